@@ -1,0 +1,5 @@
+"""`python -m musictx` is `musictx`."""
+
+from musictx.cli import main
+
+main()

@@ -1,0 +1,88 @@
+"""A function of a typed config as a Hydra command whose mistakes are told in one line, exit status 2."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
+
+from musictx.config import register_schemas
+from musictx.errors import ConfigError, UserError
+
+
+def conf_dir() -> Path:
+    """The Hydra groups: inside an installed package, beside it in a checkout."""
+    inside = Path(__file__).parent / "conf"
+    return inside if inside.is_dir() else Path(__file__).parent.parent / "conf"
+
+
+def hydra_app(name: str, task: Callable[[Any], None]) -> Callable[[], None]:
+    """`task(config)` as a command: Hydra composes `conf/<name>.yaml` and the overrides into its schema."""
+    register_schemas()
+
+    @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
+    def run(config: DictConfig) -> None:
+        settings = OmegaConf.to_object(config)
+        guarded(lambda: task(settings))  # before Hydra sees it: it would print a line of its own
+
+    def main() -> None:
+        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra hands its errors on instead of printing and exiting
+        guarded(run)
+
+    return main
+
+
+def guarded(command: Callable[[], None]) -> None:
+    """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130."""
+    try:
+        command()
+    except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
+        print(f"error: {one_line(error)}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+def one_line(error: BaseException) -> str:
+    """The error in one line: what was got, what is allowed, what to do."""
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None:
+        causes.append(cause)
+    for cause in causes:
+        if isinstance(cause, ConfigKeyError | ConfigAttributeError):
+            return _unknown_key(cause)
+        if isinstance(cause, ValidationError):
+            first = str(cause).splitlines()[0]
+            return f"{cause.full_key}: {first}; see --help for the settings and their types"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}; give a path that can be read and written"
+    text = str(error)
+    if missing := re.search(r"missing mandatory value: (\S+)", text):
+        key = re.search(r"full_key: (\S+)", text)
+        return f"{key[1] if key else missing[1]}=… is required and was not given; see --help"
+    return " ".join(text.split())
+
+
+def _unknown_key(error: OmegaConfBaseException) -> str:
+    node, key = error.parent_node, str(error.key)
+    allowed = [str(k) for k in node] if node is not None and hasattr(node, "__iter__") else []
+    where = str(error.full_key or key)
+    place = where.rpartition(".")[0] or "this command"
+    close = get_close_matches(key, allowed, 1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"{where} is not a setting: {hint}{place} has {', '.join(allowed)}"
+
+
+def cores(workers: int | None) -> int:
+    """The number of worker processes: as asked, or one per core this process may use."""
+    if workers is not None and workers < 1:
+        raise ConfigError(f"workers={workers}: give 1 or more, or leave it out for one per core")
+    return workers or len(os.sched_getaffinity(0))

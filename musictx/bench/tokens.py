@@ -1,0 +1,132 @@
+"""musictx bench tokens: how fast MIDI becomes Scores and Scores become ids, on one core.
+
+The three jobs alternate over the same files; each figure is the median of the repeats with its range.
+"""
+
+import json
+import os
+import platform
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+
+from musictx.app import hydra_app
+from musictx.config import BenchTokensConfig
+from musictx.data.folder import find_midi
+from musictx.errors import TokenError, UserError
+from musictx.notes.read import read_midi
+from musictx.notes.score import Score
+from musictx.notes.write import write_midi
+from musictx.tokenizers import build_tokenizer
+
+
+def bench_tokens(config: BenchTokensConfig) -> None:
+    with TemporaryDirectory(prefix="musictx-") as temporary:
+        folder = Path(config.path) if config.path else Path(temporary)
+        if not config.path:
+            print("no path= given: 20 random performances of 10,000 notes")
+            write_random_performances(folder, 20)
+        elif zipfile.is_zipfile(folder):
+            with zipfile.ZipFile(folder) as archive:
+                archive.extractall(
+                    temporary, [n for n in archive.namelist() if n.endswith((".mid", ".midi"))]
+                )
+            folder = Path(temporary)
+        found = find_midi(folder)
+        paths = [path for _, path in found[:: max(len(found) // config.max_files, 1)]][: config.max_files]
+        figures = measure(paths, config.tokenizer.name, config.repeats)
+    print(report(figures))
+    if config.out:
+        Path(config.out).parent.mkdir(parents=True, exist_ok=True)
+        Path(config.out).write_text(json.dumps(figures, indent=1))
+
+
+def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> dict[str, object]:
+    """Seconds of each repeat of reading, encoding and decoding all files. Raises UserError when none can
+    be encoded."""
+    tokenizer = build_tokenizer(tokenizer_name)
+    scores: list[Score] = []
+    for path in paths:
+        try:
+            score = read_midi(path)
+            tokenizer.encode(score)
+        except (TokenError, UserError):
+            continue
+        scores.append(score)
+    ids = [tokenizer.encode(score) for score in scores]
+    events = sum(map(len, ids))
+    if not events:
+        raise UserError(f"none of the {len(paths)} files can be encoded by tokenizer={tokenizer_name}")
+    jobs: dict[str, Callable[[], object]] = {
+        "read": lambda: [_try_read(path) for path in paths],
+        "encode": lambda: [tokenizer.encode(score) for score in scores],
+        "decode": lambda: [tokenizer.decode(row) for row in ids],
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            start = perf_counter()
+            job()
+            seconds[name].append(perf_counter() - start)
+    return {
+        "tokenizer": tokenizer_name,
+        "python": platform.python_version(),
+        "cores_used": 1,
+        "cores": os.cpu_count(),
+        "files": len(paths),
+        "files_encoded": len(scores),
+        "notes": sum(map(len, scores)),
+        "events": events,
+        "seconds": seconds,
+    }
+
+
+def report(figures: dict[str, object]) -> str:
+    """The figures as a table: rates at the median, slowest and fastest repeat."""
+    files, coded, events = figures["files"], figures["files_encoded"], figures["events"]
+    seconds = figures["seconds"]
+    assert isinstance(files, int) and isinstance(coded, int) and isinstance(events, int)
+    assert isinstance(seconds, dict)
+    lines = [f"{files} files, {figures['notes']:,} notes, {events:,} {figures['tokenizer']} events, one core"]
+    lines.append(
+        f"{'':<9}{'files/s':>10}{'events/s':>15}   range of events/s over {len(seconds['read'])} repeats"
+    )
+    for name, times in seconds.items():
+        count = files if name == "read" else coded
+        slow, fast = events / max(times), events / min(times)
+        lines.append(
+            f"{name:<9}{count / median(times):>10,.0f}{events / median(times):>15,.0f}   {slow:,.0f} … {fast:,.0f}"
+        )
+    return "\n".join(lines)
+
+
+def write_random_performances(folder: Path, count: int, notes: int = 10_000) -> None:
+    """Seeded random piano pieces, about ten notes a second."""
+    rng = np.random.default_rng(0)
+    for k in range(count):
+        onset = np.sort(rng.uniform(0, notes / 10, notes))
+        score = Score(
+            onset,
+            onset + rng.exponential(0.4, notes),
+            rng.integers(21, 109, notes),
+            rng.integers(20, 110, notes),
+        )
+        write_midi(score, folder / f"random-{k:02d}.mid")
+
+
+def _try_read(path: Path) -> None:
+    try:
+        read_midi(path)
+    except UserError:
+        return
+
+
+main = hydra_app("bench_tokens", bench_tokens)
+
+if __name__ == "__main__":
+    main()

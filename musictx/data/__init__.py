@@ -1,0 +1,1 @@
+"""Corpora -> stores -> batches."""

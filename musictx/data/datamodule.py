@@ -1,0 +1,44 @@
+"""A store as Lightning's train and validation loaders."""
+
+from pathlib import Path
+
+import lightning as L
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from musictx.config import DataConfig
+from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
+from musictx.data.store import Store
+
+
+class MusicData(L.LightningDataModule):
+    """Random augmented crops to train on, every validation token once to score.
+
+    Raises StoreError when the store is missing or was made by another tokenizer.
+    """
+
+    def __init__(self, config: DataConfig, tokenizer: str, batch_size: int, seed: int) -> None:
+        super().__init__()
+        self.config, self.batch_size, self.seed = config, batch_size, seed
+        self.store = Store(Path(config.path), tokenizer)
+        self.tokenizer = self.store.tokenizer
+        train = self.store.split("train")
+        # an epoch reads as many tokens as the split holds
+        self.n_items = config.windows_per_epoch or max(-(-len(train.ids) // config.length), batch_size)
+        self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch)
+
+    def train_dataloader(self) -> DataLoader[Tensor]:
+        return DataLoader(
+            self.crops,
+            self.batch_size,
+            sampler=EpochIndices(self.n_items),
+            num_workers=self.config.workers,
+            drop_last=True,
+            pin_memory=torch.cuda.is_available(),
+        )
+
+    def val_dataloader(self) -> DataLoader[Tensor]:
+        segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.config.segment)
+        batches = batch_segments(segments, self.tokenizer.vocab.pad, self.config.score_batch_tokens)
+        return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""Windows of ids for training (random crops, augmented on the fly) and for scoring (every token once)."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler
+
+from musictx.data.store import Split
+from musictx.errors import ConfigError
+from musictx.tokenizers import Ids, Tokenizer
+
+
+class RandomCrops(Dataset[Tensor]):
+    """Windows of `length + 1` ids without end: number `index` is a function of (seed, index) alone.
+
+    A piece is drawn in proportion to its length. Its window slides over both ends and is then moved inside,
+    so that first and last tokens are seen as often as the others and many windows begin with BOS.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        tokenizer: Tokenizer,
+        length: int,
+        seed: int,
+        transpose: int = 0,
+        stretch: Sequence[float] = (1.0,),
+    ) -> None:
+        if not stretch or min(stretch) <= 0:
+            raise ConfigError(f"data.stretch={list(stretch)}: give factors above 0, [1.0] for none")
+        if tokenizer.name == "chorale":
+            for factor in stretch:
+                tokenizer.stretch(np.zeros(0, np.uint16), factor)
+        self.split, self.tokenizer, self.length = split, tokenizer, length
+        self.seed, self.transpose, self.stretch = seed, transpose, tuple(stretch)
+
+    def __getitem__(self, index: int) -> Tensor:
+        """(length + 1,) int64: BOS, events, EOS, filled up with PAD."""
+        rng = np.random.default_rng((self.seed, index))
+        factor = float(rng.choice(self.stretch))
+        token = int(rng.integers(self.split.offsets[-1]))
+        piece = self.split[int(np.searchsorted(self.split.offsets, token, side="right")) - 1]
+        # a faster clock needs fewer ids for the same music: read some more
+        wanted = self.length if factor >= 1 else int(self.length / factor) + 1
+        slack = max(len(piece) - wanted, 0)
+        start = int(np.clip(rng.integers(-wanted, len(piece)), -1, slack))
+        at_start, start = start < 0, max(start, 0)
+        start -= start % self.tokenizer.group
+        body = self.augment(np.asarray(piece[start : start + wanted + 1]), factor, rng)
+        vocab = self.tokenizer.vocab
+        parts = [
+            [vocab.bos] if at_start else [],
+            body,
+            [vocab.eos] if start + wanted + 1 >= len(piece) else [],
+        ]
+        window = np.concatenate(parts).astype(np.int64)[: self.length + 1]
+        return torch.from_numpy(np.pad(window, (0, self.length + 1 - len(window)), constant_values=vocab.pad))
+
+    def augment(self, ids: Ids, factor: float, rng: np.random.Generator) -> Ids:
+        """Stretches, then transposes by an amount that keeps every pitch inside the vocabulary."""
+        if factor != 1.0:
+            ids = self.tokenizer.stretch(ids, factor)
+        span = self.tokenizer.pitch_range(ids)
+        if self.transpose and span:
+            low = max(-self.transpose, self.tokenizer.lo - span[0])
+            high = min(self.transpose, self.tokenizer.hi - span[1])
+            ids = self.tokenizer.transpose(ids, int(rng.integers(low, high + 1)))
+        return ids
+
+
+class EpochIndices(Sampler[int]):
+    """`n_items` new window numbers an epoch; Lightning calls `set_epoch`."""
+
+    def __init__(self, n_items: int) -> None:
+        self.n_items, self.epoch = n_items, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return self.n_items
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.epoch * self.n_items, (self.epoch + 1) * self.n_items))
+
+
+def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None) -> list[Ids]:
+    """What likelihood is measured on: BOS and the events of a piece, whole (None) or cut into inputs of
+    `segment` ids without overlap. Each array is one id longer than its input; every event is a target once."""
+    segments = []
+    for i in range(len(split)):
+        ids = np.concatenate([[tokenizer.vocab.bos], split[i]]).astype(np.uint16)
+        step = segment or len(ids)
+        segments += [ids[start : start + step + 1] for start in range(0, len(ids) - 1, step)]
+    return segments
+
+
+def batch_segments(segments: list[Ids], pad: int, batch_tokens: int) -> list[Tensor]:
+    """Segments of like length together, padded, at most `batch_tokens` ids a batch (one segment at least)."""
+    batches: list[Tensor] = []
+    group: list[Ids] = []
+    for segment in [*sorted(segments, key=len), None]:
+        if group and (segment is None or len(segment) * (len(group) + 1) > batch_tokens):
+            batch = np.full((len(group), max(map(len, group))), pad, dtype=np.int64)
+            for row, ids in enumerate(group):
+                batch[row, : len(ids)] = ids
+            batches.append(torch.from_numpy(batch))
+            group = []
+        if segment is not None:
+            group.append(segment)
+    return batches

@@ -1,0 +1,47 @@
+"""Which piece goes to which split: by piece, seeded, and copies of one piece never on two sides."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+import numpy as np
+
+from musictx.errors import StoreError
+from musictx.tokenizers import Ids, Tokenizer
+
+
+def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
+    """The same for two pieces whose notes are the same up to transposition."""
+    span = tokenizer.pitch_range(ids)
+    return sha256(
+        tokenizer.transpose(ids, tokenizer.lo - span[0]).tobytes() if span else ids.tobytes()
+    ).hexdigest()
+
+
+def assign_splits(
+    keys: Sequence[str], validation_fraction: float, test_fraction: float, seed: int
+) -> list[str]:
+    """A split name for each key; equal keys share one. Every split with a fraction above 0 gets a piece.
+
+    Raises StoreError when the fractions are not shares or there are too few different pieces.
+    """
+    fractions = {"validation": validation_fraction, "test": test_fraction}
+    if min(fractions.values()) < 0 or sum(fractions.values()) >= 1:
+        raise StoreError(
+            f"validation_fraction={validation_fraction} and test_fraction={test_fraction} leave nothing "
+            "to train on: give shares from 0 up whose sum is below 1"
+        )
+    groups = sorted(set(keys))
+    wanted = {name: max(round(f * len(groups)), 1) if f else 0 for name, f in fractions.items()}
+    if len(groups) <= sum(wanted.values()):
+        needed = 1 + sum(f > 0 for f in fractions.values())
+        raise StoreError(
+            f"{len(groups)} different pieces cannot fill the splits: at least {max(needed, 2)} are needed, "
+            "or set a fraction to 0"
+        )
+    order = np.random.default_rng(seed).permutation(len(groups))
+    split_of = dict.fromkeys(groups, "train")
+    start = 0
+    for name, count in wanted.items():
+        split_of.update((groups[i], name) for i in order[start : start + count])
+        start += count
+    return [split_of[key] for key in keys]

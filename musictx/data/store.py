@@ -1,0 +1,182 @@
+"""The token store: a folder of memory-mapped splits with a manifest, written whole or not at all.
+
+manifest.json            format, tokenizer, fingerprint, corpus, licence, counts, piece names, dropped files
+train.ids.bin            uint16, the pieces one after another, without BOS and EOS
+train.offsets.npy        int64 (pieces + 1,), where each piece begins and ends
+"""
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import StoreError
+from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
+
+FORMAT = 1
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece of music as ids, with its length in seconds."""
+
+    name: str
+    ids: Ids
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Where the music comes from and what a person may do with it."""
+
+    name: str
+    licence: str
+    citation: str = ""
+
+
+@dataclass
+class SplitInfo:
+    tokens: int
+    seconds: float
+    pieces: list[str]
+
+
+@dataclass
+class Manifest:
+    """What `manifest.json` says."""
+
+    tokenizer: str
+    vocab_fingerprint: str
+    corpus: Corpus
+    splits: dict[str, SplitInfo]
+    dropped: list[tuple[str, str]] = field(default_factory=list)  # (file, reason)
+    extra: dict[str, Any] = field(default_factory=dict)
+    format: int = FORMAT
+
+
+def check_target(out: Path, overwrite: bool) -> None:
+    """Raises StoreError when writing to `out` would destroy something; asked before the long work begins."""
+    if not out.exists():
+        return
+    if not (out / "manifest.json").is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise StoreError(f"{out} exists and is not a token store: give another out=")
+    if not overwrite and any(out.iterdir()):
+        raise StoreError(f"{out} is already a token store: give another out= or overwrite=true")
+
+
+def write_store(
+    out: Path,
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    splits: dict[str, list[Piece]],
+    dropped: list[tuple[str, str]],
+    extra: dict[str, Any] | None = None,
+    overwrite: bool = False,
+) -> Manifest:
+    """Writes the splits to a temporary folder beside `out`, then renames it. Raises StoreError when there
+    is nothing to train or validate on."""
+    check_target(out, overwrite)
+    for split in ("train", "validation"):
+        if not splits.get(split):
+            raise StoreError(f"nothing to write: the {split} split of {corpus.name} has no pieces")
+    info = {
+        name: SplitInfo(
+            sum(len(p.ids) for p in ps), round(sum(p.seconds for p in ps), 3), [p.name for p in ps]
+        )
+        for name, ps in splits.items()
+    }
+    vocab = tokenizer.vocab
+    manifest = Manifest(tokenizer.name, vocab.fingerprint, corpus, info, dropped, extra or {})
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.parent / f".{out.name}.{os.getpid()}.partial"
+    try:
+        partial.mkdir()
+        for name, pieces in splits.items():
+            offsets = np.cumsum([0, *(len(p.ids) for p in pieces)], dtype=np.int64)
+            np.save(partial / f"{name}.offsets.npy", offsets)
+            with open(partial / f"{name}.ids.bin", "wb") as file:
+                for piece in pieces:
+                    file.write(piece.ids.astype("<u2").tobytes())
+        (partial / "manifest.json").write_text(json.dumps(asdict(manifest), indent=1, ensure_ascii=False))
+        if out.exists():
+            shutil.rmtree(out)
+        partial.rename(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return manifest
+
+
+class Split:
+    """One split of an open store; `split[i]` is the i-th piece, a read-only view on disk."""
+
+    def __init__(self, ids: Ids, offsets: NDArray[np.int64], names: list[str]) -> None:
+        self.ids, self.offsets, self.names = ids, offsets, names
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> Ids:
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        return self.ids[self.offsets[i] : self.offsets[i + 1]]
+
+
+class Store:
+    """An open store. Raises StoreError when the folder is missing, damaged, or made by another tokenizer
+    than `tokenizer` names (None: any that is known)."""
+
+    def __init__(self, path: Path, tokenizer: str | None = None) -> None:
+        self.path = path
+        self.manifest = _read_manifest(path)
+        name, want = self.manifest.tokenizer, tokenizer or self.manifest.tokenizer
+        self.tokenizer = build_tokenizer(want)
+        fingerprint = self.tokenizer.vocab.fingerprint
+        if name != want or self.manifest.vocab_fingerprint != fingerprint:
+            raise StoreError(
+                f"{path} was made by tokenizer {name} ({self.manifest.vocab_fingerprint}), not by {want} "
+                f"({fingerprint}): choose tokenizer={name} or prepare the data again"
+            )
+
+    def split(self, name: str) -> Split:
+        """Opens one split. Raises StoreError when it is not there or its files do not fit together."""
+        if name not in self.manifest.splits:
+            raise StoreError(f"{self.path} has no split {name!r}: it has {', '.join(self.manifest.splits)}")
+        info = self.manifest.splits[name]
+        try:
+            offsets = np.load(self.path / f"{name}.offsets.npy")
+            raw = self.path / f"{name}.ids.bin"
+            ids = np.memmap(raw, dtype="<u2", mode="r") if raw.stat().st_size else np.zeros(0, np.uint16)
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"{self.path}: the {name} split is damaged ({error}); prepare the data again"
+            ) from None
+        if len(offsets) != len(info.pieces) + 1 or offsets[-1] != len(ids) or len(ids) != info.tokens:
+            raise StoreError(
+                f"{self.path}: the {name} split holds {len(ids)} tokens where the manifest says {info.tokens}; "
+                "prepare the data again"
+            )
+        return Split(ids, offsets, info.pieces)
+
+
+def _read_manifest(path: Path) -> Manifest:
+    file = path / "manifest.json"
+    if not file.is_file():
+        raise StoreError(
+            f"{path} is not a token store (no manifest.json): make one with a script of data_prep/"
+        )
+    try:
+        raw = json.loads(file.read_text())
+        if raw.get("format") != FORMAT:
+            raise StoreError(f"{path} has store format {raw.get('format')}, this version reads {FORMAT}")
+        raw["corpus"] = Corpus(**raw["corpus"])
+        raw["splits"] = {name: SplitInfo(**info) for name, info in raw["splits"].items()}
+        raw["dropped"] = [(file, reason) for file, reason in raw["dropped"]]
+        return Manifest(**raw)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreError(f"{file} is damaged ({error}): prepare the data again") from None

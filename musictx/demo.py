@@ -1,0 +1,90 @@
+"""musictx demo: the whole path on Bach's chorales, by the same commands a person would type."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from musictx.app import cores, hydra_app
+from musictx.config import DemoConfig
+from musictx.data.chorales import first_bars_steps, prepare_chorales
+from musictx.data.prepare import summary
+from musictx.data.store import Store
+from musictx.errors import UserError
+from musictx.notes.write import write_midi
+from musictx.tokenizers.chorale import N_VOICES
+
+SEED_BARS = 2
+
+
+def demo(config: DemoConfig) -> None:
+    out, store = Path(config.out), Path(config.store)
+    bundle, seed = out / "model.safetensors", out / "seed.mid"
+
+    _say("1 of 4: prepare the chorales that music21 ships", "python data_prep/chorales.py")
+    if (store / "manifest.json").is_file():
+        print(f"there already: {store} (delete it to prepare it again)")
+        print(summary(store, Store(store, "chorale").manifest))
+    else:
+        manifest = prepare_chorales(
+            store, validation_fraction=0.1, test_fraction=0.1, seed=0, workers=cores(None), overwrite=False
+        )
+        print(summary(store, manifest))
+
+    steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
+    if bundle.is_file():
+        _say("2 of 4: train a relative Transformer")
+        print(f"there already: {bundle} (delete {out} to train again)")
+    else:
+        out_again = ["overwrite=true"] if out.exists() else []
+        _run(
+            "2 of 4: train a relative Transformer",
+            ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps, *out_again],
+        )
+    _run(
+        "3 of 4: score the held-out chorales",
+        ["evaluate", f"bundle={bundle}", "data=chorales", f"data.path={store}"],
+    )
+    name = write_seed(Store(store, "chorale"), seed)
+    _run(
+        f"4 of 4: continue the first {SEED_BARS} bars of {name}, which the model has never seen",
+        ["generate", f"bundle={bundle}", f"seed_midi={seed}", f"out={out}", f"variations={config.variations}"]
+        + ["wav=true", "png=true", "overwrite=true"],
+    )
+    print(f"""
+Everything is in {out}/
+  seed.mid          the first {SEED_BARS} bars of {name}
+  seed-1.mid …      the seed and its continuations; seed-1.wav … to listen to
+  seed.png          all of them as piano rolls
+  config.yaml       the run's resolved config; metrics.csv its losses
+  model.safetensors the model
+
+Next:
+  musictx generate bundle={bundle} seed_midi={seed} out=outputs/mine seed=7 sampler.temperature=0.9
+  python data_prep/folder.py path=FOLDER_OF_MIDI_FILES out=outputs/stores/mine
+  musictx train data.path=outputs/stores/mine
+(after `. .venv/bin/activate`)""")
+
+
+def write_seed(store: Store, path: Path) -> str:
+    """The upbeat and the first bars of the first test chorale as MIDI; returns its name."""
+    split = store.split("test")
+    name = split.names[0]
+    steps = first_bars_steps("bach/" + name.split()[1], SEED_BARS)
+    write_midi(store.tokenizer.decode(split[0][: steps * N_VOICES]), path)
+    return name
+
+
+def _say(title: str, command: str = "") -> None:
+    print(f"\n=== {title}" + (f"\n$ {command}" if command else ""), flush=True)
+
+
+def _run(title: str, args: list[str]) -> None:
+    _say(title, f"musictx {' '.join(args)}")
+    if subprocess.run([sys.executable, "-m", "musictx", *args], check=False).returncode:
+        raise UserError(f"the demo stopped at `musictx {args[0]}`: see the line above")
+
+
+main = hydra_app("demo", demo)
+
+if __name__ == "__main__":
+    main()

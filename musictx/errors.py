@@ -1,0 +1,29 @@
+"""What a person did wrong, in one line each. Everything else is a bug and keeps its traceback."""
+
+
+class UserError(Exception):
+    """A mistake of the person's, told in one line: what was got, what is allowed, what to do next."""
+
+
+class MidiError(UserError):
+    """A file that is not music we can read: carries the path and the reason."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path, self.reason = str(path), reason
+
+
+class TokenError(UserError):
+    """Notes or ids that a vocabulary cannot hold."""
+
+
+class StoreError(UserError):
+    """A token store that is missing, damaged, or made by another tokenizer."""
+
+
+class BundleError(UserError):
+    """A model file that is missing, damaged, or of another format."""
+
+
+class ConfigError(UserError):
+    """A setting that does not exist, has the wrong type, or cannot be met on this machine."""

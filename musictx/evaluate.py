@@ -1,0 +1,32 @@
+"""musictx evaluate: nats per token of a split under a bundle's model."""
+
+from pathlib import Path
+
+from musictx.app import hydra_app
+from musictx.config import EvaluateConfig
+from musictx.data.store import Store
+from musictx.device import check_device
+from musictx.evaluation.likelihood import negative_log_likelihood, uniform_nll, unigram_nll
+from musictx.model.bundle import load_bundle
+
+
+def evaluate(config: EvaluateConfig) -> None:
+    device = check_device(config.device)
+    bundle = load_bundle(Path(config.bundle), device, config.attention.impl)
+    store = Store(Path(config.data.path), bundle.header.tokenizer)
+    split, vocab = store.split(config.split), store.tokenizer.vocab
+    result = negative_log_likelihood(
+        bundle.model, split, store.tokenizer, config.data.segment, config.data.score_batch_tokens, device
+    )
+    how = f"inputs of {config.data.segment} tokens" if config.data.segment else "whole pieces"
+    print(f"{config.split} split of {store.path}: {len(split)} pieces, {result.tokens:,} tokens, {how}")
+    print("negative log-likelihood, nats per token")
+    print(f"  uniform  {uniform_nll(vocab):.4f}")
+    print(f"  unigram  {unigram_nll(store.split('train').ids, split.ids, vocab):.4f}")
+    print(f"  model    {result.nll:.4f}   {config.bundle}")
+
+
+main = hydra_app("evaluate", evaluate)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What a model is worth: likelihood, and the baselines beside it."""

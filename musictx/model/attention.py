@@ -1,0 +1,28 @@
+"""Relative self-attention: the one door to its implementations."""
+
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.model.attention_reference import reference
+from musictx.model.attention_skew import skew
+
+IMPLEMENTATIONS = {"reference": reference, "skew": skew}
+
+
+def check_impl(impl: str) -> str:
+    """Raises ConfigError naming the implementations there are."""
+    if impl not in IMPLEMENTATIONS:
+        raise ConfigError(f"attention.impl={impl}: choose one of {', '.join(IMPLEMENTATIONS)}")
+    return impl
+
+
+def relative_attention(
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0
+) -> Tensor:
+    """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
+
+    q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1
+    on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
+    cached step are one function. Returns (B, H, Tq, D). Raises ConfigError for an unknown implementation.
+    """
+    return IMPLEMENTATIONS[check_impl(impl)](q, k, v, rel, dropout_p)

@@ -1,0 +1,27 @@
+"""Relative attention by skewing, the algorithm of the Music Transformer (Huang et al. 2018, section 3.4.1)."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def skew(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0) -> Tensor:
+    """Memory O(T²): one (Tq, Tk) matrix of relative logits a head. Shapes as in `relative_attention`."""
+    tq, tk = q.shape[2], k.shape[2]
+    logits = (q @ k.transpose(-1, -2) + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
+    future = torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1)
+    weights = logits.masked_fill(future, -torch.inf).softmax(-1)  # (B, H, Tq, Tk)
+    return F.dropout(weights, dropout_p, dropout_p > 0) @ v
+
+
+def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:
+    """q_i · e_{i-j} at (i, j) for j <= i, (B, H, Tq, Tk); what lies above the diagonal means nothing."""
+    b, h, tq, _ = q.shape
+    near = min(rel.shape[1], tk)
+    by_distance = q @ rel[:, :near].flip(1).transpose(-1, -2)  # (B, H, Tq, near), farthest first
+    far = by_distance[..., :1].expand(-1, -1, -1, tk - near)  # they share the last row of the table
+    padded = torch.cat([by_distance.new_zeros(b, h, tq, 1), far, by_distance], -1)  # (B, H, Tq, Tk + 1)
+    # read with rows one shorter, row i begins i further left: distances line up with positions
+    return padded.view(b, h, -1)[..., tq:].view(b, h, tq, tk)

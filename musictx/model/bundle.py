@@ -1,0 +1,90 @@
+"""A model as one `.safetensors` file whose header holds all that generating needs. Nothing is unpickled."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from musictx.errors import BundleError, UserError
+from musictx.model.transformer import Transformer, TransformerConfig
+
+FORMAT = 1
+KEY = "musictx"
+
+
+@dataclass(frozen=True)
+class BundleHeader:
+    """What a bundle says of itself; `notes` is free for more."""
+
+    model: dict[str, Any]
+    tokenizer: str
+    vocab_fingerprint: str
+    corpus: str
+    licence: str
+    val_nll: float | None
+    version: str
+    format: int = FORMAT
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+class Bundle(NamedTuple):
+    model: Transformer
+    header: BundleHeader
+
+
+def save_bundle(path: Path, model: Transformer, header: BundleHeader) -> None:
+    """Writes to a temporary name beside `path`, then renames: no half-written bundle is ever seen."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    try:
+        save_file(tensors, partial, {KEY: json.dumps(asdict(header))})
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_header(path: Path) -> BundleHeader:
+    """The header alone. Raises BundleError for a file that is missing, damaged, or no bundle of ours."""
+    if not path.is_file():
+        raise BundleError(f"{path}: no such bundle; `musictx train` writes one as model.safetensors")
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise BundleError(f"{path} is damaged or no bundle ({error}): copy or train it again") from None
+    if KEY not in metadata:
+        raise BundleError(
+            f"{path} is a safetensors file, but no musictx bundle: give one that `musictx train` wrote"
+        )
+    try:
+        raw = json.loads(metadata[KEY])
+        if raw["format"] > FORMAT:
+            raise BundleError(
+                f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade"
+            )
+        return BundleHeader(**raw)
+    except (ValueError, TypeError, KeyError) as error:
+        raise BundleError(f"{path}: its header is damaged ({error!r}): copy or train it again") from None
+
+
+def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -> Bundle:
+    """The model, ready to evaluate, and its header. `attention` names another implementation than it was
+    trained with: they share weights. Raises BundleError; ConfigError for an unknown implementation."""
+    header = read_header(path)
+    try:
+        config = TransformerConfig(**header.model)
+    except (TypeError, UserError) as error:
+        raise BundleError(f"{path}: its model config is damaged ({error}): copy or train it again") from None
+    model = Transformer(replace(config, attention=attention) if attention else config)
+    try:
+        with safe_open(path, "pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        model.load_state_dict(tensors)
+    except (SafetensorError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BundleError(f"{path}: its weights are damaged ({reason}): copy or train it again") from None
+    return Bundle(model.to(device).eval(), header)

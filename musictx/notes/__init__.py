@@ -1,0 +1,1 @@
+"""What music is here: Score, MIDI in and out, sustain pedal, chorale grid. No tensors."""

@@ -1,0 +1,103 @@
+"""What a piece of music is here: arrays of notes in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+COLUMNS = ("onset_s", "offset_s", "pitch", "velocity")
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Notes sorted by onset, then pitch. Frozen, its arrays read-only; every edit returns a new Score.
+
+    `quarter_s` is the tempo the music is written in, seconds per quarter note; edits carry it along.
+    Raises ValueError for arrays that are no music.
+    """
+
+    onset_s: NDArray[np.float64]  # (N,)
+    offset_s: NDArray[np.float64]  # (N,)
+    pitch: NDArray[np.uint8]  # (N,)
+    velocity: NDArray[np.uint8]  # (N,)
+    quarter_s: float = 0.5
+
+    def __post_init__(self) -> None:
+        onset, offset = (np.asarray(x, dtype=np.float64) for x in (self.onset_s, self.offset_s))
+        pitch, velocity = (np.asarray(x).astype(np.int64) for x in (self.pitch, self.velocity))
+        _check(onset, offset, pitch, velocity)
+        order = np.lexsort((velocity, offset, pitch, onset))
+        columns = (
+            onset[order],
+            offset[order],
+            pitch[order].astype(np.uint8),
+            velocity[order].astype(np.uint8),
+        )
+        for name, column in zip(COLUMNS, columns, strict=True):
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    @classmethod
+    def empty(cls) -> Score:
+        return cls(*(np.zeros(0) for _ in range(4)))  # type: ignore[arg-type]
+
+    @classmethod
+    def merge(cls, scores: Sequence[Score], quarter_s: float = 0.5) -> Score:
+        """All notes of several scores together."""
+        if not scores:
+            return replace(cls.empty(), quarter_s=quarter_s)
+        columns = (np.concatenate([getattr(s, n) for s in scores]) for n in COLUMNS)
+        return cls(*columns, quarter_s)
+
+    def __len__(self) -> int:
+        return len(self.pitch)
+
+    def __eq__(self, other: object) -> bool:
+        """The same notes exactly; the tempo they are written in does not count."""
+        if not isinstance(other, Score):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, n), getattr(other, n)) for n in COLUMNS)
+
+    @property
+    def duration_s(self) -> float:
+        """When the last note ends; 0 without notes."""
+        return float(self.offset_s.max(initial=0.0))
+
+    def clip(self, start_s: float, end_s: float) -> Score:
+        """The notes that begin in [start_s, end_s), cut off at its end; time 0 is start_s."""
+        keep = (self.onset_s >= start_s) & (self.onset_s < end_s)
+        onset, offset = self.onset_s[keep], np.minimum(self.offset_s[keep], end_s)
+        return Score(onset - start_s, offset - start_s, self.pitch[keep], self.velocity[keep], self.quarter_s)
+
+    def transpose(self, semitones: int) -> Score:
+        """Every pitch moved. Raises ValueError when one would leave 0 … 127."""
+        return replace(self, pitch=self.pitch.astype(np.int64) + semitones)
+
+    def stretch(self, factor: float) -> Score:
+        """Every time, and the tempo, slower by `factor`."""
+        return replace(
+            self,
+            onset_s=self.onset_s * factor,
+            offset_s=self.offset_s * factor,
+            quarter_s=self.quarter_s * factor,
+        )
+
+
+def _check(onset: NDArray[Any], offset: NDArray[Any], pitch: NDArray[Any], velocity: NDArray[Any]) -> None:
+    if not len(onset) == len(offset) == len(pitch) == len(velocity):
+        raise ValueError(
+            f"columns differ in length: {len(onset)}, {len(offset)}, {len(pitch)}, {len(velocity)}"
+        )
+    for what, bad in (
+        ("onset_s must be finite and at least 0", ~np.isfinite(onset) | (onset < 0)),
+        ("offset_s must be finite and not before onset_s", ~np.isfinite(offset) | (offset < onset)),
+        ("pitch must be 0 … 127", (pitch < 0) | (pitch > 127)),
+        ("velocity must be 1 … 127", (velocity < 1) | (velocity > 127)),
+    ):
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            raise ValueError(f"{what}; note {i} is ({onset[i]}, {offset[i]}, {pitch[i]}, {velocity[i]})")

@@ -1,0 +1,43 @@
+"""MIDI out, through pretty_midi; reading it back gives the same notes within one tick."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pretty_midi
+
+from musictx.notes.score import Score
+
+TICKS_PER_QUARTER = 480
+MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
+
+
+def write_midi(score: Score, path: Path, program: int = 0) -> None:
+    """One track at the score's tempo; a second track only for notes of one pitch that overlap, which a MIDI
+    channel cannot hold. Written to a temporary name, then renamed."""
+    mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
+    # pretty_midi truncates the tempo it writes: a quarter of a microsecond keeps it from falling one short
+    midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
+    tick_s = mspq / 1e6 / TICKS_PER_QUARTER
+    midi_tick_s = (mspq + 0.25) / 1e6 / TICKS_PER_QUARTER
+    onset = np.rint(score.onset_s / tick_s).astype(np.int64)
+    offset = np.maximum(np.rint(score.offset_s / tick_s).astype(np.int64), onset + 1)
+    layers: list[pretty_midi.Instrument] = []
+    ends: list[dict[int, int]] = []  # per layer: where the last note of each pitch ends
+    for start, end, pitch, velocity in sorted(
+        zip(onset.tolist(), offset.tolist(), score.pitch.tolist(), score.velocity.tolist(), strict=True)
+    ):
+        layer = next((i for i, e in enumerate(ends) if e.get(pitch, 0) <= start), len(layers))
+        if layer == len(layers):
+            layers.append(pretty_midi.Instrument(program))
+            ends.append({})
+        ends[layer][pitch] = end
+        layers[layer].notes.append(pretty_midi.Note(velocity, pitch, start * midi_tick_s, end * midi_tick_s))
+    midi.instruments.extend(layers)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        midi.write(str(partial))
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

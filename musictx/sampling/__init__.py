@@ -1,0 +1,1 @@
+"""Ids out of a model, and music out of ids."""

@@ -1,0 +1,74 @@
+"""A person's motif in, its continuations out: the one musical file above the sampling engine."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from musictx.errors import ConfigError, UserError
+from musictx.model.protocol import LanguageModel
+from musictx.notes.score import Score
+from musictx.sampling.engine import Sampling, sample
+from musictx.tokenizers import Tokenizer
+
+CHECK_EVERY = 32  # tokens between two looks at how much music there is
+
+
+class Continuation(NamedTuple):
+    """Music that begins with the seed (or right after it) and the second at which the new music begins."""
+
+    score: Score
+    new_from_s: float
+    complete: bool  # False: max_tokens was reached before length_seconds
+
+
+def continue_score(
+    seed_score: Score,
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    sampling: Sampling,
+    *,
+    length_seconds: float,
+    max_tokens: int = 4096,
+    variations: int = 1,
+    seed: int = 0,
+    include_seed: bool = True,
+    device: str = "cpu",
+) -> list[Continuation]:
+    """Continues a motif `variations` times by `length_seconds` of new music each; one prefill serves all.
+
+    Raises UserError for a silent seed, TokenError for one the vocabulary cannot hold, ConfigError for lengths.
+    """
+    for name, value in (
+        ("length_seconds", length_seconds),
+        ("max_tokens", max_tokens),
+        ("variations", variations),
+    ):
+        if value <= 0:
+            raise ConfigError(f"{name}={value}: give more than 0")
+    if not len(seed_score):
+        raise UserError("the seed has no notes: give one with music in it, or raise seed_seconds")
+    quarter_s, vocab = seed_score.quarter_s, tokenizer.vocab
+    motif = tokenizer.encode(seed_score)
+    prompt = torch.from_numpy(np.concatenate([[vocab.bos], motif]).astype(np.int64)).to(device)
+    # PAD and BOS are never music, and an EOS would end before the length that was asked for
+    legal = torch.arange(vocab.size, device=device) < vocab.n_events
+
+    start_s = tokenizer.seconds(motif, quarter_s)
+    end_s = start_s + length_seconds
+    drawn: list[torch.Tensor] = []
+    rows = np.zeros((variations, 0), dtype=np.uint16)
+    complete = False
+    for ids in sample(model, prompt, max_tokens, variations, sampling, seed, legal):
+        drawn.append(ids)
+        if len(drawn) % CHECK_EVERY == 0 or len(drawn) == max_tokens:
+            rows = torch.stack(drawn, 1).cpu().numpy().astype(np.uint16)
+            complete = all(start_s + tokenizer.seconds(row, quarter_s) >= end_s for row in rows)
+            if complete:
+                break
+    out = []
+    for row in rows:
+        full = tokenizer.decode(np.concatenate([motif, row]), quarter_s)
+        score = full.clip(0.0 if include_seed else start_s, end_s)
+        out.append(Continuation(score, start_s if include_seed else 0.0, complete))
+    return out

@@ -1,0 +1,167 @@
+"""Performance encoding: 128 NOTE_ON, 128 NOTE_OFF, 100 TIME_SHIFT of 10 ms, 32 VELOCITY.
+
+Oore et al. 2018, "This Time with Feeling" (arXiv 1808.03715), section 3; Huang et al. 2018, section 2.
+Everything is numpy on whole pieces: no Python loop over notes.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.notes.score import Score
+from musictx.tokenizers.vocab import EventRange, Ids, Vocab
+
+STEPS_PER_S = 100
+MAX_SHIFT_STEPS = 100
+VELOCITY_BIN = 4  # velocities per bin; 127 velocities fall into 32 bins
+DEFAULT_BIN = 16  # for notes that come before any VELOCITY token
+
+Steps = NDArray[np.int64]
+
+
+class PerformanceTokenizer:
+    """Expressive piano music as a stream of events on a 10 ms clock."""
+
+    name = "performance"
+    group = 1  # a window may begin at any token
+    has_tempo = False  # times are seconds: the score's tempo does not matter
+    vocab = Vocab(
+        "performance/1",
+        (
+            EventRange("NOTE_ON", 0, 127),
+            EventRange("NOTE_OFF", 0, 127),
+            EventRange("TIME_SHIFT", 1, MAX_SHIFT_STEPS),
+            EventRange("VELOCITY", 0, 31),
+        ),
+    )
+    on0, off0, shift0, velocity0 = list(vocab.offsets.values())[:4]
+    lo, hi = vocab.events[0].lo, vocab.events[0].hi
+
+    def normalise(self, score: Score) -> Score:
+        """The score as this encoding hears it: on the 10 ms grid, every note at least one step long, velocity
+        in 32 bins, a re-struck pitch ends the earlier note, and notes of one pitch struck in one step are one."""
+        return self._score(*self._steps(score), score.quarter_s)
+
+    def encode(self, score: Score) -> Ids:
+        """(T,) ids of the whole score, without BOS and EOS."""
+        onset, offset, pitch, velocity_bin = self._steps(score)
+        time = np.concatenate([offset, onset])
+        is_on = np.repeat([False, True], len(onset))
+        # within one step every NOTE_OFF goes first, so that a pitch can be struck again
+        order = np.argsort(time * 256 + is_on * 128 + np.concatenate([pitch, pitch]))
+        time, is_on = time[order], is_on[order]
+        bins = np.concatenate([velocity_bin, velocity_bin])[order]
+        key = np.concatenate([pitch + self.off0, pitch + self.on0])[order]
+
+        on_at = np.flatnonzero(is_on)
+        changed = on_at[np.diff(bins[on_at], prepend=-1) != 0]
+        # a VELOCITY token stands before the NOTE_ON it colours
+        key = np.insert(key, changed, self.velocity0 + bins[changed])
+        time = np.insert(time, changed, time[changed])
+        return self._emit(np.diff(time, prepend=0), key)
+
+    def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
+        """Any ids (T,) up to the first EOS as a Score: a NOTE_OFF without a note is ignored, a hanging note
+        ends with the stream. Raises TokenError for ids outside the vocabulary."""
+        self.vocab.check(ids)
+        time, key, end = self._split(ids)
+        is_velocity = key >= self.velocity0
+        last = np.maximum.accumulate(np.where(is_velocity, np.arange(len(key)), -1))
+        bins = np.where(last >= 0, key[last] - self.velocity0, DEFAULT_BIN) if len(key) else key
+
+        time, key, bins = time[~is_velocity], key[~is_velocity], bins[~is_velocity]
+        order = np.argsort(
+            key % 128, kind="stable"
+        )  # NOTE_ON and NOTE_OFF are 128 apart: pitch by pitch, in time
+        time, key, bins = time[order], key[order], bins[order]
+        follows = np.append(key[1:] % 128 == key[:-1] % 128, False) if len(key) else np.zeros(0, bool)
+        offset = np.where(follows, np.roll(time, -1), end)
+        on = key < self.off0
+        return self._score(*self._settle(time[on], offset[on], key[on] - self.on0, bins[on]), quarter_s)
+
+    def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
+        """How much time a stream of ids takes."""
+        return self._split(ids)[2] / STEPS_PER_S
+
+    def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
+        """Lowest and highest pitch in a window of ids; None when there is no note event in it."""
+        pitch = ids[ids < self.shift0] % 128
+        return (int(pitch.min()), int(pitch.max())) if pitch.size else None
+
+    def transpose(self, ids: Ids, semitones: int) -> Ids:
+        """A window of ids, every pitch moved; the caller keeps it within `pitch_range` and 0 … 127."""
+        return np.where(ids < self.shift0, ids + np.int32(semitones), ids).astype(np.uint16)
+
+    def stretch(self, ids: Ids, factor: float) -> Ids:
+        """A window of ids with its clock slowed by `factor`; the number of ids may change.
+
+        Times are scaled from the window's start and rounded, so errors do not add up. Only where one pitch is
+        struck in two neighbouring steps are the two kept apart, since falling together would lose a note.
+        """
+        time, key, end = self._split(ids)
+        step, group = np.unique(time, return_inverse=True)
+        scaled = np.rint(step * factor).astype(np.int64)
+        struck = np.flatnonzero(key < self.off0)
+        struck = struck[np.argsort(key[struck], kind="stable")]
+        again = (key[struck[1:]] == key[struck[:-1]]) & (time[struck[1:]] - time[struck[:-1]] == 1)
+        apart = np.zeros(len(step), dtype=np.int64)
+        apart[group[struck[1:][again]]] = 1
+        apart = np.cumsum(apart)
+        scaled = apart + np.maximum.accumulate(scaled - apart) if len(step) else scaled
+        time = scaled[group]
+        gap = np.diff(time, prepend=0)
+        rest = max(round(end * factor) - (int(time[-1]) if len(time) else 0), 0)
+        specials = ids[ids >= self.vocab.n_events]
+        if specials.size:
+            raise ValueError("stretch takes a window of events alone: cut BOS, EOS and PAD off first")
+        return np.concatenate([self._emit(gap, key), self._shifts(rest)])
+
+    def _steps(self, score: Score) -> tuple[Steps, Steps, Steps, Steps]:
+        onset = np.rint(score.onset_s * STEPS_PER_S).astype(np.int64)
+        offset = np.rint(score.offset_s * STEPS_PER_S).astype(np.int64)
+        bins = (score.velocity.astype(np.int64) - 1) // VELOCITY_BIN
+        return self._settle(onset, offset, score.pitch.astype(np.int64), bins)
+
+    @staticmethod
+    def _settle(onset: Steps, offset: Steps, pitch: Steps, bins: Steps) -> tuple[Steps, Steps, Steps, Steps]:
+        """The rules of `normalise` on integer steps; pitch by pitch, in order of onset."""
+        if not len(onset):
+            return onset, offset, pitch, bins
+        key = pitch << 40 | onset
+        order = np.argsort(key, kind="stable")
+        first = np.flatnonzero(np.diff(key[order], prepend=-1))  # notes of one pitch and step become one
+        offset = np.maximum.reduceat(offset[order], first)
+        bins = np.maximum.reduceat(bins[order], first)
+        onset, pitch = onset[order][first], pitch[order][first]
+        offset = np.maximum(offset, onset + 1)
+        same = pitch[1:] == pitch[:-1]
+        offset[:-1][same] = np.minimum(offset[:-1], onset[1:])[same]
+        return onset, offset, pitch, bins
+
+    @staticmethod
+    def _score(onset: Steps, offset: Steps, pitch: Steps, bins: Steps, quarter_s: float) -> Score:
+        velocity = bins * VELOCITY_BIN + 2
+        return Score(onset / STEPS_PER_S, offset / STEPS_PER_S, pitch, velocity, quarter_s)  # type: ignore[arg-type]
+
+    def _split(self, ids: NDArray[np.integer]) -> tuple[Steps, Steps, int]:
+        """Events without their shifts: the step of each, its id, and the step at which the stream ends."""
+        eos = np.flatnonzero(ids == self.vocab.eos)
+        key = ids[: eos[0]].astype(np.int64) if eos.size else ids.astype(np.int64)
+        is_shift = (key >= self.shift0) & (key < self.velocity0)
+        clock = np.cumsum(np.where(is_shift, key - self.shift0 + 1, 0))
+        event = ~is_shift & (key < self.vocab.n_events)
+        return clock[event], key[event], int(clock[-1]) if len(clock) else 0
+
+    def _shifts(self, steps: int) -> Ids:
+        full, rest = divmod(steps, MAX_SHIFT_STEPS)
+        tail = [self.shift0 + rest - 1] if rest else []
+        return np.array([self.shift0 + MAX_SHIFT_STEPS - 1] * full + tail, dtype=np.uint16)
+
+    def _emit(self, gap: Steps, key: Steps) -> Ids:
+        """Each event `key` after a silence of `gap` steps: full shifts first, the remainder last."""
+        n_shifts = -(-gap // MAX_SHIFT_STEPS)
+        at = np.cumsum(n_shifts + 1) - 1
+        out = np.full(int(at[-1]) + 1 if len(at) else 0, self.shift0 + MAX_SHIFT_STEPS - 1, dtype=np.uint16)
+        out[at] = key
+        waits = gap > 0
+        out[at[waits] - 1] = self.shift0 + (gap[waits] - 1) % MAX_SHIFT_STEPS
+        return out

@@ -1,0 +1,117 @@
+"""The vocabulary: one table of (event type, min, max); offsets, masks, printouts, fingerprint derive from it."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import TokenError
+
+Ids = NDArray[np.uint16]  # (T,)
+
+
+class EventRange(NamedTuple):
+    """One row of the table: every value from `lo` to `hi` of the event `type` is a token."""
+
+    type: str
+    lo: int
+    hi: int
+
+
+SPECIALS = (EventRange("PAD", 0, 0), EventRange("BOS", 0, 0), EventRange("EOS", 0, 0))
+
+
+@dataclass(frozen=True)
+class Vocab:
+    """Token ids of an encoding, numbered down the table; PAD, BOS and EOS come last.
+
+    `encoding` names the rules that give the ids their meaning. It enters the fingerprint, so a change of
+    rules that keeps the table still makes old stores and bundles refuse to load.
+    """
+
+    encoding: str
+    events: tuple[EventRange, ...]
+
+    @cached_property
+    def table(self) -> tuple[EventRange, ...]:
+        return self.events + SPECIALS
+
+    @cached_property
+    def offsets(self) -> dict[str, int]:
+        """First id of each event type."""
+        sizes = [row.hi - row.lo + 1 for row in self.table]
+        starts = np.cumsum([0, *sizes[:-1]])
+        return {row.type: int(start) for row, start in zip(self.table, starts, strict=True)}
+
+    @cached_property
+    def size(self) -> int:
+        return sum(row.hi - row.lo + 1 for row in self.table)
+
+    @property
+    def n_events(self) -> int:
+        """How many ids are music rather than PAD, BOS or EOS; they are the ids below this number."""
+        return self.size - len(SPECIALS)
+
+    @property
+    def pad(self) -> int:
+        return self.offsets["PAD"]
+
+    @property
+    def bos(self) -> int:
+        return self.offsets["BOS"]
+
+    @property
+    def eos(self) -> int:
+        return self.offsets["EOS"]
+
+    def row(self, type: str) -> EventRange:
+        return next(row for row in self.table if row.type == type)
+
+    def id(self, type: str, value: int = 0) -> int:
+        """The id of one event. Raises TokenError when the value is outside the table."""
+        row = self.row(type)
+        if not row.lo <= value <= row.hi:
+            raise TokenError(
+                f"{type} {value} is not in the vocabulary: {type} goes from {row.lo} to {row.hi}"
+            )
+        return self.offsets[type] + value - row.lo
+
+    def mask(self, *types: str) -> NDArray[np.bool_]:
+        """(V,) True at the ids of the given event types."""
+        out = np.zeros(self.size, dtype=bool)
+        for type in types:
+            row = self.row(type)
+            out[self.offsets[type] : self.offsets[type] + row.hi - row.lo + 1] = True
+        return out
+
+    def describe(self, id: int) -> str:
+        """One token in words: `NOTE_ON 60`."""
+        for row in self.table:
+            value = id - self.offsets[row.type] + row.lo
+            if row.lo <= value <= row.hi:
+                return row.type if row.lo == row.hi else f"{row.type} {value}"
+        raise TokenError(f"id {id} is not in the vocabulary: ids go from 0 to {self.size - 1}")
+
+    def check(self, ids: NDArray[np.integer]) -> None:
+        """Raises TokenError when an id lies outside the table."""
+        wrong = ids[(ids < 0) | (ids >= self.size)]
+        if wrong.size:
+            self.describe(int(wrong[0]))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hex digits that two vocabularies share only if their ids mean the same."""
+        text = json.dumps([self.encoding, self.table], separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        rows = [f"{self.encoding}: {self.size} tokens, fingerprint {self.fingerprint}"]
+        rows += [
+            f"  {self.offsets[t]:>4} … {self.offsets[t] + hi - lo:>4}  {t} {lo} … {hi}"
+            for t, lo, hi in self.table
+        ]
+        return "\n".join(rows)

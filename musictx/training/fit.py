@@ -1,0 +1,127 @@
+"""One training run: a store and a config in, a folder with the best model's bundle out."""
+
+import logging
+import shutil
+import warnings
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+import lightning as L
+import torch
+from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, TQDMProgressBar
+from omegaconf import OmegaConf
+
+from musictx.config import TrainConfig
+from musictx.data.datamodule import MusicData
+from musictx.errors import ConfigError, UserError
+from musictx.model.bundle import BundleHeader, save_bundle
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.training.loggers import build_logger
+from musictx.training.module import LanguageModelTraining
+from musictx.training.throughput import Throughput
+
+ACCELERATORS = ("cpu", "cuda")
+
+
+def fit(config: TrainConfig) -> Path:
+    """Trains, and returns the bundle of the epoch with the lowest validation NLL.
+
+    Everything that can be wrong is looked at before the run's folder is made. Raises ConfigError, StoreError.
+    """
+    check_trainer(config)
+    L.seed_everything(config.seed, verbose=False)
+    data = MusicData(config.data, config.tokenizer.name, config.trainer.batch_size, config.seed)
+    model = Transformer(build_model_config(config, data.tokenizer.vocab.size))
+    folder = make_run_folder(Path(config.out), config.overwrite)
+    (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
+
+    training = LanguageModelTraining(model, data.tokenizer.vocab, config.trainer)
+    best = ModelCheckpoint(
+        folder / "checkpoints", "best", monitor="val/nll", mode="min", enable_version_counter=False
+    )
+    _trainer(config, folder, best).fit(training, datamodule=data)
+
+    if best.best_model_score is None:
+        raise UserError(
+            "training ended before the first validation: raise trainer.max_steps or trainer.max_epochs"
+        )
+    state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
+    training.load_state_dict(state)
+    manifest = data.store.manifest
+    header = BundleHeader(
+        model=asdict(model.config),
+        tokenizer=manifest.tokenizer,
+        vocab_fingerprint=manifest.vocab_fingerprint,
+        corpus=manifest.corpus.name,
+        licence=manifest.corpus.licence,
+        val_nll=float(best.best_model_score),
+        version=version("musictx"),
+        notes={"name": config.name, "seed": config.seed, "citation": manifest.corpus.citation},
+    )
+    bundle = folder / "model.safetensors"
+    save_bundle(bundle, model, header)
+    return bundle
+
+
+def check_trainer(config: TrainConfig) -> None:
+    """Raises ConfigError for an accelerator that is unknown or not here, and for sizes that cannot be."""
+    trainer = config.trainer
+    if trainer.accelerator not in ACCELERATORS:
+        raise ConfigError(
+            f"trainer.accelerator={trainer.accelerator}: choose one of {', '.join(ACCELERATORS)}"
+        )
+    if trainer.accelerator == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("trainer.accelerator=cuda, but this machine has no CUDA device: use trainer=cpu")
+    for name, value in (
+        ("trainer.batch_size", trainer.batch_size),
+        ("trainer.accumulate", trainer.accumulate),
+        ("trainer.max_epochs", trainer.max_epochs),
+        ("data.length", config.data.length),
+    ):
+        if value < 1:
+            raise ConfigError(f"{name}={value}: give 1 or more")
+
+
+def build_model_config(config: TrainConfig, vocab_size: int) -> TransformerConfig:
+    """The model group and the attention group as what the Transformer is built from."""
+    return TransformerConfig(vocab_size=vocab_size, attention=config.attention.impl, **asdict(config.model))
+
+
+def make_run_folder(folder: Path, overwrite: bool) -> Path:
+    """A new folder for the run. Raises ConfigError rather than mix two runs in one folder."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if not overwrite:
+            raise ConfigError(f"out={folder} exists already: give another out= or overwrite=true")
+        if not (folder / "config.yaml").is_file():
+            raise ConfigError(f"out={folder} is not the folder of a run: give another out=")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _trainer(config: TrainConfig, folder: Path, best: ModelCheckpoint) -> L.Trainer:
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", ".*does not have many workers.*")
+    warnings.filterwarnings("ignore", ".*is smaller than the logging interval.*")
+    trainer = config.trainer
+    callbacks: list[L.Callback] = [best, Throughput(), LearningRateMonitor("step")]
+    if trainer.progress_bar:
+        callbacks.append(TQDMProgressBar(refresh_rate=10))
+    return L.Trainer(
+        accelerator=trainer.accelerator,
+        devices=1,
+        precision=trainer.precision,  # type: ignore[arg-type]
+        max_epochs=trainer.max_epochs,
+        max_steps=trainer.max_steps,
+        accumulate_grad_batches=trainer.accumulate,
+        gradient_clip_val=trainer.grad_clip,
+        val_check_interval=trainer.validate_every,
+        check_val_every_n_epoch=None if trainer.validate_every else 1,
+        num_sanity_val_steps=0,
+        log_every_n_steps=10,
+        logger=build_logger(config, folder),
+        callbacks=callbacks,
+        enable_progress_bar=trainer.progress_bar,
+        enable_model_summary=False,
+    )

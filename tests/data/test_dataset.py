@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+import torch
+
+from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
+from musictx.data.store import Split
+from musictx.errors import ConfigError, TokenError
+from musictx.tokenizers import build_tokenizer
+
+PERFORMANCE, CHORALE = build_tokenizer("performance"), build_tokenizer("chorale")
+
+
+def split_of(*pieces):
+    offsets = np.cumsum([0, *map(len, pieces)])
+    return Split(np.concatenate(pieces).astype(np.uint16), offsets, [str(i) for i in range(len(pieces))])
+
+
+def scale(n):
+    """A piece that counts: NOTE_ON 0, 1, 2 … so that every window tells where it was cut."""
+    return np.arange(n) % 128
+
+
+def test_a_window_is_a_function_of_seed_and_index_alone():
+    split = split_of(scale(100), scale(60))
+    a, b = (RandomCrops(split, PERFORMANCE, 16, seed=1) for _ in range(2))
+    assert all(torch.equal(a[i], b[i]) for i in (0, 7, 1000))
+    assert any(not torch.equal(a[i], RandomCrops(split, PERFORMANCE, 16, seed=2)[i]) for i in range(5))
+
+
+def test_windows_are_whole_slices_with_bos_and_eos_only_at_the_ends():
+    vocab = PERFORMANCE.vocab
+    crops = RandomCrops(split_of(scale(100)), PERFORMANCE, 16, seed=0)
+    seen = np.zeros(100)
+    begins = ends = 0
+    for i in range(2000):
+        window = crops[i].numpy()
+        assert window.shape == (17,)
+        body = window[window < vocab.n_events]
+        assert (np.diff(body) == 1).all()
+        seen[body] += 1
+        if window[0] == vocab.bos:
+            begins += 1
+            assert body[0] == 0
+        if vocab.eos in window:
+            ends += 1
+            assert body[-1] == 99
+            assert window[-1] == vocab.eos
+        assert vocab.pad not in window
+    assert begins > 100
+    assert ends > 10
+    assert seen.min() > 0.4 * seen.mean()
+
+
+def test_a_piece_shorter_than_the_window_is_padded_after_eos():
+    vocab = PERFORMANCE.vocab
+    window = RandomCrops(split_of(scale(5)), PERFORMANCE, 10, seed=0)[0].tolist()
+    assert window == [vocab.bos, 0, 1, 2, 3, 4, vocab.eos, *[vocab.pad] * 4]
+
+
+def test_chorale_windows_begin_with_a_soprano():
+    grid = np.tile(np.array([[72, 67, 60, 48]], np.int16), (50, 1))
+    crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, seed=0)
+    for i in range(50):
+        body = [int(t) for t in crops[i] if t < CHORALE.vocab.n_events]
+        assert body[:4] == [51, 46, 39, 27]
+
+
+def test_transposition_stays_inside_the_vocabulary_and_uses_the_whole_range():
+    grid = np.tile(np.array([[107, 100, 90, 80]], np.int16), (8, 1))
+    crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, seed=0, transpose=3)
+    shifts = {int(crops[i][1 + (crops[i][0] == CHORALE.vocab.bos)]) for i in range(200)}
+    tops = {max(int(t) for t in crops[i] if t < 88) + 21 for i in range(200)}
+    assert tops == {104, 105, 106, 107, 108}
+    assert shifts
+
+
+def test_stretched_windows_stay_full():
+    stream = np.tile([60, 256 + 40, 188, 256 + 20], 200)
+    crops = RandomCrops(split_of(stream), PERFORMANCE, 64, seed=0, stretch=[0.95, 1.0, 1.05])
+    gaps = set()
+    for i in range(100):
+        window = crops[i].numpy()
+        assert (window == PERFORMANCE.vocab.pad).sum() <= 1
+        gaps |= set(window[(window >= 256) & (window < 356)] - 255)
+    assert {38, 41, 43} <= gaps
+
+
+def test_impossible_augmentation_is_refused():
+    split = split_of(scale(10))
+    with pytest.raises(ConfigError, match=r"data.stretch=\[\]: give factors above 0"):
+        RandomCrops(split, PERFORMANCE, 8, seed=0, stretch=[])
+    with pytest.raises(TokenError, match="the chorale grid has no clock"):
+        RandomCrops(split, CHORALE, 8, seed=0, stretch=[1.0, 1.05])
+
+
+def test_each_epoch_has_new_windows():
+    indices = EpochIndices(3)
+    assert list(indices) == [0, 1, 2]
+    indices.set_epoch(2)
+    assert list(indices) == [6, 7, 8]
+    assert len(indices) == 3
+
+
+@pytest.mark.parametrize("segment", [None, 1, 4, 7, 100])
+def test_scoring_makes_every_event_a_target_exactly_once(segment):
+    split = split_of(scale(9), scale(8), scale(1))
+    segments = scoring_segments(split, PERFORMANCE, segment)
+    targets = np.concatenate([s[1:] for s in segments])
+    np.testing.assert_array_equal(targets, split.ids)
+    if segment:
+        assert max(len(s) - 1 for s in segments) <= segment
+    assert segments[0][0] == PERFORMANCE.vocab.bos
+
+
+def test_batches_hold_every_segment_within_the_budget():
+    segments = [np.full(n, n, np.uint16) for n in (5, 3, 9, 3, 30)]
+    batches = batch_segments(segments, pad=388, batch_tokens=12)
+    assert [tuple(b.shape) for b in batches] == [(2, 3), (1, 5), (1, 9), (1, 30)]
+    rows = [row[row != 388].tolist() for b in batches for row in b]
+    assert sorted(map(len, rows)) == [3, 3, 5, 9, 30]
+    assert batches[1].tolist() == [[5] * 5]

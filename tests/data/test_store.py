@@ -1,0 +1,103 @@
+import json
+
+import numpy as np
+import pytest
+
+from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.errors import StoreError
+from musictx.tokenizers import build_tokenizer
+
+TOK = build_tokenizer("performance")
+CORPUS = Corpus("two tunes", "public domain")
+
+
+def pieces(*lengths):
+    return [Piece(f"p{i}", np.arange(n, dtype=np.uint16), n / 10) for i, n in enumerate(lengths)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    out = tmp_path / "store"
+    write_store(
+        out, TOK, CORPUS, {"train": pieces(5, 300), "validation": pieces(7)}, [("bad.mid", "no notes")]
+    )
+    return out
+
+
+def test_what_was_written_is_read(path):
+    store = Store(path, "performance")
+    train = store.split("train")
+    assert len(train) == 2
+    np.testing.assert_array_equal(train[1], np.arange(300))
+    assert train[0].dtype == np.uint16
+    assert store.manifest.splits["train"].tokens == 305
+    assert store.manifest.splits["train"].seconds == 30.5
+    assert store.manifest.corpus == CORPUS
+    assert store.manifest.dropped == [("bad.mid", "no notes")]
+    assert sorted(p.name for p in path.parent.iterdir()) == ["store"]
+
+
+def test_iterating_a_split_ends(path):
+    assert [len(ids) for ids in Store(path).split("train")] == [5, 300]
+
+
+def test_another_tokenizer_is_refused(path):
+    with pytest.raises(StoreError, match=r"was made by tokenizer performance \(\w{16}\), not by chorale"):
+        Store(path, "chorale")
+
+
+def test_another_version_of_the_same_tokenizer_is_refused(path):
+    manifest = path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(TOK.vocab.fingerprint, "0" * 16))
+    with pytest.raises(StoreError, match="choose tokenizer=performance or prepare the data again"):
+        Store(path, "performance")
+
+
+def test_a_store_is_not_overwritten_unasked(path):
+    splits = {"train": pieces(3), "validation": pieces(3)}
+    with pytest.raises(StoreError, match="is already a token store: give another out= or overwrite=true"):
+        write_store(path, TOK, CORPUS, splits, [])
+    write_store(path, TOK, CORPUS, splits, [], overwrite=True)
+    assert Store(path).manifest.splits["train"].tokens == 3
+
+
+def test_a_folder_of_other_things_is_never_overwritten(tmp_path):
+    (tmp_path / "thesis.txt").write_text("words")
+    with pytest.raises(StoreError, match="exists and is not a token store"):
+        write_store(tmp_path, TOK, CORPUS, {"train": pieces(3), "validation": pieces(3)}, [], overwrite=True)
+    assert (tmp_path / "thesis.txt").read_text() == "words"
+
+
+def test_nothing_to_validate_on_is_refused_and_leaves_nothing(tmp_path):
+    with pytest.raises(StoreError, match="nothing to write: the validation split of two tunes has no pieces"):
+        write_store(tmp_path / "store", TOK, CORPUS, {"train": pieces(3), "validation": []}, [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_write_leaves_nothing(tmp_path):
+    broken = [Piece("p", "not an array", 1.0)]
+    with pytest.raises(AttributeError):
+        write_store(tmp_path / "store", TOK, CORPUS, {"train": broken, "validation": pieces(1)}, [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damage_is_told_in_one_line(path, tmp_path):
+    with pytest.raises(
+        StoreError, match=r"is not a token store \(no manifest.json\): make one with a script"
+    ):
+        Store(tmp_path / "nothing")
+    with pytest.raises(StoreError, match="has no split 'dev': it has train, validation"):
+        Store(path).split("dev")
+    (path / "train.ids.bin").write_bytes(b"\0" * 100)
+    with pytest.raises(StoreError, match="the train split holds 50 tokens where the manifest says 305"):
+        Store(path).split("train")
+    (path / "train.offsets.npy").write_bytes(b"no array")
+    with pytest.raises(StoreError, match="the train split is damaged"):
+        Store(path).split("train")
+    manifest = json.loads((path / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps(manifest | {"format": 99}))
+    with pytest.raises(StoreError, match="has store format 99, this version reads 1"):
+        Store(path)
+    (path / "manifest.json").write_text("{")
+    with pytest.raises(StoreError, match=r"manifest.json is damaged .*prepare the data again"):
+        Store(path)

@@ -1,0 +1,30 @@
+"""Music for hypothesis, and where the real music lies."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from hypothesis import strategies as st
+
+from musictx.notes.score import Score
+
+# real corpora are too large for the repository: tests that want them are skipped where they are not
+SHARED_DATA = Path(os.environ.get("MUSICTX_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@st.composite
+def scores(draw, max_notes=40, max_onset_s=30.0):
+    """Any score: zero-length notes, notes of one pitch on top of each other, long silences."""
+    n = draw(st.integers(0, max_notes))
+    times = st.lists(st.floats(0, max_onset_s, allow_nan=False), min_size=n, max_size=n)
+    pitches = draw(st.sampled_from([(60, 61), (0, 127), (50, 70)]))
+    onset = np.array(draw(times), dtype=np.float64)
+    length = np.array(draw(times), dtype=np.float64) * draw(st.sampled_from([0.0, 0.02, 1.0]))
+    pitch = draw(st.lists(st.integers(*pitches), min_size=n, max_size=n))
+    velocity = draw(st.lists(st.integers(1, 127), min_size=n, max_size=n))
+    return Score(onset, onset + length, np.array(pitch, np.uint8), np.array(velocity, np.uint8))
+
+
+def ids(vocab, max_size=200):
+    """Any ids of a vocabulary, specials included."""
+    return st.lists(st.integers(0, vocab.size - 1), max_size=max_size).map(lambda x: np.array(x, np.uint16))

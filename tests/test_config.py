@@ -1,0 +1,87 @@
+"""Every shipped YAML composes into its schema; what does not exist or has the wrong type is refused."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from musictx.app import conf_dir, one_line
+from musictx.config import SCHEMAS, register_schemas
+
+GROUPS = ["data", "tokenizer", "model", "attention", "trainer", "logger", "sampler", "experiment"]
+
+
+def composed(app, *overrides):
+    register_schemas()
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return compose(app, list(overrides))
+
+
+def options(group):
+    return sorted(p.stem for p in (conf_dir() / group).glob("*.yaml"))
+
+
+def test_the_groups_are_the_documented_ones():
+    assert sorted(p.name for p in conf_dir().iterdir() if p.is_dir()) == sorted(GROUPS)
+    assert all(options(group) for group in GROUPS)
+
+
+@pytest.mark.parametrize("app", SCHEMAS)
+def test_every_app_composes(app):
+    config = composed(app)
+    assert OmegaConf.get_type(config) is SCHEMAS[app]
+
+
+@pytest.mark.parametrize(("group", "option"), [(g, o) for g in GROUPS for o in options(g)])
+def test_every_option_of_every_group_composes(group, option):
+    app = "generate" if group == "sampler" else "train"
+    config = composed(app, f"{group}={option}")
+    OmegaConf.to_object(config)  # nothing mandatory is missing (but generate's own arguments)
+
+
+@pytest.mark.parametrize("app", SCHEMAS)
+def test_no_yaml_outside_the_groups_is_left_over(app):
+    apps = {p.stem for p in conf_dir().glob("*.yaml")}
+    assert apps == {*SCHEMAS, "quiet"}
+
+
+@pytest.mark.parametrize(
+    ("override", "text"),
+    [
+        (
+            "model.d_modle=3",
+            r"model.d_modle is not a setting: did you mean d_model\? model has d_model, n_layers",
+        ),
+        ("+model.wings=2", "model.wings is not a setting: model has d_model"),
+        ("modle.d_model=3", r"modle is not a setting: did you mean model\? this command has name, seed"),
+        ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
+        ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu gpu"),
+        ("experiment=mine", "Could not find 'experiment/mine' .*chorales demo maestro"),
+        ("data.stretch=fast", "data.stretch: "),
+    ],
+)
+def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - Hydra's and OmegaConf's errors share no base
+        composed("train", override)
+    line = one_line(caught.value)
+    assert "\n" not in line
+    assert re.search(text, line), line
+
+
+def test_python_dash_m_and_console_command_are_the_same_app(tmp_path):
+    for words in (["musictx", "train"], ["musictx.train"]):
+        run = subprocess.run(
+            [sys.executable, "-m", *words, "model.d_modle=1"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 2
+        assert run.stderr.startswith("error: model.d_modle is not a setting")
+        assert len(run.stderr.splitlines()) == 1
+    assert list(Path(tmp_path).iterdir()) == []

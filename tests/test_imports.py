@@ -1,0 +1,52 @@
+"""Music knows no tensors, models know no music, data never imports model: the table of docs/structure.md, held."""
+
+import ast
+from pathlib import Path
+
+import musictx
+
+PACKAGE = Path(musictx.__file__).parent
+MAY_IMPORT = {
+    "notes": set(),
+    "tokenizers": {"notes"},
+    "model": set(),
+    "data": {"notes", "tokenizers", "config"},
+    "sampling": {"notes", "tokenizers", "model"},
+    "evaluation": {"notes", "tokenizers", "data", "model", "sampling"},
+    "viz": {"notes"},
+    "training": {"data", "model", "tokenizers", "sampling", "viz", "config"},
+}
+NO_TENSORS = {"notes", "tokenizers", "viz"}
+NO_MUSIC = {"symusic", "pretty_midi", "mido", "music21", "numpy"}
+
+
+def imported(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: write imports in full"
+            yield node.module
+
+
+def test_packages_import_only_what_the_table_allows():
+    checked = 0
+    for package, allowed in MAY_IMPORT.items():
+        for file in (PACKAGE / package).rglob("*.py"):
+            for name in imported(file):
+                top, *rest = name.split(".")
+                if top == "musictx":
+                    checked += 1
+                    assert rest[0] in allowed | {package, "errors"}, f"{file} may not import {name}"
+                assert not (package in NO_TENSORS and top in ("torch", "lightning")), (
+                    f"{file}: no tensors in {package}"
+                )
+                assert not (package == "model" and top in NO_MUSIC), f"{file}: no music in model"
+    assert checked > 20
+
+
+def test_no_file_grows_past_400_lines():
+    root = PACKAGE.parent
+    files = [f for d in ("musictx", "tests", "data_prep") for f in (root / d).rglob("*.py")]
+    assert len(files) > 30
+    assert {str(f): n for f in files if (n := len(f.read_text().splitlines())) > 400} == {}

@@ -1,0 +1,243 @@
+import zipfile
+from io import StringIO
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import SHARED_DATA, ids, scores
+
+from musictx.errors import TokenError
+from musictx.notes.read import read_midi
+from musictx.notes.score import Score
+from musictx.tokenizers.performance import PerformanceTokenizer
+
+TOK = PerformanceTokenizer()
+
+
+def words(tokens):
+    return [TOK.vocab.describe(int(i)) for i in tokens]
+
+
+def tokens(text):
+    pairs = (line.split() for line in StringIO(text) if line.strip())
+    return np.array([TOK.vocab.id(kind, int(value)) for kind, value in pairs], np.uint16)
+
+
+def score(*notes):
+    """(onset_s, offset_s, pitch, velocity) …"""
+    columns = np.array(notes, dtype=float).reshape(-1, 4).T
+    return Score(columns[0], columns[1], columns[2].astype(np.uint8), columns[3].astype(np.uint8))
+
+
+def test_two_notes_literally():
+    music = score((0.0, 0.5, 60, 80), (0.5, 2.0, 64, 80))
+    assert words(TOK.encode(music)) == [
+        "VELOCITY 19",
+        "NOTE_ON 60",
+        "TIME_SHIFT 50",
+        "NOTE_OFF 60",
+        "NOTE_ON 64",
+        "TIME_SHIFT 100",
+        "TIME_SHIFT 50",
+        "NOTE_OFF 64",
+    ]
+
+
+def test_a_velocity_is_said_only_when_it_changes():
+    music = score((0, 1, 60, 64), (0, 1, 64, 61), (0, 1, 67, 65))
+    assert words(TOK.encode(music))[:5] == [
+        "VELOCITY 15",
+        "NOTE_ON 60",
+        "NOTE_ON 64",
+        "VELOCITY 16",
+        "NOTE_ON 67",
+    ]
+
+
+def test_silence_before_the_first_note_is_kept():
+    assert words(TOK.encode(score((2.0, 2.01, 60, 1)))) == [
+        "TIME_SHIFT 100",
+        "TIME_SHIFT 100",
+        "VELOCITY 0",
+        "NOTE_ON 60",
+        "TIME_SHIFT 1",
+        "NOTE_OFF 60",
+    ]
+
+
+def test_a_restruck_pitch_ends_the_earlier_note():
+    assert TOK.normalise(score((0, 3, 60, 62), (1, 2, 60, 62))) == score((0, 1, 60, 62), (1, 2, 60, 62))
+
+
+def test_notes_of_one_pitch_in_one_step_are_one_the_longest_and_loudest():
+    assert TOK.normalise(score((0.001, 3, 60, 30), (0.004, 2, 60, 62))) == score((0, 3, 60, 62))
+
+
+def test_a_note_lasts_at_least_one_step():
+    assert TOK.normalise(score((1.0, 1.0, 60, 62))) == score((1.0, 1.01, 60, 62))
+
+
+def test_the_empty_score():
+    assert len(TOK.encode(Score.empty())) == 0
+    assert TOK.decode(np.zeros(0, np.uint16)) == Score.empty()
+
+
+@given(scores())
+def test_decode_of_encode_is_the_normalised_score(music):
+    assert TOK.decode(TOK.encode(music), music.quarter_s) == TOK.normalise(music)
+
+
+@given(scores())
+def test_encoding_again_is_the_identity(music):
+    once = TOK.encode(music)
+    np.testing.assert_array_equal(TOK.encode(TOK.decode(once)), once)
+    assert TOK.normalise(TOK.normalise(music)) == TOK.normalise(music)
+
+
+@given(scores())
+def test_normalising_moves_no_onset_by_more_than_half_a_step(music):
+    onsets = TOK.normalise(music).onset_s
+    for onset in music.onset_s:
+        assert np.abs(onsets - onset).min() <= 0.005 + 1e-9
+
+
+@given(ids(TOK.vocab))
+def test_decode_of_any_ids_is_a_valid_score_that_encodes_to_itself(tokens):
+    music = TOK.decode(tokens)
+    assert (music.offset_s > music.onset_s).all()
+    assert TOK.normalise(music) == music
+    assert music.duration_s <= TOK.seconds(tokens) + 0.01 + 1e-9
+
+
+def slow_decode(tokens):
+    """The obvious loop, as an oracle for streams that never strike one pitch twice in a step."""
+    step, bin, sounding, notes = 0, 16, {}, []
+
+    def end(pitch):
+        onset, velocity = sounding.pop(pitch)
+        notes.append((onset / 100, max(step, onset + 1) / 100, pitch, velocity))
+
+    for token in tokens:
+        kind, _, value = TOK.vocab.describe(int(token)).partition(" ")
+        pitch = int(value or 0)
+        if kind == "EOS":
+            break
+        if kind == "TIME_SHIFT":
+            step += int(value)
+        elif kind == "VELOCITY":
+            bin = int(value)
+        elif kind in ("NOTE_ON", "NOTE_OFF"):
+            if pitch in sounding:
+                end(pitch)
+            if kind == "NOTE_ON":
+                sounding[pitch] = (step, bin * 4 + 2)
+    for pitch in list(sounding):
+        end(pitch)
+    return score(*notes)
+
+
+@given(ids(TOK.vocab))
+def test_decode_equals_the_slow_obvious_loop(tokens):
+    apart = []
+    for token in tokens:  # one step after every NOTE_ON keeps two strikes of a pitch in different steps
+        apart += [token, TOK.vocab.id("TIME_SHIFT", 1)] if token < 128 else [token]
+    apart = np.array(apart, np.uint16)
+    assert TOK.decode(apart) == slow_decode(apart)
+
+
+def test_music_ends_at_eos_and_hanging_notes_with_it():
+    stream = [
+        TOK.vocab.bos,
+        *tokens("VELOCITY 10\nNOTE_ON 60\nTIME_SHIFT 30"),
+        TOK.vocab.eos,
+        *tokens("NOTE_ON 61"),
+    ]
+    assert TOK.decode(np.array(stream)) == score((0, 0.3, 60, 42))
+
+
+def test_ids_outside_the_vocabulary_are_refused():
+    with pytest.raises(TokenError, match="id 400 is not in the vocabulary"):
+        TOK.decode(np.array([400]))
+
+
+@given(scores(), st.integers(-20, 20))
+def test_transposing_ids_is_transposing_the_score(music, semitones):
+    stream = TOK.encode(music)
+    span = TOK.pitch_range(stream)
+    if span and span[0] + semitones >= 0 and span[1] + semitones <= 127:
+        assert TOK.decode(TOK.transpose(stream, semitones)) == TOK.normalise(music).transpose(semitones)
+
+
+def test_pitch_range_of_a_window():
+    assert TOK.pitch_range(tokens("NOTE_OFF 40\nTIME_SHIFT 3\nNOTE_ON 71")) == (40, 71)
+    assert TOK.pitch_range(tokens("TIME_SHIFT 3")) is None
+
+
+@given(scores(), st.integers(0, 30), st.integers(1, 200))
+def test_stretching_by_one_changes_nothing_in_any_window(music, start, length):
+    window = TOK.encode(music)[start : start + length]
+    expected = TOK.decode(window)
+    assert TOK.decode(TOK.stretch(window, 1.0)) == expected
+    whole = TOK.encode(music)
+    np.testing.assert_array_equal(TOK.stretch(whole, 1.0), whole)
+
+
+@given(scores(), st.integers(0, 30), st.sampled_from([0.95, 0.975, 1.025, 1.05]))
+def test_after_a_stretch_every_note_is_there_within_two_steps(music, start, factor):
+    check_stretch(TOK.encode(music)[start : start + 100], factor)
+
+
+@given(ids(TOK.vocab).map(lambda x: x[x < 388]), st.sampled_from([0.95, 0.975, 1.025, 1.05]))
+def test_a_stretch_of_any_events_loses_no_note(window, factor):
+    before, after = TOK.decode(window), TOK.decode(TOK.stretch(window, factor))
+    assert len(before) == len(after)
+    np.testing.assert_array_equal(np.sort(before.pitch), np.sort(after.pitch))
+
+
+def check_stretch(window, factor):
+    before, after = TOK.decode(window), TOK.decode(TOK.stretch(window, factor))
+    order = [np.lexsort((s.onset_s, s.pitch)) for s in (before, after)]
+    assert len(before) == len(after)
+    for name in ("pitch", "velocity"):
+        np.testing.assert_array_equal(getattr(before, name)[order[0]], getattr(after, name)[order[1]])
+    for name in ("onset_s", "offset_s"):
+        error = getattr(before, name)[order[0]] * factor - getattr(after, name)[order[1]]
+        assert np.abs(error).max(initial=0) <= 0.02 + 1e-9
+
+
+def test_a_trill_on_one_pitch_survives_a_stretch():
+    window = tokens("VELOCITY 10\n" + "NOTE_ON 60\nTIME_SHIFT 1\nNOTE_OFF 60\n" * 30)
+    assert len(TOK.decode(TOK.stretch(window, 0.95))) == 30
+
+
+def test_stretch_refuses_specials():
+    with pytest.raises(ValueError, match="cut BOS, EOS and PAD off first"):
+        TOK.stretch(np.array([TOK.vocab.bos], np.uint16), 1.05)
+
+
+@pytest.fixture(scope="module")
+def maestro(tmp_path_factory):
+    archive = SHARED_DATA / "maestro-v3.0.0-midi.zip"
+    if not archive.is_file():
+        pytest.skip(f"no MAESTRO archive in {SHARED_DATA}")
+    folder = tmp_path_factory.mktemp("maestro")
+    with zipfile.ZipFile(archive) as file:
+        names = sorted(n for n in file.namelist() if n.endswith((".mid", ".midi")))[::64]
+        return [read_midi(file.extract(name, folder)) for name in names]
+
+
+def test_twenty_real_performances_round_trip(maestro):
+    assert len(maestro) == 20
+    for music in maestro:
+        stream = TOK.encode(music)
+        decoded = TOK.decode(stream, music.quarter_s)
+        assert decoded == TOK.normalise(music)
+        assert len(decoded) >= 0.99 * len(music)
+        np.testing.assert_array_equal(TOK.encode(decoded), stream)
+
+
+@pytest.mark.parametrize("factor", [0.95, 0.975, 1.025, 1.05])
+def test_twenty_real_performances_stretch(maestro, factor):
+    for music in maestro:
+        check_stretch(TOK.encode(music)[1000:6000], factor)
