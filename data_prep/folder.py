@@ -1,4 +1,4 @@
-"""A folder of MIDI files as a token store: python data_prep/folder.py path=DIR out=DIR tokenizer=performance"""
+"""A folder of MIDI files as a token store: python data_prep/folder.py path=DIR out=DIR"""
 
 from pathlib import Path
 

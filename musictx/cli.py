@@ -53,9 +53,7 @@ def main() -> None:
 
 
 def _unknown(word: str) -> None:
-    raise UserError(
-        f"{word!r} is not a command: choose one of {', '.join(COMMANDS)}; musictx --help explains"
-    )
+    raise UserError(f"{word!r} is not a command: choose one of {', '.join(COMMANDS)}; musictx --help explains")
 
 
 if __name__ == "__main__":

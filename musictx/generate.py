@@ -29,9 +29,7 @@ def generate(config: GenerateConfig) -> None:
     seed = read_midi(source)
     if config.seed_seconds is not None:
         if config.seed_seconds <= 0:
-            raise ConfigError(
-                f"seed_seconds={config.seed_seconds}: give more than 0, or leave it out for all"
-            )
+            raise ConfigError(f"seed_seconds={config.seed_seconds}: give more than 0, or leave it out for all")
         seed = seed.clip(0.0, config.seed_seconds)
     bundle = load_bundle(Path(config.bundle), device, config.attention.impl)
     tokenizer = build_tokenizer(bundle.header.tokenizer)
@@ -69,9 +67,7 @@ def generate(config: GenerateConfig) -> None:
         piano_roll([(n, r.score, r.new_from_s) for n, r in zip(names, results, strict=True)], picture)
         print(f"{picture}: the seed and its continuations as piano rolls")
     if not all(result.complete for result in results):
-        print(
-            f"stopped at max_tokens={config.max_tokens}, before length_seconds={config.length_seconds}: raise it"
-        )
+        print(f"stopped at max_tokens={config.max_tokens}, before length_seconds={config.length_seconds}: raise it")
 
 
 main = hydra_app("generate", generate)

@@ -3,11 +3,13 @@
 The three jobs alternate over the same files; each figure is the median of the repeats with its range.
 """
 
+import contextlib
 import json
 import os
 import platform
 import zipfile
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -18,11 +20,25 @@ import numpy as np
 from musictx.app import hydra_app
 from musictx.config import BenchTokensConfig
 from musictx.data.folder import find_midi
-from musictx.errors import TokenError, UserError
+from musictx.errors import MidiError, TokenError, UserError
 from musictx.notes.read import read_midi
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.tokenizers import build_tokenizer
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured; `seconds` holds every repeat of each job over all files."""
+
+    tokenizer: str
+    files: int
+    files_encoded: int
+    notes: int
+    events: int
+    seconds: dict[str, list[float]]
+    cores: int = field(default_factory=lambda: os.cpu_count() or 1)
+    python: str = field(default_factory=platform.python_version)
 
 
 def bench_tokens(config: BenchTokensConfig) -> None:
@@ -33,9 +49,7 @@ def bench_tokens(config: BenchTokensConfig) -> None:
             write_random_performances(folder, 20)
         elif zipfile.is_zipfile(folder):
             with zipfile.ZipFile(folder) as archive:
-                archive.extractall(
-                    temporary, [n for n in archive.namelist() if n.endswith((".mid", ".midi"))]
-                )
+                archive.extractall(temporary, [n for n in archive.namelist() if n.endswith((".mid", ".midi"))])
             folder = Path(temporary)
         found = find_midi(folder)
         paths = [path for _, path in found[:: max(len(found) // config.max_files, 1)]][: config.max_files]
@@ -43,10 +57,10 @@ def bench_tokens(config: BenchTokensConfig) -> None:
     print(report(figures))
     if config.out:
         Path(config.out).parent.mkdir(parents=True, exist_ok=True)
-        Path(config.out).write_text(json.dumps(figures, indent=1))
+        Path(config.out).write_text(json.dumps(asdict(figures), indent=1))
 
 
-def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> dict[str, object]:
+def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> Figures:
     """Seconds of each repeat of reading, encoding and decoding all files. Raises UserError when none can
     be encoded."""
     tokenizer = build_tokenizer(tokenizer_name)
@@ -55,7 +69,7 @@ def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> dict[str, o
         try:
             score = read_midi(path)
             tokenizer.encode(score)
-        except (TokenError, UserError):
+        except (TokenError, MidiError):
             continue
         scores.append(score)
     ids = [tokenizer.encode(score) for score in scores]
@@ -63,7 +77,7 @@ def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> dict[str, o
     if not events:
         raise UserError(f"none of the {len(paths)} files can be encoded by tokenizer={tokenizer_name}")
     jobs: dict[str, Callable[[], object]] = {
-        "read": lambda: [_try_read(path) for path in paths],
+        "read": lambda: read_all(paths),
         "encode": lambda: [tokenizer.encode(score) for score in scores],
         "decode": lambda: [tokenizer.decode(row) for row in ids],
     }
@@ -73,35 +87,22 @@ def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> dict[str, o
             start = perf_counter()
             job()
             seconds[name].append(perf_counter() - start)
-    return {
-        "tokenizer": tokenizer_name,
-        "python": platform.python_version(),
-        "cores_used": 1,
-        "cores": os.cpu_count(),
-        "files": len(paths),
-        "files_encoded": len(scores),
-        "notes": sum(map(len, scores)),
-        "events": events,
-        "seconds": seconds,
-    }
+    notes = sum(map(len, scores))
+    return Figures(tokenizer_name, len(paths), len(scores), notes, events, seconds)
 
 
-def report(figures: dict[str, object]) -> str:
+def report(figures: Figures) -> str:
     """The figures as a table: rates at the median, slowest and fastest repeat."""
-    files, coded, events = figures["files"], figures["files_encoded"], figures["events"]
-    seconds = figures["seconds"]
-    assert isinstance(files, int) and isinstance(coded, int) and isinstance(events, int)
-    assert isinstance(seconds, dict)
-    lines = [f"{files} files, {figures['notes']:,} notes, {events:,} {figures['tokenizer']} events, one core"]
-    lines.append(
-        f"{'':<9}{'files/s':>10}{'events/s':>15}   range of events/s over {len(seconds['read'])} repeats"
-    )
-    for name, times in seconds.items():
-        count = files if name == "read" else coded
-        slow, fast = events / max(times), events / min(times)
-        lines.append(
-            f"{name:<9}{count / median(times):>10,.0f}{events / median(times):>15,.0f}   {slow:,.0f} … {fast:,.0f}"
-        )
+    f = figures
+    lines = [
+        f"{f.files} files, {f.notes:,} notes, {f.events:,} {f.tokenizer} events, one core of {f.cores}",
+        f"{'':<9}{'files/s':>10}{'events/s':>15}   slowest … fastest of {len(f.seconds['read'])}",
+    ]
+    for name, times in f.seconds.items():
+        files = f.files if name == "read" else f.files_encoded
+        at = median(times)
+        spread = f"{f.events / max(times):,.0f} … {f.events / min(times):,.0f}"
+        lines.append(f"{name:<9}{files / at:>10,.0f}{f.events / at:>15,.0f}   {spread}")
     return "\n".join(lines)
 
 
@@ -119,11 +120,14 @@ def write_random_performances(folder: Path, count: int, notes: int = 10_000) -> 
         write_midi(score, folder / f"random-{k:02d}.mid")
 
 
-def _try_read(path: Path) -> None:
-    try:
-        read_midi(path)
-    except UserError:
-        return
+def read_all(paths: list[Path]) -> int:
+    """How many of the files can be read."""
+    count = 0
+    for path in paths:
+        with contextlib.suppress(MidiError):
+            read_midi(path)
+            count += 1
+    return count
 
 
 main = hydra_app("bench_tokens", bench_tokens)

@@ -40,10 +40,8 @@ def chorale_list() -> list[tuple[str, str]]:
     try:
         from music21.corpus.chorales import ChoraleListRKBWV
     except ImportError:
-        raise UserError(
-            "the chorales come with music21, which is not installed: pip install music21"
-        ) from None
-    table = ChoraleListRKBWV().byRiemenschneider
+        raise UserError("the chorales come with music21, which is not installed: pip install music21") from None
+    table: dict[int, dict[str, Any]] = ChoraleListRKBWV().byRiemenschneider  # type: ignore[no-untyped-call]
     return [(f"R{n:03d} bwv{table[n]['bwv']}", f"bach/bwv{table[n]['bwv']}") for n in sorted(table)]
 
 

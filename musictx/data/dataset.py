@@ -50,12 +50,9 @@ class RandomCrops(Dataset[Tensor]):
         start -= start % self.tokenizer.group
         body = self.augment(np.asarray(piece[start : start + wanted + 1]), factor, rng)
         vocab = self.tokenizer.vocab
-        parts = [
-            [vocab.bos] if at_start else [],
-            body,
-            [vocab.eos] if start + wanted + 1 >= len(piece) else [],
-        ]
-        window = np.concatenate(parts).astype(np.int64)[: self.length + 1]
+        begin = [vocab.bos] if at_start else []
+        end = [vocab.eos] if start + wanted + 1 >= len(piece) else []
+        window = np.array([*begin, *body.tolist(), *end], dtype=np.int64)[: self.length + 1]
         return torch.from_numpy(np.pad(window, (0, self.length + 1 - len(window)), constant_values=vocab.pad))
 
     def augment(self, ids: Ids, factor: float, rng: np.random.Generator) -> Ids:

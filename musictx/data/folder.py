@@ -46,9 +46,7 @@ def prepare_folder(
     files = find_midi(path)
     pieces, dropped = encode_files(files, tokenizer, workers)
     if not pieces:
-        raise StoreError(
-            f"none of the {len(files)} files in {path} could be used; {dropped[0][0]}: {dropped[0][1]}"
-        )
+        raise StoreError(f"none of the {len(files)} files in {path} could be used; {dropped[0][0]}: {dropped[0][1]}")
     keys = [content_key(piece.ids, tok) for piece in pieces]
     assigned = assign_splits(keys, validation_fraction, test_fraction, seed)
     splits = {s: [p for p, a in zip(pieces, assigned, strict=True) if a == s] for s in SPLITS}

@@ -11,7 +11,9 @@ from musictx.errors import StoreError
 from musictx.tokenizers import build_tokenizer
 
 LICENCE = "CC BY-NC-SA 4.0"
-CITATION = "Hawthorne et al., Enabling Factorized Piano Music Modeling and Generation with the MAESTRO Dataset, ICLR 2019"
+CITATION = (
+    "Hawthorne et al., Enabling Factorized Piano Music Modeling and Generation with the MAESTRO Dataset, ICLR 2019"
+)
 
 
 def prepare_maestro(path: Path, out: Path, tokenizer: str, *, workers: int, overwrite: bool) -> Manifest:
@@ -20,9 +22,7 @@ def prepare_maestro(path: Path, out: Path, tokenizer: str, *, workers: int, over
     if path.is_dir():
         return _prepare(path, out, tokenizer, workers, overwrite)
     if not zipfile.is_zipfile(path):
-        raise StoreError(
-            f"path={path} is neither a folder nor a zip file: give MAESTRO's archive or its folder"
-        )
+        raise StoreError(f"path={path} is neither a folder nor a zip file: give MAESTRO's archive or its folder")
     with zipfile.ZipFile(path) as archive, TemporaryDirectory(prefix="musictx-") as folder:
         wanted = [n for n in archive.namelist() if n.endswith((".csv", ".mid", ".midi"))]
         archive.extractall(folder, wanted)
@@ -38,9 +38,7 @@ def _prepare(path: Path, out: Path, tokenizer: str, workers: int, overwrite: boo
         split_of = {row["midi_filename"]: row["split"] for row in csv.DictReader(file)}
     missing = [name for name in split_of if not (table.parent / name).is_file()]
     if missing:
-        raise StoreError(
-            f"{table.name} names {len(missing)} files that are not there, the first is {missing[0]}"
-        )
+        raise StoreError(f"{table.name} names {len(missing)} files that are not there, the first is {missing[0]}")
     files = [(name, table.parent / name) for name in sorted(split_of)]
     pieces, dropped = encode_files(files, tokenizer, workers)
     splits = {s: [p for p in pieces if split_of[p.name] == s] for s in SPLITS}

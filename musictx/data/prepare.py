@@ -34,9 +34,7 @@ def encode_file(path: Path, tokenizer: str) -> Encoded:
         return str(error)
 
 
-def encode_files(
-    files: Sequence[tuple[str, Path]], tokenizer: str, workers: int
-) -> tuple[list[Piece], Dropped]:
+def encode_files(files: Sequence[tuple[str, Path]], tokenizer: str, workers: int) -> tuple[list[Piece], Dropped]:
     """Named MIDI files as pieces, in the order given, and those left out with their reasons."""
     return encode_all(files, partial(encode_file, tokenizer=tokenizer), workers)
 
@@ -58,17 +56,13 @@ def encode_all(
                     pieces.append(Piece(name, np.frombuffer(result[0], dtype=np.uint16), result[1]))
         except BrokenProcessPool:
             near = items[min(len(pieces) + len(dropped), len(items) - 1)][0]
-            raise UserError(
-                f"a worker died at or soon after {near}: move that file away and try again"
-            ) from None
+            raise UserError(f"a worker died at or soon after {near}: move that file away and try again") from None
     return pieces, dropped
 
 
 def summary(out: Path, manifest: Manifest) -> str:
     """The store in a few lines: pieces, tokens and hours per split, dropped files by reason."""
-    lines = [
-        f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}"
-    ]
+    lines = [f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}"]
     lines.append(f"  {'split':<12}{'pieces':>8}{'tokens':>13}{'hours':>9}")
     for name, info in manifest.splits.items():
         lines.append(f"  {name:<12}{len(info.pieces):>8}{info.tokens:>13,}{info.seconds / 3600:>9.2f}")

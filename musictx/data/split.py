@@ -12,14 +12,10 @@ from musictx.tokenizers import Ids, Tokenizer
 def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
     """The same for two pieces whose notes are the same up to transposition."""
     span = tokenizer.pitch_range(ids)
-    return sha256(
-        tokenizer.transpose(ids, tokenizer.lo - span[0]).tobytes() if span else ids.tobytes()
-    ).hexdigest()
+    return sha256(tokenizer.transpose(ids, tokenizer.lo - span[0]).tobytes() if span else ids.tobytes()).hexdigest()
 
 
-def assign_splits(
-    keys: Sequence[str], validation_fraction: float, test_fraction: float, seed: int
-) -> list[str]:
+def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, seed: int) -> list[str]:
     """A split name for each key; equal keys share one. Every split with a fraction above 0 gets a piece.
 
     Raises StoreError when the fractions are not shares or there are too few different pieces.

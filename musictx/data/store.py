@@ -86,9 +86,7 @@ def write_store(
         if not splits.get(split):
             raise StoreError(f"nothing to write: the {split} split of {corpus.name} has no pieces")
     info = {
-        name: SplitInfo(
-            sum(len(p.ids) for p in ps), round(sum(p.seconds for p in ps), 3), [p.name for p in ps]
-        )
+        name: SplitInfo(sum(len(p.ids) for p in ps), round(sum(p.seconds for p in ps), 3), [p.name for p in ps])
         for name, ps in splits.items()
     }
     vocab = tokenizer.vocab
@@ -153,9 +151,7 @@ class Store:
             raw = self.path / f"{name}.ids.bin"
             ids = np.memmap(raw, dtype="<u2", mode="r") if raw.stat().st_size else np.zeros(0, np.uint16)
         except (OSError, ValueError) as error:
-            raise StoreError(
-                f"{self.path}: the {name} split is damaged ({error}); prepare the data again"
-            ) from None
+            raise StoreError(f"{self.path}: the {name} split is damaged ({error}); prepare the data again") from None
         if len(offsets) != len(info.pieces) + 1 or offsets[-1] != len(ids) or len(ids) != info.tokens:
             raise StoreError(
                 f"{self.path}: the {name} split holds {len(ids)} tokens where the manifest says {info.tokens}; "
@@ -167,9 +163,7 @@ class Store:
 def _read_manifest(path: Path) -> Manifest:
     file = path / "manifest.json"
     if not file.is_file():
-        raise StoreError(
-            f"{path} is not a token store (no manifest.json): make one with a script of data_prep/"
-        )
+        raise StoreError(f"{path} is not a token store (no manifest.json): make one with a script of data_prep/")
     try:
         raw = json.loads(file.read_text())
         if raw.get("format") != FORMAT:

@@ -16,9 +16,7 @@ def check_impl(impl: str) -> str:
     return impl
 
 
-def relative_attention(
-    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0
-) -> Tensor:
+def relative_attention(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0) -> Tensor:
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
 
     q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1

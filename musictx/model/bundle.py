@@ -57,15 +57,11 @@ def read_header(path: Path) -> BundleHeader:
     except (SafetensorError, OSError) as error:
         raise BundleError(f"{path} is damaged or no bundle ({error}): copy or train it again") from None
     if KEY not in metadata:
-        raise BundleError(
-            f"{path} is a safetensors file, but no musictx bundle: give one that `musictx train` wrote"
-        )
+        raise BundleError(f"{path} is a safetensors file, but no musictx bundle: give one that `musictx train` wrote")
     try:
         raw = json.loads(metadata[KEY])
         if raw["format"] > FORMAT:
-            raise BundleError(
-                f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade"
-            )
+            raise BundleError(f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade")
         return BundleHeader(**raw)
     except (ValueError, TypeError, KeyError) as error:
         raise BundleError(f"{path}: its header is damaged ({error!r}): copy or train it again") from None

@@ -23,9 +23,7 @@ class KVCache:
         """
         end = self.length + k.shape[2]
         if end > self.k.shape[3]:
-            raise ValueError(
-                f"{end} tokens do not fit a cache of {self.k.shape[3]}: raise max_T in init_state"
-            )
+            raise ValueError(f"{end} tokens do not fit a cache of {self.k.shape[3]}: raise max_T in init_state")
         self.k[layer, :, :, self.length : end] = k
         self.v[layer, :, :, self.length : end] = v
         return self.k[layer, :, :, :end], self.v[layer, :, :, :end]

@@ -59,11 +59,10 @@ class Block(nn.Module):
             k, v = cache.append(layer, k, v)
         dropout_p = self.config.dropout if self.training else 0.0
         # parameters stay float32 under autocast; the kernels want one dtype
-        y = relative_attention(
-            q, k, v, self.rel.to(q.dtype), self.config.attention, dropout_p
-        )  # (B, H, T, D)
+        y = relative_attention(q, k, v, self.rel.to(q.dtype), self.config.attention, dropout_p)  # (B, H, T, D)
         x = x + self.dropout(self.project(y.transpose(1, 2).reshape(b, t, c)))
-        return x + self.dropout(self.down(F.gelu(self.up(self.norm_2(x)))))
+        mixed: Tensor = self.dropout(self.down(F.gelu(self.up(self.norm_2(x)))))
+        return x + mixed
 
 
 class Transformer(nn.Module):

@@ -22,9 +22,7 @@ def grid_to_score(grid: Grid, quarter_s: float = 0.6) -> Score:
     """A grid as notes; equal pitches that follow each other in a voice are one held note."""
     if not len(grid):
         return Score.empty()
-    changes = (
-        np.diff(grid, axis=0, prepend=np.int16(REST - 1), append=np.int16(REST - 1)) != 0
-    )  # (steps + 1, 4)
+    changes = np.diff(grid, axis=0, prepend=np.int16(REST - 1), append=np.int16(REST - 1)) != 0  # (steps + 1, 4)
     voice, edge = np.nonzero(changes.T)  # voice by voice, in time
     starts = np.append(voice[1:] == voice[:-1], False)  # the last edge of a voice only ends
     onset, end = edge[starts], edge[np.flatnonzero(starts) + 1]
@@ -73,9 +71,7 @@ def _held_notes(score: Score) -> list[Note]:
     onset = np.rint(score.onset_s / step_s).astype(np.int64)
     end = np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
     held: list[list[int]] = []
-    ends: dict[
-        tuple[int, int], list[int]
-    ] = {}  # (pitch, step) -> the held notes of that pitch that end there
+    ends: dict[tuple[int, int], list[int]] = {}  # (pitch, step) -> the held notes of that pitch that end there
     for start, stop, pitch in sorted(zip(onset.tolist(), end.tolist(), score.pitch.tolist(), strict=True)):
         touching = ends.get((pitch, start))
         if touching:
@@ -88,9 +84,7 @@ def _held_notes(score: Score) -> list[Note]:
     return sorted((start, stop, pitch) for start, stop, pitch in held)
 
 
-def _score(
-    onset: NDArray[np.int64], end: NDArray[np.int64], pitch: NDArray[np.integer], quarter_s: float
-) -> Score:
+def _score(onset: NDArray[np.int64], end: NDArray[np.int64], pitch: NDArray[np.integer], quarter_s: float) -> Score:
     step_s = quarter_s / STEPS_PER_QUARTER
     return Score(
         onset * step_s,

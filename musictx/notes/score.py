@@ -20,10 +20,10 @@ class Score:
     Raises ValueError for arrays that are no music.
     """
 
-    onset_s: NDArray[np.float64]  # (N,)
-    offset_s: NDArray[np.float64]  # (N,)
-    pitch: NDArray[np.uint8]  # (N,)
-    velocity: NDArray[np.uint8]  # (N,)
+    onset_s: NDArray[Any]  # (N,) float64
+    offset_s: NDArray[Any]  # (N,) float64
+    pitch: NDArray[Any]  # (N,) uint8
+    velocity: NDArray[Any]  # (N,) uint8
     quarter_s: float = 0.5
 
     def __post_init__(self) -> None:
@@ -31,27 +31,23 @@ class Score:
         pitch, velocity = (np.asarray(x).astype(np.int64) for x in (self.pitch, self.velocity))
         _check(onset, offset, pitch, velocity)
         order = np.lexsort((velocity, offset, pitch, onset))
-        columns = (
-            onset[order],
-            offset[order],
-            pitch[order].astype(np.uint8),
-            velocity[order].astype(np.uint8),
-        )
-        for name, column in zip(COLUMNS, columns, strict=True):
+        pitch, velocity = pitch.astype(np.uint8), velocity.astype(np.uint8)
+        for name, values in zip(COLUMNS, (onset, offset, pitch, velocity), strict=True):
+            column = values[order]
             column.flags.writeable = False
             object.__setattr__(self, name, column)
 
     @classmethod
     def empty(cls) -> Score:
-        return cls(*(np.zeros(0) for _ in range(4)))  # type: ignore[arg-type]
+        return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
 
     @classmethod
     def merge(cls, scores: Sequence[Score], quarter_s: float = 0.5) -> Score:
         """All notes of several scores together."""
         if not scores:
             return replace(cls.empty(), quarter_s=quarter_s)
-        columns = (np.concatenate([getattr(s, n) for s in scores]) for n in COLUMNS)
-        return cls(*columns, quarter_s)
+        onset, offset, pitch, velocity = (np.concatenate([getattr(s, n) for s in scores]) for n in COLUMNS)
+        return cls(onset, offset, pitch, velocity, quarter_s)
 
     def __len__(self) -> int:
         return len(self.pitch)
@@ -89,9 +85,7 @@ class Score:
 
 def _check(onset: NDArray[Any], offset: NDArray[Any], pitch: NDArray[Any], velocity: NDArray[Any]) -> None:
     if not len(onset) == len(offset) == len(pitch) == len(velocity):
-        raise ValueError(
-            f"columns differ in length: {len(onset)}, {len(offset)}, {len(pitch)}, {len(velocity)}"
-        )
+        raise ValueError(f"columns differ in length: {len(onset)}, {len(offset)}, {len(pitch)}, {len(velocity)}")
     for what, bad in (
         ("onset_s must be finite and at least 0", ~np.isfinite(onset) | (onset < 0)),
         ("offset_s must be finite and not before onset_s", ~np.isfinite(offset) | (offset < onset)),

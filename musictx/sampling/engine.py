@@ -24,9 +24,7 @@ class Sampling:
         if self.top_k is not None and self.top_k < 1:
             raise ConfigError(f"sampler.top_k={self.top_k}: give 1 or more, or null for no limit")
         if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ConfigError(
-                f"sampler.top_p={self.top_p}: give a share above 0 up to 1, or null for no limit"
-            )
+            raise ConfigError(f"sampler.top_p={self.top_p}: give a share above 0 up to 1, or null for no limit")
 
 
 def filter_logits(logits: Tensor, sampling: Sampling) -> Tensor:

@@ -31,15 +31,17 @@ class Tokenizer(Protocol):
     def stretch(self, ids: Ids, factor: float) -> Ids: ...
 
 
-TOKENIZERS = {"performance": PerformanceTokenizer, "chorale": ChoraleTokenizer}
+TOKENIZERS: dict[str, type[PerformanceTokenizer] | type[ChoraleTokenizer]] = {
+    "performance": PerformanceTokenizer,
+    "chorale": ChoraleTokenizer,
+}
 
 
 def build_tokenizer(name: str) -> Tokenizer:
     """The tokenizer of that name. Raises ConfigError naming the known ones."""
     if name not in TOKENIZERS:
         raise ConfigError(f"tokenizer {name!r} does not exist: choose one of {', '.join(TOKENIZERS)}")
-    tokenizer: Tokenizer = TOKENIZERS[name]()
-    return tokenizer
+    return TOKENIZERS[name]()
 
 
 __all__ = ["Ids", "Tokenizer", "Vocab", "build_tokenizer"]

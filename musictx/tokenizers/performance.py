@@ -69,9 +69,7 @@ class PerformanceTokenizer:
         bins = np.where(last >= 0, key[last] - self.velocity0, DEFAULT_BIN) if len(key) else key
 
         time, key, bins = time[~is_velocity], key[~is_velocity], bins[~is_velocity]
-        order = np.argsort(
-            key % 128, kind="stable"
-        )  # NOTE_ON and NOTE_OFF are 128 apart: pitch by pitch, in time
+        order = np.argsort(key % 128, kind="stable")  # NOTE_ON and NOTE_OFF are 128 apart: pitch by pitch, in time
         time, key, bins = time[order], key[order], bins[order]
         follows = np.append(key[1:] % 128 == key[:-1] % 128, False) if len(key) else np.zeros(0, bool)
         offset = np.where(follows, np.roll(time, -1), end)
@@ -140,7 +138,7 @@ class PerformanceTokenizer:
     @staticmethod
     def _score(onset: Steps, offset: Steps, pitch: Steps, bins: Steps, quarter_s: float) -> Score:
         velocity = bins * VELOCITY_BIN + 2
-        return Score(onset / STEPS_PER_S, offset / STEPS_PER_S, pitch, velocity, quarter_s)  # type: ignore[arg-type]
+        return Score(onset / STEPS_PER_S, offset / STEPS_PER_S, pitch, velocity, quarter_s)
 
     def _split(self, ids: NDArray[np.integer]) -> tuple[Steps, Steps, int]:
         """Events without their shifts: the step of each, its id, and the step at which the stream ends."""

@@ -75,9 +75,7 @@ class Vocab:
         """The id of one event. Raises TokenError when the value is outside the table."""
         row = self.row(type)
         if not row.lo <= value <= row.hi:
-            raise TokenError(
-                f"{type} {value} is not in the vocabulary: {type} goes from {row.lo} to {row.hi}"
-            )
+            raise TokenError(f"{type} {value} is not in the vocabulary: {type} goes from {row.lo} to {row.hi}")
         return self.offsets[type] + value - row.lo
 
     def mask(self, *types: str) -> NDArray[np.bool_]:
@@ -111,7 +109,6 @@ class Vocab:
     def __str__(self) -> str:
         rows = [f"{self.encoding}: {self.size} tokens, fingerprint {self.fingerprint}"]
         rows += [
-            f"  {self.offsets[t]:>4} … {self.offsets[t] + hi - lo:>4}  {t} {lo} … {hi}"
-            for t, lo, hi in self.table
+            f"  {self.offsets[t]:>4} … {self.offsets[t] + hi - lo:>4}  {t} {lo} … {hi}" for t, lo, hi in self.table
         ]
         return "\n".join(rows)

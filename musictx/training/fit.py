@@ -37,15 +37,11 @@ def fit(config: TrainConfig) -> Path:
     (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
 
     training = LanguageModelTraining(model, data.tokenizer.vocab, config.trainer)
-    best = ModelCheckpoint(
-        folder / "checkpoints", "best", monitor="val/nll", mode="min", enable_version_counter=False
-    )
+    best = ModelCheckpoint(folder / "checkpoints", "best", monitor="val/nll", mode="min", enable_version_counter=False)
     _trainer(config, folder, best).fit(training, datamodule=data)
 
     if best.best_model_score is None:
-        raise UserError(
-            "training ended before the first validation: raise trainer.max_steps or trainer.max_epochs"
-        )
+        raise UserError("training ended before the first validation: raise trainer.max_steps or trainer.max_epochs")
     state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
     training.load_state_dict(state)
     manifest = data.store.manifest
@@ -68,9 +64,7 @@ def check_trainer(config: TrainConfig) -> None:
     """Raises ConfigError for an accelerator that is unknown or not here, and for sizes that cannot be."""
     trainer = config.trainer
     if trainer.accelerator not in ACCELERATORS:
-        raise ConfigError(
-            f"trainer.accelerator={trainer.accelerator}: choose one of {', '.join(ACCELERATORS)}"
-        )
+        raise ConfigError(f"trainer.accelerator={trainer.accelerator}: choose one of {', '.join(ACCELERATORS)}")
     if trainer.accelerator == "cuda" and not torch.cuda.is_available():
         raise ConfigError("trainer.accelerator=cuda, but this machine has no CUDA device: use trainer=cpu")
     for name, value in (
@@ -102,7 +96,9 @@ def make_run_folder(folder: Path, overwrite: bool) -> Path:
 
 def _trainer(config: TrainConfig, folder: Path, best: ModelCheckpoint) -> L.Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
-    warnings.filterwarnings("ignore", ".*does not have many workers.*")
+    # true of every run here, and nothing a person could act on
+    for message in ("does not have many workers", "exists and is not empty", "is deprecated"):
+        warnings.filterwarnings("ignore", f".*{message}")
     warnings.filterwarnings("ignore", ".*is smaller than the logging interval.*")
     trainer = config.trainer
     callbacks: list[L.Callback] = [best, Throughput(), LearningRateMonitor("step")]

@@ -57,7 +57,5 @@ class LanguageModelTraining(L.LightningModule):
         optimizer = torch.optim.AdamW(groups, lr=self.config.lr, betas=(0.9, 0.98))
         total = int(self.trainer.estimated_stepping_batches)
         warmup = min(self.config.warmup_steps, total)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: warmup_cosine(step, warmup, total)
-        )
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warmup_cosine(step, warmup, total))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

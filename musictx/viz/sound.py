@@ -36,4 +36,5 @@ def write_wav(score: Score, path: Path, sample_rate: int = 44_100) -> None:
 
 def _organ(phase: NDArray[np.float64]) -> NDArray[np.float64]:
     """One period of the tone, by phase in radians."""
-    return np.sum([a * np.sin((k + 1) * phase) for k, a in enumerate(HARMONICS)], axis=0)
+    tone: NDArray[np.float64] = np.sum([a * np.sin((k + 1) * phase) for k, a in enumerate(HARMONICS)], axis=0)
+    return tone

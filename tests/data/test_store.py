@@ -18,9 +18,7 @@ def pieces(*lengths):
 @pytest.fixture
 def path(tmp_path):
     out = tmp_path / "store"
-    write_store(
-        out, TOK, CORPUS, {"train": pieces(5, 300), "validation": pieces(7)}, [("bad.mid", "no notes")]
-    )
+    write_store(out, TOK, CORPUS, {"train": pieces(5, 300), "validation": pieces(7)}, [("bad.mid", "no notes")])
     return out
 
 
@@ -82,9 +80,7 @@ def test_a_failed_write_leaves_nothing(tmp_path):
 
 
 def test_damage_is_told_in_one_line(path, tmp_path):
-    with pytest.raises(
-        StoreError, match=r"is not a token store \(no manifest.json\): make one with a script"
-    ):
+    with pytest.raises(StoreError, match=r"is not a token store \(no manifest.json\): make one with a script"):
         Store(tmp_path / "nothing")
     with pytest.raises(StoreError, match="has no split 'dev': it has train, validation"):
         Store(path).split("dev")

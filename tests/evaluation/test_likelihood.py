@@ -16,9 +16,7 @@ TOK = build_tokenizer("performance")
 def model():
     torch.manual_seed(0)
     return Transformer(
-        TransformerConfig(
-            vocab_size=TOK.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=32, max_distance=8
-        )
+        TransformerConfig(vocab_size=TOK.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=32, max_distance=8)
     ).eval()
 
 

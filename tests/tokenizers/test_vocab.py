@@ -56,9 +56,7 @@ def test_mask_marks_the_ids_of_a_type():
 
 
 def test_values_and_ids_outside_the_table_are_refused():
-    with pytest.raises(
-        TokenError, match="TIME_SHIFT 101 is not in the vocabulary: TIME_SHIFT goes from 1 to 100"
-    ):
+    with pytest.raises(TokenError, match="TIME_SHIFT 101 is not in the vocabulary: TIME_SHIFT goes from 1 to 100"):
         PERFORMANCE.id("TIME_SHIFT", 101)
     with pytest.raises(TokenError, match="id 391 is not in the vocabulary: ids go from 0 to 390"):
         PERFORMANCE.check(np.array([5, 391]))
@@ -69,7 +67,5 @@ def test_the_printed_table_names_every_row():
 
 
 def test_an_unknown_tokenizer_is_refused_with_the_known_ones():
-    with pytest.raises(
-        ConfigError, match="tokenizer 'remi' does not exist: choose one of performance, chorale"
-    ):
+    with pytest.raises(ConfigError, match="tokenizer 'remi' does not exist: choose one of performance, chorale"):
         build_tokenizer("remi")

@@ -1,0 +1,94 @@
+import math
+
+import pytest
+import torch
+
+from musictx.errors import ConfigError
+from musictx.model.attention import IMPLEMENTATIONS, relative_attention
+
+# (Tq, Tk, D, M): training, prefill behind a cache, single steps; tables shorter than, as long as, longer than T
+SHAPES = [
+    *((1, 1, 8, 1), (2, 2, 8, 5), (3, 3, 59, 2), (7, 7, 64, 7), (33, 33, 8, 12), (113, 113, 32, 64)),
+    *((1, 9, 8, 4), (1, 9, 8, 20), (5, 12, 16, 6), (5, 12, 16, 40)),
+]
+
+
+def inputs(tq, tk, d, m, dtype=torch.float64):
+    g = torch.Generator().manual_seed(tq * 1000 + tk)
+    shapes = ((2, 3, tq, d), (2, 3, tk, d), (2, 3, tk, d), (3, m, d))
+    return [torch.randn(s, generator=g, dtype=torch.float64).to(dtype).requires_grad_() for s in shapes]
+
+
+def results(impl, tensors):
+    """The output and the gradients of q, k, v, rel."""
+    out = relative_attention(*tensors, impl)
+    weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape).to(out.dtype)
+    return [out, *torch.autograd.grad((out * weights).sum(), tensors)]
+
+
+def test_two_tokens_by_hand():
+    q = torch.tensor([[[[1.0], [2.0]]]])
+    k = torch.tensor([[[[3.0], [5.0]]]])
+    v = torch.tensor([[[[10.0], [20.0]]]])
+    rel = torch.tensor([[[0.5], [0.25]]])  # e_0, e_1
+    # query 0 sees itself alone; query 1 weighs 2·3 + 2·0.25 = 6.5 against 2·5 + 2·0.5 = 11
+    share = 1 / (1 + math.exp(6.5 - 11))
+    expected = torch.tensor([[[[10.0], [10 + 10 * share]]]])
+    for impl in IMPLEMENTATIONS:
+        torch.testing.assert_close(relative_attention(q, k, v, rel, impl), expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_skew_equals_the_reference_in_float64_with_every_gradient(shape):
+    tensors = inputs(*shape)
+    for got, expected in zip(results("skew", tensors), results("reference", tensors), strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", SHAPES[2:])
+def test_skew_errs_at_most_twice_as_much_as_the_plain_formula_in_that_dtype(shape, dtype):
+    tensors = inputs(*shape, dtype=dtype)
+    exact = results("reference", [t.detach().double().requires_grad_() for t in tensors])
+    plain, skew = results("reference", tensors), results("skew", tensors)
+    for e, p, s in zip(exact, plain, skew, strict=True):
+        rounding = torch.finfo(dtype).eps * e.abs().max()
+        assert (s.double() - e).abs().max() <= 2 * (p.double() - e).abs().max() + rounding
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+def test_no_gradient_flows_to_the_future(impl):
+    q, k, v, rel = inputs(9, 9, 8, 5)
+    out = relative_attention(q, k, v, rel, impl)
+    for i in range(9):
+        for grad in torch.autograd.grad(out[:, :, i].sum(), (k, v), retain_graph=True):
+            assert (grad[:, :, i + 1 :] == 0).all()
+        assert (grad[:, :, : i + 1] != 0).all()  # v: everything up to now counts
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+@pytest.mark.parametrize("shape", [(4, 4, 3, 2), (3, 5, 2, 9)])
+def test_gradcheck(impl, shape):
+    assert torch.autograd.gradcheck(lambda *t: relative_attention(*t, impl), inputs(*shape))
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+def test_the_last_queries_alone_equal_the_last_rows_of_all(impl):
+    q, k, v, rel = inputs(12, 12, 8, 5)
+    full = relative_attention(q, k, v, rel, impl)
+    torch.testing.assert_close(relative_attention(q[:, :, 7:], k, v, rel, impl), full[:, :, 7:])
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+def test_dropout_keeps_the_mean_and_drops_something(impl):
+    q, k, v, rel = inputs(6, 6, 8, 5)
+    torch.manual_seed(0)
+    full = relative_attention(q, k, v, rel, impl)
+    dropped = torch.stack([relative_attention(q, k, v, rel, impl, 0.2) for _ in range(2000)])
+    torch.testing.assert_close(dropped.mean(0), full, atol=0.1, rtol=0)
+    assert (dropped[0] != full).any()
+
+
+def test_an_unknown_implementation_is_refused_with_the_known_ones():
+    with pytest.raises(ConfigError, match="attention.impl=flash: choose one of reference, skew"):
+        relative_attention(*inputs(2, 2, 4, 2), "flash")

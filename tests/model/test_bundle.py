@@ -1,0 +1,114 @@
+import json
+import struct
+from dataclasses import asdict, replace
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from musictx.errors import BundleError, ConfigError
+from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle
+from musictx.model.transformer import Transformer, TransformerConfig
+
+CONFIG = TransformerConfig(vocab_size=11, d_model=16, n_layers=1, n_heads=2, d_ff=16, max_distance=4)
+HEADER = BundleHeader(asdict(CONFIG), "chorale", "0" * 16, "tunes", "public domain", 0.5, "0.1.0", notes={"seed": 3})
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return Transformer(CONFIG).eval()
+
+
+@pytest.fixture
+def path(tmp_path, model):
+    save_bundle(tmp_path / "model.safetensors", model, HEADER)
+    return tmp_path / "model.safetensors"
+
+
+def test_what_was_saved_is_loaded_bit_for_bit(path, model):
+    bundle = load_bundle(path)
+    assert bundle.header == HEADER == read_header(path)
+    assert not bundle.model.training
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(bundle.model.state_dict()[name], tensor)
+    ids = torch.arange(11)[None]
+    assert torch.equal(bundle.model(ids), model(ids))
+    assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
+
+
+def test_another_implementation_may_be_named_since_weights_are_shared(path, model):
+    bundle = load_bundle(path, attention="reference")
+    assert bundle.model.config.attention == "reference"
+    ids = torch.arange(11)[None]
+    torch.testing.assert_close(bundle.model(ids), model(ids))
+    with pytest.raises(ConfigError, match="attention.impl=magic: choose one of"):
+        load_bundle(path, attention="magic")
+
+
+def rewrite(path, **changes):
+    """The same weights under a changed header."""
+    tensors = load_bundle(path).model.state_dict()
+    header = asdict(read_header(path)) | changes
+    save_file(tensors, path, {"musictx": json.dumps(header)})
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(BundleError, match="nothing.safetensors: no such bundle; `musictx train` writes one"):
+        load_bundle(tmp_path / "nothing.safetensors")
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1])
+def test_a_truncated_file(path, keep):
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(BundleError, match="is damaged or no bundle .* copy or train it again"):
+        load_bundle(path)
+
+
+def test_a_file_of_another_kind(tmp_path):
+    path = tmp_path / "model.ckpt"
+    path.write_bytes(struct.pack("<Q", 5) + b"hello, this is no safetensors file")
+    with pytest.raises(BundleError, match="is damaged or no bundle"):
+        load_bundle(path)
+    save_file({"x": torch.zeros(1)}, path)
+    with pytest.raises(BundleError, match="is a safetensors file, but no musictx bundle"):
+        load_bundle(path)
+
+
+def test_a_newer_format(path):
+    rewrite(path, format=2)
+    with pytest.raises(BundleError, match="has bundle format 2, this version reads up to 1: upgrade"):
+        load_bundle(path)
+
+
+def test_a_header_that_makes_no_sense(path):
+    rewrite(path, wings=2)
+    with pytest.raises(BundleError, match="its header is damaged"):
+        load_bundle(path)
+
+
+def test_a_model_config_that_makes_no_sense(path):
+    rewrite(path, model={"vocab_size": 11, "d_model": -3})
+    with pytest.raises(BundleError, match=r"its model config is damaged \(model.d_model=-3: give 1 or more\)"):
+        load_bundle(path)
+
+
+def test_weights_of_another_shape(path):
+    rewrite(path, model=asdict(replace(CONFIG, d_ff=32)))
+    with pytest.raises(BundleError, match="its weights are damaged .*size mismatch"):
+        load_bundle(path)
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, model):
+    target = tmp_path / "model.safetensors"
+    target.mkdir()  # cannot be replaced by a file
+    with pytest.raises(OSError, match="model.safetensors"):
+        save_bundle(target, model, HEADER)
+    assert [p.name for p in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_every_message_is_one_line(path):
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(BundleError) as caught:
+        load_bundle(path)
+    assert "\n" not in str(caught.value)

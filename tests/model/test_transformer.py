@@ -1,0 +1,127 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from musictx.errors import ConfigError
+from musictx.model.transformer import Transformer, TransformerConfig
+
+CONFIG = TransformerConfig(vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6)
+
+
+def build(**changes):
+    torch.manual_seed(0)
+    return Transformer(replace(CONFIG, **changes)).double().eval()
+
+
+def tokens(batch, t):
+    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("impl", ["reference", "skew"])
+def test_no_logit_depends_on_a_later_token(impl):
+    model = build(attention=impl)
+    x = model.embed(tokens(1, 10)).detach().requires_grad_()
+    model.embed.register_forward_hook(lambda *_: x)
+    logits = model(tokens(1, 10))
+    for t in range(10):
+        (grad,) = torch.autograd.grad(logits[0, t].sum(), x, retain_graph=True)
+        assert (grad[0, t + 1 :] == 0).all()
+        assert (grad[0, : t + 1] != 0).any(-1).all()
+
+
+@pytest.mark.parametrize("impl", ["reference", "skew"])
+@pytest.mark.parametrize("prefill", [1, 2, 9])
+def test_cached_steps_equal_one_full_pass_far_beyond_the_table(impl, prefill):
+    model, ids = build(attention=impl), tokens(3, 25)
+    with torch.inference_mode():
+        full = model(ids)
+        state = model.init_state(3, 25)
+        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
+        for t in range(prefill, 25):
+            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
+    assert state.length == 25
+
+
+def test_prefill_in_two_parts_equals_one():
+    model, ids = build(), tokens(2, 11)
+    with torch.inference_mode():
+        state = model.init_state(2, 11)
+        model.prefill(ids[:, :4], state)
+        torch.testing.assert_close(model.prefill(ids[:, 4:], state), model(ids)[:, -1])
+
+
+def test_one_prefill_serves_several_rows():
+    model, prompt, then = build(), tokens(1, 8), torch.tensor([3, 4, 5])
+    with torch.inference_mode():
+        state = model.init_state(1, 9)
+        model.prefill(prompt, state)
+        logits = model.step(then, state.repeat(3))
+        rows = torch.cat([prompt.expand(3, -1), then[:, None]], 1)
+        torch.testing.assert_close(logits, model(rows)[:, -1])
+    assert state.length == 8
+
+
+def test_a_full_cache_says_so():
+    model = build()
+    state = model.init_state(1, 4)
+    with pytest.raises(ValueError, match="5 tokens do not fit a cache of 4: raise max_T"):
+        model.prefill(tokens(1, 5), state)
+
+
+def test_an_untrained_model_knows_nothing():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(vocab_size=391))
+    ids = torch.randint(0, 391, (2, 65))
+    nll = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+    assert float(nll.detach()) == pytest.approx(math.log(391), rel=0.05)
+
+
+def test_it_learns_a_melody_by_heart():
+    torch.manual_seed(0)
+    model = Transformer(CONFIG)
+    ids = torch.tensor([[1, 5, 9, 5, 2, 2, 7] * 5])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(60):
+        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert float(loss.detach()) < 0.1
+
+
+def test_the_head_is_the_embedding():
+    model = build()
+    assert sum(p.numel() for p in model.parameters() if p.shape == (23, 24)) == 23 * 24
+    assert [n for n, _ in model.named_parameters() if "embed" in n] == ["embed.weight"]
+
+
+def test_projections_into_the_stream_start_smaller():
+    model = Transformer(TransformerConfig(vocab_size=50, n_layers=8))
+    std = {name: float(p.std()) for name, p in model.named_parameters() if p.dim() == 2}
+    assert std["blocks.0.down.weight"] == pytest.approx(0.02 / 4, rel=0.05)
+    assert std["blocks.0.up.weight"] == pytest.approx(0.02, rel=0.05)
+
+
+def test_dropout_acts_in_training_only():
+    torch.manual_seed(0)
+    model, ids = Transformer(replace(CONFIG, dropout=0.5)), tokens(1, 9)
+    assert not torch.equal(model.train()(ids), model(ids))
+    assert torch.equal(model.eval()(ids), model(ids))
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"d_model": 25}, "model.d_model=25 cannot be shared by model.n_heads=3: give a multiple"),
+        ({"n_layers": 0}, "model.n_layers=0: give 1 or more"),
+        ({"max_distance": 0}, "model.max_distance=0: give 1 or more"),
+        ({"dropout": 1.0}, "model.dropout=1.0: give a share from 0 up to below 1"),
+        ({"attention": "none"}, "attention.impl=none: choose one of reference, skew"),
+    ],
+)
+def test_impossible_sizes_are_refused(changes, text):
+    with pytest.raises(ConfigError, match=text):
+        replace(CONFIG, **changes)
