@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from musictx.notes.score import Score
 from musictx.notes.sustain import apply_sustain
 
 PEDAL = 64
+Clock = Callable[[NDArray[np.int64]], NDArray[np.float64]]  # ticks -> seconds
+
 DEFAULT_MSPQ = 500_000  # microseconds per quarter where a file states no tempo
 
 
@@ -50,8 +53,10 @@ def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True) ->
 
 
 def _read_symusic(data: bytes, drums: bool, sustain: bool) -> Score:
-    midi = symusic.Score.from_midi(data)
-    seconds, quarter_s = _clock(midi, data)
+    smpte = data[:4] == b"MThd" and len(data) > 13 and data[12] >= 128
+    # symusic refuses SMPTE time: any division will do, its ticks are the same
+    midi = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
+    seconds, quarter_s = _smpte_clock(data) if smpte else _clock(midi)
     scores = []
     for track in midi.tracks:
         if track.is_drum and not drums:
@@ -76,11 +81,16 @@ def _read_symusic(data: bytes, drums: bool, sustain: bool) -> Score:
     return Score.merge(scores, quarter_s)
 
 
-def _clock(midi: Any, data: bytes) -> tuple[Any, float]:
+def _smpte_clock(data: bytes) -> tuple[Clock, float]:
+    """Frames a second and ticks a frame; there is no tempo."""
+    tick_s = 1 / ((256 - data[12]) * max(data[13], 1))
+    return lambda ticks: np.maximum(ticks, 0) * tick_s, DEFAULT_MSPQ / 1e6
+
+
+def _clock(midi: Any) -> tuple[Clock, float]:
     """Ticks -> seconds in float64 (symusic's own seconds are float32), and the seconds of a first quarter."""
-    if data[:4] == b"MThd" and data[12] >= 128:  # SMPTE: frames a second and ticks a frame, no tempo
-        tick_s = 1 / ((256 - data[12]) * max(data[13], 1))
-        return lambda ticks: np.maximum(ticks, 0) * tick_s, DEFAULT_MSPQ / 1e6
+    if midi.ticks_per_quarter <= 0:
+        raise ValueError(f"{midi.ticks_per_quarter} ticks per quarter")
     tempos = midi.tempos.numpy()
     order = np.argsort(tempos["time"], kind="stable")
     tick, mspq = tempos["time"][order].astype(np.int64), tempos["mspq"][order].astype(np.float64)
