@@ -1,5 +1,6 @@
 """A function of a typed config as a Hydra command whose mistakes are told in one line, exit status 2."""
 
+import dataclasses
 import os
 import re
 import sys
@@ -13,7 +14,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
-from musictx.config import register_schemas
+from musictx.config import SCHEMAS, register_schemas
 from musictx.errors import ConfigError, UserError
 
 
@@ -29,14 +30,30 @@ def hydra_app(name: str, task: Callable[[Any], None]) -> Callable[[], None]:
 
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
     def run(config: DictConfig) -> None:
-        settings = OmegaConf.to_object(config)
-        guarded(lambda: task(settings))  # before Hydra sees it: it would print a line of its own
+        # guarded here already: an error that Hydra sees from inside gets a line of Hydra's own
+        guarded(lambda: task(typed(config, SCHEMAS[name])))
 
     def main() -> None:
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra hands its errors on instead of printing and exiting
         guarded(run)
 
     return main
+
+
+def typed(config: DictConfig, schema: type) -> Any:
+    """The config as an instance of its schema. Raises ConfigError for keys that `+key=value` smuggled past it."""
+    _refuse_unknown(config, schema, "")
+    return OmegaConf.to_object(config)
+
+
+def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
+    fields = {field.name: field.type for field in dataclasses.fields(schema)}
+    for key in node:
+        if key not in fields:
+            raise ConfigError(_not_a_setting(f"{path}{key!s}", list(fields)))
+    for key, kind in fields.items():
+        if dataclasses.is_dataclass(kind):
+            _refuse_unknown(node[key], kind, f"{path}{key}.")
 
 
 def guarded(command: Callable[[], None]) -> None:
@@ -73,8 +90,12 @@ def one_line(error: BaseException) -> str:
 
 def _unknown_key(error: OmegaConfBaseException) -> str:
     node, key = error.parent_node, str(error.key)
-    allowed = [str(k) for k in node] if node is not None and hasattr(node, "__iter__") else []
-    where = str(error.full_key or key)
+    allowed = [str(k) for k in node if k != "hydra"] if node is not None and hasattr(node, "__iter__") else []
+    return _not_a_setting(str(error.full_key or key), allowed)
+
+
+def _not_a_setting(where: str, allowed: list[str]) -> str:
+    key = where.rpartition(".")[2]
     place = where.rpartition(".")[0] or "this command"
     close = get_close_matches(key, allowed, 1)
     hint = f"did you mean {close[0]}? " if close else ""

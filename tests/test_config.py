@@ -9,8 +9,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from musictx.app import conf_dir, one_line
-from musictx.config import SCHEMAS, register_schemas
+from musictx.app import conf_dir, one_line, typed
+from musictx.config import SCHEMAS, TrainConfig, register_schemas
 
 GROUPS = ["data", "tokenizer", "model", "attention", "trainer", "logger", "sampler", "experiment"]
 
@@ -39,8 +39,8 @@ def test_every_app_composes(app):
 @pytest.mark.parametrize(("group", "option"), [(g, o) for g in GROUPS for o in options(g)])
 def test_every_option_of_every_group_composes(group, option):
     app = "generate" if group == "sampler" else "train"
-    config = composed(app, f"{group}={option}")
-    OmegaConf.to_object(config)  # nothing mandatory is missing (but generate's own arguments)
+    paths = ["bundle=b", "seed_midi=s"] if app == "generate" else []
+    typed(composed(app, f"{group}={option}", *paths), SCHEMAS[app])  # nothing mandatory is missing
 
 
 @pytest.mark.parametrize("app", SCHEMAS)
@@ -66,7 +66,7 @@ def test_no_yaml_outside_the_groups_is_left_over(app):
 )
 def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
     with pytest.raises(Exception) as caught:  # noqa: PT011 - Hydra's and OmegaConf's errors share no base
-        composed("train", override)
+        typed(composed("train", override), TrainConfig)
     line = one_line(caught.value)
     assert "\n" not in line
     assert re.search(text, line), line

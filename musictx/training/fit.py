@@ -17,7 +17,7 @@ from musictx.data.datamodule import MusicData
 from musictx.errors import ConfigError, UserError
 from musictx.model.bundle import BundleHeader, save_bundle
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.training.loggers import build_logger
+from musictx.training.loggers import build_logger, check_logger
 from musictx.training.module import LanguageModelTraining
 from musictx.training.throughput import Throughput
 
@@ -30,6 +30,7 @@ def fit(config: TrainConfig) -> Path:
     Everything that can be wrong is looked at before the run's folder is made. Raises ConfigError, StoreError.
     """
     check_trainer(config)
+    check_logger(config.logger)
     L.seed_everything(config.seed, verbose=False)
     data = MusicData(config.data, config.tokenizer.name, config.trainer.batch_size, config.seed)
     model = Transformer(build_model_config(config, data.tokenizer.vocab.size))

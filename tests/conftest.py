@@ -1,0 +1,107 @@
+"""A tiny trained world, made once by the real scripts and commands: a folder of MIDI, stores, bundles."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from musictx.notes.grid import grid_to_score
+from musictx.notes.score import Score
+from musictx.notes.write import write_midi
+
+ROOT = Path(__file__).parents[1]
+TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32", "model.max_distance=16"]
+QUICK = ["data.length=32", "trainer.batch_size=4", "trainer.max_steps=4", "trainer.validate_every=2"]
+
+
+def run(args, cwd, **env):
+    """A command as a person would type it: `musictx …` or `python data_prep/….py …`."""
+    import os
+
+    program = [sys.executable, "-m", "musictx"] if args[0] == "musictx" else [sys.executable, str(ROOT / args[0])]
+    return subprocess.run(
+        [*program, *map(str, args[1:])],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COLUMNS": "200", "WANDB_SILENT": "true"} | env,
+    )
+
+
+def ok(args, cwd, **env):
+    done = run(args, cwd, **env)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def refused(args, cwd, **env):
+    """The one line that a mistake gets; nothing else may be printed, and the status is 2."""
+    done = run(args, cwd, **env)
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+def write_tunes(folder, count):
+    """Seeded little piano pieces, every one different."""
+    rng = np.random.default_rng(7)
+    for k in range(count):
+        onset = np.cumsum(rng.choice([0.0, 0.125, 0.25, 0.5], 60))
+        pitch = 60 + rng.choice([0, 2, 4, 5, 7, 9, 11], 60) + 12 * rng.integers(-1, 2, 60)
+        score = Score(onset, onset + rng.choice([0.2, 0.4, 0.9], 60), pitch, rng.integers(40, 110, 60))
+        write_midi(score, folder / f"sub{k % 2}" / f"tune {k}.mid")
+
+
+def write_hymns(folder, count):
+    rng = np.random.default_rng(8)
+    for k in range(count):
+        chords = np.array([72, 67, 64, 48]) + rng.integers(-3, 4, (12, 4))
+        write_midi(grid_to_score(np.repeat(chords, 4, axis=0).astype(np.int16)), folder / f"hymn{k}.mid")
+
+
+@dataclass(frozen=True)
+class World:
+    """Paths; `store` and `bundle` speak performance, the hymns chorale."""
+
+    midi: Path
+    store: Path
+    bundle: Path
+    hymns: Path
+    hymn_store: Path
+    hymn_bundle: Path
+
+    @property
+    def seed(self):
+        return self.midi / "sub0" / "tune 0.mid"
+
+    @property
+    def hymn(self):
+        return self.hymns / "hymn0.mid"
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp("world")
+    write_tunes(root / "midi", 8)
+    write_hymns(root / "hymns", 5)
+    ok(["data_prep/folder.py", "path=midi", "out=store", "workers=2"], root)
+    ok(["data_prep/folder.py", "path=hymns", "out=hymn_store", "tokenizer=chorale", "workers=1"], root)
+    common = [*TINY, *QUICK, "trainer.progress_bar=false"]
+    ok(["musictx", "train", "data.path=store", "out=run", *common], root)
+    chorale = ["data=chorales", "tokenizer=chorale", "data.path=hymn_store", "out=hymn_run"]
+    ok(["musictx", "train", *chorale, *common], root)
+    model = "model.safetensors"
+    return World(
+        root / "midi",
+        root / "store",
+        root / "run" / model,
+        root / "hymns",
+        root / "hymn_store",
+        root / "hymn_run" / model,
+    )

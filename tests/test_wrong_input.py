@@ -1,0 +1,185 @@
+"""A person's mistakes, through the real commands: one line, exit status 2, nothing half-written left."""
+
+import re
+
+import numpy as np
+import pytest
+from conftest import QUICK, TINY, refused, run
+
+from musictx.notes.score import Score
+from musictx.notes.write import write_midi
+
+
+def generate(world, cwd, *args, **changes):
+    settings = {"bundle": world.bundle, "seed_midi": world.seed, "out": "out"} | changes
+    line = refused(["musictx", "generate", *(f"{k}={v}" for k, v in settings.items()), *args], cwd)
+    assert not (cwd / "out").exists()
+    return line
+
+
+def train(cwd, *args):
+    line = refused(["musictx", "train", "out=out", *TINY, *QUICK, *args], cwd)
+    assert not (cwd / "out").exists()
+    return line
+
+
+def test_a_missing_seed(world, tmp_path):
+    assert "nothing.mid: no such file: give an existing MIDI file" in generate(world, tmp_path, seed_midi="nothing.mid")
+
+
+def test_a_text_file_named_mid(world, tmp_path):
+    (tmp_path / "song.mid").write_text("la la la")
+    line = generate(world, tmp_path, seed_midi="song.mid")
+    assert "song.mid: not a MIDI file: it begins with b'la l', MIDI files begin with b'MThd'" in line
+
+
+def test_an_empty_file(world, tmp_path):
+    (tmp_path / "empty.mid").touch()
+    assert "empty.mid: the file is empty" in generate(world, tmp_path, seed_midi="empty.mid")
+
+
+def test_a_seed_without_notes(world, tmp_path):
+    write_midi(Score.empty(), tmp_path / "silence.mid")
+    assert "silence.mid: the seed has no notes" in generate(world, tmp_path, seed_midi="silence.mid")
+
+
+def test_ten_voices_for_the_chorale_model(world, tmp_path):
+    write_midi(Score(np.zeros(10), np.ones(10), np.arange(50, 60), np.full(10, 80)), tmp_path / "ten.mid")
+    line = generate(world, tmp_path, seed_midi="ten.mid", bundle=world.hymn_bundle)
+    assert re.search(r"ten.mid: step 0 .* 10 notes sounding; the chorale grid holds 4 voices: reduce", line)
+
+
+def test_a_store_of_another_tokenizer(world, tmp_path):
+    line = train(tmp_path, f"data.path={world.hymn_store}")
+    assert "was made by tokenizer chorale" in line
+    assert "choose tokenizer=chorale or prepare the data again" in line
+    line = refused(["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.hymn_store}"], tmp_path)
+    assert "was made by tokenizer chorale" in line
+
+
+def test_no_store(tmp_path):
+    assert "nowhere is not a token store (no manifest.json): make one with a script" in train(
+        tmp_path, "data.path=nowhere"
+    )
+
+
+def test_a_truncated_bundle(world, tmp_path):
+    (tmp_path / "cut.safetensors").write_bytes(world.bundle.read_bytes()[:5000])
+    assert "cut.safetensors is damaged or no bundle" in generate(world, tmp_path, bundle="cut.safetensors")
+
+
+def test_a_missing_bundle_and_none_at_all(world, tmp_path):
+    assert "no.safetensors: no such bundle" in generate(world, tmp_path, bundle="no.safetensors")
+    line = refused(["musictx", "generate", f"seed_midi={world.seed}"], tmp_path)
+    assert line == "error: bundle=… is required and was not given; see --help"
+
+
+@pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="this machine has a CUDA device")
+def test_cuda_without_cuda(world, tmp_path):
+    line = train(tmp_path, "trainer=gpu", f"data.path={world.store}")
+    assert "trainer.accelerator=cuda, but this machine has no CUDA device: use trainer=cpu" in line
+    assert "device=cuda, but this machine has no CUDA device" in generate(world, tmp_path, "device=cuda")
+
+
+def test_a_folder_that_cannot_be_written(world, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    blocked = "out=file/below"  # what a read-only folder is to a person who is not root
+    for args in (
+        ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=1"],
+        ["musictx", "train", f"data.path={world.store}", *TINY, *QUICK],
+        ["data_prep/folder.py", f"path={world.midi}"],
+    ):
+        assert "give a path that can be read and written" in refused([*args, blocked], tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_exists_is_not_overwritten_unasked(world, tmp_path):
+    args = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=1", "out=o"]
+    assert run(args, tmp_path).returncode == 0
+    assert "tune 0-1.mid exists already: give another out= or overwrite=true" in refused(args, tmp_path)
+    assert run([*args, "overwrite=true"], tmp_path).returncode == 0
+    before = world.bundle.read_bytes()
+    args = ["musictx", "train", f"data.path={world.store}", f"out={world.bundle.parent}", *TINY, *QUICK]
+    assert "exists already: give another out= or overwrite=true" in refused(args, tmp_path)
+    assert world.bundle.read_bytes() == before
+
+
+def test_overwrite_never_deletes_a_folder_of_other_things(world, tmp_path):
+    (tmp_path / "thesis.txt").write_text("words")
+    args = ["musictx", "train", f"data.path={world.store}", f"out={tmp_path}", "overwrite=true", *TINY, *QUICK]
+    assert "is not the folder of a run: give another out=" in refused(args, tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "words"
+
+
+@pytest.mark.parametrize(
+    ("arg", "text"),
+    [
+        ("length_seconds=0", "length_seconds=0.0: give more than 0"),
+        ("variations=0", "variations=0: give more than 0"),
+        ("seed_seconds=-1", "seed_seconds=-1.0: give more than 0"),
+        ("sampler.temperature=-1", r"sampler.temperature=-1.0: give 0 \(greedy\) or more"),
+        ("sampler.top_k=many", "sampler.top_k: .*Integer"),
+        ("attention.impl=flash", "attention.impl=flash: choose one of reference, skew"),
+        ("device=tpu", "device=tpu: choose cpu or cuda"),
+    ],
+)
+def test_impossible_generate_settings(world, tmp_path, arg, text):
+    assert re.search(text, generate(world, tmp_path, arg))
+
+
+@pytest.mark.parametrize(
+    ("arg", "text"),
+    [
+        ("trainer.batch_size=0", "trainer.batch_size=0: give 1 or more"),
+        ("model.n_heads=3", "model.d_model=16 cannot be shared by model.n_heads=3"),
+        ("logger.name=paper", "logger.name=paper: choose csv or wandb"),
+        ("data.stretch=[]", r"data.stretch=\[\]: give factors above 0"),
+        ("+model.wings=2", "model.wings is not a setting: model has d_model"),
+        ("logger=wandb", "logger=wandb has no API key: run `wandb login`, or set logger.mode=offline"),
+    ],
+)
+def test_impossible_train_settings(world, tmp_path, arg, text, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))  # no wandb key of whoever runs the tests
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    assert re.search(text, train(tmp_path, f"data.path={world.store}", arg))
+
+
+def test_preparing_nothing(tmp_path):
+    (tmp_path / "midi").mkdir()
+    args = ["data_prep/folder.py", "path=midi", "out=store"]
+    assert "no .mid, .midi or .kar file in midi or below it" in refused(args, tmp_path)
+    assert "path=none is not a folder" in refused(["data_prep/folder.py", "path=none", "out=store"], tmp_path)
+    assert "path=… is required" in refused(["data_prep/folder.py", "out=store"], tmp_path)
+    (tmp_path / "midi" / "a.mid").write_text("no music")
+    done = run(args, tmp_path)
+    assert done.returncode == 2
+    assert "error: none of the 1 files in midi could be used; a.mid: not a MIDI file" in done.stderr
+    assert not (tmp_path / "store").exists()
+
+
+def test_maestro_that_is_not_maestro(tmp_path):
+    (tmp_path / "x.zip").write_text("no zip")
+    args = ["data_prep/maestro.py", "out=store"]
+    assert "path=x.zip is neither a folder nor a zip file" in refused([*args, "path=x.zip"], tmp_path)
+    (tmp_path / "d").mkdir()
+    assert "no maestro-v*.csv in d" in refused([*args, "path=d"], tmp_path)
+    (tmp_path / "d" / "maestro-v3.0.0.csv").write_text("split,midi_filename\ntrain,2004/a.midi\n")
+    assert "names 1 files that are not there, the first is 2004/a.midi" in refused([*args, "path=d"], tmp_path)
+
+
+def test_an_unknown_command(tmp_path):
+    line = refused(["musictx", "compose"], tmp_path)
+    assert "'compose' is not a command: choose one of train, generate, evaluate, bench tokens, demo" in line
+
+
+def test_help_is_one_screenful_with_examples(tmp_path):
+    texts = {run(["musictx", *args], tmp_path).stdout for args in ([], ["--help"], ["-h"])}
+    assert len(texts) == 1
+    text = texts.pop()
+    assert len(text.splitlines()) <= 30
+    assert max(map(len, text.splitlines())) <= 120
+    assert "musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128" in text
+    done = run(["musictx", "train", "--help"], tmp_path)
+    assert done.returncode == 0
+    assert "max_distance" in done.stdout
