@@ -1,0 +1,32 @@
+import numpy as np
+
+from musictx.data.chorales import chorale_list, encode_chorale, first_bars_steps, read_chorale
+from musictx.tokenizers.chorale import ChoraleTokenizer
+
+
+def test_all_371_are_listed_by_number():
+    chorales = chorale_list()
+    assert len(chorales) == 371
+    assert chorales[0] == ("R001 bwv269", "bach/bwv269")
+    assert len({name for name, _ in chorales}) == 371
+
+
+def test_the_first_bars_of_the_first_chorale():
+    # Aus meines Herzens Grunde, BWV 269, in G major: an upbeat of a quarter, then 3/4
+    grid = read_chorale("bach/bwv269")
+    assert grid[:4].tolist() == [[67, 62, 59, 43]] * 4
+    assert grid.shape[1] == 4
+    assert grid.shape[0] % 4 == 0
+    assert (grid[:, 0] > grid[:, 3]).mean() > 0.99
+    assert first_bars_steps("bach/bwv269", 2) == 4 + 2 * 12
+
+
+def test_encoding_is_the_grid():
+    ids, seconds = encode_chorale("bach/bwv269")
+    grid = read_chorale("bach/bwv269")
+    np.testing.assert_array_equal(ChoraleTokenizer().decode_grid(np.frombuffer(ids, np.uint16)), grid)
+    assert seconds == len(grid) * 0.15
+
+
+def test_a_chorale_in_five_parts_is_left_out_with_the_reason():
+    assert encode_chorale("bach/bwv27.6") == "its voices are not soprano, alto, tenor, bass"

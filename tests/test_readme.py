@@ -1,0 +1,68 @@
+"""Every command of the README, as written there, in an empty folder with a person's own files."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import zipfile
+
+import pytest
+from conftest import QUICK, ROOT, TINY, ok
+
+README = (ROOT / "README.md").read_text()
+COMMANDS = [
+    line.split("  #")[0].strip()
+    for block in re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+    if line.strip()
+]
+# the README's sizes are for an evening; these run the same code in seconds
+SMALLER = {
+    "musictx train": [*TINY, *QUICK, "trainer.progress_bar=false"],
+    "musictx generate": ["length_seconds=1"],
+}
+
+
+def test_the_readme_shows_all_three_uses():
+    starts = {" ".join(command.split()[:2]) for command in COMMANDS}
+    assert starts == {
+        *("make demo", "make test", "musictx train", "musictx evaluate", "musictx generate"),
+        *(f"python data_prep/{name}.py" for name in ("folder", "chorales", "maestro")),
+    }
+
+
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_make_targets_exist_and_set_everything_up(target):
+    plan = subprocess.run(["make", "-n", "-B", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "-m venv" in plan
+    assert "-c constraints.txt" in plan
+    assert {"demo": "musictx demo", "test": "pytest"}[target] in plan
+
+
+def test_every_other_command_runs_in_order(world, tmp_path):
+    shutil.copytree(world.midi, tmp_path / "my_midi_files")
+    shutil.copy(world.seed, tmp_path / "my.mid")
+    rows = ["canonical_composer,canonical_title,split,year,midi_filename,audio_filename,duration"]
+    with zipfile.ZipFile(tmp_path / "maestro-v3.0.0-midi.zip", "w") as archive:
+        for split, file in zip(("train", "validation", "test"), sorted(world.midi.rglob("*.mid")), strict=False):
+            rows.append(f"Bach,A piece,{split},2004,2004/{file.name},x.wav,10")
+            archive.write(file, f"maestro-v3.0.0/2004/{file.name}")
+        archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
+    for command in COMMANDS:
+        words = shlex.split(command)
+        if words[0] == "make":
+            continue
+        words = words[1:] if words[0] == "python" else words
+        ok([*words, *SMALLER.get(" ".join(words[:2]), [])], tmp_path)
+    made = {str(p.relative_to(tmp_path)) for p in (tmp_path / "outputs").rglob("*") if p.is_file()}
+    made = {p.removeprefix("outputs/") if p.startswith("outputs/") else p for p in made}
+    for expected in (
+        "stores/mine/manifest.json",
+        "stores/chorales/manifest.json",
+        "stores/maestro/manifest.json",
+        "mine/model.safetensors",
+        "continued/my-3.mid",
+        "continued/my.png",
+        "warmer/my-1.mid",
+    ):
+        assert expected in made
