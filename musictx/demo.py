@@ -48,7 +48,7 @@ def demo(config: DemoConfig) -> None:
     _run(
         f"4 of 4: continue the first {SEED_BARS} bars of {name}, which the model has never seen",
         ["generate", f"bundle={bundle}", f"seed_midi={seed}", f"out={out}", f"variations={config.variations}"]
-        + ["wav=true", "png=true", "overwrite=true"],
+        + ["sampler.temperature=1.1", "wav=true", "png=true", "overwrite=true"],
     )
     print(f"""
 Everything is in {out}/

@@ -38,6 +38,8 @@ def generate(config: GenerateConfig) -> None:
             f"{config.bundle} was trained on {tokenizer.name} tokens {bundle.header.vocab_fingerprint}, this "
             f"version makes {tokenizer.vocab.fingerprint}: use musictx {bundle.header.version}"
         )
+    if not len(seed):
+        raise UserError(f"{source}: the seed has no notes: give one with music in it, or raise seed_seconds")
     try:
         results = continue_score(
             seed,
@@ -53,8 +55,6 @@ def generate(config: GenerateConfig) -> None:
         )
     except TokenError as error:
         raise TokenError(f"{source}: {error}") from None
-    except UserError as error:
-        raise type(error)(f"{source}: {error}" if "seed has no notes" in str(error) else str(error)) from None
 
     folder.mkdir(parents=True, exist_ok=True)
     for target, result in zip(targets, results, strict=True):

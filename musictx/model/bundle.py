@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from musictx.errors import BundleError, UserError
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -41,7 +41,9 @@ def save_bundle(path: Path, model: Transformer, header: BundleHeader) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     try:
-        save_file(tensors, partial, {KEY: json.dumps(asdict(header))})
+        partial.write_bytes(
+            save(tensors, {KEY: json.dumps(asdict(header))})
+        )  # save_file would keep others from reading it
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
