@@ -132,6 +132,8 @@ def test_impossible_generate_settings(world, tmp_path, arg, text):
     [
         ("trainer.batch_size=0", "trainer.batch_size=0: give 1 or more"),
         ("model.n_heads=3", "model.d_model=16 cannot be shared by model.n_heads=3"),
+        ("data.windows_per_epoch=3", "data.windows_per_epoch=3 is less than one batch: give trainer.batch_size=4 or"),
+        ("trainer.validate_every=0", "trainer.validate_every=0: give 1 or more"),
         ("logger.name=paper", "logger.name=paper: choose csv or wandb"),
         ("data.stretch=[]", r"data.stretch=\[\]: give factors above 0"),
         ("+model.wings=2", "model.wings is not a setting: model has d_model"),

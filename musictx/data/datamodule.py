@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader
 from musictx.config import DataConfig
 from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Store
+from musictx.errors import ConfigError
 
 
 class MusicData(L.LightningDataModule):
@@ -26,7 +27,16 @@ class MusicData(L.LightningDataModule):
         train = self.store.split("train")
         # an epoch reads as many tokens as the split holds
         self.n_items = config.windows_per_epoch or max(-(-len(train.ids) // config.length), batch_size)
+        if self.n_items < batch_size:
+            raise ConfigError(
+                f"data.windows_per_epoch={self.n_items} is less than one batch: "
+                f"give trainer.batch_size={batch_size} or more"
+            )
         self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return self.n_items // self.batch_size
 
     def train_dataloader(self) -> DataLoader[Tensor]:
         return DataLoader(

@@ -39,10 +39,10 @@ def fit(config: TrainConfig) -> Path:
 
     training = LanguageModelTraining(model, data.tokenizer.vocab, config.trainer)
     best = ModelCheckpoint(folder / "checkpoints", "best", monitor="val/nll", mode="min", enable_version_counter=False)
-    _trainer(config, folder, best).fit(training, datamodule=data)
+    _trainer(config, folder, best, data.batches_per_epoch).fit(training, datamodule=data)
 
     if best.best_model_score is None:
-        raise UserError("training ended before the first validation: raise trainer.max_steps or trainer.max_epochs")
+        raise UserError("training ended before the first validation: lower trainer.validate_every")
     state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
     training.load_state_dict(state)
     manifest = data.store.manifest
@@ -72,6 +72,7 @@ def check_trainer(config: TrainConfig) -> None:
         ("trainer.batch_size", trainer.batch_size),
         ("trainer.accumulate", trainer.accumulate),
         ("trainer.max_epochs", trainer.max_epochs),
+        ("trainer.validate_every", 1 if trainer.validate_every is None else trainer.validate_every),
         ("data.length", config.data.length),
     ):
         if value < 1:
@@ -95,13 +96,16 @@ def make_run_folder(folder: Path, overwrite: bool) -> Path:
     return folder
 
 
-def _trainer(config: TrainConfig, folder: Path, best: ModelCheckpoint) -> L.Trainer:
+def _trainer(config: TrainConfig, folder: Path, best: ModelCheckpoint, batches_per_epoch: int) -> L.Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     # true of every run here, and nothing a person could act on
     for message in ("does not have many workers", "exists and is not empty", "is deprecated"):
         warnings.filterwarnings("ignore", f".*{message}")
     warnings.filterwarnings("ignore", ".*is smaller than the logging interval.*")
     trainer = config.trainer
+    every = trainer.validate_every or batches_per_epoch
+    if trainer.max_steps > 0:  # a short run, too, ends with a validation
+        every = min(every, trainer.max_steps * trainer.accumulate)
     callbacks: list[L.Callback] = [best, Throughput(), LearningRateMonitor("step")]
     if trainer.progress_bar:
         callbacks.append(TQDMProgressBar(refresh_rate=10))
@@ -113,8 +117,8 @@ def _trainer(config: TrainConfig, folder: Path, best: ModelCheckpoint) -> L.Trai
         max_steps=trainer.max_steps,
         accumulate_grad_batches=trainer.accumulate,
         gradient_clip_val=trainer.grad_clip,
-        val_check_interval=trainer.validate_every,
-        check_val_every_n_epoch=None if trainer.validate_every else 1,
+        val_check_interval=every,
+        check_val_every_n_epoch=None,  # counts batches across epochs
         num_sanity_val_steps=0,
         log_every_n_steps=10,
         logger=build_logger(config, folder),
