@@ -43,8 +43,23 @@ def test_every_option_of_every_group_composes(group, option):
     typed(composed(app, f"{group}={option}", *paths), SCHEMAS[app])  # nothing mandatory is missing
 
 
-@pytest.mark.parametrize("app", SCHEMAS)
-def test_no_yaml_outside_the_groups_is_left_over(app):
+def test_an_experiment_overrides_the_defaults_and_a_person_overrides_both():
+    config = composed("train", "experiment=demo", "model.d_model=96")
+    assert (config.name, config.tokenizer.name, config.model.n_layers, config.model.d_model) == (
+        "demo",
+        "chorale",
+        3,
+        96,
+    )
+    assert config.out.endswith("-demo")
+
+
+def test_the_command_of_the_help_text_composes():
+    config = composed("train", "experiment=chorales", "trainer.max_epochs=5", "model.d_model=128")
+    assert (config.trainer.max_epochs, config.model.d_model) == (5, 128)
+
+
+def test_no_yaml_outside_the_groups_is_left_over():
     apps = {p.stem for p in conf_dir().glob("*.yaml")}
     assert apps == {*SCHEMAS, "quiet"}
 
