@@ -10,8 +10,8 @@ from musictx.data.chorales import first_bars_steps, prepare_chorales
 from musictx.data.prepare import summary
 from musictx.data.store import Store
 from musictx.errors import UserError
+from musictx.notes.grid import N_VOICES
 from musictx.notes.write import write_midi
-from musictx.tokenizers.chorale import N_VOICES
 
 SEED_BARS = 2
 

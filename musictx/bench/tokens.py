@@ -21,6 +21,7 @@ from musictx.app import hydra_app
 from musictx.config import BenchTokensConfig
 from musictx.data.folder import find_midi
 from musictx.errors import MidiError, TokenError, UserError
+from musictx.files import replacing
 from musictx.notes.read import read_midi
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
@@ -57,7 +58,8 @@ def bench_tokens(config: BenchTokensConfig) -> None:
     print(report(figures))
     if config.out:
         Path(config.out).parent.mkdir(parents=True, exist_ok=True)
-        Path(config.out).write_text(json.dumps(asdict(figures), indent=1))
+        with replacing(Path(config.out)) as partial:
+            partial.write_text(json.dumps(asdict(figures), indent=1))
 
 
 def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> Figures:

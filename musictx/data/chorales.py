@@ -9,10 +9,10 @@ from musictx.data.prepare import Encoded, encode_all
 from musictx.data.split import assign_splits, content_key
 from musictx.data.store import SPLITS, Corpus, Manifest, check_target, write_store
 from musictx.errors import UserError
-from musictx.tokenizers.chorale import N_VOICES, REST, ChoraleTokenizer, Grid
+from musictx.notes.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid
+from musictx.tokenizers.chorale import ChoraleTokenizer
 
 STEP_S = 0.15  # a sixteenth at 100 quarters a minute, for counting hours
-STEPS_PER_QUARTER = 4
 CORPUS = Corpus(
     "Bach chorales (Riemenschneider's 371, from music21)",
     "public domain scores; encodings as the music21 corpus states",

@@ -1,7 +1,6 @@
 """A model as one `.safetensors` file whose header holds all that generating needs. Nothing is unpickled."""
 
 import json
-import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from musictx.errors import BundleError, UserError
+from musictx.files import replacing
 from musictx.model.transformer import Transformer, TransformerConfig
 
 FORMAT = 1
@@ -37,16 +37,10 @@ class Bundle(NamedTuple):
 
 
 def save_bundle(path: Path, model: Transformer, header: BundleHeader) -> None:
-    """Writes to a temporary name beside `path`, then renames: no half-written bundle is ever seen."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Writes the whole bundle or nothing."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    try:
-        partial.write_bytes(
-            save(tensors, {KEY: json.dumps(asdict(header))})
-        )  # save_file would keep others from reading it
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial:  # save_file would keep others from reading what it writes
+        partial.write_bytes(save(tensors, {KEY: json.dumps(asdict(header))}))
 
 
 def read_header(path: Path) -> BundleHeader:

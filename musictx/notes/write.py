@@ -1,11 +1,11 @@
 """MIDI out, through pretty_midi; reading it back gives the same notes within one tick."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pretty_midi
 
+from musictx.files import replacing
 from musictx.notes.score import Score
 
 TICKS_PER_QUARTER = 480
@@ -14,7 +14,7 @@ MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 def write_midi(score: Score, path: Path, program: int = 0) -> None:
     """One track at the score's tempo; a second track only for notes of one pitch that overlap, which a MIDI
-    channel cannot hold. Written to a temporary name, then renamed."""
+    channel cannot hold. Written whole or not at all."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
     # pretty_midi truncates the tempo it writes: a quarter of a microsecond keeps it from falling one short
     midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
@@ -34,10 +34,6 @@ def write_midi(score: Score, path: Path, program: int = 0) -> None:
         ends[layer][pitch] = end
         layers[layer].notes.append(pretty_midi.Note(velocity, pitch, start * midi_tick_s, end * midi_tick_s))
     midi.instruments.extend(layers)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    with replacing(path) as partial:
         midi.write(str(partial))
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -7,13 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import TokenError
-from musictx.notes.grid import grid_to_score, score_to_grid, snap_to_grid
+from musictx.notes.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid, snap_to_grid
 from musictx.notes.score import Score
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
-
-N_VOICES = 4
-REST = -1
-Grid = NDArray[np.int16]  # (steps, 4), MIDI pitch or REST
 
 
 class ChoraleTokenizer:
@@ -61,7 +57,7 @@ class ChoraleTokenizer:
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> float:
         """How much time a stream of ids takes; a last step that is not complete does not count."""
-        return int((ids < self.vocab.n_events).sum()) // N_VOICES * quarter_s / 4
+        return int((ids < self.vocab.n_events).sum()) // N_VOICES * quarter_s / STEPS_PER_QUARTER
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """Lowest and highest pitch in a window of ids; None when all is silence."""

@@ -1,6 +1,5 @@
 """Piano rolls: the seed in one colour, what the model made of it in another."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from musictx.files import replacing
 from musictx.notes.score import Score
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # told apart by colour-blind eyes too (Okabe and Ito 2008)
@@ -20,7 +20,7 @@ BLACK_KEYS = {1, 3, 6, 8, 10}
 def piano_roll(panels: Sequence[tuple[str, Score, float]], path: Path) -> None:
     """A PNG with one panel per (title, score, second at which the new music begins), all on one time axis.
 
-    Written to a temporary name, then renamed. Raises ValueError when there is no panel.
+    Written whole or not at all. Raises ValueError when there is no panel.
     """
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
@@ -60,12 +60,8 @@ def piano_roll(panels: Sequence[tuple[str, Score, float]], path: Path) -> None:
                 fontsize=9,
             )
     axes.set_xlabel("seconds")
-    partial = path.with_name(f".{path.stem}.{os.getpid()}.png")
-    try:
+    with replacing(path) as partial:
         figure.savefig(partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _notes(score: Score, chosen: np.ndarray, colour: str) -> PatchCollection:
