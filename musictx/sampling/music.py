@@ -52,7 +52,7 @@ def continue_score(
     motif = tokenizer.encode(seed_score)
     prompt = torch.from_numpy(np.concatenate([[vocab.bos], motif]).astype(np.int64)).to(device)
     # PAD and BOS are never music, and an EOS would end before the length that was asked for
-    legal = torch.arange(vocab.size, device=device) < vocab.n_events
+    legal = torch.from_numpy(vocab.mask(*(row.type for row in vocab.events))).to(device)
 
     start_s = tokenizer.seconds(motif, quarter_s)
     end_s = start_s + length_seconds

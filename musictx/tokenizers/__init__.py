@@ -17,7 +17,6 @@ class Tokenizer(Protocol):
 
     name: str
     group: int  # ids come in groups of this many; windows and prompts are cut between groups
-    has_tempo: bool  # whether the score's tempo decides how its notes fall on the grid
     vocab: Vocab
     lo: int  # lowest pitch of the vocabulary
     hi: int  # highest pitch of the vocabulary

@@ -23,7 +23,6 @@ class PerformanceTokenizer:
 
     name = "performance"
     group = 1  # a window may begin at any token
-    has_tempo = False  # times are seconds: the score's tempo does not matter
     vocab = Vocab(
         "performance/1",
         (
