@@ -39,7 +39,12 @@ def fit(config: TrainConfig) -> Path:
 
     training = LanguageModelTraining(model, data.tokenizer.vocab, config.trainer)
     best = ModelCheckpoint(folder / "checkpoints", "best", monitor="val/nll", mode="min", enable_version_counter=False)
-    _trainer(config, folder, best, data.batches_per_epoch).fit(training, datamodule=data)
+    try:
+        _trainer(config, folder, best, data.batches_per_epoch).fit(training, datamodule=data)
+    except SystemExit:  # what Lightning makes of Ctrl-C
+        if best.best_model_score is None:
+            raise KeyboardInterrupt from None
+        print("\ninterrupted: the best model so far is kept")
 
     if best.best_model_score is None:
         raise UserError("training ended before the first validation: lower trainer.validate_every")

@@ -1,11 +1,17 @@
+import signal
 from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 import torch
+from conftest import QUICK, TINY
+from hydra import compose, initialize_config_dir
 
-from musictx.config import LoggerConfig
+from musictx.app import conf_dir, typed
+from musictx.config import LoggerConfig, TrainConfig, register_schemas
 from musictx.errors import ConfigError
+from musictx.model.bundle import read_header
+from musictx.training.fit import fit
 from musictx.training.loggers import wandb_mode
 from musictx.training.schedule import warmup_cosine
 from musictx.training.throughput import Throughput
@@ -32,6 +38,38 @@ def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
     assert wandb_mode(LoggerConfig("wandb", mode="disabled")) == "disabled"
     with pytest.raises(ConfigError, match="logger.mode=dryrun: choose one of online, offline, disabled"):
         wandb_mode(LoggerConfig("wandb", mode="dryrun"))
+
+
+@pytest.fixture
+def interrupted(world, tmp_path, monkeypatch):
+    """A run in which a person presses Ctrl-C after the given number of batches."""
+    handler = signal.getsignal(signal.SIGINT)  # Lightning leaves it ignored
+
+    def run(batches):
+        register_schemas()
+        overrides = [f"data.path={world.store}", f"out={tmp_path / 'run'}", "trainer.progress_bar=false"]
+        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            config = typed(compose("train", [*overrides, *TINY, *QUICK]), TrainConfig)
+
+        def press(self, trainer, module, outputs, batch, index):
+            if trainer.global_step == batches:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(Throughput, "on_train_batch_end", press)
+        return fit(config)
+
+    yield run
+    signal.signal(signal.SIGINT, handler)
+
+
+def test_ctrl_c_keeps_the_best_model_so_far(interrupted):
+    assert read_header(interrupted(3)).val_nll > 0
+
+
+def test_ctrl_c_before_any_validation_is_just_an_interruption(interrupted, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(1)
+    assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
 def test_throughput_counts_input_tokens_of_whole_windows_of_batches(monkeypatch):
