@@ -6,6 +6,7 @@ from musictx.app import hydra_app
 from musictx.config import EvaluateConfig
 from musictx.data.store import Store
 from musictx.device import check_device
+from musictx.errors import ConfigError
 from musictx.evaluation.likelihood import negative_log_likelihood, uniform_nll, unigram_nll
 from musictx.model.bundle import load_bundle
 
@@ -14,6 +15,10 @@ def evaluate(config: EvaluateConfig) -> None:
     device = check_device(config.device)
     bundle = load_bundle(Path(config.bundle), device, config.attention.impl)
     store = Store(Path(config.data.path), bundle.header.tokenizer)
+    if bundle.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
+        raise ConfigError(
+            f"{config.bundle} was trained on other tokens than {store.path} holds: train or prepare again"
+        )
     split, vocab = store.split(config.split), store.tokenizer.vocab
     result = negative_log_likelihood(
         bundle.model, split, store.tokenizer, config.data.segment, config.data.score_batch_tokens, device

@@ -106,8 +106,9 @@ def test_what_exists_is_not_overwritten_unasked(world, tmp_path):
 
 def test_overwrite_never_deletes_a_folder_of_other_things(world, tmp_path):
     (tmp_path / "thesis.txt").write_text("words")
+    (tmp_path / "config.yaml").write_text("mine: 1")
     args = ["musictx", "train", f"data.path={world.store}", f"out={tmp_path}", "overwrite=true", *TINY, *QUICK]
-    assert "is not the folder of a run: give another out=" in refused(args, tmp_path)
+    assert "is not the folder of a run (it has thesis.txt): give another out=" in refused(args, tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "words"
 
 

@@ -66,6 +66,11 @@ def check_target(out: Path, overwrite: bool) -> None:
         return
     if not (out / "manifest.json").is_file() and (not out.is_dir() or any(out.iterdir())):
         raise StoreError(f"{out} exists and is not a token store: give another out=")
+    if out.is_dir() and any(out.iterdir()):
+        splits = _read_manifest(out).splits  # raises for a manifest that is not ours
+        ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
+        if foreign := sorted({p.name for p in out.iterdir()} - ours):
+            raise StoreError(f"{out} holds {foreign[0]}, which is no part of a token store: give another out=")
     if not overwrite and any(out.iterdir()):
         raise StoreError(f"{out} is already a token store: give another out= or overwrite=true")
 

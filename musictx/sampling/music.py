@@ -1,5 +1,6 @@
 """A person's motif in, its continuations out: the one musical file above the sampling engine."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +70,10 @@ def continue_score(
     out = []
     for row in rows:
         full = tokenizer.decode(np.concatenate([motif, row]), quarter_s)
+        if not include_seed:  # a note held across the border is cut there, not lost
+            full = replace(
+                full, onset_s=np.where(full.offset_s > start_s + 1e-6, np.maximum(full.onset_s, start_s), full.onset_s)
+            )
         score = full.clip(0.0 if include_seed else start_s, end_s)
         out.append(Continuation(score, start_s if include_seed else 0.0, complete))
     return out

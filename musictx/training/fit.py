@@ -1,6 +1,7 @@
 """One training run: a store and a config in, a folder with the best model's bundle out."""
 
 import logging
+import re
 import shutil
 import warnings
 from dataclasses import asdict
@@ -94,8 +95,13 @@ def make_run_folder(folder: Path, overwrite: bool) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if not overwrite:
             raise ConfigError(f"out={folder} exists already: give another out= or overwrite=true")
-        if not (folder / "config.yaml").is_file():
-            raise ConfigError(f"out={folder} is not the folder of a run: give another out=")
+        # the demo's seeds and continuations lie in a run's folder too; anything else is a person's own
+        ours = {"config.yaml", "metrics.csv", "checkpoints", "wandb", "model.safetensors"}
+        names = [p.name for p in folder.iterdir()] if folder.is_dir() else [folder.name]
+        foreign = [n for n in names if n not in ours and not re.fullmatch(r"seed(-\d+)?\.(mid|wav|png)", n)]
+        if foreign or "config.yaml" not in names:
+            what = foreign[0] if foreign else "no config.yaml"
+            raise ConfigError(f"out={folder} is not the folder of a run (it has {what}): give another out=")
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
