@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-COLUMNS = ("onset_s", "offset_s", "pitch", "velocity")
+COLUMNS = ("onset_s", "offset_s", "pitch", "velocity", "program")
+DRUMS = 128  # the program of a drum kit; 0 … 127 are General MIDI's instruments
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +26,16 @@ class Score:
     pitch: NDArray[Any]  # (N,) uint8
     velocity: NDArray[Any]  # (N,) uint8
     quarter_s: float = 0.5
+    program: NDArray[Any] = field(default_factory=lambda: np.zeros(()))  # (N,) uint8, or one for all; 0 is the piano
 
     def __post_init__(self) -> None:
         onset, offset = (np.asarray(x, dtype=np.float64) for x in (self.onset_s, self.offset_s))
-        pitch, velocity = (np.asarray(x).astype(np.int64) for x in (self.pitch, self.velocity))
-        _check(onset, offset, pitch, velocity)
-        order = np.lexsort((velocity, offset, pitch, onset))
-        pitch, velocity = pitch.astype(np.uint8), velocity.astype(np.uint8)
-        for name, values in zip(COLUMNS, (onset, offset, pitch, velocity), strict=True):
+        pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (self.pitch, self.velocity, self.program))
+        program = np.broadcast_to(program, pitch.shape) if program.ndim == 0 else program
+        _check(onset, offset, pitch, velocity, program)
+        order = np.lexsort((program, velocity, offset, pitch, onset))
+        columns: list[NDArray[Any]] = [onset, offset, *(x.astype(np.uint8) for x in (pitch, velocity, program))]
+        for name, values in zip(COLUMNS, columns, strict=True):
             column = values[order]
             column.flags.writeable = False
             object.__setattr__(self, name, column)
@@ -46,8 +49,8 @@ class Score:
         """All notes of several scores together."""
         if not scores:
             return replace(cls.empty(), quarter_s=quarter_s)
-        onset, offset, pitch, velocity = (np.concatenate([getattr(s, n) for s in scores]) for n in COLUMNS)
-        return cls(onset, offset, pitch, velocity, quarter_s)
+        columns = {n: np.concatenate([getattr(s, n) for s in scores]) for n in COLUMNS}
+        return cls(**columns, quarter_s=quarter_s)
 
     def __len__(self) -> int:
         return len(self.pitch)
@@ -65,12 +68,16 @@ class Score:
 
     def clip(self, start_s: float, end_s: float) -> Score:
         """The notes that begin in [start_s, end_s), cut off at its end; time 0 is start_s."""
-        keep = (self.onset_s >= start_s) & (self.onset_s < end_s)
-        onset, offset = self.onset_s[keep], np.minimum(self.offset_s[keep], end_s)
-        return Score(onset - start_s, offset - start_s, self.pitch[keep], self.velocity[keep], self.quarter_s)
+        part = self.select((self.onset_s >= start_s) & (self.onset_s < end_s))
+        offset = np.minimum(part.offset_s, end_s)
+        return replace(part, onset_s=part.onset_s - start_s, offset_s=offset - start_s)
+
+    def select(self, keep: NDArray[np.bool_]) -> Score:
+        """The notes where `keep` (N,) is True."""
+        return replace(self, **{name: getattr(self, name)[keep] for name in COLUMNS})
 
     def transpose(self, semitones: int) -> Score:
-        """Every pitch moved. Raises ValueError when one would leave 0 … 127."""
+        """Every pitch moved, drums too. Raises ValueError when one would leave 0 … 127."""
         return replace(self, pitch=self.pitch.astype(np.int64) + semitones)
 
     def stretch(self, factor: float) -> Score:
@@ -83,14 +90,18 @@ class Score:
         )
 
 
-def _check(onset: NDArray[Any], offset: NDArray[Any], pitch: NDArray[Any], velocity: NDArray[Any]) -> None:
-    if not len(onset) == len(offset) == len(pitch) == len(velocity):
-        raise ValueError(f"columns differ in length: {len(onset)}, {len(offset)}, {len(pitch)}, {len(velocity)}")
+def _check(
+    onset: NDArray[Any], offset: NDArray[Any], pitch: NDArray[Any], velocity: NDArray[Any], program: NDArray[Any]
+) -> None:
+    lengths = [len(column) for column in (onset, offset, pitch, velocity, program)]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"columns differ in length: {', '.join(map(str, lengths))}")
     for what, bad in (
         ("onset_s must be finite and at least 0", ~np.isfinite(onset) | (onset < 0)),
         ("offset_s must be finite and not before onset_s", ~np.isfinite(offset) | (offset < onset)),
         ("pitch must be 0 … 127", (pitch < 0) | (pitch > 127)),
         ("velocity must be 1 … 127", (velocity < 1) | (velocity > 127)),
+        ("program must be 0 … 127, or 128 for drums", (program < 0) | (program > DRUMS)),
     ):
         if bad.any():
             i = int(np.flatnonzero(bad)[0])

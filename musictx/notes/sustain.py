@@ -1,5 +1,7 @@
 """The sustain pedal, written into the notes: what a pianist holds with the foot sounds on."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +29,7 @@ def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArr
     held = (last_down >= 0) & (score.offset_s < up_s[last_down])
     until = np.minimum(up_s[last_down], _next_strike_s(score))
     offset = np.where(held, np.maximum(until, score.offset_s), score.offset_s)
-    return Score(score.onset_s, offset, score.pitch, score.velocity, score.quarter_s)
+    return replace(score, offset_s=offset)
 
 
 def _next_strike_s(score: Score) -> NDArray[np.float64]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from strategies import scores
 
 from musictx.errors import MidiError
-from musictx.notes.read import read_midi
-from musictx.notes.score import Score
+from musictx.notes.read import fit_chunks, read_midi, read_tracks
+from musictx.notes.score import DRUMS, Score
 from musictx.notes.write import write_midi
 
 
@@ -72,6 +72,54 @@ def test_each_track_has_its_own_pedal(read):
 def test_what_symusic_refuses_the_tolerant_reader_takes(read):
     # controller value 200 is impossible; mido clips it
     assert read(midi(b"\x00\xb0\x07\xc8" + HALF_SECOND_C + END)) == Score([0.0], [0.5], [60], [80])
+
+
+def test_a_velocity_above_127_is_the_loudest(read):
+    assert read(midi(HALF_SECOND_C.replace(b"\x50", b"\xc8") + END)) == Score([0.0], [0.5], [60], [127])
+
+
+def test_a_note_that_is_never_released_ends_with_its_track(read):
+    assert read(midi(b"\x00\x90\x3c\x50\x83\x60\xff\x2f\x00")) == Score([0.0], [0.5], [60], [80])
+
+
+def test_the_tolerant_reader_hears_programs_pedal_tempo_and_smpte_as_the_fast_one_does(read):
+    tempo = b"\x00\xff\x51\x03\x0f\x42\x40"
+    body = tempo + b"\x00\xc0\x05\x00\xb0\x40\x7f" + HALF_SECOND_C * 2 + b"\x83\x60\xb0\x40\x00"
+    damage = b"\x00\xb0\x07\xc8"  # symusic refuses it
+    for division in (480, 0xE728):
+        fast, slow = read(midi(body + END, division=division)), read(midi(damage + body + END, division=division))
+        assert slow == fast
+        assert slow.quarter_s == fast.quarter_s
+        assert fast.program.tolist() == [5, 5]
+
+
+def test_midi_inside_riff(read):
+    inner = midi(HALF_SECOND_C + END)
+    data = b"RIFF" + struct.pack("<I", len(inner) + 12) + b"RMIDdata" + struct.pack("<I", len(inner)) + inner
+    assert read(data) == Score([0.0], [0.5], [60], [80])
+
+
+def test_a_file_cut_inside_its_last_chunk_keeps_the_whole_notes_before_the_cut(read):
+    two = midi(HALF_SECOND_C * 2 + END)
+    assert read(two[: -len(END)]) == Score([0.0, 0.5], [0.5, 1.0], [60, 60], [80, 80])
+    assert fit_chunks(two + b"\r\n\r\n") == two
+    assert fit_chunks(two) == two
+
+
+def test_tracks_keep_their_names_and_programs():
+    melody = b"\x00\xff\x03\x06MELODY\x00\xc0\x28" + HALF_SECOND_C + END
+    drum = b"\x00\x99\x24\x50\x83\x60\x89\x24\x00" + END
+    tracks = read_tracks(midi(melody, drum), "a.mid").tracks
+    assert [(t.name, t.program, t.is_drums, len(t.score)) for t in tracks] == [
+        ("MELODY", 40, False, 1),
+        ("", DRUMS, True, 1),
+    ]
+
+
+def test_one_tempo_keeps_beats_evenly_spaced():
+    tempo = b"\x00\xff\x51\x03\x0f\x42\x40" + b"\x83\x60\xff\x51\x03\x03\xd0\x90" + END
+    notes = b"\x00\x90\x3c\x50" + b"\x87\x40\x80\x3c\x00" + END  # 960 ticks
+    assert read_tracks(midi(tempo, notes), "a.mid", one_tempo=True).merge() == Score([0.0], [2.0], [60], [80])
 
 
 def test_a_file_without_notes_is_an_empty_score(read):

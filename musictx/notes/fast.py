@@ -1,0 +1,42 @@
+"""The fast reader: symusic, about a millisecond for ten thousand notes."""
+
+from typing import Any
+
+import numpy as np
+import symusic
+
+from musictx.notes.ticks import RawMidi, RawTrack
+
+PEDAL = 64
+
+
+def read_symusic(data: bytes) -> RawMidi:
+    """A MIDI file in ticks. Raises whatever symusic raises."""
+    smpte = data[:4] == b"MThd" and len(data) > 13 and data[12] >= 128
+    # symusic refuses SMPTE time: any division will do, its ticks are the same
+    midi = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
+    tempos = midi.tempos.numpy()
+    return RawMidi(
+        [_track(track) for track in midi.tracks],
+        midi.ticks_per_quarter,
+        tempos["time"],
+        tempos["mspq"],
+        1 / ((256 - data[12]) * max(data[13], 1)) if smpte else None,  # frames a second, ticks a frame
+    )
+
+
+def _track(track: Any) -> RawTrack:
+    notes, controls = track.notes.numpy(), track.controls.numpy()
+    onset = notes["time"].astype(np.int64)
+    pedal = controls["number"] == PEDAL
+    return RawTrack(
+        track.name,
+        track.program,
+        track.is_drum,
+        onset,
+        onset + notes["duration"],
+        notes["pitch"],
+        notes["velocity"].astype(np.uint8),  # symusic reads the byte as signed: 200 is loud, not negative
+        controls["time"][pedal].astype(np.int64),
+        controls["value"][pedal],
+    )

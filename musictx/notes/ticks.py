@@ -1,0 +1,117 @@
+"""A MIDI file as its readers hand it over, in ticks, and how that becomes tracks of notes in seconds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.notes.score import DRUMS, Score
+from musictx.notes.sustain import apply_sustain
+
+DEFAULT_MSPQ = 500_000  # microseconds per quarter where a file states no tempo
+
+Ticks = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RawTrack:
+    """Notes of one track, channel and program, unrepaired, with the sustain pedal (controller 64) of their channel."""
+
+    name: str
+    program: int
+    drums: bool
+    onset: Ticks  # (N,)
+    offset: Ticks  # (N,)
+    pitch: NDArray[Any]  # (N,)
+    velocity: NDArray[Any]  # (N,)
+    pedal: Ticks  # (K,)
+    pedal_value: NDArray[Any]  # (K,)
+
+
+@dataclass(frozen=True)
+class RawMidi:
+    """Tracks, and the clock: tempo changes and ticks per quarter; or, for SMPTE time, `tick_s` alone."""
+
+    tracks: list[RawTrack]
+    ticks_per_quarter: int
+    tempo: Ticks  # (K,) ticks at which a tempo begins
+    mspq: NDArray[Any]  # (K,) microseconds per quarter from there on
+    tick_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Track:
+    """One instrument of a file; every note of `score` has the same program."""
+
+    name: str
+    score: Score
+
+    @property
+    def program(self) -> int:
+        return int(self.score.program[0]) if len(self.score) else 0
+
+    @property
+    def is_drums(self) -> bool:
+        return self.program == DRUMS
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """The instruments of one file, and its first tempo."""
+
+    tracks: list[Track]
+    quarter_s: float
+
+    def merge(self, drums: bool = False) -> Score:
+        """All notes together, the drums only if asked for."""
+        return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
+
+
+class Clock:
+    """Ticks -> seconds in float64. Raises ValueError for a division of zero."""
+
+    def __init__(self, midi: RawMidi, one_tempo: bool = False) -> None:
+        if midi.tick_s is None and midi.ticks_per_quarter <= 0:
+            raise ValueError(f"{midi.ticks_per_quarter} ticks per quarter")
+        tempo, mspq = midi.tempo.astype(np.int64), midi.mspq.astype(np.float64)
+        tempo, mspq = tempo[mspq > 0], mspq[mspq > 0]
+        order = np.argsort(tempo, kind="stable")
+        tempo, mspq = tempo[order], mspq[order]
+        self.quarter_s = (float(mspq[0]) if len(mspq) and midi.tick_s is None else DEFAULT_MSPQ) / 1e6
+        if one_tempo or midi.tick_s is not None:
+            tempo, mspq = tempo[:0], mspq[:0]
+        if not len(tempo) or tempo[0] > 0:
+            first = self.quarter_s * 1e6 if one_tempo else DEFAULT_MSPQ
+            tempo, mspq = np.append(0, tempo), np.append(first, mspq)
+        self.tempo = tempo
+        self.tick_s = mspq / 1e6 / midi.ticks_per_quarter if midi.tick_s is None else np.array([midi.tick_s])
+        self.base_s = np.append(0, np.cumsum(np.diff(tempo) * self.tick_s[:-1]))
+
+    def seconds(self, ticks: Ticks) -> NDArray[np.float64]:
+        ticks = np.maximum(ticks.astype(np.int64), 0)
+        at = np.searchsorted(self.tempo, ticks, side="right") - 1
+        result: NDArray[np.float64] = self.base_s[at] + (ticks - self.tempo[at]) * self.tick_s[at]
+        return result
+
+
+def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
+    """Every track's notes, repaired where a file says impossible things, each with its own pedal."""
+    clock = Clock(midi, one_tempo)
+    tracks = []
+    for raw in midi.tracks:
+        sounding = (raw.pitch >= 0) & (raw.pitch <= 127) & (raw.velocity > 0)
+        onset_s = clock.seconds(raw.onset[sounding])
+        score = Score(
+            onset_s,
+            np.maximum(clock.seconds(raw.offset[sounding]), onset_s),
+            raw.pitch[sounding],
+            np.minimum(raw.velocity[sounding], 127),
+            clock.quarter_s,
+            np.array(DRUMS if raw.drums else min(max(raw.program, 0), 127)),
+        )
+        if sustain:
+            order = np.argsort(raw.pedal, kind="stable")
+            score = apply_sustain(score, clock.seconds(raw.pedal[order]), raw.pedal_value[order])
+        tracks.append(Track(raw.name, score))
+    return Tracks(tracks, clock.quarter_s)
