@@ -2,23 +2,14 @@
 
 from pathlib import Path
 
-from musictx.app import cores, hydra_app
+from musictx.app import hydra_app
 from musictx.config import PrepareChoralesConfig
-from musictx.data.chorales import prepare_chorales
-from musictx.data.prepare import summary
+from musictx.data.corpora.chorales import prepare_chorales
+from musictx.data.prepare import print_summary
 
 
 def prepare(config: PrepareChoralesConfig) -> None:
-    out = Path(config.out)
-    manifest = prepare_chorales(
-        out,
-        validation_fraction=config.validation_fraction,
-        test_fraction=config.test_fraction,
-        seed=config.seed,
-        workers=cores(config.workers),
-        overwrite=config.overwrite,
-    )
-    print(summary(out, manifest))
+    print_summary(Path(config.out), prepare_chorales(config))
 
 
 if __name__ == "__main__":

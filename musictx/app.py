@@ -100,10 +100,3 @@ def _not_a_setting(where: str, allowed: list[str]) -> str:
     close = get_close_matches(key, allowed, 1)
     hint = f"did you mean {close[0]}? " if close else ""
     return f"{where} is not a setting: {hint}{place} has {', '.join(allowed)}"
-
-
-def cores(workers: int | None) -> int:
-    """The number of worker processes: as asked, or one per core this process may use."""
-    if workers is not None and workers < 1:
-        raise ConfigError(f"workers={workers}: give 1 or more, or leave it out for one per core")
-    return workers or len(os.sched_getaffinity(0))

@@ -25,6 +25,7 @@ class DataConfig:
 @dataclass
 class TokenizerConfig:
     name: str = MISSING
+    bpe_vocab: int | None = None  # learn byte-pair merges up to this many tokens; MidiTok's tokenizers alone
 
 
 @dataclass
@@ -102,6 +103,7 @@ class GenerateConfig:
     variations: int = 1
     seed: int = 0
     include_seed: bool = True
+    drums: bool = False  # the seed's drums too
     wav: bool = False
     png: bool = False
     overwrite: bool = False
@@ -143,42 +145,108 @@ class BenchTokensConfig:
 
 
 @dataclass
-class PrepareChoralesConfig:
-    """data_prep/chorales.py: the Bach chorales of the music21 package."""
+class SelectConfig:
+    """Which tracks of a MIDI file are the music."""
 
-    out: str = MISSING
-    validation_fraction: float = 0.1
-    test_fraction: float = 0.1
-    seed: int = 0
+    tracks: str = "merge"  # merge: all together; piano: General MIDI's pianos alone; longest: the one with most notes
+    drums: bool = False
+    programs: list[int] | None = None  # General MIDI 0 … 127; null: any
+    names: list[str] | None = None  # of tracks; null: any
+
+
+@dataclass
+class FilterConfig:
+    """What a piece must be to be kept; null: this filter is off."""
+
+    min_notes: int | None = None
+    min_seconds: float | None = None
+    max_seconds: float | None = None
+    min_notes_per_second: float | None = None
+    max_notes_per_second: float | None = None
+    max_silence_seconds: float | None = None
+    lowest_pitch: int | None = None
+    highest_pitch: int | None = None
+    min_pitch_span: int | None = None  # semitones from the lowest pitch to the highest
+    max_repeats: int | None = None  # strikes of one pitch in a row
+
+
+@dataclass
+class WorkConfig:
+    """Who reads the files, and what one file may use."""
+
     workers: int | None = None  # null: one per core
+    scheduler: str | None = None  # tcp://HOST:PORT of a Dask cluster; null: this machine
+    file_seconds: float = 60.0
+    memory_mb: int = 1024
+    file_mb: float = 32.0
+
+
+@dataclass
+class PrepareConfig(WorkConfig):
+    """What every preparation knows."""
+
+    out: str = MISSING  # the store, a folder
     overwrite: bool = False
 
 
 @dataclass
-class PrepareFolderConfig:
-    """data_prep/folder.py: a folder of MIDI files."""
+class PrepareChoralesConfig(PrepareConfig):
+    """data_prep/chorales.py: the Bach chorales of the music21 package."""
+
+    validation_fraction: float = 0.1
+    test_fraction: float = 0.1
+    seed: int = 0
+
+
+@dataclass
+class PrepareJsbConfig(PrepareConfig):
+    """data_prep/jsb.py: the JSB chorales of the literature, on their official split."""
+
+    path: str | None = None  # Jsb16thSeparated.json; null: download it
+    downloads: str = MISSING  # the folder for downloads
+
+
+@dataclass
+class PrepareMidiConfig(PrepareConfig):
+    """What every preparation of MIDI files knows."""
+
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    select: SelectConfig = field(default_factory=SelectConfig)
+    filters: FilterConfig = field(default_factory=FilterConfig)
+
+
+@dataclass
+class PrepareFolderConfig(PrepareMidiConfig):
+    """data_prep/folder.py: a folder or zip of MIDI files."""
 
     path: str = MISSING
-    out: str = MISSING
-    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     corpus: str | None = None  # null: the folder's name
     licence: str = "not stated"
     validation_fraction: float = 0.1
     test_fraction: float = 0.1
     seed: int = 0
-    workers: int | None = None  # null: one per core
-    overwrite: bool = False
 
 
 @dataclass
-class PrepareMaestroConfig:
-    """data_prep/maestro.py: the MAESTRO archive, zip or folder."""
+class PrepareMaestroConfig(PrepareMidiConfig):
+    """data_prep/maestro.py: MAESTRO on its official split."""
 
-    path: str = MISSING
-    out: str = MISSING
-    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
-    workers: int | None = None  # null: one per core
-    overwrite: bool = False
+    path: str | None = None  # the archive, zip or folder; null: download it
+    version: str = "v3"  # v1, v2 or v3: what to download
+    downloads: str = MISSING  # the folder for downloads
+    allow_missing: bool = False  # go on without files that the table names and the archive lacks
+
+
+@dataclass
+class PreparePop909Config(PrepareMidiConfig):
+    """data_prep/pop909.py: POP909, split by song."""
+
+    path: str | None = None  # the archive, zip or folder; null: download it
+    downloads: str = MISSING  # the folder for downloads
+    versions: bool = False  # the other versions of each song too
+    validation_fraction: float = 0.1
+    test_fraction: float = 0.1
+    seed: int = 0
 
 
 SCHEMAS = {
@@ -189,7 +257,9 @@ SCHEMAS = {
     "bench_tokens": BenchTokensConfig,
     "prepare_chorales": PrepareChoralesConfig,
     "prepare_folder": PrepareFolderConfig,
+    "prepare_jsb": PrepareJsbConfig,
     "prepare_maestro": PrepareMaestroConfig,
+    "prepare_pop909": PreparePop909Config,
 }
 
 

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from musictx.app import cores, hydra_app
-from musictx.config import DemoConfig
-from musictx.data.chorales import first_bars_steps, prepare_chorales
-from musictx.data.prepare import summary
+from musictx.app import hydra_app
+from musictx.config import DemoConfig, PrepareChoralesConfig
+from musictx.data.corpora.chorales import first_bars_steps, prepare_chorales
+from musictx.data.prepare import print_summary
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.notes.grid import N_VOICES
@@ -23,12 +23,9 @@ def demo(config: DemoConfig) -> None:
     _say("1 of 4: prepare the chorales that music21 ships", "python data_prep/chorales.py")
     if (store / "manifest.json").is_file():
         print(f"there already: {store} (delete it to prepare it again)")
-        print(summary(store, Store(store, "chorale").manifest))
+        print_summary(store, Store(store, "chorale").manifest)
     else:
-        manifest = prepare_chorales(
-            store, validation_fraction=0.1, test_fraction=0.1, seed=0, workers=cores(None), overwrite=False
-        )
-        print(summary(store, manifest))
+        print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store))))
 
     steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
     if bundle.is_file():

@@ -8,12 +8,12 @@ from musictx.data.store import Store
 from musictx.device import check_device
 from musictx.errors import ConfigError
 from musictx.evaluation.likelihood import negative_log_likelihood, uniform_nll, unigram_nll
-from musictx.model.bundle import load_bundle
+from musictx.open import open_bundle
 
 
 def evaluate(config: EvaluateConfig) -> None:
     device = check_device(config.device)
-    bundle = load_bundle(Path(config.bundle), device, config.attention.impl)
+    bundle = open_bundle(Path(config.bundle), device, config.attention.impl)
     store = Store(Path(config.data.path), bundle.header.tokenizer)
     if bundle.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
         raise ConfigError(

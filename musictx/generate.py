@@ -5,13 +5,12 @@ from pathlib import Path
 from musictx.app import hydra_app
 from musictx.config import GenerateConfig
 from musictx.device import check_device
-from musictx.errors import ConfigError, TokenError, UserError
-from musictx.model.bundle import load_bundle
+from musictx.errors import ConfigError, TokenError
 from musictx.notes.read import read_midi
 from musictx.notes.write import write_midi
+from musictx.open import open_bundle
 from musictx.sampling.engine import Sampling
 from musictx.sampling.music import continue_score
-from musictx.tokenizers import build_tokenizer
 from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
 
@@ -22,28 +21,26 @@ def generate(config: GenerateConfig) -> None:
     source, folder = Path(config.seed_midi), Path(config.out)
     names = [f"{source.stem}-{k + 1}" for k in range(config.variations)]
     targets = [folder / f"{name}.mid" for name in names]
-    for target in targets:
+    picture = folder / f"{source.stem}.png"
+    sounds = [target.with_suffix(".wav") for target in targets]
+    for target in (*targets, *(sounds if config.wav else []), *([picture] if config.png else [])):
         if target.exists() and not config.overwrite:
             raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
 
-    seed = read_midi(source)
+    if not source.is_file():  # before the model is loaded
+        read_midi(source)
+    model, tokenizer, _ = open_bundle(Path(config.bundle), device, config.attention.impl)
+    seed = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
     if config.seed_seconds is not None:
         if config.seed_seconds <= 0:
             raise ConfigError(f"seed_seconds={config.seed_seconds}: give more than 0, or leave it out for all")
         seed = seed.clip(0.0, config.seed_seconds)
-    bundle = load_bundle(Path(config.bundle), device, config.attention.impl)
-    tokenizer = build_tokenizer(bundle.header.tokenizer)
-    if tokenizer.vocab.fingerprint != bundle.header.vocab_fingerprint:
-        raise ConfigError(
-            f"{config.bundle} was trained on {tokenizer.name} tokens {bundle.header.vocab_fingerprint}, this "
-            f"version makes {tokenizer.vocab.fingerprint}: use musictx {bundle.header.version}"
-        )
     if not len(seed):
         raise UserError(f"{source}: the seed has no notes: give one with music in it, or raise seed_seconds")
     try:
         results = continue_score(
             seed,
-            bundle.model,
+            model,
             tokenizer,
             sampling,
             length_seconds=config.length_seconds,
@@ -63,7 +60,6 @@ def generate(config: GenerateConfig) -> None:
         if config.wav:
             write_wav(result.score, target.with_suffix(".wav"))
     if config.png:
-        picture = folder / f"{source.stem}.png"
         piano_roll([(n, r.score, r.new_from_s) for n, r in zip(names, results, strict=True)], picture)
         print(f"{picture}: the seed and its continuations as piano rolls")
     if not all(result.complete for result in results):

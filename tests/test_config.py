@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from musictx.app import conf_dir, one_line, typed
 from musictx.config import SCHEMAS, TrainConfig, register_schemas
 
-GROUPS = ["data", "tokenizer", "model", "attention", "trainer", "logger", "sampler", "experiment"]
+GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment"]
 
 
 def composed(app, *overrides):
@@ -38,8 +38,8 @@ def test_every_app_composes(app):
 
 @pytest.mark.parametrize(("group", "option"), [(g, o) for g in GROUPS for o in options(g)])
 def test_every_option_of_every_group_composes(group, option):
-    app = "generate" if group == "sampler" else "train"
-    paths = ["bundle=b", "seed_midi=s"] if app == "generate" else []
+    app = {"sampler": "generate", "filters": "prepare_folder"}.get(group, "train")
+    paths = {"generate": ["bundle=b", "seed_midi=s"], "prepare_folder": ["path=p"]}.get(app, [])
     typed(composed(app, f"{group}={option}", *paths), SCHEMAS[app])  # nothing mandatory is missing
 
 

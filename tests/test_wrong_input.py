@@ -87,9 +87,10 @@ def test_a_folder_that_cannot_be_written(world, tmp_path):
     for args in (
         ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=1"],
         ["musictx", "train", f"data.path={world.store}", *TINY, *QUICK],
-        ["data_prep/folder.py", f"path={world.midi}"],
     ):
         assert "give a path that can be read and written" in refused([*args, blocked], tmp_path)
+    line = refused(["data_prep/folder.py", f"path={world.midi}", blocked], tmp_path)
+    assert "is not a folder that can be written to; give another out=" in line
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
@@ -151,7 +152,7 @@ def test_impossible_train_settings(world, tmp_path, arg, text, monkeypatch):
 def test_preparing_nothing(tmp_path):
     (tmp_path / "midi").mkdir()
     args = ["data_prep/folder.py", "path=midi", "out=store"]
-    assert "no .mid, .midi or .kar file in midi or below it" in refused(args, tmp_path)
+    assert "no .mid, .midi, .kar, .rmi file in midi or below it" in refused(args, tmp_path)
     assert "path=none is not a folder" in refused(["data_prep/folder.py", "path=none", "out=store"], tmp_path)
     assert "path=… is required" in refused(["data_prep/folder.py", "out=store"], tmp_path)
     (tmp_path / "midi" / "a.mid").write_text("no music")
@@ -164,7 +165,7 @@ def test_preparing_nothing(tmp_path):
 def test_maestro_that_is_not_maestro(tmp_path):
     (tmp_path / "x.zip").write_text("no zip")
     args = ["data_prep/maestro.py", "out=store"]
-    assert "path=x.zip is neither a folder nor a zip file" in refused([*args, "path=x.zip"], tmp_path)
+    assert "path=x.zip is neither a folder nor a zip archive" in refused([*args, "path=x.zip"], tmp_path)
     (tmp_path / "d").mkdir()
     assert "no maestro-v*.csv in d" in refused([*args, "path=d"], tmp_path)
     (tmp_path / "d" / "maestro-v3.0.0.csv").write_text("split,midi_filename\ntrain,2004/a.midi\n")

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import platform
-import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,13 +18,15 @@ import numpy as np
 
 from musictx.app import hydra_app
 from musictx.config import BenchTokensConfig
-from musictx.data.folder import find_midi
-from musictx.errors import MidiError, TokenError, UserError
+from musictx.data.source import open_source
+from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.files import replacing
-from musictx.notes.read import read_midi
+from musictx.notes.read import read_tracks
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.tokenizers import build_tokenizer
+
+MAX_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -43,18 +44,18 @@ class Figures:
 
 
 def bench_tokens(config: BenchTokensConfig) -> None:
+    for name in ("max_files", "repeats"):
+        if getattr(config, name) < 1:
+            raise ConfigError(f"{name}={getattr(config, name)}: give 1 or more")
     with TemporaryDirectory(prefix="musictx-") as temporary:
         folder = Path(config.path) if config.path else Path(temporary)
         if not config.path:
             print("no path= given: 20 random performances of 10,000 notes")
             write_random_performances(folder, 20)
-        elif zipfile.is_zipfile(folder):
-            with zipfile.ZipFile(folder) as archive:
-                archive.extractall(temporary, [n for n in archive.namelist() if n.endswith((".mid", ".midi"))])
-            folder = Path(temporary)
-        found = find_midi(folder)
-        paths = [path for _, path in found[:: max(len(found) // config.max_files, 1)]][: config.max_files]
-        figures = measure(paths, config.tokenizer.name, config.repeats)
+        with open_source(folder) as found:
+            chosen = found[:: max(len(found) // config.max_files, 1)][: config.max_files]
+            files = [item.load(MAX_BYTES) for item in chosen]
+        figures = measure(files, config.tokenizer.name, config.repeats)
     print(report(figures))
     if config.out:
         Path(config.out).parent.mkdir(parents=True, exist_ok=True)
@@ -62,14 +63,14 @@ def bench_tokens(config: BenchTokensConfig) -> None:
             partial.write_text(json.dumps(asdict(figures), indent=1))
 
 
-def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> Figures:
+def measure(files: list[bytes], tokenizer_name: str, repeats: int) -> Figures:
     """Seconds of each repeat of reading, encoding and decoding all files. Raises UserError when none can
     be encoded."""
     tokenizer = build_tokenizer(tokenizer_name)
     scores: list[Score] = []
-    for path in paths:
+    for data in files:
         try:
-            score = read_midi(path)
+            score = read_tracks(data, "").merge()
             tokenizer.encode(score)
         except (TokenError, MidiError):
             continue
@@ -77,9 +78,9 @@ def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> Figures:
     ids = [tokenizer.encode(score) for score in scores]
     events = sum(map(len, ids))
     if not events:
-        raise UserError(f"none of the {len(paths)} files can be encoded by tokenizer={tokenizer_name}")
+        raise UserError(f"none of the {len(files)} files can be encoded by tokenizer={tokenizer_name}")
     jobs: dict[str, Callable[[], object]] = {
-        "read": lambda: read_all(paths),
+        "read": lambda: read_all(files),
         "encode": lambda: [tokenizer.encode(score) for score in scores],
         "decode": lambda: [tokenizer.decode(row) for row in ids],
     }
@@ -90,7 +91,7 @@ def measure(paths: list[Path], tokenizer_name: str, repeats: int) -> Figures:
             job()
             seconds[name].append(perf_counter() - start)
     notes = sum(map(len, scores))
-    return Figures(tokenizer_name, len(paths), len(scores), notes, events, seconds)
+    return Figures(tokenizer_name, len(files), len(scores), notes, events, seconds)
 
 
 def report(figures: Figures) -> str:
@@ -122,12 +123,12 @@ def write_random_performances(folder: Path, count: int, notes: int = 10_000) -> 
         write_midi(score, folder / f"random-{k:02d}.mid")
 
 
-def read_all(paths: list[Path]) -> int:
+def read_all(files: list[bytes]) -> int:
     """How many of the files can be read."""
     count = 0
-    for path in paths:
+    for data in files:
         with contextlib.suppress(MidiError):
-            read_midi(path)
+            read_tracks(data, "").merge()
             count += 1
     return count
 

@@ -1,76 +1,139 @@
-"""MIDI files -> pieces on every core. Workers return values; only the parent writes."""
+"""The last part of every preparation: splits, near-duplicates, the store, the table a person reads."""
 
-import multiprocessing
+from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
-import numpy as np
-from rich.progress import track
+from rich.console import Console
+from rich.table import Table
 
-from musictx.data.store import Manifest, Piece
-from musictx.errors import MidiError, TokenError, UserError
-from musictx.notes.read import read_midi
-from musictx.tokenizers import build_tokenizer
+from musictx.config import PrepareConfig, PrepareMidiConfig, TokenizerConfig
+from musictx.data.recipe import Encoded, check_select
+from musictx.data.similar import group
+from musictx.data.source import Item
+from musictx.data.split import content_key
+from musictx.data.store import SPLITS, Corpus, Manifest, Piece, check_target, write_store
+from musictx.data.work.crew import cores, encode_all
+from musictx.data.work.journal import Journal
+from musictx.errors import ConfigError, StoreError
+from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.miditok import KINDS, check_size, train_bpe
 
-Encoded = tuple[bytes, float] | str  # ids and seconds, or the reason why it is left out
-Dropped = list[tuple[str, str]]  # (file, reason)
-T = TypeVar("T")
-
-
-def encode_file(path: Path, tokenizer: str) -> Encoded:
-    """One file as (ids, seconds), or the reason why it is left out. Runs in a worker."""
-    try:
-        score = read_midi(path)
-        if not len(score):
-            return "no notes"
-        return build_tokenizer(tokenizer).encode(score).tobytes(), score.duration_s
-    except MidiError as error:
-        return error.reason
-    except TokenError as error:
-        return str(error)
+Assign = Callable[[Sequence[Piece], Sequence[str]], list[str]]  # (pieces, key of each) -> split of each
 
 
-def encode_files(files: Sequence[tuple[str, Path]], tokenizer: str, workers: int) -> tuple[list[Piece], Dropped]:
-    """Named MIDI files as pieces, in the order given, and those left out with their reasons."""
-    return encode_all(files, partial(encode_file, tokenizer=tokenizer), workers)
+def check_work(config: PrepareConfig) -> None:
+    """Raises ConfigError, StoreError for what cannot work, before the long work begins."""
+    check_target(Path(config.out), config.overwrite)
+    cores(config.workers)
+    for name in ("file_seconds", "memory_mb", "file_mb"):
+        if not 0 < getattr(config, name) < 1e6:
+            raise ConfigError(f"{name}={getattr(config, name)}: give a number above 0 and below a million")
+    if isinstance(config, PrepareMidiConfig):
+        check_select(config.select)
+        check_bpe(config.tokenizer)
 
 
-def encode_all(
-    items: Sequence[tuple[str, T]], encode: Callable[[T], Encoded], workers: int
-) -> tuple[list[Piece], Dropped]:
-    """Runs `encode` on every named item in `workers` processes; pieces and left-outs in the order given."""
-    pieces: list[Piece] = []
-    dropped: Dropped = []
-    context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(max(workers, 1), mp_context=context) as pool:
-        results = pool.map(encode, [item for _, item in items], chunksize=8)
-        try:
-            for (name, _), result in track(zip(items, results, strict=True), "reading", len(items)):
-                if isinstance(result, str):
-                    dropped.append((name, result))
-                else:
-                    pieces.append(Piece(name, np.frombuffer(result[0], dtype=np.uint16), result[1]))
-        except BrokenProcessPool:
-            near = items[min(len(pieces) + len(dropped), len(items) - 1)][0]
-            raise UserError(f"a worker died at or soon after {near}: move that file away and try again") from None
-    return pieces, dropped
+def prepare(
+    items: Sequence[Item],
+    encode: Callable[[bytes], Encoded],
+    recipe: str,
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    assign: Assign,
+    config: PrepareConfig,
+    extra: dict[str, object] | None = None,
+    passed_over: Sequence[tuple[str, str]] = (),
+) -> Manifest:
+    """Files -> a store at `config.out`; work done by an earlier run that was cut short is not done again.
+
+    `recipe` names everything that decides what becomes of a file. `assign` gets pieces with a key each, equal
+    for near-duplicates. `passed_over` are files left out unread, with reasons. Raises StoreError when nothing is
+    left, ConfigError.
+    """
+    check_work(config)
+    journal = Journal(Path(config.out).resolve(), recipe + f"{config.memory_mb} {config.file_seconds} {config.file_mb}")
+    pieces, dropped = encode_all(items, encode, journal, config)
+    if not pieces:
+        journal.close()
+        raise StoreError(f"none of the {len(items)} files could be used; {dropped[0][0]}: {dropped[0][1]}")
+    bpe_vocab = config.tokenizer.bpe_vocab if isinstance(config, PrepareMidiConfig) else None
+    dropped = sorted([*dropped, *passed_over])
+    manifest = finish(pieces, dropped, tokenizer, corpus, assign, config, extra, bpe_vocab)
+    journal.close()
+    return manifest
 
 
-def summary(out: Path, manifest: Manifest) -> str:
-    """The store in a few lines: pieces, tokens and hours per split, dropped files by reason."""
-    lines = [f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}"]
-    lines.append(f"  {'split':<12}{'pieces':>8}{'tokens':>13}{'hours':>9}")
+def finish(
+    pieces: Sequence[Piece],
+    dropped: list[tuple[str, str]],
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    assign: Assign,
+    config: PrepareConfig,
+    extra: dict[str, object] | None = None,
+    bpe_vocab: int | None = None,
+) -> Manifest:
+    """Pieces -> splits -> a store, its report in the manifest."""
+    leader = group([piece.signature for piece in pieces])
+    keys = [content_key(pieces[i].ids, tokenizer) for i in leader]
+    assigned = assign(pieces, keys)
+    splits = {s: [p for p, a in zip(pieces, assigned, strict=True) if a == s] for s in SPLITS}
+    if bpe_vocab:
+        tokenizer, splits = merge_pairs(tokenizer.name, splits, bpe_vocab)
+    together: dict[str, list[int]] = {}
+    for i, key in enumerate(keys):
+        together.setdefault(key, []).append(i)
+    same = [members for members in together.values() if len(members) > 1]
+    report = {
+        "files": len(pieces) + len(dropped),
+        "kept": len(pieces),
+        "dropped_by_reason": dict(Counter(kind(reason) for _, reason in dropped).most_common()),
+        "near_duplicates": [[pieces[i].name for i in members] for members in same],
+        "near_duplicates_across_splits": sum(len({assigned[i] for i in members}) > 1 for members in same),
+    }
+    out = Path(config.out)
+    return write_store(out, tokenizer, corpus, splits, dropped, {**report, **(extra or {})}, config.overwrite)
+
+
+def merge_pairs(name: str, splits: dict[str, list[Piece]], vocab_size: int) -> tuple[Tokenizer, dict[str, list[Piece]]]:
+    """Byte-pair merges learnt from the training pieces alone, applied to all."""
+    learnt = train_bpe(name, (piece.ids for piece in splits["train"]), vocab_size)
+    return learnt, {s: [replace(p, ids=learnt.apply_bpe(p.ids)) for p in pieces] for s, pieces in splits.items()}
+
+
+def check_bpe(tokenizer: TokenizerConfig) -> None:
+    """Raises ConfigError when merges are asked of a tokenizer that learns none, or too few."""
+    if tokenizer.bpe_vocab is None:
+        return
+    if tokenizer.name not in KINDS:
+        raise ConfigError(f"tokenizer.bpe_vocab: {tokenizer.name} learns no merges; choose one of {', '.join(KINDS)}")
+    check_size(tokenizer.name, tokenizer.bpe_vocab)
+
+
+def kind(reason: str) -> str:
+    """The part of a reason that many files share: what stands before the colon."""
+    return reason.partition(":")[0]
+
+
+def print_summary(out: Path, manifest: Manifest) -> None:
+    """The store as a table: files in, kept, dropped by reason; pieces, tokens and hours of music per split."""
+    extra, console = manifest.extra, Console(highlight=False)
+    print(f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}")
+    table = Table("split", box=None, pad_edge=False)
+    for heading in ("pieces", "tokens", "hours"):
+        table.add_column(heading, justify="right")
     for name, info in manifest.splits.items():
-        lines.append(f"  {name:<12}{len(info.pieces):>8}{info.tokens:>13,}{info.seconds / 3600:>9.2f}")
-    reasons: dict[str, int] = {}
-    for _, reason in manifest.dropped:
-        reasons[reason] = reasons.get(reason, 0) + 1
-    for reason, count in sorted(reasons.items(), key=lambda item: -item[1])[:10]:
-        lines.append(f"  left out {count}: {reason}")
-    if len(reasons) > 10:
-        lines.append(f"  … and {len(reasons) - 10} more reasons, all in {out / 'manifest.json'}")
-    return "\n".join(lines)
+        table.add_row(name, f"{len(info.pieces):,}", f"{info.tokens:,}", f"{info.seconds / 3600:.2f}")
+    console.print(table)
+    print(f"{extra['files']:,} files in, {extra['kept']:,} kept, {len(manifest.dropped):,} left out")
+    reasons = list(extra["dropped_by_reason"].items())
+    for reason, count in reasons[:12]:
+        print(f"  {count:>6,}  {reason}")
+    if manifest.dropped:
+        print(f"  each file with its reason: {out / 'manifest.json'}")
+    if groups := extra["near_duplicates"]:
+        across = extra["near_duplicates_across_splits"]
+        placed = f"{across} of them stand on two sides of the official split" if across else "each on one side"
+        print(f"{sum(map(len, groups)):,} pieces are near-duplicates in {len(groups):,} groups, {placed}")

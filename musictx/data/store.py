@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.data.similar import Signature
 from musictx.errors import StoreError
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 
@@ -29,6 +30,7 @@ class Piece:
     name: str
     ids: Ids
     seconds: float
+    signature: Signature = field(default_factory=lambda: np.zeros(0, np.uint32))  # finds near-duplicates
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,15 @@ class Manifest:
     splits: dict[str, SplitInfo]
     dropped: list[tuple[str, str]] = field(default_factory=list)  # (file, reason)
     extra: dict[str, Any] = field(default_factory=dict)
+    tokenizer_state: str = ""  # what the tokenizer learnt from the corpus
     format: int = FORMAT
 
 
 def check_target(out: Path, overwrite: bool) -> None:
     """Raises StoreError when writing to `out` would destroy something; asked before the long work begins."""
+    folder = next(p for p in (out, *out.resolve().parents) if p.exists())
+    if not os.access(folder, os.W_OK) or not (out.exists() or folder.is_dir()):
+        raise StoreError(f"out={out}: {folder} is not a folder that can be written to; give another out=")
     if not out.exists():
         return
     if not (out / "manifest.json").is_file() and (not out.is_dir() or any(out.iterdir())):
@@ -95,23 +101,27 @@ def write_store(
         for name, ps in splits.items()
     }
     vocab = tokenizer.vocab
-    manifest = Manifest(tokenizer.name, vocab.fingerprint, corpus, info, dropped, extra or {})
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.parent / f".{out.name}.{os.getpid()}.partial"
+    manifest = Manifest(tokenizer.name, vocab.fingerprint, corpus, info, dropped, extra or {}, tokenizer.state)
+    out = out.resolve()  # through a link to where it points
+    partial, old = (out.with_name(f".{out.name}.{end}") for end in ("partial", "old"))
     try:
-        partial.mkdir()
+        shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
+        partial.mkdir(parents=True)
         for name, pieces in splits.items():
             offsets = np.cumsum([0, *(len(p.ids) for p in pieces)], dtype=np.int64)
             np.save(partial / f"{name}.offsets.npy", offsets)
             with open(partial / f"{name}.ids.bin", "wb") as file:
                 for piece in pieces:
                     file.write(piece.ids.astype("<u2").tobytes())
-        (partial / "manifest.json").write_text(json.dumps(asdict(manifest), indent=1, ensure_ascii=False))
+        text = json.dumps(asdict(manifest), indent=1, ensure_ascii=False)
+        (partial / "manifest.json").write_text(text, encoding="utf-8")
         if out.exists():
-            shutil.rmtree(out)
+            shutil.rmtree(old, ignore_errors=True)
+            out.rename(old)
         partial.rename(out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
     return manifest
 
 
@@ -138,7 +148,7 @@ class Store:
         self.path = path
         self.manifest = _read_manifest(path)
         name, want = self.manifest.tokenizer, tokenizer or self.manifest.tokenizer
-        self.tokenizer = build_tokenizer(want)
+        self.tokenizer = build_tokenizer(want, self.manifest.tokenizer_state if name == want else "")
         fingerprint = self.tokenizer.vocab.fingerprint
         if name != want or self.manifest.vocab_fingerprint != fingerprint:
             raise StoreError(
@@ -155,7 +165,9 @@ class Store:
             offsets = np.load(self.path / f"{name}.offsets.npy")
             raw = self.path / f"{name}.ids.bin"
             ids = np.memmap(raw, dtype="<u2", mode="r") if raw.stat().st_size else np.zeros(0, np.uint16)
-        except (OSError, ValueError) as error:
+            if offsets.ndim != 1 or offsets.dtype != np.int64 or offsets[:1] != 0 or (np.diff(offsets) < 0).any():
+                raise ValueError("its offsets do not count up from 0")
+        except (OSError, ValueError, EOFError) as error:
             raise StoreError(f"{self.path}: the {name} split is damaged ({error}); prepare the data again") from None
         if len(offsets) != len(info.pieces) + 1 or offsets[-1] != len(ids) or len(ids) != info.tokens:
             raise StoreError(
@@ -170,7 +182,7 @@ def _read_manifest(path: Path) -> Manifest:
     if not file.is_file():
         raise StoreError(f"{path} is not a token store (no manifest.json): make one with a script of data_prep/")
     try:
-        raw = json.loads(file.read_text())
+        raw = json.loads(file.read_text(encoding="utf-8"))
         if raw.get("format") != FORMAT:
             raise StoreError(f"{path} has store format {raw.get('format')}, this version reads {FORMAT}")
         raw["corpus"] = Corpus(**raw["corpus"])

@@ -29,6 +29,7 @@ class BundleHeader:
     version: str
     format: int = FORMAT
     notes: dict[str, Any] = field(default_factory=dict)
+    tokenizer_state: str = ""  # what the tokenizer learnt: BPE merges
 
 
 class Bundle(NamedTuple):

@@ -15,6 +15,7 @@ REST = -1
 N_VOICES = 4
 STEPS_PER_QUARTER = 4
 VELOCITY = 80
+MAX_STEPS = 2**20  # a file that claims more is damaged: a day of music
 CENTRES = (71, 65, 59, 50)  # where each voice is looked for before it has sung
 
 
@@ -38,7 +39,10 @@ def score_to_grid(score: Score) -> Grid:
     more than four notes sound at once.
     """
     notes = _held_notes(score)
-    grid = np.full((max((end for _, end, _ in notes), default=0), N_VOICES), REST, dtype=np.int16)
+    steps = max((end for _, end, _ in notes), default=0)
+    if steps > MAX_STEPS:
+        raise TokenError(f"{steps:,} sixteenths long, at most {MAX_STEPS:,} can be written")
+    grid = np.full((steps, N_VOICES), REST, dtype=np.int16)
     last, busy_until = list(CENTRES), [0] * N_VOICES
     for step, group in groupby(notes, key=lambda note: note[0]):
         new = sorted(group, key=lambda note: -note[2])

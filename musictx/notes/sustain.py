@@ -34,7 +34,7 @@ def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArr
 
 def _next_strike_s(score: Score) -> NDArray[np.float64]:
     """When the pitch of each note is struck next, strictly later; infinity if never."""
-    order = np.lexsort((score.onset_s, score.pitch))
+    order = np.argsort(score.pitch, kind="stable")  # pitch by pitch, in time, as the notes are
     onset, pitch = score.onset_s[order], score.pitch[order]
     new = np.append(True, (onset[1:] != onset[:-1]) | (pitch[1:] != pitch[:-1]))
     first = np.flatnonzero(new)  # notes struck together share the next strike

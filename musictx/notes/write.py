@@ -6,15 +6,15 @@ import numpy as np
 import pretty_midi
 
 from musictx.files import replacing
-from musictx.notes.score import Score
+from musictx.notes.score import DRUMS, Score
 
 TICKS_PER_QUARTER = 480
 MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
-def write_midi(score: Score, path: Path, program: int = 0) -> None:
-    """One track at the score's tempo; a second track only for notes of one pitch that overlap, which a MIDI
-    channel cannot hold. Written whole or not at all."""
+def write_midi(score: Score, path: Path) -> None:
+    """One track a program at the score's tempo; a second one only for notes of one pitch that overlap, which a
+    MIDI channel cannot hold. Written whole or not at all."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
     # pretty_midi truncates the tempo it writes: a quarter of a microsecond keeps it from falling one short
     midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
@@ -24,12 +24,14 @@ def write_midi(score: Score, path: Path, program: int = 0) -> None:
     offset = np.maximum(np.rint(score.offset_s / tick_s).astype(np.int64), onset + 1)
     layers: list[pretty_midi.Instrument] = []
     ends: list[dict[int, int]] = []  # per layer: where the last note of each pitch ends
-    for start, end, pitch, velocity in sorted(
-        zip(onset.tolist(), offset.tolist(), score.pitch.tolist(), score.velocity.tolist(), strict=True)
-    ):
-        layer = next((i for i, e in enumerate(ends) if e.get(pitch, 0) <= start), len(layers))
+    programs: list[int] = []
+    columns = (onset, offset, score.pitch, score.velocity, score.program)
+    for start, end, pitch, velocity, program in sorted(zip(*(c.tolist() for c in columns), strict=True)):
+        fits = (i for i, e in enumerate(ends) if programs[i] == program and e.get(pitch, 0) <= start)
+        layer = next(fits, len(layers))
         if layer == len(layers):
-            layers.append(pretty_midi.Instrument(program))
+            layers.append(pretty_midi.Instrument(program % DRUMS, is_drum=program == DRUMS))
+            programs.append(program)
             ends.append({})
         ends[layer][pitch] = end
         layers[layer].notes.append(pretty_midi.Note(velocity, pitch, start * midi_tick_s, end * midi_tick_s))

@@ -1,5 +1,6 @@
-"""Score <-> ids. `build_tokenizer(name)` is the door; both encodings obey the `Tokenizer` protocol."""
+"""Score <-> ids. `build_tokenizer(name, state)` is the door; all encodings obey the `Tokenizer` protocol."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.notes.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.miditok import KINDS, MidiTokTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Ids, Vocab
 
@@ -20,6 +22,8 @@ class Tokenizer(Protocol):
     vocab: Vocab
     lo: int  # lowest pitch of the vocabulary
     hi: int  # highest pitch of the vocabulary
+    state: str  # what it has learnt from a corpus, as JSON: the merges of BPE; "" when nothing
+    metrical: bool  # it counts beats: read files with one tempo, which spaces beats evenly
 
     def normalise(self, score: Score) -> Score: ...
     def encode(self, score: Score) -> Ids: ...
@@ -30,16 +34,22 @@ class Tokenizer(Protocol):
     def stretch(self, ids: Ids, factor: float) -> Ids: ...
 
 
-TOKENIZERS: dict[str, type[PerformanceTokenizer] | type[ChoraleTokenizer]] = {
+TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
     "performance": PerformanceTokenizer,
     "chorale": ChoraleTokenizer,
 }
 
 
-def build_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer of that name. Raises ConfigError naming the known ones."""
+def build_tokenizer(name: str, state: str = "") -> Tokenizer:
+    """The tokenizer of that name, with what it has learnt. Raises ConfigError naming the known ones, for a package
+    that is not installed, and for a state that is not this tokenizer's."""
+    if name in KINDS:
+        return MidiTokTokenizer(name, state)
     if name not in TOKENIZERS:
-        raise ConfigError(f"tokenizer {name!r} does not exist: choose one of {', '.join(TOKENIZERS)}")
+        known = ", ".join([*TOKENIZERS, *KINDS])
+        raise ConfigError(f"tokenizer {name!r} does not exist: choose one of {known}")
+    if state:
+        raise ConfigError(f"tokenizer {name} learns no BPE merges, and was given some")
     return TOKENIZERS[name]()
 
 

@@ -7,11 +7,13 @@ Everything is numpy on whole pieces: no Python loop over notes.
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.errors import TokenError
 from musictx.notes.score import Score
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 STEPS_PER_S = 100
 MAX_SHIFT_STEPS = 100
+MAX_S = 24 * 3600  # a file that claims more would become millions of shifts
 VELOCITY_BIN = 4  # velocities per bin; 127 velocities fall into 32 bins
 DEFAULT_BIN = 16  # for notes that come before any VELOCITY token
 
@@ -23,6 +25,8 @@ class PerformanceTokenizer:
 
     name = "performance"
     group = 1  # a window may begin at any token
+    state = ""
+    metrical = False
     vocab = Vocab(
         "performance/1",
         (
@@ -41,7 +45,9 @@ class PerformanceTokenizer:
         return self._score(*self._steps(score), score.quarter_s)
 
     def encode(self, score: Score) -> Ids:
-        """(T,) ids of the whole score, without BOS and EOS."""
+        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError beyond `MAX_S`: a damaged file."""
+        if score.duration_s > MAX_S:
+            raise TokenError(f"{score.duration_s / 3600:,.0f} hours long, at most {MAX_S // 3600} can be written")
         onset, offset, pitch, velocity_bin = self._steps(score)
         time = np.concatenate([offset, onset])
         is_on = np.repeat([False, True], len(onset))
@@ -113,22 +119,21 @@ class PerformanceTokenizer:
         return np.concatenate([self._emit(gap, key), self._shifts(rest)])
 
     def _steps(self, score: Score) -> tuple[Steps, Steps, Steps, Steps]:
-        onset = np.rint(score.onset_s * STEPS_PER_S).astype(np.int64)
-        offset = np.rint(score.offset_s * STEPS_PER_S).astype(np.int64)
-        bins = (score.velocity.astype(np.int64) - 1) // VELOCITY_BIN
-        return self._settle(onset, offset, score.pitch.astype(np.int64), bins)
+        order = np.argsort(score.pitch, kind="stable")
+        onset = np.rint(score.onset_s[order] * STEPS_PER_S).astype(np.int64)
+        offset = np.rint(score.offset_s[order] * STEPS_PER_S).astype(np.int64)
+        bins = (score.velocity[order].astype(np.int64) - 1) // VELOCITY_BIN
+        return self._settle(onset, offset, score.pitch[order].astype(np.int64), bins)
 
     @staticmethod
     def _settle(onset: Steps, offset: Steps, pitch: Steps, bins: Steps) -> tuple[Steps, Steps, Steps, Steps]:
-        """The rules of `normalise` on integer steps; pitch by pitch, in order of onset."""
+        """The rules of `normalise` on integer steps of notes that come pitch by pitch, in time."""
         if not len(onset):
             return onset, offset, pitch, bins
-        key = pitch << 40 | onset
-        order = np.argsort(key, kind="stable")
-        first = np.flatnonzero(np.diff(key[order], prepend=-1))  # notes of one pitch and step become one
-        offset = np.maximum.reduceat(offset[order], first)
-        bins = np.maximum.reduceat(bins[order], first)
-        onset, pitch = onset[order][first], pitch[order][first]
+        first = np.flatnonzero(np.diff(pitch << 40 | onset, prepend=-1))  # notes of one pitch and step become one
+        offset = np.maximum.reduceat(offset, first)
+        bins = np.maximum.reduceat(bins, first)
+        onset, pitch = onset[first], pitch[first]
         offset = np.maximum(offset, onset + 1)
         same = pitch[1:] == pitch[:-1]
         offset[:-1][same] = np.minimum(offset[:-1], onset[1:])[same]

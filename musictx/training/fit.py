@@ -55,6 +55,7 @@ def fit(config: TrainConfig) -> Path:
     header = BundleHeader(
         model=asdict(model.config),
         tokenizer=manifest.tokenizer,
+        tokenizer_state=manifest.tokenizer_state,
         vocab_fingerprint=manifest.vocab_fingerprint,
         corpus=manifest.corpus.name,
         licence=manifest.corpus.licence,

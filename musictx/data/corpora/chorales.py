@@ -1,15 +1,19 @@
 """The 371 four-part chorales of J. S. Bach that the music21 package ships, as a store. No network."""
 
-from pathlib import Path
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from musictx.data.prepare import Encoded, encode_all
-from musictx.data.split import assign_splits, content_key
-from musictx.data.store import SPLITS, Corpus, Manifest, check_target, write_store
+from musictx.config import PrepareChoralesConfig
+from musictx.data.prepare import check_work, prepare
+from musictx.data.recipe import Encoded
+from musictx.data.similar import signature
+from musictx.data.source import Item
+from musictx.data.split import assign_splits, check_fractions
+from musictx.data.store import Corpus, Manifest
 from musictx.errors import UserError
-from musictx.notes.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid
+from musictx.notes.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 STEP_S = 0.15  # a sixteenth at 100 quarters a minute, for counting hours
@@ -20,37 +24,45 @@ CORPUS = Corpus(
 )
 
 
-def prepare_chorales(
-    out: Path, *, validation_fraction: float, test_fraction: float, seed: int, workers: int, overwrite: bool
-) -> Manifest:
+def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
     """Every chorale as a grid of sixteenths, split by piece; the same chorale under two numbers stays on
     one side. Raises UserError when music21 is not installed, StoreError."""
-    check_target(out, overwrite)
-    tokenizer = ChoraleTokenizer()
-    pieces, dropped = encode_all(chorale_list(), encode_chorale, workers)
-    keys = [content_key(piece.ids, tokenizer) for piece in pieces]
-    assigned = assign_splits(keys, validation_fraction, test_fraction, seed)
-    splits = {s: [p for p, a in zip(pieces, assigned, strict=True) if a == s] for s in SPLITS}
-    extra = {"seed": seed, "duplicates": len(keys) - len(set(keys))}
-    return write_store(out, tokenizer, CORPUS, splits, dropped, extra, overwrite)
+    fractions = config.validation_fraction, config.test_fraction
+    check_work(config)
+    check_fractions(*fractions, config.seed)
+    return prepare(
+        chorale_list(),
+        encode_chorale,
+        f"music21 {version('music21')} chorales {ChoraleTokenizer.vocab.fingerprint}",
+        ChoraleTokenizer(),
+        CORPUS,
+        lambda _, keys: assign_splits(keys, *fractions, config.seed),
+        config,
+        {"seed": config.seed},
+    )
 
 
-def chorale_list() -> list[tuple[str, str]]:
-    """(name, file in the music21 corpus) of all 371: ("R001 bwv269", "bach/bwv269")."""
+def chorale_list() -> list[Item]:
+    """All 371; what is loaded of each is its name in the music21 corpus: "R001 bwv269" loads b"bach/bwv269"."""
     try:
         from music21.corpus.chorales import ChoraleListRKBWV
     except ImportError:
         raise UserError("the chorales come with music21, which is not installed: pip install music21") from None
     table: dict[int, dict[str, Any]] = ChoraleListRKBWV().byRiemenschneider  # type: ignore[no-untyped-call]
-    return [(f"R{n:03d} bwv{table[n]['bwv']}", f"bach/bwv{table[n]['bwv']}") for n in sorted(table)]
+    return [chorale(n, f"bach/bwv{table[n]['bwv']}") for n in sorted(table)]
 
 
-def encode_chorale(file: str) -> Encoded:
-    """One chorale as (ids, seconds), or the reason why it is left out. Runs in a worker."""
-    grid = read_chorale(file)
+def chorale(number: int, file: str) -> Item:
+    return Item(f"R{number:03d} {file.removeprefix('bach/')}", 2**18, "", lambda _: file.encode())
+
+
+def encode_chorale(file: bytes) -> Encoded:
+    """One chorale as (ids, seconds, signature), or the reason why it is left out. Runs in a reader process."""
+    grid = read_chorale(file.decode())
     if isinstance(grid, str):
         return grid
-    return ChoraleTokenizer().encode_grid(grid).tobytes(), len(grid) * STEP_S
+    ids = ChoraleTokenizer().encode_grid(grid)
+    return ids.tobytes(), len(grid) * STEP_S, signature(grid_to_score(grid)).tobytes()
 
 
 def read_chorale(file: str) -> Grid | str:

@@ -1,14 +1,14 @@
 import numpy as np
 
-from musictx.data.chorales import chorale_list, encode_chorale, first_bars_steps, read_chorale
+from musictx.data.corpora.chorales import chorale_list, encode_chorale, first_bars_steps, read_chorale
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 
 def test_all_371_are_listed_by_number():
     chorales = chorale_list()
     assert len(chorales) == 371
-    assert chorales[0] == ("R001 bwv269", "bach/bwv269")
-    assert len({name for name, _ in chorales}) == 371
+    assert (chorales[0].name, chorales[0].load(0)) == ("R001 bwv269", b"bach/bwv269")
+    assert len({chorale.name for chorale in chorales}) == 371
 
 
 def test_the_first_bars_of_the_first_chorale():
@@ -22,11 +22,11 @@ def test_the_first_bars_of_the_first_chorale():
 
 
 def test_encoding_is_the_grid():
-    ids, seconds = encode_chorale("bach/bwv269")
+    ids, seconds, _ = encode_chorale(b"bach/bwv269")
     grid = read_chorale("bach/bwv269")
     np.testing.assert_array_equal(ChoraleTokenizer().decode_grid(np.frombuffer(ids, np.uint16)), grid)
     assert seconds == len(grid) * 0.15
 
 
 def test_a_chorale_in_five_parts_is_left_out_with_the_reason():
-    assert encode_chorale("bach/bwv27.6") == "its voices are not soprano, alto, tenor, bass"
+    assert encode_chorale(b"bach/bwv27.6") == "its voices are not soprano, alto, tenor, bass"

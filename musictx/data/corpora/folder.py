@@ -1,0 +1,39 @@
+"""A folder or zip of MIDI files, nested, any names, as a store."""
+
+from functools import partial
+from pathlib import Path
+
+from musictx.config import PrepareFolderConfig
+from musictx.data.prepare import check_work, prepare
+from musictx.data.recipe import Recipe, encode_midi
+from musictx.data.source import MIDI_SUFFIXES, open_source
+from musictx.data.split import assign_splits, check_fractions
+from musictx.data.store import Corpus, Manifest
+from musictx.errors import StoreError
+from musictx.tokenizers import build_tokenizer
+
+OTHER = f"another kind of file: not named {', '.join(MIDI_SUFFIXES)}"
+
+
+def prepare_folder(config: PrepareFolderConfig) -> Manifest:
+    """Reads every MIDI file in `config.path` into a store, split by piece. Raises StoreError, ConfigError."""
+    path, fractions = Path(config.path), (config.validation_fraction, config.test_fraction)
+    check_work(config)
+    check_fractions(*fractions, config.seed)
+    recipe = Recipe(config.tokenizer.name, config.select, config.filters)
+    tokenizer = build_tokenizer(recipe.tokenizer)
+    with open_source(path, ("",)) as found:
+        named = [item.name.lower().endswith(MIDI_SUFFIXES) for item in found]
+        if not any(named):
+            raise StoreError(f"no {', '.join(MIDI_SUFFIXES)} file in {path} or below it")
+        return prepare(
+            [item for item, is_midi in zip(found, named, strict=True) if is_midi],
+            partial(encode_midi, recipe=recipe),
+            str(recipe),
+            tokenizer,
+            Corpus(config.corpus or path.resolve().stem, config.licence),
+            lambda _, keys: assign_splits(keys, *fractions, config.seed),
+            config,
+            {"seed": config.seed},
+            [(item.name, OTHER) for item, is_midi in zip(found, named, strict=True) if not is_midi],
+        )

@@ -1,0 +1,88 @@
+"""MAESTRO (Hawthorne et al. 2019), versions 1 to 3, as a store, on its official split."""
+
+import csv
+import io
+from functools import partial
+from pathlib import Path
+
+from musictx.config import PrepareMaestroConfig
+from musictx.data.download import Download, fetch
+from musictx.data.prepare import check_work, prepare
+from musictx.data.recipe import Recipe, encode_midi
+from musictx.data.source import Item, open_source
+from musictx.data.store import SPLITS, Corpus, Manifest
+from musictx.errors import ConfigError, StoreError
+from musictx.tokenizers import build_tokenizer
+
+LICENCE = "CC BY-NC-SA 4.0"
+CITATION = (
+    "Hawthorne et al., Enabling Factorized Piano Music Modeling and Generation with the MAESTRO Dataset, ICLR 2019"
+)
+HOME = "https://storage.googleapis.com/magentadata/datasets/maestro"
+CHECKSUMS = {
+    "v1": ("v1.0.0", "f620f9e1eceaab8beea10617599add2e9c83234199b550382a2f603098ae7135"),
+    "v2": ("v2.0.0", "ec2cc9d94886c6b376db1eaa2b8ad1ce62ff9f0a28b3744782b13163295dadf3"),
+    "v3": ("v3.0.0", "70470ee253295c8d2c71e6d9d4a815189e35c89624b76d22fce5a019d5dde12c"),
+}
+ARCHIVES = {
+    version: Download(f"{HOME}/{full}/maestro-{full}-midi.zip", sha256) for version, (full, sha256) in CHECKSUMS.items()
+}
+
+
+def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
+    """The archive, a zip or a folder, downloaded when no path is given. Raises StoreError when it is not MAESTRO,
+    or when files its table names are missing and `allow_missing` is not set."""
+    check_work(config)
+    recipe = Recipe(config.tokenizer.name, config.select, config.filters)
+    tokenizer = build_tokenizer(recipe.tokenizer)
+    if config.path is None and config.version not in ARCHIVES:
+        raise ConfigError(f"version={config.version}: choose one of {', '.join(ARCHIVES)}")
+    path = Path(config.path) if config.path else fetch(ARCHIVES[config.version], Path(config.downloads))
+    with open_source(path, (".csv", ".mid", ".midi")) as found:
+        files = {item.name: item for item in found}
+        table = find_table(files, path)
+        split_of = read_table(table)
+        folder = table.name.rpartition("/")[0]
+        inside = {name: f"{folder}/{name}".lstrip("/") for name in split_of}
+        missing = sorted(name for name, member in inside.items() if member not in files)
+        if missing and not config.allow_missing:
+            listed = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+            raise StoreError(
+                f"{table.name} names {len(missing)} files that are not there: {listed}; get the archive again, "
+                "or set allow_missing=true to go on without them"
+            )
+        here = {member: name for name, member in inside.items() if member in files}
+        if not here:
+            raise StoreError(
+                f"none of the {len(missing)} files that {table.name} names is there: give the MIDI archive"
+            )
+        return prepare(
+            [files[member] for member in sorted(here)],
+            partial(encode_midi, recipe=recipe),
+            str(recipe),
+            tokenizer,
+            Corpus(Path(table.name).stem.replace("maestro-", "MAESTRO "), LICENCE, CITATION),
+            lambda pieces, _: [split_of[here[piece.name]] for piece in pieces],
+            config,
+            {"missing": missing},
+        )
+
+
+def find_table(files: dict[str, Item], path: Path) -> Item:
+    """The newest maestro-v*.csv. Raises StoreError when there is none."""
+    tables = sorted(n for n in files if n.rpartition("/")[2].startswith("maestro-v") and n.endswith(".csv"))
+    if not tables:
+        raise StoreError(f"no maestro-v*.csv in {path}: give the archive or folder as it was downloaded")
+    return files[tables[-1]]
+
+
+def read_table(table: Item) -> dict[str, str]:
+    """The split of each MIDI file. Raises StoreError for a table that is not MAESTRO's."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(table.load(2**26).decode("utf-8"))))
+        split_of = {row["midi_filename"]: row["split"] for row in rows}
+    except (UnicodeDecodeError, KeyError, csv.Error) as error:
+        raise StoreError(f"{table.name} is not MAESTRO's table: columns split and midi_filename ({error})") from None
+    if wrong := sorted(set(split_of.values()) - set(SPLITS), key=str):
+        raise StoreError(f"{table.name} has the split {wrong[0]!r}: MAESTRO's are {', '.join(SPLITS)}")
+    return split_of

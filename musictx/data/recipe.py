@@ -1,0 +1,117 @@
+"""What happens to one MIDI file: read, its tracks chosen, judged, encoded. Runs in a reader process."""
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+
+import numpy as np
+
+from musictx.config import FilterConfig, SelectConfig
+from musictx.data.similar import signature
+from musictx.errors import ConfigError, MidiError, TokenError
+from musictx.notes.read import read_tracks
+from musictx.notes.score import DRUMS, Score
+from musictx.notes.ticks import Tracks
+from musictx.tokenizers import Tokenizer, build_tokenizer
+
+Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or the reason why it is left out
+PIANOS = range(8)
+POLICIES = ("merge", "piano", "longest")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what becomes of a file, so that finished work can be told from other work."""
+
+    tokenizer: str
+    select: SelectConfig
+    filters: FilterConfig
+
+    def __str__(self) -> str:
+        return json.dumps([asdict(self), build_tokenizer(self.tokenizer).vocab.fingerprint], sort_keys=True)
+
+
+def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
+    """One file as (ids, seconds, signature), or the reason why it is left out: a kind, a colon, details."""
+    tokenizer = _tokenizer(recipe.tokenizer)
+    try:
+        tracks = read_tracks(data, "", one_tempo=tokenizer.metrical)
+        score = choose(tracks, recipe.select)
+        if not len(score):
+            return "no notes" if not any(len(t.score) for t in tracks.tracks) else "no notes in the chosen tracks"
+        return fault(score, recipe.filters) or pack(tokenizer, score)
+    except MidiError as error:
+        return error.reason
+
+
+def pack(tokenizer: Tokenizer, score: Score) -> Encoded:
+    """A score as (ids, seconds, signature), or the reason why its vocabulary cannot hold it."""
+    try:
+        ids = tokenizer.encode(score)
+    except TokenError as error:
+        return f"cannot be written in {tokenizer.name} tokens: {error}"
+    return ids.tobytes(), score.duration_s, signature(score).tobytes()
+
+
+def choose(tracks: Tracks, select: SelectConfig) -> Score:
+    """The music of a file: the tracks that the settings name, together."""
+    kept = [
+        track
+        for track in tracks.tracks
+        if len(track.score)
+        and (select.drums or not track.is_drums)
+        and (select.programs is None or track.is_drums or track.program in select.programs)
+        and (select.tracks != "piano" or track.program in PIANOS)
+        and (select.names is None or track.name.strip() in select.names)
+    ]
+    if select.tracks == "longest":
+        kept = sorted(kept, key=lambda track: -len(track.score))[:1]
+    return Tracks(kept, tracks.quarter_s).merge(drums=True)
+
+
+def check_select(select: SelectConfig) -> None:
+    """Raises ConfigError for a policy that does not exist or programs outside General MIDI."""
+    if select.tracks not in POLICIES:
+        raise ConfigError(f"select.tracks={select.tracks}: choose one of {', '.join(POLICIES)}")
+    if wrong := [p for p in select.programs or [] if not 0 <= p < DRUMS]:
+        raise ConfigError(f"select.programs={wrong[0]}: General MIDI has 0 … 127; select.drums=true adds drums")
+
+
+def fault(score: Score, filters: FilterConfig) -> str | None:
+    """Why a piece is not good enough for the filters that are on; None when it is."""
+    length_s = max(score.duration_s, 1e-3)
+    density = len(score) / length_s
+    low, high = int(score.pitch.min()), int(score.pitch.max())
+    for what, value, least, most, unit in (
+        ("few notes", len(score), filters.min_notes, None, ""),
+        ("short", length_s, filters.min_seconds, None, " s"),
+        ("long", length_s, None, filters.max_seconds, " s"),
+        ("sparse", density, filters.min_notes_per_second, None, " notes a second"),
+        ("dense", density, None, filters.max_notes_per_second, " notes a second"),
+        ("silent for long", longest_silence_s(score), None, filters.max_silence_seconds, " s"),
+        ("low", low, filters.lowest_pitch, None, ""),
+        ("high", high, None, filters.highest_pitch, ""),
+        ("narrow", high - low, filters.min_pitch_span, None, " semitones"),
+        ("stuck", longest_run(score), None, filters.max_repeats, " strikes of one pitch"),
+    ):
+        limit = least if least is not None else most
+        if limit is not None and (value < limit if least is not None else value > limit):
+            return f"too {what}: {value:.4g}{unit}, the limit is {limit:g}"
+    return None
+
+
+def longest_silence_s(score: Score) -> float:
+    """The longest stretch, from the first onset on, in which nothing sounds."""
+    until = np.maximum.accumulate(score.offset_s)
+    return float(np.max(score.onset_s[1:] - until[:-1], initial=0.0))
+
+
+def longest_run(score: Score) -> int:
+    """How often in a row one and the same pitch is struck with nothing else between."""
+    breaks = np.flatnonzero(np.diff(score.pitch.astype(int))) + 1
+    return int(np.diff(np.concatenate([[0], breaks, [len(score)]])).max(initial=0))
+
+
+@cache
+def _tokenizer(name: str) -> Tokenizer:
+    return build_tokenizer(name)

@@ -1,0 +1,120 @@
+"""Where music files lie: a folder or a zip archive, any depth, any names. Nothing is ever unpacked to disk."""
+
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from musictx.errors import MidiError, StoreError
+
+MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One file: its name inside the folder or archive, a stamp that changes with its content, its bytes on demand.
+
+    `load(limit)` raises MidiError when the file has more than `limit` bytes or cannot be read.
+    """
+
+    name: str
+    size: int
+    stamp: str
+    load: Callable[[int], bytes]
+
+
+@contextmanager
+def open_source(path: Path, suffixes: tuple[str, ...] = MIDI_SUFFIXES) -> Iterator[list[Item]]:
+    """The files of a folder or zip with one of these suffixes, in any case, sorted by name; valid inside the block.
+
+    Raises StoreError when `path` is neither, or holds no such file.
+    """
+    kinds = ", ".join(suffixes if suffixes != ("",) else MIDI_SUFFIXES)
+    if path.is_dir():
+        items = sorted(_walk(path, suffixes), key=lambda item: item.name)
+        if not items:
+            raise StoreError(f"no {kinds} file in {path} or below it")
+        yield items
+        return
+    if not path.exists():
+        raise StoreError(f"path={path} does not exist: give a folder or zip with {kinds} files in it")
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise StoreError(f"path={path} is neither a folder nor a zip archive that can be read ({error})") from None
+    with archive:
+        items = sorted(_members(archive, suffixes), key=lambda item: item.name)
+        if not items:
+            raise StoreError(f"no {kinds} file in {path}")
+        yield items
+
+
+def printable(name: str) -> str:
+    """A file name that any terminal and any JSON reader takes: bytes that are not UTF-8 shown as \\xNN."""
+    text = os.fsencode(name).decode("utf-8", "backslashreplace") if not name.isascii() else name
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _walk(top: Path, suffixes: tuple[str, ...]) -> Iterator[Item]:
+    """Follows links to folders, each real folder once, so that a loop of links ends."""
+    seen = set()
+    for root, folders, names in os.walk(top, followlinks=True):
+        here = os.stat(root)
+        if (here.st_dev, here.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((here.st_dev, here.st_ino))
+        folders.sort()
+        for name in names:
+            if name.lower().endswith(suffixes):
+                path = os.path.join(root, name)
+                yield _file(printable(os.path.relpath(path, top)), path)
+
+
+def _file(name: str, path: str) -> Item:
+    def load(limit: int) -> bytes:
+        try:
+            if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for ever
+                raise MidiError(name, "not a file: it is a folder, pipe or device")
+            with open(path, "rb") as file:
+                return _bounded(file.read(limit + 1), limit, name)
+        except OSError as error:
+            raise MidiError(name, f"cannot be read: {error.strerror}") from None
+
+    try:
+        info = os.stat(path)
+        return Item(name, info.st_size, f"{info.st_size}:{info.st_mtime_ns}", load)
+    except OSError:
+        return Item(name, 0, "unreadable", load)
+
+
+def _members(archive: zipfile.ZipFile, suffixes: tuple[str, ...]) -> Iterator[Item]:
+    for info in archive.infolist():
+        if info.filename.lower().endswith(suffixes) and not info.is_dir() and "__MACOSX" not in info.filename:
+            yield _member(archive, info)
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
+    name = printable(info.filename)
+
+    def load(limit: int) -> bytes:
+        try:
+            with archive.open(info) as file:  # read() stops at the limit, whatever size the archive claims
+                return _bounded(file.read(limit + 1), limit, name)
+        except MidiError:
+            raise
+        except Exception as error:  # zipfile raises many types for damage, encryption, unknown compression
+            raise MidiError(name, f"cannot be unpacked: {' '.join(str(error).split())[:100]}") from None
+
+    return Item(name, min(info.file_size, 1 << 40), f"{info.file_size}:{info.CRC:08x}", load)
+
+
+def _bounded(data: bytes, limit: int, name: str) -> bytes:
+    if len(data) > limit:
+        raise MidiError(name, f"too large: more than {limit / 2**20:g} MB; file_mb=… allows more")
+    if not data:
+        raise MidiError(name, "the file is empty")
+    return data

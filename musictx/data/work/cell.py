@@ -1,0 +1,53 @@
+"""The reader process: takes one file's bytes at a time, answers with what became of it, and may die of it.
+
+Started by `sandbox.py` as `python -m musictx.data.work.cell FD MEMORY_MB SECONDS`.
+"""
+
+import pickle
+import resource
+import signal
+import sys
+import traceback
+from multiprocessing.connection import Connection
+
+IDLE_S = 600  # a reader that nobody asks goes away
+
+
+def main(fd: int, memory_mb: int, seconds: float) -> None:
+    """Serves the pipe until the other side closes it."""
+    connection = Connection(fd)
+    try:
+        encode = pickle.loads(connection.recv_bytes())  # from our own parent; imports the readers
+    except Exception:
+        connection.send(traceback.format_exc())
+        return
+    connection.send(None)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit = _address_space() + memory_mb * 2**20
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    while connection.poll(IDLE_S):
+        try:
+            payload = connection.recv_bytes()
+        except EOFError:
+            return
+        signal.setitimer(signal.ITIMER_REAL, 2 * seconds)  # ends a reader whose parent is gone too
+        connection.send(_answer(encode, payload, memory_mb))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _answer(encode, payload: bytes, memory_mb: int):  # type: ignore[no-untyped-def]
+    try:
+        return encode(payload)
+    except MemoryError:
+        return f"needs too much memory: more than {memory_mb} MB; memory_mb=… allows more"
+    except Exception as error:  # one file never stops the others: it is listed, and its error with it
+        return f"unexpected error, please report it: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def _address_space() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))

@@ -1,0 +1,118 @@
+"""A reader process of its own, limited in time and memory: whatever a file does to it, the file is known."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from musictx.data.recipe import Encoded
+
+START_S = 120  # for starting Python and importing the readers, on a busy machine too
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one file may use."""
+
+    seconds: float
+    memory_mb: int
+
+
+class Sandbox:
+    """A running reader process for one function of a file's bytes. Raises RuntimeError when it cannot start."""
+
+    def __init__(self, encode: bytes, limits: Limits) -> None:
+        self.encode, self.limits = encode, limits
+        self._start()
+
+    def _start(self) -> None:
+        self.pipe, theirs = multiprocessing.Pipe()
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "musictx.data.work.cell",
+                str(theirs.fileno()),
+                str(self.limits.memory_mb),
+                str(self.limits.seconds),
+            ],
+            pass_fds=[theirs.fileno()],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        theirs.close()
+        try:
+            self.pipe.send_bytes(self.encode)
+            problem = self.pipe.recv() if self.pipe.poll(START_S) else f"no answer in {START_S} s"
+        except (EOFError, OSError):
+            problem = f"it ended at once: {self._cause_of_death()}"
+        if problem:
+            self.close()
+            raise RuntimeError(f"a reader process could not start: {problem}")
+
+    def run(self, payload: bytes) -> Encoded:
+        """What became of one file. A reader that dies is started again, and the file gets a second try,
+        since the reason may lie outside it."""
+        for _ in range(2):
+            if self.process.poll() is not None:
+                self.close()
+                self._start()
+            reason = "takes too long"
+            try:
+                self.pipe.send_bytes(payload)
+                if self.pipe.poll(self.limits.seconds):
+                    answer: Encoded = self.pipe.recv()
+                    return answer
+            except (EOFError, OSError):
+                reason = f"kills its reader: {self._cause_of_death()}"
+            self.close()
+            if reason == "takes too long":
+                return f"takes too long: more than {self.limits.seconds:g} s; file_seconds=… allows more"
+        return reason
+
+    def close(self) -> None:
+        """Ends the reader process."""
+        self.pipe.close()
+        self.process.kill()
+        self.process.wait()
+
+    def _cause_of_death(self) -> str:
+        try:
+            code = self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            return "it closed its pipe"
+        return signal.Signals(-code).name if code < 0 else f"exit status {code}"
+
+
+_idle: list[Sandbox] = []
+_lock = Lock()
+
+
+def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits: Limits) -> list[Encoded]:
+    """What became of each file, in a reader process that outlives the batch. Runs on a Dask worker."""
+    recipe = pickle.dumps(encode)
+    with _lock:
+        fitting = [s for s in _idle if (s.encode, s.limits) == (recipe, limits)]
+        sandbox = fitting[0] if fitting else None
+        if sandbox:
+            _idle.remove(sandbox)
+    sandbox = sandbox or Sandbox(recipe, limits)
+    try:
+        return [sandbox.run(payload) for payload in payloads]
+    finally:
+        with _lock:
+            _idle.append(sandbox)
+
+
+def close_all() -> None:
+    """Ends the idle reader processes of this Dask worker."""
+    with _lock:
+        while _idle:
+            _idle.pop().close()

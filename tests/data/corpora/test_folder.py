@@ -1,0 +1,102 @@
+import json
+
+import pytest
+from strategies import SHARED_DATA
+
+from musictx.config import PrepareFolderConfig, SelectConfig, TokenizerConfig
+from musictx.data.corpora.folder import prepare_folder
+from musictx.data.store import Store
+from musictx.errors import ConfigError, StoreError
+from musictx.notes.score import Score
+from musictx.notes.write import write_midi
+
+
+def tune(root_pitch, shift=0):
+    steps = [0, 4, 7, 12, root_pitch % 7, 2, 9, root_pitch % 5, 11, root_pitch % 3]
+    return Score(range(10), range(1, 11), [root_pitch + s + shift for s in steps], [80] * 10)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for k in range(6):
+        write_midi(tune(50 + k), tmp_path / "in" / f"{k}.mid")
+    write_midi(tune(50, shift=3), tmp_path / "in" / "deep" / "0 in another key.MID")
+    (tmp_path / "in" / "notes.txt").write_text("words")
+    (tmp_path / "in" / "broken.midi").write_text("not music")
+    write_midi(Score.empty(), tmp_path / "in" / "silent.kar")
+    return tmp_path / "in"
+
+
+def prepare(folder, out, **changes):
+    settings = {"licence": "mine", "validation_fraction": 0.2, "test_fraction": 0.2, "seed": 1, "workers": 1}
+    tokenizer = TokenizerConfig("performance")
+    return prepare_folder(
+        PrepareFolderConfig(path=str(folder), out=str(out), tokenizer=tokenizer, **(settings | changes))
+    )
+
+
+def test_what_is_left_out_is_listed_and_copies_stay_together(folder, tmp_path):
+    manifest = prepare(folder, tmp_path / "store")
+    dropped = dict(manifest.dropped)
+    assert dropped["silent.kar"] == "no notes"
+    assert dropped["notes.txt"] == "another kind of file: not named .mid, .midi, .kar, .rmi"
+    assert dropped["broken.midi"].startswith("not a MIDI file: it begins with b'not ")
+    assert manifest.extra == {
+        "files": 10,
+        "kept": 7,
+        "dropped_by_reason": {"not a MIDI file": 1, "another kind of file": 1, "no notes": 1},
+        "near_duplicates": [["0.mid", "deep/0 in another key.MID"]],
+        "near_duplicates_across_splits": 0,
+        "seed": 1,
+    }
+    sides = [s for s, info in manifest.splits.items() if {"0.mid", "deep/0 in another key.MID"} & set(info.pieces)]
+    assert len(sides) == 1
+    assert sum(len(info.pieces) for info in manifest.splits.values()) == 7
+    assert manifest.corpus.name == "in"
+    assert Store(tmp_path / "store").manifest == manifest
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "store"]
+
+
+def test_every_seed_keeps_copies_together(folder, tmp_path):
+    for seed in range(5):
+        manifest = prepare(folder, tmp_path / f"s{seed}", seed=seed)
+        both = {"0.mid", "deep/0 in another key.MID"}
+        assert any(both <= set(info.pieces) for info in manifest.splits.values())
+
+
+def test_what_cannot_work_is_refused_before_the_files_are_read(folder, tmp_path):
+    for changes, message in (
+        ({"validation_fraction": 0.6, "test_fraction": 0.6}, "leave nothing to train on"),
+        ({"validation_fraction": float("nan")}, "leave nothing to train on"),
+        ({"validation_fraction": 0.0}, "validation_fraction=0 leaves nothing to choose a model by"),
+        ({"seed": -1}, "seed=-1: give a number from 0 up"),
+    ):
+        with pytest.raises(StoreError, match=message):
+            prepare(folder, tmp_path / "store", **changes)
+    with pytest.raises(ConfigError, match="select.tracks=all: choose one of merge, piano, longest"):
+        prepare(folder, tmp_path / "store", select=SelectConfig(tracks="all"))
+    assert [p.name for p in tmp_path.iterdir()] == ["in"]
+
+
+def test_too_few_pieces(tmp_path):
+    write_midi(tune(50), tmp_path / "in" / "a.mid")
+    with pytest.raises(StoreError, match="1 different pieces cannot fill the splits: at least 3 are needed"):
+        prepare(tmp_path / "in", tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.skipif(not (SHARED_DATA / "odd-midi.zip").is_file(), reason="the corpus is not on this machine")
+def test_549_odd_files_are_kept_or_listed_with_a_reason(tmp_path):
+    manifest = prepare(SHARED_DATA / "odd-midi.zip", tmp_path / "store", workers=2)
+    assert manifest.extra["kept"] >= 444  # what symusic, mido or pretty_midi reads and has notes for the piano roll
+    assert manifest.extra["files"] == manifest.extra["kept"] + len(manifest.dropped) >= 549
+    kinds = set(manifest.extra["dropped_by_reason"])
+    assert kinds == {
+        "not a MIDI file",
+        "damaged MIDI file",
+        "another kind of file",
+        "no notes",
+        "no notes in the chosen tracks",
+        "the file is empty",
+    }
+    assert "Traceback" not in json.dumps(manifest.dropped)

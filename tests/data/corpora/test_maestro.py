@@ -1,0 +1,93 @@
+import shutil
+import zipfile
+
+import pytest
+from conftest import write_tunes
+from strategies import SHARED_DATA
+
+from musictx.config import PrepareMaestroConfig, TokenizerConfig
+from musictx.data.corpora.maestro import prepare_maestro
+from musictx.errors import ConfigError, StoreError
+
+TABLE = "canonical_composer,split,year,midi_filename\n" + "".join(
+    f"X,{split},2004,sub{k % 2}/tune {k}.mid\n"
+    for k, split in enumerate(["train", "train", "validation", "test", "train"])
+)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """MAESTRO's layout in small: one folder with a table and folders of years."""
+    folder = tmp_path / "in" / "maestro-v2.0.0"
+    write_tunes(folder, 6)  # one more than the table names
+    (folder / "maestro-v2.0.0.csv").write_text(TABLE)
+    return tmp_path / "in"
+
+
+def prepare(path, tmp_path, **changes):
+    settings = {"tokenizer": TokenizerConfig("performance"), "workers": 1, "downloads": str(tmp_path)}
+    return prepare_maestro(
+        PrepareMaestroConfig(path=path and str(path), out=str(tmp_path / "store"), **(settings | changes))
+    )
+
+
+def test_folder_inner_folder_and_zip_give_the_same_store_on_the_official_split(archive, tmp_path):
+    shutil.make_archive(str(tmp_path / "all"), "zip", archive)
+    stores = []
+    for path in (archive, tmp_path / "all.zip", archive / "maestro-v2.0.0"):
+        manifest = prepare(path, tmp_path, overwrite=True)
+        stores.append({p.name: p.read_bytes() for p in (tmp_path / "store").glob("*.bin")})
+    assert stores[0] == stores[1] == stores[2]
+    assert manifest.corpus.name == "MAESTRO v2.0.0"
+    assert manifest.corpus.licence == "CC BY-NC-SA 4.0"
+    assert "ICLR 2019" in manifest.corpus.citation
+    assert {name: info.pieces for name, info in manifest.splits.items()} == {
+        "train": ["sub0/tune 0.mid", "sub0/tune 4.mid", "sub1/tune 1.mid"],
+        "validation": ["sub0/tune 2.mid"],
+        "test": ["sub1/tune 3.mid"],
+    }
+
+
+def test_missing_files_are_listed_and_refused_unless_allowed(archive, tmp_path):
+    (archive / "maestro-v2.0.0" / "sub0" / "tune 4.mid").unlink()
+    with pytest.raises(StoreError, match=r"names 1 files that are not there: sub0/tune 4.mid; .*allow_missing=true"):
+        prepare(archive, tmp_path)
+    manifest = prepare(archive, tmp_path, allow_missing=True)
+    assert manifest.extra["missing"] == ["sub0/tune 4.mid"]
+    assert len(manifest.splits["train"].pieces) == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("a,b\n1,2\n", "is not MAESTRO's table: columns split and midi_filename"),
+        ("split,midi_filename\ndev,sub0/tune 0.mid\n", "has the split 'dev': MAESTRO's are train, validation, test"),
+        ("split,midi_filename\n", "none of the 0 files"),
+    ],
+)
+def test_a_table_that_is_not_maestros(archive, tmp_path, table, message):
+    (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").write_text(table)
+    with pytest.raises(StoreError, match=message):
+        prepare(archive, tmp_path)
+
+
+def test_no_table_no_archive_no_such_version(archive, tmp_path):
+    (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").unlink()
+    with pytest.raises(StoreError, match=r"no maestro-v\*.csv in .*: give the archive or folder as it was downloaded"):
+        prepare(archive, tmp_path)
+    (tmp_path / "x.zip").write_bytes(zipfile.stringEndArchive + b"junk")
+    with pytest.raises(StoreError, match="is neither a folder nor a zip archive"):
+        prepare(tmp_path / "x.zip", tmp_path)
+    with pytest.raises(ConfigError, match="version=v4: choose one of v1, v2, v3"):
+        prepare(None, tmp_path, version="v4")
+
+
+@pytest.mark.skipif(not (SHARED_DATA / "maestro-v3.0.0-midi.zip").is_file(), reason="the corpus is not on this machine")
+def test_maestro_v3_whole(tmp_path):
+    manifest = prepare(SHARED_DATA / "maestro-v3.0.0-midi.zip", tmp_path, workers=2)
+    assert {name: (len(info.pieces), info.tokens) for name, info in manifest.splits.items()} == {
+        "train": (962, 22_890_269),
+        "validation": (137, 2_592_043),
+        "test": (177, 2_989_995),
+    }
+    assert manifest.dropped == []

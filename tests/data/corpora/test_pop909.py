@@ -1,0 +1,58 @@
+import pytest
+from conftest import write_tunes
+from strategies import SHARED_DATA
+
+from musictx.config import PreparePop909Config, SelectConfig, TokenizerConfig
+from musictx.data.corpora.pop909 import join, prepare_pop909
+from musictx.errors import StoreError
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Six songs, two of them with another version, laid out as the official archive."""
+    write_tunes(tmp_path / "tunes", 8)
+    tunes = sorted((tmp_path / "tunes").rglob("*.mid"))
+    places = [f"00{k}/00{k}.mid" for k in range(1, 7)] + ["001/versions/001-v1.mid", "002/versions/002-v1.mid"]
+    for tune, place in zip(tunes, places, strict=True):
+        target = tmp_path / "in" / "POP909" / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tune.rename(target)
+    return tmp_path / "in"
+
+
+def prepare(path, tmp_path, **changes):
+    settings = {"tokenizer": TokenizerConfig("performance"), "workers": 1, "validation_fraction": 0.3}
+    return prepare_pop909(PreparePop909Config(path=str(path), out=str(tmp_path / "store"), **(settings | changes)))
+
+
+def test_versions_are_left_alone_or_stay_with_their_song(archive, tmp_path):
+    assert prepare(archive, tmp_path).extra["kept"] == 6
+    for seed in range(4):
+        manifest = prepare(archive, tmp_path, versions=True, seed=seed, overwrite=True)
+        assert manifest.extra["kept"] == 8
+        for song in ("001", "002"):
+            sides = [n for n, info in manifest.splits.items() if any(f"/{song}/" in p for p in info.pieces)]
+            assert len(sides) == 1
+
+
+def test_songs_linked_by_content_share_a_key():
+    keys = join(["001", "001", "002", "003"], ["a", "b", "b", "c"])
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+
+
+def test_any_other_folder_is_refused(tmp_path):
+    write_tunes(tmp_path / "in", 1)
+    with pytest.raises(StoreError, match="lies in a folder like POP909/001: give POP909 as it was downloaded"):
+        prepare(tmp_path / "in", tmp_path)
+
+
+@pytest.mark.skipif(not (SHARED_DATA / "pop909.zip").is_file(), reason="the corpus is not on this machine")
+def test_all_songs_and_their_tracks(tmp_path):
+    tokens = {}
+    for names in (["PIANO"], ["MELODY", "BRIDGE", "PIANO"]):
+        select = SelectConfig(names=names)
+        manifest = prepare(SHARED_DATA / "pop909.zip", tmp_path, select=select, overwrite=True, workers=2)
+        assert (manifest.extra["files"], manifest.extra["kept"]) == (909, 909)
+        tokens[len(names)] = sum(info.tokens for info in manifest.splits.values())
+    assert tokens[1] == 3_684_473
+    assert tokens[3] > tokens[1]

@@ -1,0 +1,88 @@
+import threading
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+
+from musictx.data.download import Download, fetch
+from musictx.errors import StoreError
+
+CONTENT = bytes(range(256)) * 4000
+SHA = sha256(CONTENT).hexdigest()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves CONTENT from where a Range asks; /breaks stops half-way the first time; /old knows no Range."""
+
+    asked: ClassVar = []
+
+    def do_GET(self):
+        start = int(self.headers.get("Range", "bytes=0-")[6:-1])
+        self.asked.append((self.path, start))
+        if self.path == "/none.zip":
+            self.send_error(404)
+            return
+        if start >= len(CONTENT):
+            self.send_error(416)
+            return
+        start = 0 if self.path == "/old.zip" else start
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(CONTENT) - start))
+        self.end_headers()
+        stop = len(CONTENT) // 2 if self.path == "/breaks.zip" and not start else len(CONTENT)
+        self.wfile.write(CONTENT[start:stop])
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    Handler.asked.clear()
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{httpd.server_port}"
+    httpd.shutdown()
+    httpd.server_close()
+
+
+def test_a_file_is_fetched_once(server, tmp_path):
+    for _ in range(2):
+        path = fetch(Download(f"{server}/a.zip", SHA), tmp_path / "new")
+        assert path == tmp_path / "new" / "a.zip"
+        assert path.read_bytes() == CONTENT
+    assert Handler.asked == [("/a.zip", 0)]
+    assert [p.name for p in path.parent.iterdir()] == ["a.zip"]
+
+
+def test_a_broken_transfer_goes_on_where_it_stopped(server, tmp_path):
+    download = Download(f"{server}/breaks.zip", SHA)
+    with pytest.raises(StoreError, match=r"could not be downloaded .*broke off.*: the same command goes on where"):
+        fetch(download, tmp_path)
+    assert (tmp_path / "breaks.zip.part").stat().st_size == len(CONTENT) // 2
+    assert fetch(download, tmp_path).read_bytes() == CONTENT
+    assert Handler.asked == [("/breaks.zip", 0), ("/breaks.zip", len(CONTENT) // 2)]
+
+
+def test_a_server_that_cannot_resume_sends_all_of_it(server, tmp_path):
+    (tmp_path / "old.zip.part").write_bytes(b"something else")
+    assert fetch(Download(f"{server}/old.zip", SHA), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_part_that_was_whole_already_is_taken(server, tmp_path):
+    (tmp_path / "a.zip.part").write_bytes(CONTENT)
+    assert fetch(Download(f"{server}/a.zip", SHA), tmp_path).read_bytes() == CONTENT
+
+
+def test_another_file_than_promised_is_thrown_away(server, tmp_path):
+    with pytest.raises(StoreError, match=rf"is not the file it should be \(SHA-256 {SHA[:16]}…, not 0{{16}}…\)"):
+        fetch(Download(f"{server}/a.zip", "0" * 64), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_file_and_no_network(server, tmp_path):
+    with pytest.raises(StoreError, match=r"none.zip could not be downloaded \(Not Found\): .* or download it yourself"):
+        fetch(Download(f"{server}/none.zip", None), tmp_path)
+    with pytest.raises(StoreError, match=r"could not be downloaded \(.*refused.*\)"):
+        fetch(Download("http://127.0.0.1:9/a.zip", None), tmp_path)

@@ -1,0 +1,123 @@
+import os
+import zipfile
+
+import pytest
+
+from musictx.data.source import open_source, printable
+from musictx.errors import MidiError, StoreError
+
+MB = 2**20
+
+
+def names(path, *suffixes):
+    with open_source(path, *suffixes) as items:
+        return [item.name for item in items]
+
+
+def test_midi_files_are_found_at_any_depth_in_a_folder_and_in_a_zip(tmp_path):
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    wanted = ["a.mid", "b.MIDI", "deep/c.kar", "deep/d.rmi"]
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        for name in [*wanted, "notes.txt", "__MACOSX/._a.mid"]:
+            archive.writestr(name, b"x" + name.encode())
+    for name in [*wanted, "notes.txt"]:
+        (tmp_path / "in" / name).write_bytes(b"x" + name.encode())
+    for path in (tmp_path / "in", tmp_path / "in.zip"):
+        assert names(path) == wanted
+        with open_source(path) as items:
+            assert [item.load(MB) for item in items] == [b"x" + name.encode() for name in wanted]
+
+
+def test_a_stamp_changes_with_the_content(tmp_path):
+    def stamp():
+        with open_source(tmp_path) as items:
+            return items[0].stamp
+
+    (tmp_path / "a.mid").write_bytes(b"one")
+    first = stamp()
+    assert stamp() == first
+    (tmp_path / "a.mid").write_bytes(b"three")
+    assert stamp() != first
+
+
+def test_a_loop_of_links_ends_and_a_linked_folder_is_read_once(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.mid").write_bytes(b"x")
+    (tmp_path / "a" / "loop").symlink_to(tmp_path)
+    (tmp_path / "z").symlink_to(tmp_path / "a")
+    assert names(tmp_path) == ["a/x.mid"]
+
+
+def test_pipes_folders_and_dangling_links_named_like_music_are_named(tmp_path):
+    os.mkfifo(tmp_path / "pipe.mid")
+    (tmp_path / "gone.mid").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "empty.mid").write_bytes(b"")
+    reasons = {}
+    with open_source(tmp_path) as items:
+        for item in items:
+            with pytest.raises(MidiError) as caught:
+                item.load(MB)
+            reasons[item.name] = caught.value.reason
+    assert reasons == {
+        "pipe.mid": "not a file: it is a folder, pipe or device",
+        "gone.mid": "cannot be read: No such file or directory",
+        "empty.mid": "the file is empty",
+    }
+
+
+def test_a_zip_bomb_is_never_unpacked_whole(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb.mid", bytes(50 * MB))
+    assert (tmp_path / "bomb.zip").stat().st_size < MB / 10
+    with (
+        open_source(tmp_path / "bomb.zip") as items,
+        pytest.raises(MidiError, match="too large: more than 2 MB; file_mb=… allows more"),
+    ):
+        items[0].load(2 * MB)
+
+
+def test_names_that_climb_out_of_a_zip_write_nothing(tmp_path):
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        archive.writestr("../../evil.mid", b"x")
+    with open_source(tmp_path / "in.zip") as items:
+        assert (items[0].name, items[0].load(MB)) == ("../../evil.mid", b"x")
+    assert [p.name for p in tmp_path.iterdir()] == ["in.zip"]
+
+
+def test_damaged_and_encrypted_members_are_refused_one_by_one(tmp_path):
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        archive.writestr("a.mid", b"AAAAAAAA")
+        archive.writestr("b.mid", b"BBBBBBBB")
+    raw = (tmp_path / "in.zip").read_bytes()
+    raw = raw.replace(b"AAAAAAAA", b"AAAAAAAX")  # its checksum fails
+    at = raw.rindex(b"PK\x01\x02") + 8
+    raw = raw[:at] + b"\x01" + raw[at + 1 :]  # b.mid claims to be encrypted
+    (tmp_path / "in.zip").write_bytes(raw)
+    with open_source(tmp_path / "in.zip") as items:
+        with pytest.raises(MidiError, match=r"cannot be unpacked: Bad CRC-32"):
+            items[0].load(MB)
+        with pytest.raises(MidiError, match=r"cannot be unpacked: .*encrypted"):
+            items[1].load(MB)
+
+
+def test_names_that_are_not_utf8_or_not_printable_are_shown_escaped(tmp_path):
+    with open(os.fsencode(tmp_path) + b"/caf\xe9\n.mid", "wb") as file:
+        file.write(b"x")
+    with open_source(tmp_path) as items:
+        assert items[0].name == "caf\\xe9\\n.mid"
+        assert items[0].load(MB) == b"x"
+    assert printable("Für Elise, no. 1.mid") == "Für Elise, no. 1.mid"
+
+
+def test_what_is_no_source_is_refused(tmp_path):
+    with pytest.raises(StoreError, match=r"nowhere does not exist: give a folder or zip with .mid, .midi"):
+        names(tmp_path / "nowhere")
+    with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi file in .* or below it"):
+        names(tmp_path)
+    (tmp_path / "x.zip").write_text("no zip")
+    with pytest.raises(StoreError, match=r"x.zip is neither a folder nor a zip archive that can be read"):
+        names(tmp_path / "x.zip")
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
+        archive.writestr("readme.txt", "no music")
+    with pytest.raises(StoreError, match=r"no .mid, .* file in .*empty.zip"):
+        names(tmp_path / "empty.zip")

@@ -1,0 +1,141 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import ROOT, ok, refused, run, write_tunes
+
+# what a reader does with some files: planted in every Python process by way of sitecustomize
+MISCHIEF = """
+import os, signal, time
+import musictx.notes.read as read
+honest = read.read_tracks
+def read_tracks(data, *args, **options):
+    if b"SEGFAULT" in data: os.kill(os.getpid(), signal.SIGSEGV)
+    if b"HANG" in data: time.sleep(1000)
+    if b"EAT" in data: bytearray(2**32)
+    time.sleep(float(os.environ.get("SLOW", 0)))
+    return honest(data, *args, **options)
+read.read_tracks = read_tracks
+"""
+
+
+@pytest.fixture
+def planted(tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(MISCHIEF)
+    return {"PYTHONPATH": str(tmp_path / "site")}
+
+
+@pytest.fixture
+def tunes(tmp_path):
+    write_tunes(tmp_path / "midi", 80)
+    return tmp_path
+
+
+def content(store):
+    return {path.name: path.read_bytes() for path in sorted(store.iterdir())}
+
+
+ARGS = ["data_prep/folder.py", "path=midi"]
+
+
+def test_files_that_kill_hang_or_eat_are_named_and_the_run_goes_on(tunes, planted):
+    for word in ("SEGFAULT", "HANG", "EAT"):
+        (tunes / "midi" / f"{word.lower()}.mid").write_text(word)
+    done = ok([*ARGS, "out=store", "file_seconds=2", "workers=2"], tunes, **planted)
+    manifest = (tunes / "store" / "manifest.json").read_text()
+    for expected in (
+        '"segfault.mid",\n   "kills its reader: SIGSEGV"',
+        '"hang.mid",\n   "takes too long: more than 2 s; file_seconds=… allows more"',
+        '"eat.mid",\n   "needs too much memory: more than 1024 MB; memory_mb=… allows more"',
+    ):
+        assert expected in manifest
+    assert "83 files in, 80 kept, 3 left out" in done.stdout
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tunes, planted):
+    ok([*ARGS, "out=whole", "workers=1"], tunes)
+    command = [sys.executable, str(ROOT / "data_prep/folder.py"), "path=midi", "out=cut", "workers=2"]
+    running = subprocess.Popen(
+        command, cwd=tunes, env=os.environ | planted | {"SLOW": "0.05"}, stderr=subprocess.DEVNULL
+    )
+    journal = tunes / ".cut.work"
+    deadline = time.monotonic() + 60
+    while not list(journal.glob("*.json")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL
+    assert not (tunes / "cut").exists()
+    done = ok([*ARGS, "out=cut", "workers=2"], tunes)
+    assert re.search("going on from an earlier run: (32|64) of 80 files are done", done.stdout)
+    assert content(tunes / "cut") == content(tunes / "whole")
+    assert not journal.exists()
+
+
+def test_a_changed_file_or_setting_is_not_taken_from_an_earlier_run(tunes):
+    write_tunes(tunes / "few", 2)
+    for path in (tunes / "few").rglob("*.mid"):
+        path.write_text("not music")
+    args = ["data_prep/folder.py", "path=few", "out=store", "workers=1"]
+    assert "none of the 2 files could be used" in refused_last(args, tunes)
+    write_tunes(tunes / "few", 3)
+    assert "going on" not in ok(args, tunes).stdout
+
+
+def refused_last(args, cwd):
+    """The last line of stderr, where a progress bar came before it."""
+    done = run(args, cwd)
+    assert done.returncode == 2, done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.fixture
+def dask(tmp_path):
+    """A real scheduler with two workers on the loopback interface."""
+    processes = []
+
+    def start(*args):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{args[0]}", *args[1:]]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        processes.append(subprocess.Popen(command, cwd=tmp_path, **quiet))
+
+    address_file = tmp_path / "scheduler.json"
+    start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(address_file))
+    for _ in range(2):
+        start("worker", "--scheduler-file", str(address_file), "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    deadline = time.monotonic() + 60
+    while not address_file.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    from distributed import Client
+
+    with Client(scheduler_file=str(address_file), set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client.scheduler.address
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def test_any_dask_cluster_gives_the_same_bytes(tunes, dask):
+    ok([*ARGS, "out=here", "workers=1"], tunes)
+    ok([*ARGS, "out=there", f"scheduler={dask}"], tunes)
+    assert content(tunes / "there") == content(tunes / "here")
+
+
+def test_a_scheduler_that_is_not_there(tunes):
+    line = refused([*ARGS, "out=store", "scheduler=tcp://127.0.0.1:9"], tunes)
+    assert "scheduler=tcp://127.0.0.1:9 does not answer" in line
+    assert "start one with `dask scheduler`" in line
+    line = refused([*ARGS, "out=store", "scheduler=nonsense://x"], tunes)
+    assert line == "error: scheduler=nonsense://x is not a Dask address: give one such as tcp://10.0.0.5:8786"
+
+
+def test_limits_that_make_no_sense(tunes):
+    assert "workers=0: give 1 or more" in refused([*ARGS, "out=store", "workers=0"], tunes)
+    assert "file_seconds=-1.0: give a number above 0" in refused([*ARGS, "out=store", "file_seconds=-1"], tunes)
+    assert "memory_mb=0: give a number above 0" in refused([*ARGS, "out=store", "memory_mb=0"], tunes)

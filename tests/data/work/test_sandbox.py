@@ -1,0 +1,70 @@
+import os
+import pickle
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from musictx.data.work.sandbox import Limits, Sandbox, close_all, run_batch
+
+
+def mischief(data, folder=None):
+    """What a file can do to its reader."""
+    if data == b"segfault":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if data == b"exit":
+        os._exit(3)
+    if data == b"hang":
+        time.sleep(60)
+    if data == b"eat":
+        return str(len(bytearray(600 * 2**20)))
+    if data == b"raise":
+        raise IndexError("list index\nout of range")
+    if data == b"once" and not (Path(folder) / "tried").exists():
+        (Path(folder) / "tried").touch()
+        os._exit(1)
+    return f"{data.decode()} is fine"
+
+
+@pytest.fixture(autouse=True)
+def no_reader_stays():
+    yield
+    close_all()
+
+
+def test_each_misdeed_is_named_and_the_others_go_on():
+    files = [b"a", b"segfault", b"exit", b"b", b"eat", b"raise", b"c", b"hang", b"d"]
+    assert run_batch(mischief, files, Limits(seconds=2, memory_mb=256)) == [
+        "a is fine",
+        "kills its reader: SIGSEGV",
+        "kills its reader: exit status 3",
+        "b is fine",
+        "needs too much memory: more than 256 MB; memory_mb=… allows more",
+        "unexpected error, please report it: IndexError: list index out of range",
+        "c is fine",
+        "takes too long: more than 2 s; file_seconds=… allows more",
+        "d is fine",
+    ]
+
+
+def test_a_reader_that_dies_once_gets_a_second_try(tmp_path):
+    assert run_batch(partial(mischief, folder=tmp_path), [b"once"], Limits(5, 256)) == ["once is fine"]
+    assert (tmp_path / "tried").exists()
+
+
+def test_a_reader_that_cannot_start_blames_no_file():
+    with pytest.raises(RuntimeError, match=r"(?s)a reader process could not start: .*UnpicklingError"):
+        Sandbox(b"no pickle", Limits(5, 256))
+
+
+def test_a_reader_outlives_its_batch_and_ends_when_told():
+    sandbox = Sandbox(pickle.dumps(mischief), Limits(5, 256))
+    assert sandbox.run(b"a") == "a is fine"
+    process = sandbox.process
+    assert process.poll() is None
+    assert sandbox.run(b"b") == "b is fine"
+    assert sandbox.process is process
+    sandbox.close()
+    assert process.poll() is not None
