@@ -145,6 +145,17 @@ class BenchTokensConfig:
 
 
 @dataclass
+class BenchPrepareConfig:
+    """musictx bench prepare: a corpus to a store, beside MidiTok, and for 1, 4 and 16 times the files."""
+
+    path: str = MISSING  # a folder or zip of MIDI files
+    max_files: int = 80
+    repeats: int = 3
+    workers: int | None = None  # null: one per core
+    out: str | None = None  # a JSON file for the figures
+
+
+@dataclass
 class SelectConfig:
     """Which tracks of a MIDI file are the music."""
 
@@ -255,6 +266,7 @@ SCHEMAS = {
     "evaluate": EvaluateConfig,
     "demo": DemoConfig,
     "bench_tokens": BenchTokensConfig,
+    "bench_prepare": BenchPrepareConfig,
     "prepare_chorales": PrepareChoralesConfig,
     "prepare_folder": PrepareFolderConfig,
     "prepare_jsb": PrepareJsbConfig,

@@ -5,7 +5,7 @@ from pathlib import Path
 from musictx.app import hydra_app
 from musictx.config import GenerateConfig
 from musictx.device import check_device
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import ConfigError, TokenError, UserError
 from musictx.notes.read import read_midi
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle

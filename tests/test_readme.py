@@ -1,13 +1,18 @@
 """Every command of the README, as written there, in an empty folder with a person's own files."""
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
 import zipfile
 
+import mido
 import pytest
 from conftest import QUICK, ROOT, TINY, ok
+
+from musictx.notes.read import read_midi
+from musictx.notes.write import write_midi
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = [
@@ -27,7 +32,8 @@ def test_the_readme_shows_all_three_uses():
     starts = {" ".join(command.split()[:2]) for command in COMMANDS}
     assert starts == {
         *("make demo", "make test", "musictx train", "musictx evaluate", "musictx generate"),
-        *(f"python data_prep/{name}.py" for name in ("folder", "chorales", "maestro")),
+        *("musictx inspect", "musictx verify"),
+        *(f"python data_prep/{name}.py" for name in ("folder", "chorales", "jsb", "maestro", "pop909")),
     }
 
 
@@ -39,6 +45,13 @@ def test_make_targets_exist_and_set_everything_up(target):
     assert {"demo": "musictx demo", "test": "pytest"}[target] in plan
 
 
+def name_tracks(path, name):
+    midi = mido.MidiFile(path)
+    for track in midi.tracks:
+        track.insert(0, mido.MetaMessage("track_name", name=name))
+    midi.save(path)
+
+
 def test_every_other_command_runs_in_order(world, tmp_path):
     shutil.copytree(world.midi, tmp_path / "my_midi_files")
     shutil.copy(world.seed, tmp_path / "my.mid")
@@ -48,18 +61,30 @@ def test_every_other_command_runs_in_order(world, tmp_path):
             rows.append(f"Bach,A piece,{split},2004,2004/{file.name},x.wav,10")
             archive.write(file, f"maestro-v3.0.0/2004/{file.name}")
         archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
+    for k, file in enumerate(sorted(world.midi.rglob("*.mid"))):
+        song = tmp_path / "POP909" / f"00{k}" / f"00{k}.mid"
+        song.parent.mkdir(parents=True)
+        write_midi(read_midi(file), song)
+        name_tracks(song, "PIANO")
+    chorale = [[72, 67, 64, 48]] * 8
+    table = {"train": [chorale] * 2, "valid": [chorale], "test": [chorale]}
+    (tmp_path / "Jsb16thSeparated.json").write_text(json.dumps(table))
     for command in COMMANDS:
         words = shlex.split(command)
         if words[0] == "make":
             continue
         words = words[1:] if words[0] == "python" else words
         ok([*words, *SMALLER.get(" ".join(words[:2]), [])], tmp_path)
-    made = {str(p.relative_to(tmp_path)) for p in (tmp_path / "outputs").rglob("*") if p.is_file()}
-    made = {p.removeprefix("outputs/") if p.startswith("outputs/") else p for p in made}
+    made = {str(p.relative_to(tmp_path / "outputs")) for p in (tmp_path / "outputs").rglob("*") if p.is_file()}
     for expected in (
         "stores/mine/manifest.json",
         "stores/chorales/manifest.json",
         "stores/maestro/manifest.json",
+        "stores/pop909/manifest.json",
+        "stores/jsb/manifest.json",
+        "stores/bars/manifest.json",
+        "stores/piano/manifest.json",
+        "mine.png",
         "mine/model.safetensors",
         "continued/my-3.mid",
         "continued/my.png",

@@ -153,12 +153,14 @@ def test_preparing_nothing(tmp_path):
     (tmp_path / "midi").mkdir()
     args = ["data_prep/folder.py", "path=midi", "out=store"]
     assert "no .mid, .midi, .kar, .rmi file in midi or below it" in refused(args, tmp_path)
-    assert "path=none is not a folder" in refused(["data_prep/folder.py", "path=none", "out=store"], tmp_path)
+    assert "path=none does not exist: give a folder or zip" in refused(
+        ["data_prep/folder.py", "path=none", "out=store"], tmp_path
+    )
     assert "path=… is required" in refused(["data_prep/folder.py", "out=store"], tmp_path)
     (tmp_path / "midi" / "a.mid").write_text("no music")
     done = run(args, tmp_path)
     assert done.returncode == 2
-    assert "error: none of the 1 files in midi could be used; a.mid: not a MIDI file" in done.stderr
+    assert "error: none of the 1 files could be used; a.mid: not a MIDI file" in done.stderr
     assert not (tmp_path / "store").exists()
 
 
@@ -167,14 +169,19 @@ def test_maestro_that_is_not_maestro(tmp_path):
     args = ["data_prep/maestro.py", "out=store"]
     assert "path=x.zip is neither a folder nor a zip archive" in refused([*args, "path=x.zip"], tmp_path)
     (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "other.csv").write_text("a,b")
     assert "no maestro-v*.csv in d" in refused([*args, "path=d"], tmp_path)
     (tmp_path / "d" / "maestro-v3.0.0.csv").write_text("split,midi_filename\ntrain,2004/a.midi\n")
-    assert "names 1 files that are not there, the first is 2004/a.midi" in refused([*args, "path=d"], tmp_path)
+    assert "names 1 files that are not there: 2004/a.midi; get the archive again" in refused(
+        [*args, "path=d"], tmp_path
+    )
 
 
 def test_an_unknown_command(tmp_path):
+    line = refused(["musictx", "bench"], tmp_path)
+    assert line == "error: musictx bench needs one more word: bench tokens, bench prepare; musictx --help explains"
     line = refused(["musictx", "compose"], tmp_path)
-    assert "'compose' is not a command: choose one of train, generate, evaluate, bench tokens, demo" in line
+    assert "'compose' is not a command: choose one of train, generate, evaluate, inspect, verify," in line
 
 
 def test_help_is_one_screenful_with_examples(tmp_path):

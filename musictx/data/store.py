@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class SplitInfo:
     tokens: int
     seconds: float
     pieces: list[str]
+    sha256: str = ""  # of the ids, as `musictx verify` checks
 
 
 @dataclass
@@ -111,8 +113,12 @@ def write_store(
             offsets = np.cumsum([0, *(len(p.ids) for p in pieces)], dtype=np.int64)
             np.save(partial / f"{name}.offsets.npy", offsets)
             with open(partial / f"{name}.ids.bin", "wb") as file:
+                digest = sha256()
                 for piece in pieces:
-                    file.write(piece.ids.astype("<u2").tobytes())
+                    data = piece.ids.astype("<u2").tobytes()
+                    digest.update(data)
+                    file.write(data)
+            info[name].sha256 = digest.hexdigest()
         text = json.dumps(asdict(manifest), indent=1, ensure_ascii=False)
         (partial / "manifest.json").write_text(text, encoding="utf-8")
         if out.exists():

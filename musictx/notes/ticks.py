@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.notes.score import DRUMS, Score
-from musictx.notes.sustain import apply_sustain
+from musictx.notes.sustain import PEDAL_DOWN, apply_sustain
 
 DEFAULT_MSPQ = 500_000  # microseconds per quarter where a file states no tempo
 
@@ -46,6 +46,7 @@ class Track:
 
     name: str
     score: Score
+    pedal_presses: int = 0
 
     @property
     def program(self) -> int:
@@ -110,8 +111,10 @@ def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
             clock.quarter_s,
             np.array(DRUMS if raw.drums else min(max(raw.program, 0), 127)),
         )
+        down = raw.pedal_value >= PEDAL_DOWN
+        presses = int((np.diff(down.astype(np.int8), prepend=0) > 0).sum())
         if sustain:
             order = np.argsort(raw.pedal, kind="stable")
             score = apply_sustain(score, clock.seconds(raw.pedal[order]), raw.pedal_value[order])
-        tracks.append(Track(raw.name, score))
+        tracks.append(Track(raw.name, score, presses))
     return Tracks(tracks, clock.quarter_s)
