@@ -4,12 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from conftest import QUICK, TINY, ok
+from conftest import QUICK, TINY, ok, refused
 from omegaconf import OmegaConf
 
 from musictx.data.store import Store
 from musictx.model.bundle import load_bundle, read_header
 from musictx.notes.read import read_midi
+from musictx.notes.score import DRUMS, Score
+from musictx.notes.write import write_midi
 from musictx.tokenizers import build_tokenizer
 
 
@@ -128,3 +130,39 @@ def test_bench_tokens_prints_rates_and_keeps_its_figures(world, tmp_path):
     assert figures["files"] == 8
     assert figures["notes"] == sum(len(read_midi(p)) for p in world.midi.rglob("*.mid"))
     assert {name: len(s) for name, s in figures["seconds"].items()} == {"read": 2, "encode": 2, "decode": 2}
+
+
+def test_music_of_several_instruments_through_miditok_and_bpe(tmp_path):
+    rng = np.random.default_rng(3)
+    for k in range(6):
+        onset = np.arange(40) * 0.25
+        flute = Score(onset, onset + 0.25, rng.integers(70, 90, 40), np.full(40, 80), 0.5, np.array(73))
+        kit = Score(onset, onset + 0.1, rng.choice([36, 38, 42], 40), np.full(40, 100), 0.5, np.array(DRUMS))
+        write_midi(Score.merge([flute, kit]), tmp_path / "midi" / f"{k}.mid")
+    prepare = ["data_prep/folder.py", "path=midi", "out=store", "tokenizer=miditok", "tokenizer.bpe_vocab=700"]
+    ok([*prepare, "select.drums=true", "workers=1"], tmp_path)
+    store = Store(tmp_path / "store")
+    assert 661 < store.tokenizer.vocab.size <= 700
+    split = store.split("train")
+    original = read_midi(tmp_path / "midi" / split.names[0], drums=True, one_tempo=True)
+    assert set(original.program.tolist()) == {73, DRUMS}
+    assert store.tokenizer.decode(split[0]) == store.tokenizer.normalise(original)
+    train = ["musictx", "train", "data.path=store", "tokenizer=miditok", "data.stretch=[1.0]", "data.transpose=2"]
+    ok([*train, "out=run", *TINY, *QUICK, "trainer.progress_bar=false"], tmp_path)
+    header = read_header(tmp_path / "run" / "model.safetensors")
+    assert header.tokenizer_state == store.tokenizer.state != ""
+    generate = ["musictx", "generate", "bundle=run/model.safetensors", "seed_midi=midi/0.mid", "seed_seconds=3"]
+    ok([*generate, "drums=true", "length_seconds=2", "out=new"], tmp_path)
+    made = read_midi(tmp_path / "new" / "0-1.mid", drums=True)
+    assert {73, DRUMS} <= set(made.program.tolist())
+    assert "store is sound" in ok(["musictx", "verify", "store"], tmp_path).stdout
+    refusal = refused(["musictx", "train", "data.path=store", "out=x", *TINY, *QUICK], tmp_path)
+    assert "store was made by tokenizer miditok-remi" in refusal
+
+
+def test_merges_are_for_miditoks_tokenizers_and_sizes_that_fit(world, tmp_path):
+    args = ["data_prep/folder.py", f"path={world.midi}", "out=store"]
+    line = refused([*args, "tokenizer.bpe_vocab=700"], tmp_path)
+    assert "tokenizer.bpe_vocab: performance learns no merges; choose one of miditok-remi" in line
+    line = refused([*args, "tokenizer=miditok", "tokenizer.bpe_vocab=100"], tmp_path)
+    assert "a BPE vocabulary of 100 tokens: give 661, the size of miditok-remi, to 65535" in line

@@ -36,7 +36,7 @@ def _track(track: Any) -> RawTrack:
         onset,
         onset + notes["duration"],
         notes["pitch"],
-        notes["velocity"].astype(np.uint8),  # symusic reads the byte as signed: 200 is loud, not negative
+        notes["velocity"],
         controls["time"][pedal].astype(np.int64),
         controls["value"][pedal],
     )

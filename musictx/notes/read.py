@@ -65,10 +65,8 @@ def unwrap(data: bytes) -> bytes:
 
 
 def fit_chunks(data: bytes) -> bytes:
-    """A file cut short, with its last chunk ending where the file does; an intact file as it is.
-
-    symusic trusts a chunk's length and reads on past the end of the file, and what lies there changes from run to run.
-    """
+    """A file cut short, with its last chunk ending where the file does, and without what follows its chunks, so that
+    both readers take the music there is; an intact file as it is."""
     at = 0
     while at + 8 <= len(data):
         end = at + 8 + int.from_bytes(data[at + 4 : at + 8])
