@@ -14,7 +14,7 @@ def read_symusic(data: bytes) -> RawMidi:
     """A MIDI file in ticks. Raises whatever symusic raises."""
     smpte = data[:4] == b"MThd" and len(data) > 13 and data[12] >= 128
     # symusic refuses SMPTE time: any division will do, its ticks are the same
-    midi = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
+    midi: Any = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
     tempos = midi.tempos.numpy()
     return RawMidi(
         [_track(track) for track in midi.tracks],

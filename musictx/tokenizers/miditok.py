@@ -161,10 +161,10 @@ class MidiTokTokenizer:
 
     def _encode(self, score: Score) -> BaseIds:
         backend, notes = _backend(self.name), _to_grid(score)
-        music = symusic.Score(backend.time_division)  # MidiTok's own grid, so that nothing is rounded twice
+        music: Any = symusic.Score(backend.time_division)  # MidiTok's own grid, so that nothing is rounded twice
         for program in np.unique(notes[0]):
             _, onset, pitch, length, velocity = notes[:, notes[0] == program]
-            track = symusic.Track(program=int(program) % DRUMS, is_drum=bool(program == DRUMS))
+            track: Any = symusic.Track(program=int(program) % DRUMS, is_drum=bool(program == DRUMS))
             track.notes = symusic.Note.from_numpy(
                 onset.astype(np.int32), length.astype(np.int32), pitch.astype(np.int8), velocity.astype(np.int8)
             )

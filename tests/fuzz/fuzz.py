@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing, by hand: pip install atheris; python tests/fuzz/fuzz.py read|decode CORPUS [-max_total_time=600]
+"""Coverage-guided fuzzing by hand: pip install atheris; python tests/fuzz/fuzz.py read CORPUS [-max_total_time=600]
 
 `read`: any bytes give a Score or a MidiError, the same one twice. `decode`: any ids give a Score, whose encoding
 decodes to itself. CORPUS is a folder of inputs to begin with and to add to; for `read`, MIDI files.
