@@ -1,6 +1,7 @@
 """A function of a typed config as a Hydra command whose mistakes are told in one line, exit status 2."""
 
 import dataclasses
+import errno
 import os
 import re
 import sys
@@ -10,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config import SCHEMAS, register_schemas
 from musictx.errors import ConfigError, UserError
+
+PATH_KEY = re.compile(r"\+{0,2}([\w.]*[_.])?(path|midi|bundle|out|store|downloads)")
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def conf_dir() -> Path:
@@ -34,10 +39,31 @@ def hydra_app(name: str, task: Callable[[Any], None]) -> Callable[[], None]:
         guarded(lambda: task(typed(config, SCHEMAS[name])))
 
     def main() -> None:
+        sys.argv[1:] = [quote_path(word) for word in sys.argv[1:]]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra hands its errors on instead of printing and exiting
         guarded(run)
 
     return main
+
+
+def quote_path(word: str) -> str:
+    """A `key=value` word whose value is a path, quoted where Hydra's grammar would read something else in it:
+    commas are sweeps to it, brackets lists or calls, and letters beyond ASCII mistakes."""
+    key, _, value = word.partition("=")
+    if not PATH_KEY.fullmatch(key):
+        return word
+    if value.startswith("~/"):  # the shell expands this at the beginning of a word alone
+        value = os.path.expanduser(value)
+        word = f"{key}={value}"
+    try:
+        read = OverridesParser.create().parse_override(word).value()
+    except HydraException:
+        pass
+    else:
+        if read is None or isinstance(read, str):  # null, and what is a plain or a quoted text already
+            return word
+    escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
+    return f"{key}='{escaped}'"
 
 
 def typed(config: DictConfig, schema: type) -> Any:
@@ -79,6 +105,10 @@ def one_line(error: BaseException) -> str:
         if isinstance(cause, ValidationError):
             first = str(cause).splitlines()[0]
             return f"{cause.full_key}: {first}; see --help for the settings and their types"
+    if isinstance(error, OSError) and is_full(error):
+        place = f"{error.filename}: " if error.filename else ""
+        what = f"{place}{error.strerror or error}"
+        return f"the disk is full ({what}): free some space, then give the same command again"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}; give a path that can be read and written"
     text = str(error)
@@ -86,6 +116,11 @@ def one_line(error: BaseException) -> str:
         key = re.search(r"full_key: (\S+)", text)
         return f"{key[1] if key else missing[1]}=… is required and was not given; see --help"
     return " ".join(text.split())
+
+
+def is_full(error: OSError) -> bool:
+    """Whether a write failed for want of space; numpy keeps the number of the error to itself."""
+    return error.errno in FULL or re.search(r"\d+ requested and \d+ written", str(error)) is not None
 
 
 def _unknown_key(error: OmegaConfBaseException) -> str:

@@ -14,6 +14,8 @@ COMMANDS = {
     "verify": "musictx.inspect:verify_main",
     "bench tokens": "musictx.bench.tokens:main",
     "bench prepare": "musictx.bench.prepare:main",
+    "bench attention": "musictx.bench.attention:main",
+    "bench positions": "musictx.bench.positions:main",
     "demo": "musictx.demo:main",
 }
 
@@ -29,6 +31,8 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   verify         read a store again: fingerprint, offsets, ids, music
   bench tokens   files and events per second of reading, encoding, decoding
   bench prepare  preparing a corpus beside MidiTok, and its cost for 1, 4 and 16 times the files
+  bench attention  time and memory of every attention kernel beside plain attention
+  bench positions  validation NLL of the forms of position, trained alike
   demo           all of it on Bach chorales, in about four minutes on two cores
 
 examples

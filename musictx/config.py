@@ -36,6 +36,11 @@ class ModelConfig:
     d_ff: int = MISSING
     dropout: float = MISSING
     max_distance: int = MISSING  # in tokens; farther ones share the last row of the relative table
+    position: str = "relative"  # or relative_fourier, rope, sinusoidal, learned, none
+    clock: str = "index"  # relative_fourier and rope: index counts tokens, time counts seconds or sixteenths
+    n_frequencies: int = 16  # of relative_fourier, in each head
+    max_positions: int = 2048  # of learned
+    attention_dropout: float = 0.0  # on the attention weights
 
 
 @dataclass
@@ -156,6 +161,38 @@ class BenchPrepareConfig:
 
 
 @dataclass
+class BenchAttentionConfig:
+    """musictx bench attention: time and memory of the attention kernels, and of whole models."""
+
+    device: str = "cpu"
+    dtype: str = "float32"
+    lengths: list[int] = field(default_factory=lambda: [512, 1024, 2048])
+    batch_tokens: int = 4096  # batch size times length
+    n_heads: int = 8
+    d_head: int = 64
+    max_distance: int | None = None  # null: as long as the input
+    n_frequencies: int = 16
+    model_length: int | None = 2048  # of the training step of a whole model; null: none
+    repeats: int = 5
+    threads: int | None = None
+    out: str | None = None  # a JSON file for the figures; the plot goes beside it
+
+
+@dataclass
+class BenchPositionsConfig:
+    """musictx bench positions: forms of position compared by training."""
+
+    store: str = MISSING  # chorales, from data_prep/chorales.py
+    experiment: str = "demo"
+    overrides: list[str] = field(default_factory=list)  # further settings of `musictx train`, for all forms
+    steps: int = 500
+    seeds: int = 3
+    validations: int = 2  # of each run; whole pieces take long
+    work: str = MISSING  # the folder for the runs
+    out: str = MISSING  # a JSON file for the figures; the plot goes beside it
+
+
+@dataclass
 class SelectConfig:
     """Which tracks of a MIDI file are the music."""
 
@@ -267,6 +304,8 @@ SCHEMAS = {
     "demo": DemoConfig,
     "bench_tokens": BenchTokensConfig,
     "bench_prepare": BenchPrepareConfig,
+    "bench_attention": BenchAttentionConfig,
+    "bench_positions": BenchPositionsConfig,
     "prepare_chorales": PrepareChoralesConfig,
     "prepare_folder": PrepareFolderConfig,
     "prepare_jsb": PrepareJsbConfig,

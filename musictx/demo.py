@@ -6,10 +6,10 @@ from pathlib import Path
 
 from musictx.app import hydra_app
 from musictx.config import DemoConfig, PrepareChoralesConfig
-from musictx.data.corpora.chorales import first_bars_steps, prepare_chorales
+from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps, prepare_chorales
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
-from musictx.errors import UserError
+from musictx.errors import StoreError, UserError
 from musictx.notes.grid import N_VOICES
 from musictx.notes.write import write_midi
 
@@ -23,6 +23,7 @@ def demo(config: DemoConfig) -> None:
     _say("1 of 4: prepare the chorales that music21 ships", "python data_prep/chorales.py")
     if (store / "manifest.json").is_file():
         print(f"there already: {store} (delete it to prepare it again)")
+        check_store(Store(store, "chorale"))
         print_summary(store, Store(store, "chorale").manifest)
     else:
         print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store))))
@@ -60,6 +61,18 @@ Next:
   python data_prep/folder.py path=FOLDER_OF_MIDI_FILES out=outputs/stores/mine
   musictx train data.path=outputs/stores/mine
 (after `. .venv/bin/activate`)""")
+
+
+def check_store(store: Store) -> None:
+    """Raises before the training when the last step could not be done: StoreError for a store without test chorales,
+    UserError when music21, which knows their bars, is not installed."""
+    test = store.manifest.splits.get("test")
+    if store.manifest.corpus.name != CORPUS.name or not (test and test.tokens):
+        raise StoreError(
+            f"{store.path} holds no chorales of music21 in a test split: "
+            "give another store=, or delete it and the demo prepares it again"
+        )
+    chorale_list()
 
 
 def write_seed(store: Store, path: Path) -> str:

@@ -6,7 +6,7 @@ from musictx.app import hydra_app
 from musictx.config import EvaluateConfig
 from musictx.data.store import Store
 from musictx.device import check_device
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, StoreError
 from musictx.evaluation.likelihood import negative_log_likelihood, uniform_nll, unigram_nll
 from musictx.open import open_bundle
 
@@ -20,6 +20,9 @@ def evaluate(config: EvaluateConfig) -> None:
             f"{config.bundle} was trained on other tokens than {store.path} holds: train or prepare again"
         )
     split, vocab = store.split(config.split), store.tokenizer.vocab
+    if not len(split.ids):
+        full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)
+        raise StoreError(f"{store.path}: its {config.split} split is empty; choose split= one of {full}")
     result = negative_log_likelihood(
         bundle.model, split, store.tokenizer, config.data.segment, config.data.score_batch_tokens, device
     )

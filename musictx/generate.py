@@ -10,7 +10,7 @@ from musictx.notes.read import read_midi
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle
 from musictx.sampling.engine import Sampling
-from musictx.sampling.music import continue_score
+from musictx.sampling.music import check_lengths, continue_score
 from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
 
@@ -18,6 +18,9 @@ from musictx.viz.sound import write_wav
 def generate(config: GenerateConfig) -> None:
     device = check_device(config.device)
     sampling = Sampling(config.sampler.temperature, config.sampler.top_k, config.sampler.top_p)
+    check_lengths(config.length_seconds, config.max_tokens, config.variations, config.seed)
+    if config.seed_seconds is not None and not config.seed_seconds > 0:
+        raise ConfigError(f"seed_seconds={config.seed_seconds}: give more than 0, or leave it out for all")
     source, folder = Path(config.seed_midi), Path(config.out)
     names = [f"{source.stem}-{k + 1}" for k in range(config.variations)]
     targets = [folder / f"{name}.mid" for name in names]
@@ -32,8 +35,6 @@ def generate(config: GenerateConfig) -> None:
     model, tokenizer, _ = open_bundle(Path(config.bundle), device, config.attention.impl)
     seed = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
     if config.seed_seconds is not None:
-        if config.seed_seconds <= 0:
-            raise ConfigError(f"seed_seconds={config.seed_seconds}: give more than 0, or leave it out for all")
         seed = seed.clip(0.0, config.seed_seconds)
     if not len(seed):
         raise UserError(f"{source}: the seed has no notes: give one with music in it, or raise seed_seconds")

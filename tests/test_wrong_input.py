@@ -1,11 +1,22 @@
 """A person's mistakes, through the real commands: one line, exit status 2, nothing half-written left."""
 
+import json
 import re
+import resource
+import subprocess
+import sys
+from dataclasses import asdict
 
 import numpy as np
 import pytest
-from conftest import QUICK, TINY, refused, run
+from conftest import QUICK, ROOT, TINY, ok, refused, run
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from musictx.app import quote_path
+from musictx.data.corpora.chorales import CORPUS
+from musictx.data.store import Store
+from musictx.demo import check_store
+from musictx.errors import StoreError, UserError
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 
@@ -117,11 +128,16 @@ def test_overwrite_never_deletes_a_folder_of_other_things(world, tmp_path):
     ("arg", "text"),
     [
         ("length_seconds=0", "length_seconds=0.0: give more than 0"),
+        ("length_seconds=nan", "length_seconds=nan: give more than 0"),
         ("variations=0", "variations=0: give more than 0"),
+        ("variations=100000000000", "variations=100000000000: give more than 0 and at most 1000"),
+        ("max_tokens=2000000", "max_tokens=2000000: give more than 0 and at most 1000000"),
+        ("seed=-1", "seed=-1: give 0 to 9223372036854775807"),
+        ("seed_seconds=nan", "seed_seconds=nan: give more than 0"),
         ("seed_seconds=-1", "seed_seconds=-1.0: give more than 0"),
-        ("sampler.temperature=-1", r"sampler.temperature=-1.0: give 0 \(greedy\) or more"),
+        ("sampler.temperature=-1", r"sampler.temperature=-1.0: give 0 \(greedy\) or 0.001 to 1000"),
         ("sampler.top_k=many", "sampler.top_k: .*Integer"),
-        ("attention.impl=flash", "attention.impl=flash: choose one of reference, skew"),
+        ("attention.impl=flash", "attention.impl=flash: choose one of auto, reference, skew"),
         ("device=tpu", "device=tpu: choose cpu or cuda"),
     ],
 )
@@ -132,12 +148,13 @@ def test_impossible_generate_settings(world, tmp_path, arg, text):
 @pytest.mark.parametrize(
     ("arg", "text"),
     [
-        ("trainer.batch_size=0", "trainer.batch_size=0: give 1 or more"),
+        ("trainer.lr=nan", "trainer.lr=nan: give a number above 0"),
+        ("trainer.precision=fp8", "trainer.precision=fp8: choose one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
         ("model.n_heads=3", "model.d_model=16 cannot be shared by model.n_heads=3"),
         ("data.windows_per_epoch=3", "data.windows_per_epoch=3 is less than one batch: give trainer.batch_size=4 or"),
-        ("trainer.validate_every=0", "trainer.validate_every=0: give 1 or more"),
         ("logger.name=paper", "logger.name=paper: choose csv or wandb"),
-        ("data.stretch=[]", r"data.stretch=\[\]: give factors above 0"),
+        ("data.stretch=[]", r"data.stretch=\[\]: give factors from 0.75 to 1.33, \[1.0\] for none"),
+        ("data.stretch=[1.0,3.0]", r"data.stretch=\[1.0, 3.0\]: give factors from 0.75 to 1.33"),
         ("+model.wings=2", "model.wings is not a setting: model has d_model"),
         ("logger=wandb", "logger=wandb has no API key: run `wandb login`, or set logger.mode=offline"),
     ],
@@ -147,6 +164,111 @@ def test_impossible_train_settings(world, tmp_path, arg, text, monkeypatch):
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.delenv("WANDB_MODE", raising=False)
     assert re.search(text, train(tmp_path, f"data.path={world.store}", arg))
+
+
+def test_a_malformed_key_and_a_wrong_mode_of_wandb(world, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("WANDB_API_KEY", "short")
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    line = train(tmp_path, f"data.path={world.store}", "logger=wandb")
+    assert re.search(r"logger=wandb cannot be used \(.*API key.*\): .* or set logger.mode=offline", line)
+    monkeypatch.setenv("WANDB_MODE", "dryrun")
+    line = train(tmp_path, f"data.path={world.store}", "logger=wandb")
+    assert "the environment variable WANDB_MODE=dryrun: choose one of online, offline, disabled" in line
+
+
+def test_scoring_an_empty_split_or_segments_of_nothing(world, tmp_path):
+    ok(["data_prep/folder.py", f"path={world.midi}", "out=store", "test_fraction=0", "workers=1"], tmp_path)
+    args = ["musictx", "evaluate", f"bundle={world.bundle}", "data.path=store"]
+    line = refused([*args, "split=test"], tmp_path)
+    assert "store: its test split is empty; choose split= one of train, validation" in line
+    for setting in ("data.segment=0", "data.score_batch_tokens=0"):
+        assert f"{setting}: give 1 or more" in refused([*args, setting], tmp_path)
+
+
+def test_the_demo_on_another_store(world, tmp_path):
+    done = run(["musictx", "demo", f"store={world.hymn_store}", "out=out"], tmp_path)
+    assert done.returncode == 2
+    assert "holds no chorales of music21 in a test split: give another store=" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_demo_looks_at_its_store_before_it_trains(world, tmp_path, monkeypatch):
+    manifest = json.loads((world.hymn_store / "manifest.json").read_text())
+
+    def check(**splits):
+        text = json.dumps(manifest | {"corpus": asdict(CORPUS), "splits": splits})
+        (tmp_path / "manifest.json").write_text(text)
+        check_store(Store(tmp_path, "chorale"))
+
+    full, empty = manifest["splits"]["test"], {"tokens": 0, "seconds": 0.0, "pieces": []}
+    check(test=full)
+    for splits in ({"train": full}, {"train": full, "test": empty}):
+        with pytest.raises(StoreError, match="holds no chorales of music21 in a test split: give another store="):
+            check(**splits)
+    monkeypatch.setitem(sys.modules, "music21", None)  # as if not installed
+    monkeypatch.setitem(sys.modules, "music21.corpus.chorales", None)
+    with pytest.raises(UserError, match="which is not installed: pip install music21"):
+        check(test=full)
+
+
+def test_the_demo_without_music21(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['music21'] = None")  # as if not installed
+    line = refused(["musictx", "demo", "out=out", "store=store"], tmp_path, PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert "which is not installed: pip install music21" in line
+
+
+def test_a_full_disk(world, tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "data_prep" / "folder.py", f"path={world.midi}", "out=store", "workers=1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),  # bytes a file may have
+    )
+    assert done.returncode == 2, done.stderr
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("reading")]  # the progress bar
+    assert len(lines) == 1, done.stderr
+    assert re.search(r"the disk is full \(.+\): free some space, then give the same command again", lines[0])
+    assert not (tmp_path / "store").exists()
+    again = ok(["data_prep/folder.py", f"path={world.midi}", "out=store", "workers=1"], tmp_path)
+    assert "8 kept" in again.stdout
+
+
+@pytest.mark.parametrize("name", ["Chopin, Op. 10 (1).mid", "it's a=b.mid", "Étude [x] {y} #1 & 2%.mid", "1e3.mid"])
+def test_file_names_that_are_no_hydra_grammar(world, tmp_path, name):
+    (tmp_path / name).write_bytes(world.seed.read_bytes())
+    out = name.removesuffix(".mid")
+    args = [f"bundle={world.bundle}", f"seed_midi={name}", f"out={out}", "length_seconds=1", "seed=9223372036854775807"]
+    ok(["musictx", "generate", *args], tmp_path)
+    assert (tmp_path / out / f"{out}-1.mid").is_file()
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("out=a b", "out=a b"),
+        ("path=null", "path=null"),
+        ("out='a,b'", "out='a,b'"),
+        ("out=${name}/x", "out=${name}/x"),
+        ("out=a,b", "out='a,b'"),
+        ("out=1e3", "out='1e3'"),
+        ("data.path=a(1)", "data.path='a(1)'"),
+        ("+out=a(1)", "+out='a(1)'"),
+        ("out=a'b", r"out='a\'b'"),
+        ("out=a,\\", r"out='a,\\'"),
+        ("model.d_model=1,2", "model.d_model=1,2"),
+        ("about=(1)", "about=(1)"),
+        ("--help", "--help"),
+    ],
+)
+def test_only_paths_are_quoted_and_only_where_they_must_be(word, quoted):
+    assert quote_path(word) == quoted
+    if word != quoted:
+        read = OverridesParser.create().parse_override(quoted).value()
+        assert read == word.partition("=")[2]
 
 
 def test_preparing_nothing(tmp_path):
@@ -179,7 +301,7 @@ def test_maestro_that_is_not_maestro(tmp_path):
 
 def test_an_unknown_command(tmp_path):
     line = refused(["musictx", "bench"], tmp_path)
-    assert line == "error: musictx bench needs one more word: bench tokens, bench prepare; musictx --help explains"
+    assert line.startswith("error: musictx bench needs one more word: bench tokens, bench prepare, bench attention")
     line = refused(["musictx", "compose"], tmp_path)
     assert "'compose' is not a command: choose one of train, generate, evaluate, inspect, verify," in line
 

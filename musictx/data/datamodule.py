@@ -10,13 +10,13 @@ from torch.utils.data import DataLoader
 from musictx.config import DataConfig
 from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Store
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, StoreError
 
 
 class MusicData(L.LightningDataModule):
     """Random augmented crops to train on, every validation token once to score.
 
-    Raises StoreError when the store is missing or was made by another tokenizer.
+    Raises StoreError when the store is missing, empty, or was made by another tokenizer; ConfigError.
     """
 
     def __init__(self, config: DataConfig, tokenizer: str, batch_size: int, seed: int) -> None:
@@ -25,6 +25,9 @@ class MusicData(L.LightningDataModule):
         self.store = Store(Path(config.path), tokenizer)
         self.tokenizer = self.store.tokenizer
         train = self.store.split("train")
+        for name in ("train", "validation"):
+            if not len(self.store.split(name).ids):
+                raise StoreError(f"{self.store.path}: the {name} split holds no tokens; prepare the data again")
         # an epoch reads as many tokens as the split holds
         self.n_items = config.windows_per_epoch or max(-(-len(train.ids) // config.length), batch_size)
         if self.n_items < batch_size:

@@ -8,8 +8,10 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from musictx.data.store import Split
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, StoreError
 from musictx.tokenizers import Ids, Tokenizer
+
+FASTEST, SLOWEST = 0.75, 1.33  # beyond these a stretched clock is another piece of music
 
 
 class RandomCrops(Dataset[Tensor]):
@@ -17,6 +19,7 @@ class RandomCrops(Dataset[Tensor]):
 
     A piece is drawn in proportion to its length. Its window slides over both ends and is then moved inside,
     so that first and last tokens are seen as often as the others and many windows begin with BOS.
+    Raises ConfigError, TokenError for lengths and factors that the tokenizer cannot take.
     """
 
     def __init__(
@@ -28,8 +31,13 @@ class RandomCrops(Dataset[Tensor]):
         transpose: int = 0,
         stretch: Sequence[float] = (1.0,),
     ) -> None:
-        if not stretch or min(stretch) <= 0:
-            raise ConfigError(f"data.stretch={list(stretch)}: give factors above 0, [1.0] for none")
+        if not stretch or not all(SLOWEST >= factor >= FASTEST for factor in stretch):  # refuses NaN too
+            raise ConfigError(f"data.stretch={list(stretch)}: give factors from {FASTEST} to {SLOWEST}, [1.0] for none")
+        if length % tokenizer.group:  # windows begin with a group: the last one would end before the piece does
+            raise ConfigError(
+                f"data.length={length}: {tokenizer.name} ids come in groups of {tokenizer.group}; "
+                f"give a multiple of {tokenizer.group}"
+            )
         for factor in stretch:  # refused here, not in the middle of a run
             tokenizer.stretch(np.zeros(0, np.uint16), factor)
         self.split, self.tokenizer, self.length = split, tokenizer, length
@@ -84,7 +92,12 @@ class EpochIndices(Sampler[int]):
 
 def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None) -> list[Ids]:
     """What likelihood is measured on: BOS and the events of a piece, whole (None) or cut into inputs of
-    `segment` ids without overlap. Each array is one id longer than its input; every event is a target once."""
+    `segment` ids without overlap. Each array is one id longer than its input; every event is a target once.
+    Raises StoreError when there are none, ConfigError for a segment that holds nothing."""
+    if segment is not None and segment < 1:
+        raise ConfigError(f"data.segment={segment}: give 1 or more, or null for whole pieces")
+    if not len(split.ids):
+        raise StoreError("the split holds no tokens to score: choose another split or prepare the data again")
     segments = []
     for i in range(len(split)):
         ids = np.concatenate([[tokenizer.vocab.bos], split[i]]).astype(np.uint16)
@@ -94,7 +107,10 @@ def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None) ->
 
 
 def batch_segments(segments: list[Ids], pad: int, batch_tokens: int) -> list[Tensor]:
-    """Segments of like length together, padded, at most `batch_tokens` ids a batch (one segment at least)."""
+    """Segments of like length together, padded, at most `batch_tokens` ids a batch (one segment at least).
+    Raises ConfigError for a budget that holds nothing."""
+    if batch_tokens < 1:
+        raise ConfigError(f"data.score_batch_tokens={batch_tokens}: give 1 or more")
     batches: list[Tensor] = []
     group: list[Ids] = []
     for segment in [*sorted(segments, key=len), None]:

@@ -31,7 +31,7 @@ def negative_log_likelihood(
     device: str = "cpu",
 ) -> Likelihood:
     """Scores a split: whole pieces (`segment` None: the JSB protocol) or inputs of `segment` ids that do not
-    overlap and carry nothing over (2048: the MAESTRO protocol)."""
+    overlap and carry nothing over (2048: the MAESTRO protocol). Raises StoreError for an empty split, ConfigError."""
     total, count, pad = 0.0, 0, tokenizer.vocab.pad
     for batch in batch_segments(scoring_segments(split, tokenizer, segment), pad, batch_tokens):
         ids = batch.to(device)

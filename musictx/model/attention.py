@@ -3,17 +3,25 @@
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.model.attention_chunked import chunked
 from musictx.model.attention_reference import reference
 from musictx.model.attention_skew import skew
 
-IMPLEMENTATIONS = {"reference": reference, "skew": skew}
+IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked}
+AUTO = "auto"
 
 
 def check_impl(impl: str) -> str:
     """Raises ConfigError naming the implementations there are."""
-    if impl not in IMPLEMENTATIONS:
-        raise ConfigError(f"attention.impl={impl}: choose one of {', '.join(IMPLEMENTATIONS)}")
+    if impl not in (AUTO, *IMPLEMENTATIONS):
+        raise ConfigError(f"attention.impl={impl}: choose one of {', '.join((AUTO, *IMPLEMENTATIONS))}")
     return impl
+
+
+def choose(q: Tensor) -> str:
+    """What `auto` means for these queries (B, H, Tq, D): one row alone by skew, since there is no square of logits
+    to avoid; everything else by chunked. The same result but for rounding."""
+    return "skew" if q.shape[2] == 1 else "chunked"
 
 
 def relative_attention(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0) -> Tensor:
@@ -23,4 +31,5 @@ def relative_attention(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, 
     on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
     cached step are one function. Returns (B, H, Tq, D). Raises ConfigError for an unknown implementation.
     """
-    return IMPLEMENTATIONS[check_impl(impl)](q, k, v, rel, dropout_p)
+    impl = choose(q) if check_impl(impl) == AUTO else impl
+    return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p)

@@ -20,7 +20,11 @@ def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:
     """q_i · e_{i-j} at (i, j) for j <= i, (B, H, Tq, Tk); what lies above the diagonal means nothing."""
     b, h, tq, _ = q.shape
     near = min(rel.shape[1], tk)
-    by_distance = q @ rel[:, :near].flip(1).transpose(-1, -2)  # (B, H, Tq, near), farthest first
+    # farthest first: of the table and the logits, the smaller one is turned round
+    if tq * b < rel.shape[2]:
+        by_distance = (q @ rel[:, :near].transpose(-1, -2)).flip(-1)  # (B, H, Tq, near)
+    else:
+        by_distance = q @ rel[:, :near].flip(1).transpose(-1, -2)
     far = by_distance[..., :1].expand(-1, -1, -1, tk - near)  # they share the last row of the table
     padded = torch.cat([by_distance.new_zeros(b, h, tq, 1), far, by_distance], -1)  # (B, H, Tq, Tk + 1)
     # read with rows one shorter, row i begins i further left: distances line up with positions

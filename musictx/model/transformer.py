@@ -1,4 +1,4 @@
-"""Decoder-only Transformer, pre-norm, whose only sense of position is relative attention."""
+"""Decoder-only Transformer, pre-norm; its sense of position is one of `position.FORMS`."""
 
 import math
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.errors import ConfigError
-from musictx.model.attention import check_impl, relative_attention
+from musictx.model.attention import check_impl
 from musictx.model.cache import KVCache
+from musictx.model.position import CLOCKS, FORMS, Fourier, Plain, Rotary, Table, sinusoidal
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,25 @@ class TransformerConfig:
     d_ff: int = 1024
     dropout: float = 0.1
     max_distance: int = 512  # tokens farther apart share the last row of the relative table
-    attention: str = "skew"
+    attention: str = "skew"  # the kernel of the relative form
+    position: str = "relative"
+    clock: str = "index"  # what relative_fourier and rope count: tokens, or musical time
+    n_frequencies: int = 16  # of relative_fourier
+    max_positions: int = 2048  # of learned
+    attention_dropout: float = 0.0  # on the attention weights
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_distance"):
+        sizes = (
+            "vocab_size",
+            "d_model",
+            "n_layers",
+            "n_heads",
+            "d_ff",
+            "max_distance",
+            "n_frequencies",
+            "max_positions",
+        )
+        for name in sizes:
             if getattr(self, name) < 1:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: give 1 or more")
         if self.d_model % self.n_heads:
@@ -34,8 +50,16 @@ class TransformerConfig:
                 f"model.d_model={self.d_model} cannot be shared by model.n_heads={self.n_heads}: "
                 "give a multiple of the number of heads"
             )
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout={self.dropout}: give a share from 0 up to below 1")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"model.{name}={getattr(self, name)}: give a share from 0 up to below 1")
+        for name, known in (("position", FORMS), ("clock", CLOCKS)):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"model.{name}={getattr(self, name)}: choose one of {', '.join(known)}")
+        if self.clock == "time" and self.position not in ("relative_fourier", "rope"):
+            raise ConfigError(
+                f"model.clock=time: model.position={self.position} counts tokens; choose relative_fourier or rope"
+            )
         check_impl(self.attention)
 
 
@@ -44,42 +68,62 @@ class Block(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        c, h = config.d_model, config.n_heads
+        c = config.d_model
         self.config = config
         self.norm_1, self.norm_2 = nn.LayerNorm(c), nn.LayerNorm(c)
         self.qkv, self.project = nn.Linear(c, 3 * c), nn.Linear(c, c)
         self.up, self.down = nn.Linear(c, config.d_ff), nn.Linear(config.d_ff, c)
-        self.rel = nn.Parameter(torch.empty(h, config.max_distance, c // h))  # (H, M, D)
+        self.attend = _attention(config)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Tensor, layer: int, cache: KVCache | None) -> Tensor:
+    def forward(self, x: Tensor, at: Tensor, layer: int, cache: KVCache | None) -> Tensor:
         b, t, c = x.shape
         q, k, v = self.qkv(self.norm_1(x)).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
+        k = self.attend.keys(k, at)
         if cache is not None:
             k, v = cache.append(layer, k, v)
-        dropout_p = self.config.dropout if self.training else 0.0
-        # parameters stay float32 under autocast; the kernels want one dtype
-        y = relative_attention(q, k, v, self.rel.to(q.dtype), self.config.attention, dropout_p)  # (B, H, T, D)
+        y = self.attend(q, k, v, at, self.config.attention_dropout if self.training else 0.0)  # (B, H, T, D)
         x = x + self.dropout(self.project(y.transpose(1, 2).reshape(b, t, c)))
         mixed: Tensor = self.dropout(self.down(F.gelu(self.up(self.norm_2(x)))))
         return x + mixed
 
 
+def _attention(config: TransformerConfig) -> Table | Fourier | Rotary | Plain:
+    h, d = config.n_heads, config.d_model // config.n_heads
+    if config.position == "relative":
+        return Table(h, d, config.max_distance, config.attention)
+    if config.position == "relative_fourier":
+        shortest, longest = (
+            (2, 2 * config.max_distance) if config.clock == "index" else (0.1, 0.1 * config.max_distance)
+        )
+        return Fourier(h, d, config.n_frequencies, (shortest, longest))
+    return Rotary(d) if config.position == "rope" else Plain(d)
+
+
 class Transformer(nn.Module):
     """ids (B, T) -> logits (B, T, V). Obeys `musictx.model.protocol.LanguageModel`."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    pace: Tensor  # (V,) where the clock is musical time
+
+    def __init__(self, config: TransformerConfig, pace: Tensor | None = None) -> None:
+        """`pace` (V,): how far each id moves the clock, for `clock=time`; a model that is loaded brings its own."""
         super().__init__()
         self.config = config
+        if config.clock == "time":
+            self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
+        if config.position == "learned":
+            self.places = nn.Embedding(config.max_positions, config.d_model)
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # also the output head
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        blocks = [Block(config) for _ in range(config.n_layers)]
+        self.key_width = blocks[0].attend.key_width
+        self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(config.d_model)
         self._init()
 
     def _init(self) -> None:
         for name, p in self.named_parameters():
-            if p.dim() >= 2:
+            if p.dim() >= 2 and not name.endswith("log_frequency"):
                 # the residual stream sums 2·layers projections: keep its variance at that of one (GPT-2)
                 into_stream = name.endswith(("project.weight", "down.weight"))
                 nn.init.normal_(p, std=0.02 / math.sqrt(2 * self.config.n_layers) if into_stream else 0.02)
@@ -89,11 +133,11 @@ class Transformer(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         return self._run(ids, None)
 
-    def init_state(self, batch: int, max_T: int) -> KVCache:
-        """An empty cache for `max_T` tokens in all."""
+    def init_state(self, batch: int, max_T: int, rolling: bool = False) -> KVCache:
+        """An empty cache for `max_T` tokens in all; a rolling one goes on for ever and shows the last `max_T`."""
         c = self.config
-        weight = self.embed.weight
-        return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, c.d_model // c.n_heads, weight.detach())
+        widths = self.key_width, c.d_model // c.n_heads
+        return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
 
     def prefill(self, ids: Tensor, state: KVCache) -> Tensor:
         """ids (B, T) into the cache -> logits (B, V) after the last."""
@@ -104,10 +148,31 @@ class Transformer(nn.Module):
         return self._run(ids[:, None], state)[:, -1]
 
     def _run(self, ids: Tensor, cache: KVCache | None) -> Tensor:
-        x = self.dropout(self.embed(ids))  # (B, T, C)
-        for layer, block in enumerate(self.blocks):
-            x = block(x, layer, cache)
+        start, t = (cache.length, ids.shape[1]) if cache is not None else (0, ids.shape[1])
+        index = torch.arange(start, start + t, dtype=torch.float64, device=ids.device)[None]  # (1, T)
+        at = index
+        if self.config.clock == "time":
+            at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
+        x = self.dropout(self._embed(ids, index))  # (B, T, C)
         if cache is not None:
-            cache.length += ids.shape[1]
+            cache.begin(t)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, at, layer, cache)
+        if cache is not None:
+            cache.advance(t, at[:, -1:].expand_as(cache.clock))
             x = x[:, -1:]  # only the last position is asked for: spare the head the others
         return F.linear(self.norm(x), self.embed.weight)  # (B, T, V)
+
+    def _embed(self, ids: Tensor, index: Tensor) -> Tensor:
+        x: Tensor = self.embed(ids)
+        if self.config.position == "sinusoidal":
+            # as large as an embedding at the start, or the sines would drown the tokens
+            return x + 0.02 * math.sqrt(2) * sinusoidal(index, x.shape[-1], x.dtype)
+        if self.config.position == "learned":
+            if index[0, -1] >= self.config.max_positions:
+                raise ConfigError(
+                    f"{int(index[0, -1]) + 1} tokens are more than model.max_positions={self.config.max_positions} of "
+                    "model.position=learned: choose shorter inputs (data.segment=…) or another form"
+                )
+            x = x + self.places(index.long())
+        return x

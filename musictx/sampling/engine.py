@@ -1,4 +1,4 @@
-"""Sampling over ids: one prefill of the prompt, then one cached step per token."""
+"""Sampling over ids: a prefill of the prompt in blocks, then one cached step per token."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +8,9 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.protocol import LanguageModel
+
+PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
+MAX_SEED = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -19,8 +22,9 @@ class Sampling:
     top_p: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.temperature >= 0:
-            raise ConfigError(f"sampler.temperature={self.temperature}: give 0 (greedy) or more")
+        # logits overflow when divided by less, and -inf becomes NaN when divided by very much more
+        if self.temperature != 0 and not 1e-3 <= self.temperature <= 1e3:
+            raise ConfigError(f"sampler.temperature={self.temperature}: give 0 (greedy) or 0.001 to 1000")
         if self.top_k is not None and self.top_k < 1:
             raise ConfigError(f"sampler.top_k={self.top_k}: give 1 or more, or null for no limit")
         if self.top_p is not None and not 0 < self.top_p <= 1:
@@ -40,7 +44,8 @@ def filter_logits(logits: Tensor, sampling: Sampling) -> Tensor:
     if sampling.top_p is not None and sampling.top_p < 1:
         ordered, order = logits.sort(descending=True)
         p = ordered.softmax(-1)
-        before = p.cumsum(-1) - p  # the likeliest token has nothing before it: it always stays
+        before = p.cumsum(-1) - p
+        before[:, 0] = -1.0  # the likeliest token always stays, even if top_p is 0 in single precision
         drop = torch.zeros_like(before, dtype=torch.bool).scatter(-1, order, before >= sampling.top_p)
         logits = logits.masked_fill(drop, -torch.inf)
     return logits
@@ -71,9 +76,13 @@ def sample(
     """
     device = prompt.device
     state = model.init_state(1, len(prompt) + n_tokens)
-    logits = model.prefill(prompt[None], state).expand(variations, -1)  # (B, V)
+    for start in range(0, len(prompt), PREFILL_BLOCK):
+        logits = model.prefill(prompt[None, start : start + PREFILL_BLOCK], state)  # (1, V)
+    logits = logits.expand(variations, -1)  # (B, V)
     state = state.repeat(variations)
-    generators = [torch.Generator(device).manual_seed(seed * 1_000_003 + k) for k in range(variations)]
+    # PyTorch takes seeds of 64 bits; the factor is odd, so that no two seeds fall together
+    seeds = [(seed * 1_000_003 + k) % 2**63 for k in range(variations)]
+    generators = [torch.Generator(device).manual_seed(s) for s in seeds]
     for i in range(n_tokens):
         ids = draw(logits.masked_fill(~legal, -torch.inf), sampling, generators)  # (B,)
         yield ids

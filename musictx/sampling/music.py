@@ -9,10 +9,13 @@ import torch
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
 from musictx.notes.score import Score
-from musictx.sampling.engine import Sampling, sample
+from musictx.sampling.engine import MAX_SEED, Sampling, sample
 from musictx.tokenizers import Tokenizer
 
 CHECK_EVERY = 32  # tokens between two looks at how much music there is
+MOST_SECONDS = 24 * 3600
+MOST_TOKENS = 1_000_000  # of all variations together: their keys and values are kept in memory
+MOST_VARIATIONS = 1000
 
 
 class Continuation(NamedTuple):
@@ -21,6 +24,23 @@ class Continuation(NamedTuple):
     score: Score
     new_from_s: float
     complete: bool  # False: max_tokens was reached before length_seconds
+
+
+def check_lengths(length_seconds: float, max_tokens: int, variations: int, seed: int) -> None:
+    """Raises ConfigError for amounts of music and seeds that no continuation can have."""
+    for name, value, most in (
+        ("length_seconds", length_seconds, MOST_SECONDS),
+        ("max_tokens", max_tokens, MOST_TOKENS),
+        ("variations", variations, MOST_VARIATIONS),
+    ):
+        if not 0 < value <= most:  # refuses NaN too
+            raise ConfigError(f"{name}={value}: give more than 0 and at most {most}")
+    if max_tokens * variations > MOST_TOKENS:
+        raise ConfigError(
+            f"max_tokens={max_tokens} for variations={variations}: give at most {MOST_TOKENS} tokens in all"
+        )
+    if not 0 <= seed <= MAX_SEED:
+        raise ConfigError(f"seed={seed}: give 0 to {MAX_SEED}")
 
 
 def continue_score(
@@ -38,15 +58,10 @@ def continue_score(
 ) -> list[Continuation]:
     """Continues a motif `variations` times by `length_seconds` of new music each; one prefill serves all.
 
-    Raises UserError for a silent seed, TokenError for one the vocabulary cannot hold, ConfigError for lengths.
+    Raises UserError for a silent seed, TokenError for one the vocabulary cannot hold, ConfigError for impossible
+    lengths.
     """
-    for name, value in (
-        ("length_seconds", length_seconds),
-        ("max_tokens", max_tokens),
-        ("variations", variations),
-    ):
-        if value <= 0:
-            raise ConfigError(f"{name}={value}: give more than 0")
+    check_lengths(length_seconds, max_tokens, variations, seed)
     if not len(seed_score):
         raise UserError("the seed has no notes: give one with music in it, or raise seed_seconds")
     quarter_s, vocab = seed_score.quarter_s, tokenizer.vocab

@@ -1,7 +1,7 @@
 """Score <-> ids. `build_tokenizer(name, state)` is the door; all encodings obey the `Tokenizer` protocol."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ class Tokenizer(Protocol):
     lo: int  # lowest pitch of the vocabulary
     hi: int  # highest pitch of the vocabulary
     state: str  # what it has learnt from a corpus, as JSON: the merges of BPE; "" when nothing
+    pace: NDArray[Any] | None  # (V,) how far each id moves the clock; None where ids alone do not say
     metrical: bool  # it counts beats: read files with one tempo, which spaces beats evenly
 
     def normalise(self, score: Score) -> Score: ...

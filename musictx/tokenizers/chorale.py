@@ -3,6 +3,8 @@
 Huang et al. 2018 (arXiv 1809.04281), section 4.1. A held note is repeated, silence has a token of its own.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,7 @@ class ChoraleTokenizer:
     vocab = Vocab("chorale/1", (EventRange("PITCH", 21, 108), EventRange("REST", 0, 0)))
     lo, hi = vocab.events[0].lo, vocab.events[0].hi
     rest = vocab.offsets["REST"]
+    pace: NDArray[Any] | None = np.where(np.arange(vocab.size) < vocab.n_events, 1 / N_VOICES, 0.0)  # sixteenths
 
     def normalise(self, score: Score) -> Score:
         """The score on the grid: see `musictx.notes.grid.snap_to_grid`."""

@@ -59,6 +59,7 @@ class MidiTokTokenizer:
     group = 1
     metrical = True
     lo, hi = CONFIG["pitch_range"]
+    pace: NDArray[Any] | None = None
 
     def __init__(self, name: str, state: str = "") -> None:
         try:

@@ -4,6 +4,8 @@ Oore et al. 2018, "This Time with Feeling" (arXiv 1808.03715), section 3; Huang 
 Everything is numpy on whole pieces: no Python loop over notes.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +40,9 @@ class PerformanceTokenizer:
     )
     on0, off0, shift0, velocity0 = list(vocab.offsets.values())[:4]
     lo, hi = vocab.events[0].lo, vocab.events[0].hi
+    pace: NDArray[Any] | None = (
+        np.where(vocab.mask("TIME_SHIFT"), np.arange(vocab.size) - shift0 + 1, 0) / STEPS_PER_S
+    )  # seconds
 
     def normalise(self, score: Score) -> Score:
         """The score as this encoding hears it: on the 10 ms grid, every note at least one step long, velocity
@@ -99,7 +104,12 @@ class PerformanceTokenizer:
 
         Times are scaled from the window's start and rounded, so errors do not add up. Only where one pitch is
         struck in two neighbouring steps are the two kept apart, since falling together would lose a note.
+        Raises TokenError for a factor outside 0.5 … 2, which would make other music of it.
         """
+        if (ids >= self.vocab.n_events).any():
+            raise ValueError("stretch takes a window of events alone: cut BOS, EOS and PAD off first")
+        if not 0.5 <= factor <= 2:
+            raise TokenError(f"stretch {factor}: give a factor from 0.5 to 2 in data.stretch")
         time, key, end = self._split(ids)
         step, group = np.unique(time, return_inverse=True)
         scaled = np.rint(step * factor).astype(np.int64)
@@ -113,9 +123,6 @@ class PerformanceTokenizer:
         time = scaled[group]
         gap = np.diff(time, prepend=0)
         rest = max(round(end * factor) - (int(time[-1]) if len(time) else 0), 0)
-        specials = ids[ids >= self.vocab.n_events]
-        if specials.size:
-            raise ValueError("stretch takes a window of events alone: cut BOS, EOS and PAD off first")
         return np.concatenate([self._emit(gap, key), self._shifts(rest)])
 
     def _steps(self, score: Score) -> tuple[Steps, Steps, Steps, Steps]:

@@ -1,8 +1,10 @@
 """One training run: a store and a config in, a folder with the best model's bundle out."""
 
 import logging
+import math
 import re
 import shutil
+import sys
 import warnings
 from dataclasses import asdict
 from importlib.metadata import version
@@ -15,14 +17,15 @@ from omegaconf import OmegaConf
 
 from musictx.config import TrainConfig
 from musictx.data.datamodule import MusicData
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError
 from musictx.model.bundle import BundleHeader, save_bundle
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.training.loggers import build_logger, check_logger
+from musictx.training.loggers import build_logger, check_logger, close_logger
 from musictx.training.module import LanguageModelTraining
 from musictx.training.throughput import Throughput
 
 ACCELERATORS = ("cpu", "cuda")
+PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
 
 
 def fit(config: TrainConfig) -> Path:
@@ -34,7 +37,11 @@ def fit(config: TrainConfig) -> Path:
     check_logger(config.logger)
     L.seed_everything(config.seed, verbose=False)
     data = MusicData(config.data, config.tokenizer.name, config.trainer.batch_size, config.seed)
-    model = Transformer(build_model_config(config, data.tokenizer.vocab.size))
+    pace = data.tokenizer.pace
+    if config.model.clock == "time" and pace is None:
+        raise ConfigError(f"model.clock=time: {data.tokenizer.name} tokens do not tell time; choose model.clock=index")
+    model_config = build_model_config(config, data.tokenizer.vocab.size)
+    model = Transformer(model_config, None if pace is None else torch.from_numpy(pace))
     folder = make_run_folder(Path(config.out), config.overwrite)
     (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
 
@@ -46,9 +53,12 @@ def fit(config: TrainConfig) -> Path:
         if best.best_model_score is None:
             raise KeyboardInterrupt from None
         print("\ninterrupted: the best model so far is kept")
+    finally:
+        if best.best_model_score is None:  # no model came of it: the same command can be given again
+            close_logger(config.logger)
+            shutil.rmtree(folder)
 
-    if best.best_model_score is None:
-        raise UserError("training ended before the first validation: lower trainer.validate_every")
+    assert best.best_model_score is not None  # the end of training is always validated
     state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
     training.load_state_dict(state)
     manifest = data.store.manifest
@@ -69,21 +79,40 @@ def fit(config: TrainConfig) -> Path:
 
 
 def check_trainer(config: TrainConfig) -> None:
-    """Raises ConfigError for an accelerator that is unknown or not here, and for sizes that cannot be."""
-    trainer = config.trainer
-    if trainer.accelerator not in ACCELERATORS:
-        raise ConfigError(f"trainer.accelerator={trainer.accelerator}: choose one of {', '.join(ACCELERATORS)}")
+    """Raises ConfigError for an accelerator that is unknown or not here, and for numbers that cannot be."""
+    trainer, data = config.trainer, config.data
+    for name, choice, known in (
+        ("trainer.accelerator", trainer.accelerator, ACCELERATORS),
+        ("trainer.precision", trainer.precision, PRECISIONS),
+    ):
+        if choice not in known:
+            raise ConfigError(f"{name}={choice}: choose one of {', '.join(known)}")
     if trainer.accelerator == "cuda" and not torch.cuda.is_available():
         raise ConfigError("trainer.accelerator=cuda, but this machine has no CUDA device: use trainer=cpu")
-    for name, value in (
-        ("trainer.batch_size", trainer.batch_size),
-        ("trainer.accumulate", trainer.accumulate),
-        ("trainer.max_epochs", trainer.max_epochs),
-        ("trainer.validate_every", 1 if trainer.validate_every is None else trainer.validate_every),
-        ("data.length", config.data.length),
+    if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would take another unasked
+        raise ConfigError("trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed or 32-true")
+    above_0, below_1, most = sys.float_info.min, math.nextafter(1.0, 0.0), sys.float_info.max
+    for name, value, low, high, allowed in (  # NaN is inside no limits; null means a default
+        ("seed", config.seed, 0, 2**32 - 1, "0 to 4294967295"),
+        ("trainer.lr", trainer.lr, above_0, most, "a number above 0"),
+        ("trainer.weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
+        ("trainer.grad_clip", trainer.grad_clip, 0, most, "0 (off) or a number above it"),
+        ("trainer.label_smoothing", trainer.label_smoothing, 0, below_1, "a share from 0 up to below 1"),
+        ("trainer.warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
+        ("trainer.max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),
+        ("trainer.max_epochs", trainer.max_epochs, 1, most, "1 or more"),
+        ("trainer.batch_size", trainer.batch_size, 1, most, "1 or more"),
+        ("trainer.accumulate", trainer.accumulate, 1, most, "1 or more"),
+        ("trainer.validate_every", trainer.validate_every, 1, most, "1 or more, or null for once an epoch"),
+        ("data.length", data.length, 2, most, "2 or more"),
+        ("data.transpose", data.transpose, 0, most, "0 or more"),
+        ("data.segment", data.segment, 1, most, "1 or more, or null for whole pieces"),
+        ("data.windows_per_epoch", data.windows_per_epoch, 1, most, "1 or more, or null for one reading of the split"),
+        ("data.score_batch_tokens", data.score_batch_tokens, 1, most, "1 or more"),
+        ("data.workers", data.workers, 0, most, "0 or more"),
     ):
-        if value < 1:
-            raise ConfigError(f"{name}={value}: give 1 or more")
+        if value is not None and not low <= value <= high:
+            raise ConfigError(f"{name}={value}: give {allowed}")
 
 
 def build_model_config(config: TrainConfig, vocab_size: int) -> TransformerConfig:
@@ -115,9 +144,6 @@ def _trainer(config: TrainConfig, folder: Path, best: ModelCheckpoint, batches_p
         warnings.filterwarnings("ignore", f".*{message}")
     warnings.filterwarnings("ignore", ".*is smaller than the logging interval.*")
     trainer = config.trainer
-    every = trainer.validate_every or batches_per_epoch
-    if trainer.max_steps > 0:  # a short run, too, ends with a validation
-        every = min(every, trainer.max_steps * trainer.accumulate)
     callbacks: list[L.Callback] = [best, Throughput(), LearningRateMonitor("step")]
     if trainer.progress_bar:
         callbacks.append(TQDMProgressBar(refresh_rate=10))
@@ -129,7 +155,7 @@ def _trainer(config: TrainConfig, folder: Path, best: ModelCheckpoint, batches_p
         max_steps=trainer.max_steps,
         accumulate_grad_batches=trainer.accumulate,
         gradient_clip_val=trainer.grad_clip,
-        val_check_interval=every,
+        val_check_interval=trainer.validate_every or batches_per_epoch,
         check_val_every_n_epoch=None,  # counts batches across epochs
         num_sanity_val_steps=0,
         log_every_n_steps=10,

@@ -13,34 +13,57 @@ MODES = ("online", "offline", "disabled")
 
 
 def check_logger(config: LoggerConfig) -> None:
-    """Raises ConfigError for an unknown logger, or wandb online without a key."""
+    """Raises ConfigError for an unknown logger, or wandb online without a key that could be one."""
     if config.name not in ("csv", "wandb"):
         raise ConfigError(f"logger.name={config.name}: choose csv or wandb")
     if config.name == "wandb" and wandb_mode(config) == "online":
         import wandb
 
-        if not wandb.login(prompt=False):
+        try:
+            known = wandb.login(prompt=False)
+        except wandb.errors.Error as error:
+            raise _no_wandb(error) from None
+        if not known:
             raise ConfigError(
                 "logger=wandb has no API key: run `wandb login`, or set logger.mode=offline or WANDB_API_KEY"
             )
 
 
 def build_logger(config: TrainConfig, folder: Path) -> Logger:
-    """The logger of a run whose config passed `check_logger`."""
+    """The logger of a run whose config passed `check_logger`. Raises ConfigError when wandb does not answer."""
     choice = config.logger
     if choice.name == "wandb":
         mode = wandb_mode(choice)
         logger = WandbLogger(
             name=config.name, project=choice.project, save_dir=folder, offline=mode == "offline", mode=mode
         )
-        logger.experiment.config.update(asdict(config))
+        import wandb
+
+        try:
+            logger.experiment.config.update(asdict(config))
+        except wandb.errors.Error as error:
+            raise _no_wandb(error) from None
         return logger
     return CSVLogger(folder, name=None, version="")
+
+
+def close_logger(config: LoggerConfig) -> None:
+    """Ends wandb's own process, which writes into the run's folder, so that the folder can be removed."""
+    if config.name == "wandb":
+        import wandb
+
+        wandb.finish(exit_code=1)
+
+
+def _no_wandb(error: Exception) -> ConfigError:
+    said = " ".join(str(error).split()).rstrip(".")
+    return ConfigError(f"logger=wandb cannot be used ({said}): mend the key or the network, or set logger.mode=offline")
 
 
 def wandb_mode(config: LoggerConfig) -> str:
     """As configured, else WANDB_MODE, else online. Raises ConfigError for one that does not exist."""
     mode = config.mode or os.environ.get("WANDB_MODE") or "online"
     if mode not in MODES:
-        raise ConfigError(f"logger.mode={mode}: choose one of {', '.join(MODES)}")
+        where = "logger.mode" if config.mode else "the environment variable WANDB_MODE"
+        raise ConfigError(f"{where}={mode}: choose one of {', '.join(MODES)}")
     return mode

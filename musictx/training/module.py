@@ -1,5 +1,7 @@
 """A language model as a LightningModule: next-token loss, AdamW, warm-up and cosine, validation NLL."""
 
+from typing import Any
+
 import lightning as L
 import torch
 import torch.nn.functional as F
@@ -32,6 +34,13 @@ class LanguageModelTraining(L.LightningModule):
         )
         self.log("train/loss", loss, prog_bar=True)
         return loss
+
+    def on_train_batch_end(self, outputs: Any, batch: Tensor, batch_idx: int) -> None:
+        trainer = self.trainer
+        last_step = 0 < trainer.max_steps <= trainer.global_step
+        last_epoch = trainer.current_epoch + 1 == trainer.max_epochs
+        if last_step or (last_epoch and batch_idx + 1 == trainer.num_training_batches):
+            trainer.should_stop = True  # Lightning validates before it stops: the end counts, whatever the interval
 
     def validation_step(self, batch: Tensor, _: int) -> None:
         logits = self.model(batch[:, :-1])  # (B, T, V)

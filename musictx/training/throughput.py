@@ -8,19 +8,25 @@ from torch import Tensor
 
 
 class Throughput(L.Callback):
-    """Logs `train/tokens_per_s`: the input tokens of the last `every` batches over the wall time they took."""
+    """Logs `train/tokens_per_s`: the input tokens of the last `every` batches over the wall time they took.
+
+    The batches are counted across epochs, which may be shorter; time spent validating is not training.
+    """
 
     def __init__(self, every: int = 10) -> None:
         self.every = every
 
-    def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self._restart()
 
+    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._seconds += perf_counter() - self._since
+
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self._restart()  # time spent validating is not training
+        self._since = perf_counter()
 
     def _restart(self) -> None:
-        self._tokens, self._batches, self._since = 0, 0, perf_counter()
+        self._tokens, self._batches, self._seconds, self._since = 0, 0, 0.0, perf_counter()
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Tensor, batch_idx: int
@@ -28,6 +34,6 @@ class Throughput(L.Callback):
         self._tokens += batch.shape[0] * (batch.shape[1] - 1)
         self._batches += 1
         if self._batches == self.every:
-            rate = self._tokens / (perf_counter() - self._since)
+            rate = self._tokens / (self._seconds + perf_counter() - self._since)
             pl_module.log("train/tokens_per_s", rate, prog_bar=True)
             self._restart()

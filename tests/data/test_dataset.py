@@ -4,7 +4,7 @@ import torch
 
 from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Split
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import ConfigError, StoreError, TokenError
 from musictx.tokenizers import build_tokenizer
 
 PERFORMANCE, CHORALE = build_tokenizer("performance"), build_tokenizer("chorale")
@@ -68,10 +68,8 @@ def test_chorale_windows_begin_with_a_soprano():
 def test_transposition_stays_inside_the_vocabulary_and_uses_the_whole_range():
     grid = np.tile(np.array([[107, 100, 90, 80]], np.int16), (8, 1))
     crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, seed=0, transpose=3)
-    shifts = {int(crops[i][1 + (crops[i][0] == CHORALE.vocab.bos)]) for i in range(200)}
     tops = {max(int(t) for t in crops[i] if t < 88) + 21 for i in range(200)}
     assert tops == {104, 105, 106, 107, 108}
-    assert shifts
 
 
 def test_stretched_windows_stay_full():
@@ -87,10 +85,25 @@ def test_stretched_windows_stay_full():
 
 def test_impossible_augmentation_is_refused():
     split = split_of(scale(10))
-    with pytest.raises(ConfigError, match=r"data.stretch=\[\]: give factors above 0"):
-        RandomCrops(split, PERFORMANCE, 8, seed=0, stretch=[])
+    for stretch in ([], [1.0, 0.74], [1.34], [float("nan")], [float("inf")], [-1.0]):
+        with pytest.raises(ConfigError, match=r"data.stretch=\[.*\]: give factors from 0.75 to 1.33, \[1.0\] for none"):
+            RandomCrops(split, PERFORMANCE, 8, seed=0, stretch=stretch)
     with pytest.raises(TokenError, match="the chorale grid has no clock"):
         RandomCrops(split, CHORALE, 8, seed=0, stretch=[1.0, 1.05])
+
+
+def test_every_chorale_token_and_the_end_are_drawn_at_lengths_of_whole_groups():
+    piece = np.arange(40)  # every id once
+    crops = RandomCrops(split_of(piece), CHORALE, 8, seed=0)
+    drawn = {int(t) for i in range(200) for t in crops[i]}
+    assert drawn == {*range(40), CHORALE.vocab.bos, CHORALE.vocab.eos}
+
+
+@pytest.mark.parametrize("length", [2, 9, 10, 11])
+def test_lengths_at_which_the_end_of_a_chorale_would_never_be_drawn_are_refused(length):
+    text = f"data.length={length}: chorale ids come in groups of 4; give a multiple of 4"
+    with pytest.raises(ConfigError, match=text):
+        RandomCrops(split_of(scale(40)), CHORALE, length, seed=0)
 
 
 def test_each_epoch_has_new_windows():
@@ -110,6 +123,18 @@ def test_scoring_makes_every_event_a_target_exactly_once(segment):
     if segment:
         assert max(len(s) - 1 for s in segments) <= segment
     assert segments[0][0] == PERFORMANCE.vocab.bos
+
+
+def test_what_cannot_be_scored_is_refused():
+    for segment in (0, -3):
+        with pytest.raises(ConfigError, match=f"data.segment={segment}: give 1 or more, or null for whole pieces"):
+            scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
+    empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
+    for split in (empty, split_of(scale(0))):
+        with pytest.raises(StoreError, match="the split holds no tokens to score: choose another split"):
+            scoring_segments(split, PERFORMANCE, None)
+    with pytest.raises(ConfigError, match="data.score_batch_tokens=0: give 1 or more"):
+        batch_segments([np.zeros(3, np.uint16)], pad=388, batch_tokens=0)
 
 
 def test_batches_hold_every_segment_within_the_budget():

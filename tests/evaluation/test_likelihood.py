@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from musictx.data.store import Split
+from musictx.errors import ConfigError, StoreError
 from musictx.evaluation.likelihood import negative_log_likelihood, uniform_nll, unigram_nll
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.tokenizers import build_tokenizer
@@ -45,6 +46,14 @@ def test_batching_does_not_change_the_figure(model, segment):
     many = negative_log_likelihood(model, split(), TOK, segment, batch_tokens=10_000)
     assert one.nll == pytest.approx(many.nll, rel=1e-5)
     assert one.tokens == many.tokens == 92
+
+
+def test_an_empty_split_and_a_segment_of_nothing_are_refused(model):
+    empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
+    with pytest.raises(StoreError, match="the split holds no tokens to score"):
+        negative_log_likelihood(model, empty, TOK, None)
+    with pytest.raises(ConfigError, match="data.segment=-1: give 1 or more"):
+        negative_log_likelihood(model, split(), TOK, -1)
 
 
 def test_uniform_is_the_log_of_the_number_of_events():

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from musictx.errors import ConfigError
-from musictx.model.attention import IMPLEMENTATIONS, relative_attention
+from musictx.model.attention import IMPLEMENTATIONS, choose, relative_attention
+from musictx.model.attention_chunked import chunked
 
 # (Tq, Tk, D, M): training, prefill behind a cache, single steps; tables shorter than, as long as, longer than T
 SHAPES = [
@@ -38,20 +39,26 @@ def test_two_tokens_by_hand():
         torch.testing.assert_close(relative_attention(q, k, v, rel, impl), expected)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_skew_equals_the_reference_in_float64_with_every_gradient(shape):
+FAST = ["skew", "chunked", "auto"]
+BIG = [*SHAPES, (300, 300, 8, 37), (129, 300, 59, 64), (257, 257, 16, 300), (1000, 1000, 32, 128)]
+
+
+@pytest.mark.parametrize("impl", FAST)
+@pytest.mark.parametrize("shape", BIG)
+def test_each_equals_the_reference_in_float64_with_every_gradient(shape, impl):
     tensors = inputs(*shape)
-    for got, expected in zip(results("skew", tensors), results("reference", tensors), strict=True):
-        torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
+    for got, expected in zip(results(impl, tensors), results("reference", tensors), strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("shape", SHAPES[2:])
-def test_skew_errs_at_most_twice_as_much_as_the_plain_formula_in_that_dtype(shape, dtype):
+@pytest.mark.parametrize("impl", FAST)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [*SHAPES[2:], (300, 300, 8, 37)])
+def test_each_errs_at_most_twice_as_much_as_the_plain_formula_in_that_dtype(shape, dtype, impl):
     tensors = inputs(*shape, dtype=dtype)
     exact = results("reference", [t.detach().double().requires_grad_() for t in tensors])
-    plain, skew = results("reference", tensors), results("skew", tensors)
-    for e, p, s in zip(exact, plain, skew, strict=True):
+    plain, fast = results("reference", tensors), results(impl, tensors)
+    for e, p, s in zip(exact, plain, fast, strict=True):
         rounding = torch.finfo(dtype).eps * e.abs().max()
         assert (s.double() - e).abs().max() <= 2 * (p.double() - e).abs().max() + rounding
 
@@ -89,6 +96,32 @@ def test_dropout_keeps_the_mean_and_drops_something(impl):
     assert (dropped[0] != full).any()
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 7])
+@pytest.mark.parametrize("shape", [*SHAPES, (30, 45, 4, 9)])
+def test_chunked_gives_the_same_for_every_size_of_block(shape, block):
+    tensors = inputs(*shape)
+    out = chunked(*tensors, 0.0, block)
+    grads = torch.autograd.grad(out.square().sum(), tensors)
+    whole = relative_attention(*tensors, "reference")
+    for got, expected in zip([out, *grads], [whole, *torch.autograd.grad(whole.square().sum(), tensors)], strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-11)
+
+
+def test_chunked_dropout_has_the_gradients_of_its_own_mask():
+    tensors = inputs(7, 7, 4, 3)
+
+    def f(*tensors):
+        torch.manual_seed(5)
+        return chunked(*tensors, 0.4, 3)
+
+    assert torch.autograd.gradcheck(f, tensors)
+
+
+def test_auto_is_documented_by_what_it_chooses():
+    q = torch.zeros(1, 1, 5, 4)
+    assert (choose(q), choose(q[:, :, :1])) == ("chunked", "skew")
+
+
 def test_an_unknown_implementation_is_refused_with_the_known_ones():
-    with pytest.raises(ConfigError, match="attention.impl=flash: choose one of reference, skew"):
+    with pytest.raises(ConfigError, match="attention.impl=flash: choose one of auto, reference, skew, chunked"):
         relative_attention(*inputs(2, 2, 4, 2), "flash")

@@ -20,7 +20,7 @@ def tokens(batch, t):
     return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("impl", ["reference", "skew"])
+@pytest.mark.parametrize("impl", ["reference", "skew", "chunked"])
 def test_no_logit_depends_on_a_later_token(impl):
     model = build(attention=impl)
     x = model.embed(tokens(1, 10)).detach().requires_grad_()
@@ -32,7 +32,7 @@ def test_no_logit_depends_on_a_later_token(impl):
         assert (grad[0, : t + 1] != 0).any(-1).all()
 
 
-@pytest.mark.parametrize("impl", ["reference", "skew"])
+@pytest.mark.parametrize("impl", ["reference", "skew", "chunked"])
 @pytest.mark.parametrize("prefill", [1, 2, 9])
 def test_cached_steps_equal_one_full_pass_far_beyond_the_table(impl, prefill):
     model, ids = build(attention=impl), tokens(3, 25)
@@ -119,7 +119,7 @@ def test_dropout_acts_in_training_only():
         ({"n_layers": 0}, "model.n_layers=0: give 1 or more"),
         ({"max_distance": 0}, "model.max_distance=0: give 1 or more"),
         ({"dropout": 1.0}, "model.dropout=1.0: give a share from 0 up to below 1"),
-        ({"attention": "none"}, "attention.impl=none: choose one of reference, skew"),
+        ({"attention": "none"}, "attention.impl=none: choose one of auto, reference, skew, chunked"),
     ],
 )
 def test_impossible_sizes_are_refused(changes, text):

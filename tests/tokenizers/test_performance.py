@@ -161,12 +161,12 @@ def test_ids_outside_the_vocabulary_are_refused():
         TOK.decode(np.array([400]))
 
 
-@given(scores(), st.integers(-20, 20))
-def test_transposing_ids_is_transposing_the_score(music, semitones):
+@given(scores(), st.data())
+def test_transposing_ids_is_transposing_the_score(music, data):
     stream = TOK.encode(music)
-    span = TOK.pitch_range(stream)
-    if span and span[0] + semitones >= 0 and span[1] + semitones <= 127:
-        assert TOK.decode(TOK.transpose(stream, semitones)) == TOK.normalise(music).transpose(semitones)
+    low, high = TOK.pitch_range(stream) or (0, 127)
+    semitones = data.draw(st.integers(-low, 127 - high))
+    assert TOK.decode(TOK.transpose(stream, semitones)) == TOK.normalise(music).transpose(semitones)
 
 
 def test_pitch_range_of_a_window():
@@ -211,9 +211,16 @@ def test_a_trill_on_one_pitch_survives_a_stretch():
     assert len(TOK.decode(TOK.stretch(window, 0.95))) == 30
 
 
-def test_stretch_refuses_specials():
+@pytest.mark.parametrize("factor", [1.05, 99.0])
+def test_stretch_refuses_specials(factor):
     with pytest.raises(ValueError, match="cut BOS, EOS and PAD off first"):
-        TOK.stretch(np.array([TOK.vocab.bos], np.uint16), 1.05)
+        TOK.stretch(np.array([TOK.vocab.bos], np.uint16), factor)
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, 0.49, 2.01, float("nan"), float("inf")])
+def test_stretch_refuses_factors_that_make_other_music(factor):
+    with pytest.raises(TokenError, match=f"stretch {factor}: give a factor from 0.5 to 2 in data.stretch"):
+        TOK.stretch(tokens("NOTE_ON 60\nTIME_SHIFT 3"), factor)
 
 
 @pytest.fixture(scope="module")

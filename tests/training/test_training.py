@@ -4,15 +4,17 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import wandb
 from conftest import QUICK, TINY
 from hydra import compose, initialize_config_dir
 
 from musictx.app import conf_dir, typed
 from musictx.config import LoggerConfig, TrainConfig, register_schemas
 from musictx.errors import ConfigError
-from musictx.model.bundle import read_header
+from musictx.model.bundle import load_bundle, read_header
 from musictx.training.fit import fit
-from musictx.training.loggers import wandb_mode
+from musictx.training.loggers import build_logger, check_logger, wandb_mode
+from musictx.training.module import LanguageModelTraining
 from musictx.training.schedule import warmup_cosine
 from musictx.training.throughput import Throughput
 
@@ -36,8 +38,104 @@ def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     assert wandb_mode(LoggerConfig("wandb")) == "offline"
     assert wandb_mode(LoggerConfig("wandb", mode="disabled")) == "disabled"
-    with pytest.raises(ConfigError, match="logger.mode=dryrun: choose one of online, offline, disabled"):
+    with pytest.raises(ConfigError, match="^logger.mode=dryrun: choose one of online, offline, disabled"):
         wandb_mode(LoggerConfig("wandb", mode="dryrun"))
+    monkeypatch.setenv("WANDB_MODE", "dryrun")
+    with pytest.raises(ConfigError, match="^the environment variable WANDB_MODE=dryrun: choose one of online"):
+        wandb_mode(LoggerConfig("wandb"))
+
+
+def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_path):
+    def silent(*_, **__):
+        raise wandb.errors.CommError("timed out\n  after 90 s.")
+
+    monkeypatch.setenv("WANDB_MODE", "online")
+    text = r"logger=wandb cannot be used \(timed out after 90 s\): mend .* or set logger.mode=offline"
+    monkeypatch.setattr(wandb, "login", silent)
+    with pytest.raises(ConfigError, match=text):
+        check_logger(LoggerConfig("wandb"))
+    monkeypatch.setattr(wandb, "init", silent)
+    with pytest.raises(ConfigError, match=text):
+        build_logger(TrainConfig(name="run", logger=LoggerConfig("wandb")), tmp_path)
+
+
+def config_of(world, out, *overrides):
+    register_schemas()
+    settings = [f"data.path={world.store}", f"out={out}", "trainer.progress_bar=false", *TINY, *QUICK, *overrides]
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return typed(compose("train", settings), TrainConfig)
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("seed=-1", "seed=-1: give 0 to 4294967295"),
+        ("seed=4294967296", "seed=4294967296: give 0 to 4294967295"),
+        ("trainer.accelerator=tpu", "trainer.accelerator=tpu: choose one of cpu, cuda"),
+        ("trainer.precision=fp8", "trainer.precision=fp8: choose one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
+        ("trainer.precision=16-mixed", "trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed"),
+        ("trainer.lr=0", "trainer.lr=0.0: give a number above 0"),
+        ("trainer.lr=nan", "trainer.lr=nan: give a number above 0"),
+        ("trainer.lr=inf", "trainer.lr=inf: give a number above 0"),
+        ("trainer.weight_decay=-1", "trainer.weight_decay=-1.0: give 0 or a number above it"),
+        ("trainer.grad_clip=-1", r"trainer.grad_clip=-1.0: give 0 \(off\) or a number above it"),
+        ("trainer.label_smoothing=1", "trainer.label_smoothing=1.0: give a share from 0 up to below 1"),
+        ("trainer.warmup_steps=-1", "trainer.warmup_steps=-1: give 0 or more"),
+        ("trainer.max_steps=0", "trainer.max_steps=0: give 1 or more, or -1"),
+        ("trainer.max_steps=-2", "trainer.max_steps=-2: give 1 or more, or -1"),
+        ("trainer.max_epochs=-1", "trainer.max_epochs=-1: give 1 or more"),
+        ("trainer.accumulate=0", "trainer.accumulate=0: give 1 or more"),
+        ("trainer.batch_size=0", "trainer.batch_size=0: give 1 or more"),
+        ("data.length=1", "data.length=1: give 2 or more"),
+        ("data.transpose=-1", "data.transpose=-1: give 0 or more"),
+        ("data.segment=0", "data.segment=0: give 1 or more, or null for whole pieces"),
+        ("data.windows_per_epoch=0", "data.windows_per_epoch=0: give 1 or more, or null"),
+        ("data.score_batch_tokens=0", "data.score_batch_tokens=0: give 1 or more"),
+        ("data.workers=-1", "data.workers=-1: give 0 or more"),
+        ("trainer.validate_every=0", "trainer.validate_every=0: give 1 or more"),
+    ],
+)
+def test_impossible_settings_are_refused_before_the_run_folder_is_made(world, tmp_path, setting, text):
+    with pytest.raises(ConfigError, match=f"^{text}") as caught:
+        fit(config_of(world, tmp_path / "run", setting))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed", "bf16-true"])
+def test_the_precisions_of_a_cpu_train(world, tmp_path, precision):
+    bundle = fit(config_of(world, tmp_path / "run", f"trainer.precision={precision}"))
+    model = load_bundle(bundle).model
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert read_header(bundle).val_nll == pytest.approx(5.9, abs=0.3)  # about ln 388, from so short a run
+
+
+@pytest.mark.parametrize(
+    ("settings", "validated_after"),
+    [
+        ("trainer.max_steps=4 trainer.validate_every=100", [4]),
+        ("trainer.max_steps=5 trainer.validate_every=2", [2, 4, 5]),
+        ("trainer.max_steps=4 trainer.validate_every=2", [2, 4]),
+        ("trainer.max_steps=3 trainer.accumulate=3 trainer.validate_every=5", [5, 7]),  # the 4th batch ends an epoch
+        ("trainer.max_steps=-1 trainer.max_epochs=2 trainer.validate_every=3", [3, 6, 8]),
+        ("trainer.max_steps=-1 trainer.max_epochs=1 trainer.validate_every=100", [4]),
+        ("trainer.max_steps=-1 trainer.max_epochs=2", [4, 8]),
+        ("trainer.max_steps=6 trainer.max_epochs=9", [4, 6]),
+    ],
+)
+def test_the_end_of_training_is_always_validated(world, tmp_path, monkeypatch, settings, validated_after):
+    seen = []
+    original = LanguageModelTraining.on_validation_epoch_end
+
+    def note(self):
+        seen.append(self.trainer.fit_loop.total_batch_idx + 1)
+        original(self)
+
+    monkeypatch.setattr(LanguageModelTraining, "on_validation_epoch_end", note)
+    every = [] if "validate_every" in settings else ["trainer.validate_every=null"]
+    bundle = fit(config_of(world, tmp_path / "run", "data.windows_per_epoch=16", *settings.split(), *every))
+    assert seen == validated_after
+    assert read_header(bundle).val_nll > 0
 
 
 @pytest.fixture
@@ -46,17 +144,12 @@ def interrupted(world, tmp_path, monkeypatch):
     handler = signal.getsignal(signal.SIGINT)  # Lightning leaves it ignored
 
     def run(batches):
-        register_schemas()
-        overrides = [f"data.path={world.store}", f"out={tmp_path / 'run'}", "trainer.progress_bar=false"]
-        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            config = typed(compose("train", [*overrides, *TINY, *QUICK]), TrainConfig)
-
         def press(self, trainer, module, outputs, batch, index):
             if trainer.global_step == batches:
                 raise KeyboardInterrupt
 
         monkeypatch.setattr(Throughput, "on_train_batch_end", press)
-        return fit(config)
+        return fit(config_of(world, tmp_path / "run"))
 
     yield run
     signal.signal(signal.SIGINT, handler)
@@ -69,19 +162,20 @@ def test_ctrl_c_keeps_the_best_model_so_far(interrupted):
 def test_ctrl_c_before_any_validation_is_just_an_interruption(interrupted, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         interrupted(1)
-    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_throughput_counts_input_tokens_of_whole_windows_of_batches(monkeypatch):
-    clock = iter([0.0, 2.0, 2.0, 100.0, 104.0, 104.0])
+    clock = iter([0.0, 2.0, 2.0, 3.0, 100.0, 103.0, 103.0])
     monkeypatch.setattr("musictx.training.throughput.perf_counter", lambda: next(clock))
     logged = []
     module = SimpleNamespace(log=lambda name, value, **_: logged.append((name, value)))
     callback = Throughput(every=2)
-    callback.on_train_epoch_start(None, module)
-    for _ in range(2):
+    callback.on_train_start(None, module)
+    for _ in range(3):
+        callback.on_train_epoch_start(None, module)  # an epoch may have fewer batches than are counted
         callback.on_train_batch_end(None, module, None, torch.zeros(3, 11), 0)
+    callback.on_validation_start(None, module)
     callback.on_validation_end(None, module)  # time spent validating does not count
-    for _ in range(2):
-        callback.on_train_batch_end(None, module, None, torch.zeros(3, 11), 0)
+    callback.on_train_batch_end(None, module, None, torch.zeros(3, 11), 0)
     assert logged == [("train/tokens_per_s", 30.0), ("train/tokens_per_s", 15.0)]

@@ -1,0 +1,248 @@
+"""musictx bench attention: what the relative term costs, forward and backward, beside attention without it.
+
+All kernels take turns in one run over the same inputs; each figure is the median of the repeats with its range. Peak
+memory is what a pass needs beyond its inputs: on a GPU as the allocator counts it, on a CPU the growth of a process of
+its own. The last table is a training step of whole models.
+"""
+
+import json
+import math
+import multiprocessing
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from musictx.app import hydra_app
+from musictx.config import BenchAttentionConfig
+from musictx.device import check_device
+from musictx.errors import ConfigError
+from musictx.files import replacing
+from musictx.model.attention import IMPLEMENTATIONS, relative_attention
+from musictx.model.position import Fourier, causal_attention
+from musictx.model.transformer import Transformer, TransformerConfig
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+FLOOR = "none (sdpa)"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel at one length; why it failed, if it did."""
+
+    kernel: str
+    length: int
+    batch: int
+    seconds: list[float] = field(default_factory=list)
+    peak_mb: float | None = None
+    failed: str = ""
+
+
+def kernels(config: BenchAttentionConfig) -> dict[str, Callable[..., Tensor]]:
+    """Each as a function of q, k, v, rel and the Fourier form. FlexAttention takes the relative logits by gathering
+    from q · e, a (T, M) tensor, and needs a compiler; it is measured on a GPU alone."""
+
+    def fourier(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:
+        at = torch.arange(q.shape[2], dtype=torch.float64, device=q.device)[None]
+        out: Tensor = form(q, form.keys(k, at), v, at, 0.0)
+        return out
+
+    def flex(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        by_distance = q @ rel.transpose(-1, -2) / math.sqrt(q.shape[-1])  # (B, H, T, M)
+        last, t = rel.shape[1] - 1, q.shape[2]
+
+        def score(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            return score + by_distance[b, h, i, (i - j).clamp(0, last)]
+
+        mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, t, t, device=q.device.type)
+        out: Tensor = _compiled_flex()(q, k, v, score_mod=score, block_mask=mask)
+        return out
+
+    def plain(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:
+        return causal_attention(q, k, v, 0.0, 1 / math.sqrt(q.shape[-1]))
+
+    def relative(impl: str) -> Callable[..., Tensor]:
+        return lambda q, k, v, rel, form: relative_attention(q, k, v, rel, impl)
+
+    on_gpu = config.device != "cpu"
+    mine = [name for name in IMPLEMENTATIONS if name != "reference" and (on_gpu or name != "triton")]
+    found: dict[str, Callable[..., Tensor]] = {FLOOR: plain, "fourier": fourier, **{n: relative(n) for n in mine}}
+    return {**found, "flex": flex} if on_gpu else found
+
+
+def _compiled_flex() -> Any:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention)
+
+
+def inputs(config: BenchAttentionConfig, batch: int, length: int) -> tuple[list[Tensor], Fourier, Tensor]:
+    torch.manual_seed(0)
+    dtype, h, d = DTYPES[config.dtype], config.n_heads, config.d_head
+    new = torch.zeros((), device=config.device, dtype=dtype)
+    shapes = [(batch, h, length, d)] * 3 + [(h, min(config.max_distance or length, length), d)]
+    tensors = [torch.randn_like(new.expand(shape)).requires_grad_() for shape in shapes]
+    form = Fourier(h, d, config.n_frequencies, (2.0, 2.0 * length)).to(config.device)
+    torch.nn.init.normal_(form.basis)
+    return tensors, form, torch.randn_like(new.expand(shapes[0]))
+
+
+def once(kernel: Callable[..., Tensor], tensors: list[Tensor], form: Fourier, d_out: Tensor) -> float:
+    """Seconds of one forward and backward pass."""
+    for x in (*tensors, *form.parameters()):
+        x.grad = None
+    _wait(d_out)
+    start = perf_counter()
+    kernel(*tensors, form).backward(d_out)  # type: ignore[no-untyped-call]
+    _wait(d_out)
+    return perf_counter() - start
+
+
+def _wait(x: Tensor) -> None:
+    if x.device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def peak_mb(config: BenchAttentionConfig, name: str, batch: int, length: int) -> float:
+    """Memory of one pass beyond its inputs and their gradients' tensors before it, in MB."""
+    if config.device != "cpu":
+        tensors, form, d_out = inputs(config, batch, length)
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        once(kernels(config)[name], tensors, form, d_out)
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_grown_mb, (config, name, batch, length))
+
+
+def _grown_mb(config: BenchAttentionConfig, name: str, batch: int, length: int) -> float:
+    kernel = kernels(config)[name]
+    once(kernel, *inputs(config, 1, 16))  # the libraries' own memory comes first
+    tensors, form, d_out = inputs(config, batch, length)
+    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins anew
+    before = _high_water_mb()
+    once(kernel, tensors, form, d_out)
+    return _high_water_mb() - before
+
+
+def _high_water_mb() -> float:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def measure(config: BenchAttentionConfig, length: int) -> list[Row]:
+    """Every kernel at one length, in turn; one that fails says why and is left out of the turns."""
+    batch = max(config.batch_tokens // length, 1)
+    tensors, form, d_out = inputs(config, batch, length)
+    rows = {name: Row(name, length, batch) for name in kernels(config)}
+    able: dict[str, Callable[..., Tensor]] = {}
+    for name, kernel in kernels(config).items():
+        try:
+            once(kernel, tensors, form, d_out)
+            peak = round(peak_mb(config, name, batch, length), 1)
+            rows[name], able[name] = Row(name, length, batch, [], peak), kernel
+        except (RuntimeError, ConfigError) as error:  # out of memory is a RuntimeError
+            rows[name] = Row(name, length, batch, failed=" ".join(str(error).split())[:120])
+    for _ in range(config.repeats):
+        for name, kernel in able.items():
+            rows[name].seconds.append(once(kernel, tensors, form, d_out))
+    return list(rows.values())
+
+
+def measure_model(config: BenchAttentionConfig, length: int) -> list[Row]:
+    """A training step of the paper's size, 6 layers of width 512, with each form of position, in turn."""
+    batch = max(config.batch_tokens // length, 1) if config.device != "cpu" else 1
+    ids = torch.randint(0, 391, (batch, length + 1), device=config.device)
+    models, rows = {}, {}
+    for position in ("none", "relative", "relative_fourier", "rope"):
+        sizes = {"d_model": 512, "n_layers": 6, "n_heads": 8, "d_ff": 2048, "max_distance": length}
+        kind = TransformerConfig(391, dropout=0.0, attention="auto", position=position, **sizes)  # type: ignore[arg-type]
+        models[position] = Transformer(kind).to(config.device)
+        rows[position] = Row(position, length, batch)
+    for turn in range(config.repeats + 1):
+        for position, model in models.items():
+            _wait(ids)
+            start = perf_counter()
+            with torch.autocast(config.device, torch.bfloat16, enabled=config.dtype == "bfloat16"):
+                loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1).float(), ids[:, 1:].flatten())
+            loss.backward()  # type: ignore[no-untyped-call]
+            _wait(ids)
+            if turn:  # the first warms up
+                rows[position].seconds.append(perf_counter() - start)
+            model.zero_grad()
+    return list(rows.values())
+
+
+def report(rows: list[Row], floor: str) -> str:
+    """One line a kernel and length: milliseconds, ratio to the floor, memory."""
+    lines = [f"{'kernel':<18}{'T':>7}{'batch':>6}{'ms':>10}{'x floor':>9}{'peak MB':>10}   fastest … slowest ms"]
+    for row in rows:
+        if row.failed:
+            lines.append(f"{row.kernel:<18}{row.length:>7}{row.batch:>6}   failed: {row.failed}")
+            continue
+        base = next((r for r in rows if r.kernel == floor and r.length == row.length and r.seconds), None)
+        ms = median(row.seconds) * 1000
+        ratio = f"{ms / (median(base.seconds) * 1000):.2f}" if base else "-"
+        peak = f"{row.peak_mb:,.1f}" if row.peak_mb is not None else "-"
+        spread = f"{min(row.seconds) * 1000:.1f} … {max(row.seconds) * 1000:.1f}"
+        lines.append(f"{row.kernel:<18}{row.length:>7}{row.batch:>6}{ms:>10.1f}{ratio:>9}{peak:>10}   {spread}")
+    return "\n".join(lines)
+
+
+def draw(rows: list[Row], title: str, path: Path) -> None:
+    """Time against length, both on log scales."""
+    figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for name in dict.fromkeys(row.kernel for row in rows):
+        done = [row for row in rows if row.kernel == name and row.seconds]
+        axes.plot([r.length for r in done], [median(r.seconds) * 1000 for r in done], marker="o", label=name)
+    axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="ms, forward and backward", title=title)
+    axes.legend()
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png")
+
+
+def bench_attention(config: BenchAttentionConfig) -> None:
+    check_device(config.device)
+    if config.dtype not in DTYPES:
+        raise ConfigError(f"dtype={config.dtype}: choose one of {', '.join(DTYPES)}")
+    for name in ("repeats", "batch_tokens", "n_heads", "d_head", "n_frequencies"):
+        if getattr(config, name) < 1:
+            raise ConfigError(f"{name}={getattr(config, name)}: give 1 or more")
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    where = torch.cuda.get_device_name() if config.device != "cpu" else f"CPU, {torch.get_num_threads()} threads"
+    title = f"{where}, {config.dtype}, torch {torch.__version__}"
+    print(title)
+    rows = [row for length in config.lengths for row in measure(config, length)]
+    print(report(rows, FLOOR))
+    models = measure_model(config, config.model_length) if config.model_length else []
+    if models:
+        print(f"a training step of 6 layers, width 512\n{report(models, 'none')}")
+    if config.out:
+        out = Path(config.out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        facts: dict[str, Any] = {"where": title, "python": platform.python_version(), "config": asdict(config)}
+        facts |= {"kernels": [asdict(row) for row in rows], "models": [asdict(row) for row in models]}
+        with replacing(out) as partial:
+            partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        draw(rows, title, out.with_suffix(".png"))
+
+
+main = hydra_app("bench_attention", bench_attention)
+
+if __name__ == "__main__":
+    main()

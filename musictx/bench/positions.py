@@ -1,0 +1,123 @@
+"""musictx bench positions: which sense of position learns chorales best, at one size, schedule and data order.
+
+Each form trains with each seed. Validation NLL comes at equal steps from whole pieces, several times longer than the
+training window, and at the end also from inputs as long as the window; at equal time by reading each curve where the
+slowest form's training would have been interrupted had it run as long as the fastest one.
+"""
+
+import csv
+import json
+import re
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from time import perf_counter
+
+import numpy as np
+from hydra import compose
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from musictx.app import hydra_app, typed
+from musictx.config import BenchPositionsConfig, TrainConfig
+from musictx.data.store import Store
+from musictx.errors import ConfigError
+from musictx.evaluation.likelihood import negative_log_likelihood
+from musictx.files import replacing
+from musictx.open import open_bundle
+from musictx.training.fit import fit
+
+FORMS = {
+    "learned table": ["model.position=relative"],
+    "Fourier (index)": ["model.position=relative_fourier"],
+    "Fourier (time)": ["model.position=relative_fourier", "model.clock=time"],
+    "RoPE": ["model.position=rope"],
+    "sinusoidal": ["model.position=sinusoidal"],
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: validation NLL of whole pieces by step, and of inputs inside the window at the end."""
+
+    form: str
+    seed: int
+    steps: list[int]
+    whole_pieces: list[float]
+    inside_window: float
+    seconds: float
+
+
+def train(form: str, seed: int, config: BenchPositionsConfig) -> Run:
+    """One form with one seed, through the same door as `musictx train`."""
+    folder = Path(config.work) / f"{re.sub('[^A-Za-z]+', '-', form).strip('-')}-{seed}"
+    shutil.rmtree(folder, ignore_errors=True)
+    every = max(config.steps // config.validations, 1)
+    overrides = [f"experiment={config.experiment}", f"data.path={config.store}", f"out={folder}", f"seed={seed}"]
+    overrides += [f"trainer.max_steps={config.steps}", f"trainer.validate_every={every}", "trainer.progress_bar=false"]
+    settings: TrainConfig = typed(compose("train", [*overrides, *FORMS[form], *config.overrides]), TrainConfig)
+    start = perf_counter()
+    bundle = fit(settings)
+    seconds = perf_counter() - start
+    with open(folder / "metrics.csv", encoding="utf-8") as file:
+        curve = [(int(row["step"]) + 1, float(row["val/nll"])) for row in csv.DictReader(file) if row["val/nll"]]
+    model, tokenizer, _ = open_bundle(bundle, "cpu", "auto")
+    split = Store(Path(config.store), tokenizer.name).split("validation")
+    inside = negative_log_likelihood(model, split, tokenizer, settings.data.length, 4096, "cpu").nll
+    steps, nll = zip(*curve, strict=True)
+    return Run(form, seed, list(steps), list(nll), round(inside, 4), round(seconds, 1))
+
+
+def report(runs: list[Run]) -> str:
+    """NLL as mean ± standard deviation over seeds."""
+    lines = [f"{'form':<18}{'seeds':>6}{'steps':>7}{'whole pieces':>18}{'inside window':>18}{'equal time':>18}{'s':>8}"]
+    forms = list(dict.fromkeys(run.form for run in runs))
+    seconds = {form: mean(r.seconds for r in runs if r.form == form) for form in forms}
+    for form in forms:
+        mine = [r for r in runs if r.form == form]
+        until = mine[0].steps[-1] * min(seconds.values()) / seconds[form]
+        at_time = [float(np.interp(until, r.steps, r.whole_pieces)) for r in mine]
+        columns = [[r.whole_pieces[-1] for r in mine], [r.inside_window for r in mine], at_time]
+        figures = "".join(f"{f'{mean(c):.3f} ± {stdev(c) if len(c) > 1 else 0:.3f}':>18}" for c in columns)
+        lines.append(f"{form:<18}{len(mine):>6}{mine[0].steps[-1]:>7}{figures}{seconds[form]:>8.0f}")
+    return "\n".join(lines)
+
+
+def draw(runs: list[Run], path: Path) -> None:
+    """Validation NLL of whole pieces by step: the mean over seeds, and their range."""
+    figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for form in dict.fromkeys(run.form for run in runs):
+        mine = [r for r in runs if r.form == form]
+        nll = np.array([r.whole_pieces for r in mine])  # (seeds, validations)
+        (line,) = axes.plot(mine[0].steps, nll.mean(0), marker="o", label=form)
+        axes.fill_between(mine[0].steps, nll.min(0), nll.max(0), color=line.get_color(), alpha=0.2, lw=0)
+    axes.set(xlabel="steps", ylabel="validation NLL of whole pieces, nats a token", yscale="log")
+    axes.legend()
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png")
+
+
+def bench_positions(config: BenchPositionsConfig) -> None:
+    for name in ("steps", "seeds", "validations"):
+        if getattr(config, name) < 1:
+            raise ConfigError(f"{name}={getattr(config, name)}: give 1 or more")
+    Store(Path(config.store))
+    out, runs = Path(config.out), []
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for seed in range(config.seeds):
+        for form in FORMS:
+            runs.append(train(form, seed, config))
+            print(runs[-1])
+            with replacing(out) as partial:  # after every run: a study takes long
+                partial.write_text(json.dumps([asdict(run) for run in runs], indent=1), encoding="utf-8")
+    print(report(runs))
+    draw(runs, out.with_suffix(".png"))
+
+
+main = hydra_app("bench_positions", bench_positions)
+
+if __name__ == "__main__":
+    main()

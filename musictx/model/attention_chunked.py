@@ -1,0 +1,141 @@
+"""Relative attention in blocks of queries, recomputed in the backward pass: exact, pure PyTorch, any device.
+
+A block of rows needs logits against the keys up to its end alone, so the upper triangle is never touched, and what is
+kept for the backward pass is the output and one number a row. Memory beyond that grows as T · block.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+BLOCK = 128
+
+
+def chunked(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, block: int = BLOCK) -> Tensor:
+    """Shapes as in `relative_attention`."""
+    seed = int(torch.randint(2**62, ())) if dropout_p else 0
+    out: Tensor = _Chunked.apply(q, k, v, rel, dropout_p, seed, block)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Rows(NamedTuple):
+    """A block of query rows: `start:end` of Tq, `keys` it may see, the first `far` of them beyond the table for all
+    its rows; `table` is the slice of the widened table for the other keys."""
+
+    start: int
+    end: int
+    keys: int
+    far: int
+    table: slice
+
+
+def _rows(tq: int, tk: int, near: int, block: int) -> list[_Rows]:
+    out = []
+    for start in range(0, tq, block):
+        end = min(start + block, tq)
+        first, keys = tk - tq + start, tk - tq + end  # the position of the first row; keys up to the last
+        far = min(max(first - near + 2, 0), keys - 1)  # distance near - 1 and beyond, from every row
+        # the widened table counts distances down from near + block - 2 to 1 - block
+        top = near + block - 2 - (keys - 1 - far)
+        out.append(_Rows(start, end, keys, far, slice(top, top + keys - far + end - start - 1)))
+    return out
+
+
+def _widen(rel: Tensor, near: int, block: int) -> tuple[Tensor, Tensor]:
+    """(H, near + 2·block - 2, D) the table by falling distance, its ends repeated; and which row each one is."""
+    distance = torch.arange(near + block - 2, -block, -1, device=rel.device)
+    row = distance.clamp(0, near - 1)
+    return rel.index_select(1, row), row
+
+
+def _skewed(by_distance: Tensor, n: int) -> Tensor:
+    """A view (…, R, n) of (…, R, n + R - 1): each row begins one column further left than the one above."""
+    r, w = by_distance.shape[-2:]
+    return by_distance.as_strided((*by_distance.shape[:-2], r, n), (*by_distance.stride()[:-2], w - 1, 1), r - 1)
+
+
+def _logits(q: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows) -> Tensor:
+    """(B, H, R, keys) scaled and masked, in float32 or better."""
+    rows = q[:, :, at.start : at.end]
+    logits = rows @ k[:, :, : at.keys].transpose(-1, -2)
+    near = _skewed(rows @ wide[:, at.table].transpose(-1, -2), at.keys - at.far)
+    if logits.dtype in (torch.float16, torch.bfloat16):
+        logits, near = logits.float(), near.float()
+    logits[..., at.far :] += near
+    if at.far:
+        logits[..., : at.far] += (rows @ last).to(logits.dtype)
+    r = at.end - at.start
+    future = torch.ones(r, r, dtype=torch.bool, device=q.device).triu(1)
+    logits[..., at.keys - r :].masked_fill_(future, -torch.inf)
+    return logits.mul_(1 / math.sqrt(q.shape[-1]))
+
+
+def _kept(at: _Rows, like: Tensor, dropout_p: float, seed: int) -> Tensor:
+    """The weights that dropout keeps, the same in both passes: 1 / (1 - p) or 0."""
+    generator = torch.Generator(like.device).manual_seed(seed + at.start)
+    keep = torch.rand(like.shape, generator=generator, device=like.device) >= dropout_p
+    return keep.to(like.dtype).div_(1 - dropout_p)
+
+
+class _Chunked(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, seed: int, block: int
+    ) -> Tensor:
+        near = min(rel.shape[1], k.shape[2])
+        wide, _ = _widen(rel, near, block)
+        last = rel[:, near - 1, :, None]  # (H, D, 1)
+        out = torch.empty_like(q)
+        lse = q.new_empty((*q.shape[:3], 1), dtype=torch.promote_types(q.dtype, torch.float32))
+        for at in _rows(q.shape[2], k.shape[2], near, block):
+            logits = _logits(q, k, wide, last, at)
+            rows_lse = logits.logsumexp(-1, keepdim=True)
+            weights = logits.sub_(rows_lse).exp_()
+            if dropout_p:
+                weights *= _kept(at, weights, dropout_p, seed)
+            out[:, :, at.start : at.end] = weights.to(q.dtype) @ v[:, :, : at.keys]
+            lse[:, :, at.start : at.end] = rows_lse
+        ctx.save_for_backward(q, k, v, rel, out, lse)
+        ctx.options = near, block, dropout_p, seed
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, rel, out, lse = ctx.saved_tensors
+        near, block, dropout_p, seed = ctx.options
+        exact = lse.dtype  # sums over blocks are kept in float32 or better
+        wide, row = _widen(rel, near, block)
+        last = rel[:, near - 1, :, None]
+        d_q, d_k, d_v = (torch.zeros_like(x, dtype=exact) for x in (q, k, v))
+        d_wide = torch.zeros_like(wide, dtype=exact)
+        d_rel = torch.zeros_like(rel, dtype=exact)
+        scale = 1 / math.sqrt(q.shape[-1])
+        delta = (d_out.to(exact) * out.to(exact)).sum(-1, keepdim=True)  # (B, H, Tq, 1)
+        for at in _rows(q.shape[2], k.shape[2], near, block):
+            here, keys, far = slice(at.start, at.end), at.keys, at.far
+            rows, d_rows = q[:, :, here], d_out[:, :, here]
+            weights = _logits(q, k, wide, last, at).sub_(lse[:, :, here]).exp_()
+            d_weights = (d_rows @ v[:, :, :keys].transpose(-1, -2)).to(exact)
+            if dropout_p:
+                kept = _kept(at, weights, dropout_p, seed)
+                d_weights *= kept
+                d_v[:, :, :keys] += (weights * kept).to(q.dtype).transpose(-1, -2) @ d_rows
+            else:
+                d_v[:, :, :keys] += weights.to(q.dtype).transpose(-1, -2) @ d_rows
+            d_logits = weights.mul_(d_weights.sub_(delta[:, :, here])).mul_(scale)  # (B, H, R, keys)
+            d_low = d_logits.to(q.dtype)
+            d_k[:, :, :keys] += d_low.transpose(-1, -2) @ rows
+            by_distance = d_low.new_zeros(*d_low.shape[:3], keys - far + at.end - at.start - 1)
+            _skewed(by_distance, keys - far).copy_(d_low[..., far:])
+            d_q[:, :, here] = d_low @ k[:, :, :keys] + by_distance @ wide[:, at.table]
+            d_wide[:, at.table] += (by_distance.transpose(-1, -2) @ rows).sum(0, dtype=exact)
+            if far:
+                beyond = d_logits[..., :far].sum(-1, keepdim=True)  # (B, H, R, 1)
+                d_q[:, :, here] += beyond * rel[:, None, near - 1]
+                d_rel[:, near - 1] += (beyond * rows).sum((0, 2))
+        d_rel[:, :near] += torch.zeros_like(d_rel[:, :near]).index_add_(1, row, d_wide)
+        return d_q.to(q.dtype), d_k.to(q.dtype), d_v.to(q.dtype), d_rel.to(rel.dtype), None, None, None

@@ -1,0 +1,118 @@
+"""How attention knows where a token stands: five forms behind one shape, so that all models share their blocks.
+
+Each form turns keys into what a cache keeps (`keys`) and attends to such keys (`forward`). `at` (B or 1, T) float64 is
+the clock of the tokens: their index, or musical time. The queries are the last Tq of the Tk positions.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from musictx.model.attention import relative_attention
+
+FORMS = ("relative", "relative_fourier", "rope", "sinusoidal", "learned", "none")
+CLOCKS = ("index", "time")
+
+
+def causal_attention(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float) -> Tensor:
+    """Plain causal attention by the fastest kernel PyTorch has here. Shapes as in `relative_attention`."""
+    tq, tk = q.shape[2], k.shape[2]
+    mask = None
+    if 1 < tq < tk:
+        mask = torch.ones(tq, tk, dtype=torch.bool, device=q.device).tril(tk - tq)
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal=1 < tq == tk, scale=scale)
+
+
+class Plain(nn.Module):
+    """No position in attention itself: for the absolute forms and for none."""
+
+    def __init__(self, d_head: int) -> None:
+        super().__init__()
+        self.key_width, self.scale = d_head, 1 / math.sqrt(d_head)
+
+    def keys(self, k: Tensor, at: Tensor) -> Tensor:
+        return k
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float) -> Tensor:
+        return causal_attention(q, k, v, dropout_p, self.scale)
+
+
+class Table(nn.Module):
+    """A learned embedding of every distance (Huang et al. 2018); `impl` names the kernel."""
+
+    def __init__(self, n_heads: int, d_head: int, max_distance: int, impl: str) -> None:
+        super().__init__()
+        self.key_width, self.impl = d_head, impl
+        self.rel = nn.Parameter(torch.empty(n_heads, max_distance, d_head))  # (H, M, D)
+
+    def keys(self, k: Tensor, at: Tensor) -> Tensor:
+        return k
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float) -> Tensor:
+        # parameters stay float32 under autocast; the kernels want one dtype
+        return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p)
+
+
+class Rotary(nn.Module):
+    """Queries and keys turned by their position (Su et al. 2021, section 3.2)."""
+
+    def __init__(self, d_head: int, base: float = 10_000.0) -> None:
+        super().__init__()
+        self.key_width, self.scale = d_head, 1 / math.sqrt(d_head)
+        self.frequency = [base ** (-2 * i / d_head) for i in range(d_head // 2)]
+
+    def keys(self, k: Tensor, at: Tensor) -> Tensor:
+        cos, sin = phases(at, torch.tensor(self.frequency, dtype=torch.float64, device=at.device)[None], k.dtype)
+        half = k.shape[-1] // 2
+        a, b = k[..., :half], k[..., half : 2 * half]
+        return torch.cat([a * cos - b * sin, a * sin + b * cos, k[..., 2 * half :]], -1)
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float) -> Tensor:
+        return causal_attention(self.keys(q, at), k, v, dropout_p, self.scale)
+
+
+class Fourier(nn.Module):
+    """Relative embeddings on a Fourier basis: e_d = sum over f of a_f cos(d w_f) + b_f sin(d w_f), w learned per head.
+
+    cos and sin of (i - j) w split into products of a term in i and one in j, so q_i · e_{i-j} is a plain dot product
+    of an extended query and the extended key [k_j, cos(j w), sin(j w)], which any attention kernel takes.
+    """
+
+    def __init__(self, n_heads: int, d_head: int, n_frequencies: int, waves: tuple[float, float]) -> None:
+        """`waves`: the shortest and the longest wavelength to begin with, in units of the clock."""
+        super().__init__()
+        self.key_width, self.scale = d_head + 2 * n_frequencies, 1 / math.sqrt(d_head)
+        lengths = torch.logspace(math.log10(waves[0]), math.log10(waves[1]), n_frequencies)
+        self.log_frequency = nn.Parameter((2 * math.pi / lengths).log().repeat(n_heads, 1))  # (H, F)
+        self.basis = nn.Parameter(torch.empty(n_heads, d_head, 2 * n_frequencies))  # (H, D, 2F): a, then b
+
+    def _phases(self, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        return phases(at, self.log_frequency.double().exp(), dtype)
+
+    def keys(self, k: Tensor, at: Tensor) -> Tensor:
+        cos, sin = self._phases(at, k.dtype)
+        b, h, t, _ = k.shape
+        return torch.cat([k, cos.expand(b, h, t, -1), sin.expand(b, h, t, -1)], -1)
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float) -> Tensor:
+        cos, sin = self._phases(at, q.dtype)
+        a, b = (q @ self.basis.to(q.dtype)).chunk(2, -1)  # (B, H, Tq, F) each
+        q = torch.cat([q, a * cos + b * sin, a * sin - b * cos], -1)
+        wide = F.pad(v, (0, q.shape[-1] - v.shape[-1]))  # the kernels that build no (T, T) want one width
+        return causal_attention(q, k, wide, dropout_p, self.scale)[..., : v.shape[-1]]
+
+
+def phases(at: Tensor, frequency: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """cos and sin (B, H, T, F) of clock times frequency, reduced in float64: a float32 product loses all meaning
+    after 10^6 steps. `frequency` (H or 1, F) float64."""
+    angle = (at[:, None, :, None] * frequency[None, :, None]) % (2 * math.pi)
+    return angle.cos().to(dtype), angle.sin().to(dtype)
+
+
+def sinusoidal(at: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+    """(B, T, C) the fixed embedding of positions (Vaswani et al. 2017, section 3.5)."""
+    frequency = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64, device=at.device) / width)
+    cos, sin = phases(at, frequency[None], dtype)
+    return torch.stack([sin, cos], -1).flatten(-2)[:, 0, :, :width]

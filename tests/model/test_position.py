@@ -1,0 +1,189 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from musictx.errors import ConfigError
+from musictx.model.attention_reference import reference
+from musictx.model.position import CLOCKS, FORMS, Fourier, Rotary, phases, sinusoidal
+from musictx.model.transformer import Transformer, TransformerConfig
+
+CONFIG = TransformerConfig(
+    vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6, n_frequencies=4
+)
+PACE = torch.linspace(0, 1.5, 23)
+TIMED = [("relative_fourier", "time"), ("rope", "time")]
+ALL = [*((form, "index") for form in FORMS), *TIMED]
+
+
+def build(position, clock="index", **changes):
+    torch.manual_seed(0)
+    model = Transformer(replace(CONFIG, position=position, clock=clock, **changes), PACE).double().eval()
+    with torch.no_grad():  # at the start positions hardly count: make them
+        for name, p in model.named_parameters():
+            if "attend" in name or "places" in name:
+                p.add_(torch.randn_like(p) * 0.3)
+    return model
+
+
+def tokens(batch, t):
+    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize(("position", "clock"), ALL)
+def test_no_logit_depends_on_a_later_token(position, clock):
+    model = build(position, clock)
+    x = model.embed(tokens(1, 10)).detach().requires_grad_()
+    model.embed.register_forward_hook(lambda *_: x)
+    logits = model(tokens(1, 10))
+    for t in range(10):
+        (grad,) = torch.autograd.grad(logits[0, t].sum(), x, retain_graph=True)
+        assert (grad[0, t + 1 :] == 0).all()
+        assert (grad[0, : t + 1] != 0).any(-1).all()
+
+
+@pytest.mark.parametrize(("position", "clock"), ALL)
+@pytest.mark.parametrize("prefill", [1, 9])
+def test_cached_steps_equal_one_full_pass(position, clock, prefill):
+    model, ids = build(position, clock), tokens(3, 25)
+    with torch.inference_mode():
+        full = model(ids)
+        state = model.init_state(3, 25)
+        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
+        model.prefill(ids[:, prefill : prefill + 4], state)
+        for t in range(prefill + 4, 25):
+            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
+    assert state.length == 25
+
+
+@pytest.mark.parametrize(("position", "clock"), ALL)
+def test_order_counts_unless_there_is_no_position(position, clock):
+    # the last token looks back at two earlier ones; one layer without positions cannot tell their order
+    model = build(position, clock, n_layers=1)
+    a, b = model(torch.tensor([[3, 7, 9, 5]])), model(torch.tensor([[7, 3, 9, 5]]))
+    assert torch.allclose(a[0, -1], b[0, -1], atol=1e-9) == (position == "none")
+
+
+@pytest.mark.parametrize(
+    ("position", "clock"), [(p, c) for p, c in ALL if p in ("relative", "relative_fourier", "rope")]
+)
+def test_relative_forms_do_not_know_where_the_piece_began(position, clock):
+    model, ids = build(position, clock, n_layers=1), tokens(1, 30)
+    with torch.inference_mode():
+        rolling = model.init_state(1, 8, rolling=True)
+        for t in range(30):
+            logits = model.step(ids[:, t], rolling)
+            alone = model(ids[:, max(t - 7, 0) : t + 1])[:, -1]
+            torch.testing.assert_close(logits, alone)
+    assert rolling.length == 30
+
+
+@pytest.mark.parametrize(("position", "clock"), ALL)
+def test_a_rolling_cache_shows_every_layer_the_last_tokens_only(position, clock):
+    """Against a cache that is cut by hand before every step."""
+    model, ids, window = build(position, clock), tokens(2, 40), 7
+    with torch.inference_mode():
+        rolling = model.init_state(2, window, rolling=True)
+        plain = model.init_state(2, 64)
+        memory = rolling.k.data_ptr(), rolling.k.shape
+        for t in range(40):
+            got = model.step(ids[:, t], rolling)
+            if t >= window:  # drop the oldest: one token fewer than the window leaves room for the new one
+                for x in (plain.k, plain.v):
+                    x[:, :, :, : window - 1] = x[:, :, :, plain.end - window + 1 : plain.end].clone()
+                plain.end = window - 1
+            torch.testing.assert_close(got, model.step(ids[:, t], plain))
+        assert (rolling.k.data_ptr(), rolling.k.shape) == memory
+        with pytest.raises(ValueError, match="8 tokens at once do not fit a window of 7"):
+            model.prefill(ids[:, :8], model.init_state(2, window, rolling=True))
+
+
+def test_fourier_equals_the_definition_with_a_table_of_its_basis():
+    """e_d = sum a_f cos(d w_f) + b_f sin(d w_f) as a table for the reference, output and every gradient."""
+    torch.manual_seed(0)
+    form = Fourier(2, 8, 3, waves=(2.0, 40.0)).double()
+    torch.nn.init.normal_(form.basis)
+    q, k, v = (torch.randn(2, 2, 13, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    at = torch.arange(13, dtype=torch.float64)[None]
+    got = form(q, form.keys(k, at), v, at, 0.0)
+    angle = torch.arange(13)[None, :, None] * form.log_frequency.exp()[:, None]  # (H, M, F)
+    table = torch.cat([angle.cos(), angle.sin()], -1) @ form.basis.transpose(1, 2)  # (H, M, D)
+    expected = reference(q, k, v, table)
+    torch.testing.assert_close(got, expected)
+    leaves = [q, k, v, form.basis, form.log_frequency]
+    for a, b in zip(
+        torch.autograd.grad(got.square().sum(), leaves),
+        torch.autograd.grad(expected.square().sum(), leaves),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b)
+
+
+def test_fourier_gradcheck():
+    torch.manual_seed(0)
+    form = Fourier(1, 4, 2, waves=(2.0, 10.0)).double()
+    torch.nn.init.normal_(form.basis)
+    at = torch.tensor([[0.0, 0.3, 2.5]], dtype=torch.float64)
+
+    def f(q, k, v, basis, log_frequency):
+        form_now = torch.func.functional_call
+        params = {"basis": basis, "log_frequency": log_frequency}
+        return form_now(_Attend(form), {f"form.{n}": p for n, p in params.items()}, (q, k, v, at))
+
+    inputs = [torch.randn(1, 1, 3, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    assert torch.autograd.gradcheck(f, (*inputs, form.basis, form.log_frequency))
+
+
+class _Attend(torch.nn.Module):
+    def __init__(self, form):
+        super().__init__()
+        self.form = form
+
+    def forward(self, q, k, v, at):
+        return self.form(q, self.form.keys(k, at), v, at, 0.0)
+
+
+@pytest.mark.parametrize("make", [lambda: Fourier(2, 16, 4, (2.0, 100.0)), lambda: Rotary(16)])
+def test_phases_stay_accurate_after_a_million_steps(make):
+    torch.manual_seed(0)
+    form = make()
+    if isinstance(form, Fourier):
+        torch.nn.init.normal_(form.basis)
+    q, k, v = torch.randn(3, 1, 2, 9, 16)
+    near, far = (torch.arange(s, s + 9, dtype=torch.float64)[None] for s in (0, 10**6))
+    at_start = form(q, form.keys(k, near), v, near, 0.0)
+    after = form(q, form.keys(k, far), v, far, 0.0)
+    torch.testing.assert_close(after, at_start, atol=3e-6, rtol=0)
+
+
+def test_the_sinusoids_of_the_paper():
+    out = sinusoidal(torch.tensor([[0.0, 5.0]], dtype=torch.float64), 6, torch.float64)
+    expected = [f(5 / 10_000 ** (i / 6)) for i in (0, 2, 4) for f in (math.sin, math.cos)]
+    torch.testing.assert_close(out[0], torch.tensor([[0, 1] * 3, expected], dtype=torch.float64))
+
+
+def test_phases_are_cos_and_sin():
+    cos, sin = phases(torch.tensor([[2.0]]).double(), torch.tensor([[0.5]]).double(), torch.float32)
+    assert (cos.item(), sin.item()) == (pytest.approx(math.cos(1)), pytest.approx(math.sin(1)))
+
+
+def test_learned_places_end():
+    model = build("learned", max_positions=12)
+    model(tokens(1, 12))
+    with pytest.raises(ConfigError, match=r"13 tokens are more than model.max_positions=12 of model.position=learned"):
+        model(tokens(1, 13))
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"position": "alibi"}, "model.position=alibi: choose one of relative, relative_fourier, rope"),
+        ({"clock": "beats"}, f"model.clock=beats: choose one of {', '.join(CLOCKS)}"),
+        ({"clock": "time"}, "model.clock=time: model.position=relative counts tokens; choose relative_fourier or rope"),
+        ({"attention_dropout": 1.0}, "model.attention_dropout=1.0: give a share"),
+    ],
+)
+def test_impossible_forms_are_refused(changes, text):
+    with pytest.raises(ConfigError, match=text):
+        replace(CONFIG, **changes)
