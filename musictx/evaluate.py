@@ -8,12 +8,14 @@ from musictx.data.store import Store
 from musictx.device import check_device
 from musictx.errors import ConfigError, StoreError
 from musictx.evaluation.likelihood import negative_log_likelihood, uniform_nll, unigram_nll
+from musictx.model.attention import describe
 from musictx.open import open_bundle
 
 
 def evaluate(config: EvaluateConfig) -> None:
     device = check_device(config.device)
     bundle = open_bundle(Path(config.bundle), device, config.attention.impl)
+    print(describe(bundle.model.config.position, config.attention.impl))
     store = Store(Path(config.data.path), bundle.header.tokenizer)
     if bundle.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
         raise ConfigError(

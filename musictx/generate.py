@@ -6,6 +6,7 @@ from musictx.app import hydra_app
 from musictx.config import GenerateConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.model.attention import describe
 from musictx.notes.read import read_midi
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle
@@ -33,6 +34,7 @@ def generate(config: GenerateConfig) -> None:
     if not source.is_file():  # before the model is loaded
         read_midi(source)
     model, tokenizer, _ = open_bundle(Path(config.bundle), device, config.attention.impl)
+    print(describe(model.config.position, config.attention.impl))
     seed = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
     if config.seed_seconds is not None:
         seed = seed.clip(0.0, config.seed_seconds)

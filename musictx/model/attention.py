@@ -24,6 +24,13 @@ def choose(q: Tensor) -> str:
     return "skew" if q.shape[2] == 1 else "chunked"
 
 
+def describe(position: str, impl: str) -> str:
+    """Which kernel a model runs, in words, for the start of a run."""
+    if position != "relative":
+        return f"attention: {position}, by scaled_dot_product_attention"
+    return f"attention: relative, impl={impl}" + (": chunked, and skew for single steps" if impl == AUTO else "")
+
+
 def relative_attention(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0) -> Tensor:
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
 

@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 from musictx.config import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.errors import ConfigError
+from musictx.model.attention import describe
 from musictx.model.bundle import BundleHeader, save_bundle
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.training.loggers import build_logger, check_logger, close_logger
@@ -42,6 +43,7 @@ def fit(config: TrainConfig) -> Path:
         raise ConfigError(f"model.clock=time: {data.tokenizer.name} tokens do not tell time; choose model.clock=index")
     model_config = build_model_config(config, data.tokenizer.vocab.size)
     model = Transformer(model_config, None if pace is None else torch.from_numpy(pace))
+    print(describe(model_config.position, model_config.attention))
     folder = make_run_folder(Path(config.out), config.overwrite)
     (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
 

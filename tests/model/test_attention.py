@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from musictx.errors import ConfigError
-from musictx.model.attention import IMPLEMENTATIONS, choose, relative_attention
+from musictx.model.attention import IMPLEMENTATIONS, choose, describe, relative_attention
 from musictx.model.attention_chunked import chunked
 
 # (Tq, Tk, D, M): training, prefill behind a cache, single steps; tables shorter than, as long as, longer than T
@@ -120,6 +120,9 @@ def test_chunked_dropout_has_the_gradients_of_its_own_mask():
 def test_auto_is_documented_by_what_it_chooses():
     q = torch.zeros(1, 1, 5, 4)
     assert (choose(q), choose(q[:, :, :1])) == ("chunked", "skew")
+    assert describe("relative", "auto") == "attention: relative, impl=auto: chunked, and skew for single steps"
+    assert describe("relative", "skew") == "attention: relative, impl=skew"
+    assert describe("rope", "auto") == "attention: rope, by scaled_dot_product_attention"
 
 
 def test_an_unknown_implementation_is_refused_with_the_known_ones():

@@ -112,3 +112,17 @@ def test_every_message_is_one_line(path):
     with pytest.raises(BundleError) as caught:
         load_bundle(path)
     assert "\n" not in str(caught.value)
+
+
+def test_one_model_gives_the_same_nll_under_every_kernel(world):
+    from musictx.data.store import Store
+    from musictx.evaluation.likelihood import negative_log_likelihood
+
+    store = Store(world.store)
+    nll = [
+        negative_log_likelihood(
+            load_bundle(world.bundle, "cpu", impl).model, store.split("train"), store.tokenizer, 256, 2048, "cpu"
+        ).nll
+        for impl in ("reference", "skew", "chunked", "auto")
+    ]
+    assert max(nll) - min(nll) < 1e-4
