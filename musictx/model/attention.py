@@ -6,8 +6,9 @@ from musictx.errors import ConfigError
 from musictx.model.attention_chunked import chunked
 from musictx.model.attention_reference import reference
 from musictx.model.attention_skew import skew
+from musictx.model.attention_triton import triton_attention
 
-IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked}
+IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "triton": triton_attention}
 AUTO = "auto"
 
 
@@ -18,17 +19,20 @@ def check_impl(impl: str) -> str:
     return impl
 
 
-def choose(q: Tensor) -> str:
-    """What `auto` means for these queries (B, H, Tq, D): one row alone by skew, since there is no square of logits
-    to avoid; everything else by chunked. The same result but for rounding."""
-    return "skew" if q.shape[2] == 1 else "chunked"
+def choose(q: Tensor, k: Tensor) -> str:
+    """What `auto` means for these queries and keys (B, H, T, D): skew where its square of logits is small, a single
+    row or at most 256 positions, since it makes fewer steps; else chunked, on a GPU too until the triton kernels have
+    been measured on one. The same result but for rounding."""
+    return "skew" if q.shape[2] == 1 or k.shape[2] <= 256 else "chunked"
 
 
 def describe(position: str, impl: str) -> str:
     """Which kernel a model runs, in words, for the start of a run."""
     if position != "relative":
         return f"attention: {position}, by scaled_dot_product_attention"
-    return f"attention: relative, impl={impl}" + (": chunked, and skew for single steps" if impl == AUTO else "")
+    return f"attention: relative, impl={impl}" + (
+        ": chunked, and skew for at most 256 tokens and single steps" if impl == AUTO else ""
+    )
 
 
 def relative_attention(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0) -> Tensor:
@@ -38,5 +42,5 @@ def relative_attention(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, 
     on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
     cached step are one function. Returns (B, H, Tq, D). Raises ConfigError for an unknown implementation.
     """
-    impl = choose(q) if check_impl(impl) == AUTO else impl
+    impl = choose(q, k) if check_impl(impl) == AUTO else impl
     return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p)

@@ -4,8 +4,11 @@ import pytest
 import torch
 
 from musictx.errors import ConfigError
-from musictx.model.attention import IMPLEMENTATIONS, choose, describe, relative_attention
+from musictx.model.attention import choose, describe, relative_attention
 from musictx.model.attention_chunked import chunked
+
+FAST = ["skew", "chunked", "auto"]
+IMPLEMENTATIONS = ["reference", *FAST]  # triton has tests of its own
 
 # (Tq, Tk, D, M): training, prefill behind a cache, single steps; tables shorter than, as long as, longer than T
 SHAPES = [
@@ -39,7 +42,6 @@ def test_two_tokens_by_hand():
         torch.testing.assert_close(relative_attention(q, k, v, rel, impl), expected)
 
 
-FAST = ["skew", "chunked", "auto"]
 BIG = [*SHAPES, (300, 300, 8, 37), (129, 300, 59, 64), (257, 257, 16, 300), (1000, 1000, 32, 128)]
 
 
@@ -118,13 +120,16 @@ def test_chunked_dropout_has_the_gradients_of_its_own_mask():
 
 
 def test_auto_is_documented_by_what_it_chooses():
-    q = torch.zeros(1, 1, 5, 4)
-    assert (choose(q), choose(q[:, :, :1])) == ("chunked", "skew")
-    assert describe("relative", "auto") == "attention: relative, impl=auto: chunked, and skew for single steps"
+    x = torch.zeros(1, 1, 257, 4)
+    assert [choose(x, x), choose(x[:, :, :1], x), choose(x[:, :, 1:], x[:, :, 1:])] == ["chunked", "skew", "skew"]
+    assert (
+        describe("relative", "auto")
+        == "attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
+    )
     assert describe("relative", "skew") == "attention: relative, impl=skew"
     assert describe("rope", "auto") == "attention: rope, by scaled_dot_product_attention"
 
 
 def test_an_unknown_implementation_is_refused_with_the_known_ones():
-    with pytest.raises(ConfigError, match="attention.impl=flash: choose one of auto, reference, skew, chunked"):
+    with pytest.raises(ConfigError, match="attention.impl=flash: choose one of auto, reference, skew, chunked, triton"):
         relative_attention(*inputs(2, 2, 4, 2), "flash")

@@ -119,7 +119,7 @@ def test_dropout_acts_in_training_only():
         ({"n_layers": 0}, "model.n_layers=0: give 1 or more"),
         ({"max_distance": 0}, "model.max_distance=0: give 1 or more"),
         ({"dropout": 1.0}, "model.dropout=1.0: give a share from 0 up to below 1"),
-        ({"attention": "none"}, "attention.impl=none: choose one of auto, reference, skew, chunked"),
+        ({"attention": "none"}, "attention.impl=none: choose one of auto, reference, skew, chunked, triton"),
     ],
 )
 def test_impossible_sizes_are_refused(changes, text):

@@ -1,0 +1,213 @@
+"""The kernels against the definition: on a GPU compiled, elsewhere in Triton's interpreter."""
+
+import math
+
+import pytest
+import torch
+
+from musictx.errors import ConfigError
+from musictx.model import attention_triton
+from musictx.model.attention_reference import reference
+from musictx.model.attention_triton import Launch, Tuning, triton_attention
+
+pytest.importorskip("triton", reason="the package triton is not installed")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    # Triton reads this where a kernel is defined; put back at once: other tests start programs that would inherit it
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_INTERPRET", "1")
+        import musictx.model.triton_kernels  # noqa: F401  (defines the kernels, here and now)
+
+# (Tq, Tk, D, M, tile): training, prefill behind a cache, single steps; tables shorter than, as long as, longer than T;
+# M - 2, where tables end for the tiles, on both sides of a tile's edge
+SHAPES = [
+    *((1, 1, 32, 1, 16), (1, 1, 59, 3, 16), (2, 2, 59, 1, 16), (2, 2, 32, 2, 16), (2, 2, 64, 5, 16)),
+    *((33, 33, 59, 12, 16), (33, 33, 32, 33, 16), (33, 33, 64, 50, 16), (33, 33, 32, 18, 16), (33, 33, 32, 19, 16)),
+    *((113, 113, 64, 40, 32), (113, 113, 59, 113, 64), (129, 129, 32, 64, 64), (129, 129, 59, 200, 64)),
+    *((1, 9, 32, 4, 16), (1, 9, 59, 9, 16), (1, 9, 64, 20, 16), (1, 70, 32, 30, 16)),
+    *((5, 12, 64, 6, 16), (5, 12, 59, 12, 16), (5, 12, 32, 40, 16), (20, 75, 32, 30, 16), (17, 64, 32, 1, 16)),
+    *((20, 20, 128, 7, 16), (9, 9, 8, 5, 16)),
+]
+GRADIENTS = ["out", "q", "k", "v", "rel"]
+
+
+@pytest.fixture(autouse=True)
+def interpreter(monkeypatch):
+    if DEVICE == "cpu":
+        monkeypatch.setenv("TRITON_INTERPRET", "1")
+
+
+def tile(n):
+    """Tiles so small that short sequences take several; a GPU is held to the tuning that it is used with."""
+    return Tuning(*[Launch(n, 4, 1)] * 3) if DEVICE == "cpu" else None
+
+
+def inputs(tq, tk, d, m, dtype=torch.float32):
+    g = torch.Generator().manual_seed(tq * 1000 + tk)
+    b, h = (2, 3) if tk < 16 else (1, 2) if tk < 60 else (2, 1)  # the interpreter is slow
+    shapes = ((b, h, tq, d), (b, h, tk, d), (b, h, tk, d), (h, m, d))
+    return [torch.randn(s, generator=g, dtype=torch.float64).to(DEVICE, dtype).requires_grad_() for s in shapes]
+
+
+def results(attention, tensors, **options):
+    """The output and the gradients of q, k, v, rel."""
+    out = attention(*tensors, **options)
+    weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64, device=DEVICE).view(out.shape).to(out.dtype)
+    return [out, *torch.autograd.grad((out * weights).sum(), tensors)]
+
+
+def assert_as_good_as_the_plain_formula(got, tensors):
+    """At most twice its error, and rounding: of the result, or of the numbers about 1 that cancelled in it.
+
+    A float32 sum of D products is rounded D times, by sqrt(D) roundings in all; of half precision only the last counts.
+    """
+    d = tensors[0].shape[-1]
+    exact = results(reference, [t.detach().double().requires_grad_() for t in tensors])
+    plain = results(reference, tensors)
+    for name, g, e, p in zip(GRADIENTS, got, exact, plain, strict=True):
+        assert g.dtype == p.dtype
+        assert g.shape == p.shape
+        roundings = math.sqrt(d) if g.dtype == torch.float32 else 1
+        rounding = roundings * torch.finfo(g.dtype).eps * max(1, e.abs().max())
+        assert (g.double() - e).abs().max() <= 2 * (p.double() - e).abs().max() + rounding, name
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_float32_errs_at_most_twice_as_much_as_the_plain_formula(shape):
+    *shape, n = shape
+    tensors = inputs(*shape)
+    got = results(triton_attention, tensors, tuning=tile(n))
+    assert_as_good_as_the_plain_formula(got, tensors)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [SHAPES[i] for i in (2, 5, 10, 12, 16, 18, 21)])
+def test_half_precision_errs_at_most_twice_as_much_as_the_plain_formula(shape, dtype):
+    *shape, n = shape
+    tensors = inputs(*shape, dtype=dtype)
+    got = results(triton_attention, tensors, tuning=tile(n))
+    assert_as_good_as_the_plain_formula(got, tensors)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(5, 12, 32, 4, 16), (33, 33, 59, 19, 16), (113, 113, 32, 130, 64)])
+def test_deterministic_gradients_are_the_same_in_every_bit(shape, dtype, monkeypatch):
+    *shape, n = shape
+    monkeypatch.setattr(attention_triton, "SPLITS", 1 if dtype == torch.float32 else 8)
+    tensors = inputs(*shape, dtype=dtype)
+    one, two = (results(triton_attention, tensors, tuning=tile(n), deterministic=True) for _ in range(2))
+    for a, b in zip(one, two, strict=True):
+        assert torch.equal(a, b)
+    assert_as_good_as_the_plain_formula(one, tensors)
+    atomic = results(triton_attention, tensors, tuning=tile(n), deterministic=False)
+    for a, b in zip(one[:4], atomic[:4], strict=True):
+        assert torch.equal(a, b)  # nothing but the table's gradient is added atomically
+    eps = torch.finfo(dtype).eps
+    torch.testing.assert_close(one[4], atomic[4], rtol=4 * eps, atol=4 * eps * float(one[4].abs().max()))
+
+
+def test_torchs_switch_for_deterministic_algorithms_is_followed(monkeypatch):
+    seen = []
+    attend = attention_triton._attend
+    monkeypatch.setattr(attention_triton, "_attend", lambda *args: seen.append(args[5]) or attend(*args))
+    tensors = inputs(2, 2, 32, 2)
+    triton_attention(*tensors)
+    torch.use_deterministic_algorithms(True)
+    try:
+        triton_attention(*tensors)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert seen == [False, True]
+
+
+@pytest.mark.parametrize("tq", [20, 6])
+def test_no_gradient_flows_to_the_future(tq):
+    q, k, v, rel = inputs(tq, 20, 32, 5)
+    out = triton_attention(q, k, v, rel, tuning=tile(16))
+    for i in (0, 1, tq // 2, tq - 1):
+        position = 20 - tq + i
+        for grad in torch.autograd.grad(out[:, :, i].sum(), (k, v), retain_graph=True):
+            assert (grad[:, :, position + 1 :] == 0).all()
+            if position:  # where one key has all the weight, its own gradient is 0
+                assert (grad[:, :, : position + 1] != 0).any(-1).all()
+
+
+def test_the_future_changes_no_bit_of_the_past():
+    q, k, v, rel = inputs(20, 20, 32, 5)
+    before = triton_attention(q, k, v, rel, tuning=tile(16))
+    with torch.no_grad():
+        k[:, :, 13:], v[:, :, 13:] = 1e4, -1e4
+    after = triton_attention(q, k, v, rel, tuning=tile(16))
+    assert torch.equal(before[:, :, :13], after[:, :, :13])
+    assert not torch.equal(before[:, :, 13:], after[:, :, 13:])
+
+
+def test_any_strides_are_read():
+    g = torch.Generator(DEVICE).manual_seed(0)
+    qkv = torch.randn(2, 20, 3, 2, 32, generator=g, device=DEVICE)
+    q, k, v = qkv.permute(2, 0, 3, 1, 4)  # as a Transformer's projection leaves them
+    rel = torch.randn(2, 32, 9, generator=g, device=DEVICE).transpose(1, 2)
+    v = v.transpose(2, 3).contiguous().transpose(2, 3)  # not even D is contiguous
+    tensors = [t.detach().requires_grad_() for t in (q, k, v, rel)]
+    packed = [t.detach().contiguous().requires_grad_() for t in tensors]
+    assert not any(t.is_contiguous() for t in tensors)
+    got = results(triton_attention, tensors, tuning=tile(16), deterministic=True)
+    expected = results(triton_attention, packed, tuning=tile(16), deterministic=True)
+    for a, b in zip(got, expected, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_the_default_tuning_fits_every_head_size():
+    sizes = [1 << (d - 1).bit_length() for d in (16, 17, 59, 64, 128)]
+    assert {(d, size) for d in sizes for size in (2, 4)} == set(attention_triton.TUNING)
+    tensors = inputs(20, 20, 24, 5)
+    assert_as_good_as_the_plain_formula(results(triton_attention, tensors), tensors)
+
+
+def test_both_operators_obey_the_rules_of_torch():
+    q, k, v, rel = inputs(3, 5, 16, 2)
+    options = (0.25, True, [16, 4, 1] * 3)
+    out, lse = attention_triton._attend(q, k, v, rel, *options)
+    assert not lse.requires_grad
+    torch.library.opcheck(attention_triton._attend, (q, k, v, rel, *options))
+    saved = [t.detach() for t in (torch.randn_like(out), q, k, v, rel, out, lse)]
+    torch.library.opcheck(attention_triton._backward, (*saved, *options))
+
+
+def test_torch_compile_sees_through_it_in_one_graph():
+    tensors = inputs(3, 5, 20, 2)
+    compiled = torch.compile(triton_attention, backend="aot_eager", fullgraph=True)
+    got = results(compiled, tensors, deterministic=True)
+    for a, b in zip(got, results(triton_attention, tensors, deterministic=True), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_dropout_is_refused():
+    message = (
+        "attention.impl=triton has no dropout on the attention weights: "
+        "set model.attention_dropout=0 or choose attention.impl=chunked"
+    )
+    with pytest.raises(ConfigError) as error:
+        triton_attention(*inputs(2, 2, 32, 2), 0.1)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("missing", ["gpu", "triton"])
+def test_a_machine_that_cannot_is_refused(missing, monkeypatch):
+    if missing == "gpu":
+        monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    else:
+        monkeypatch.setattr(attention_triton, "HAS_TRITON", False)
+    with pytest.raises(ConfigError) as error:
+        triton_attention(*[t.cpu() for t in inputs(2, 2, 32, 2)])
+    assert str(error.value) == (
+        "attention.impl=triton needs a CUDA GPU and the package triton (this tensor is on cpu): "
+        "choose attention.impl=chunked"
+    )
+
+
+def test_heads_too_large_and_numbers_too_wide_are_refused():
+    with pytest.raises(ConfigError, match="takes heads of size 1 to 128, not 129: raise model.n_heads"):
+        triton_attention(*inputs(2, 2, 129, 2))
+    with pytest.raises(ConfigError, match="computes in float32, float16 and bfloat16, not float64"):
+        triton_attention(*inputs(2, 2, 32, 2, torch.float64))
