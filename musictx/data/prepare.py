@@ -14,7 +14,7 @@ from musictx.data.similar import group
 from musictx.data.source import Item
 from musictx.data.split import content_key
 from musictx.data.store import SPLITS, Corpus, Manifest, Piece, check_target, write_store
-from musictx.data.work.crew import cores, encode_all
+from musictx.data.work.crew import cores, encode_all, versions_here
 from musictx.data.work.journal import Journal
 from musictx.errors import ConfigError, StoreError
 from musictx.tokenizers import Tokenizer
@@ -53,15 +53,17 @@ def prepare(
     left, ConfigError.
     """
     check_work(config)
-    journal = Journal(Path(config.out).resolve(), recipe + f"{config.memory_mb} {config.file_seconds} {config.file_mb}")
-    pieces, dropped = encode_all(items, encode, journal, config)
-    if not pieces:
+    limits = f"{config.memory_mb} {config.file_seconds} {config.file_mb}"
+    journal = Journal(Path(config.out), f"{recipe} {limits} {versions_here()}")
+    with journal.locked():
+        pieces, dropped = encode_all(items, encode, journal, config)
+        if not pieces:
+            journal.close()
+            raise StoreError(f"none of the {len(items)} files could be used; {dropped[0][0]}: {dropped[0][1]}")
+        bpe_vocab = config.tokenizer.bpe_vocab if isinstance(config, PrepareMidiConfig) else None
+        dropped = sorted([*dropped, *passed_over])
+        manifest = finish(pieces, dropped, tokenizer, corpus, assign, config, extra, bpe_vocab)
         journal.close()
-        raise StoreError(f"none of the {len(items)} files could be used; {dropped[0][0]}: {dropped[0][1]}")
-    bpe_vocab = config.tokenizer.bpe_vocab if isinstance(config, PrepareMidiConfig) else None
-    dropped = sorted([*dropped, *passed_over])
-    manifest = finish(pieces, dropped, tokenizer, corpus, assign, config, extra, bpe_vocab)
-    journal.close()
     return manifest
 
 

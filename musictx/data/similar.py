@@ -26,8 +26,10 @@ _SHIFT = _rng.integers(0, 2**63, N_HASHES, dtype=np.uint64)
 
 
 def signature(score: Score) -> Signature:
-    """(64,) the MinHash of a piece's pitch intervals, drums left out; time, tempo and loudness do not count."""
-    pitch = score.pitch[score.program != DRUMS].astype(np.uint64)
+    """(64,) the MinHash of a piece's pitch intervals, drums left out unless there is nothing else; time, tempo and
+    loudness do not count."""
+    melodic = score.program != DRUMS
+    pitch = score.pitch[melodic if melodic.any() else ~melodic].astype(np.uint64)
     interval = np.diff(pitch) + np.uint64(128)  # from 1 … 255; unsigned numbers wrap round
     n = max(len(interval) - GRAM + 1, 1)
     grams = np.zeros(n, dtype=np.uint64)

@@ -3,13 +3,14 @@
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from musictx.errors import MidiError, StoreError
 
+UNREADABLE = "cannot be read"
 MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
 
 
@@ -27,14 +28,18 @@ class Item:
 
 
 @contextmanager
-def open_source(path: Path, suffixes: tuple[str, ...] = MIDI_SUFFIXES) -> Iterator[list[Item]]:
+def open_source(
+    path: Path, suffixes: tuple[str, ...] = MIDI_SUFFIXES, without: Sequence[Path] = ()
+) -> Iterator[list[Item]]:
     """The files of a folder or zip with one of these suffixes, in any case, sorted by name; valid inside the block.
+
+    The folders `without` are left aside: what we write may lie below what we read.
 
     Raises StoreError when `path` is neither, or holds no such file.
     """
     kinds = ", ".join(suffixes if suffixes != ("",) else MIDI_SUFFIXES)
     if path.is_dir():
-        items = sorted(_walk(path, suffixes), key=lambda item: item.name)
+        items = sorted(_walk(path, suffixes, {p.resolve() for p in without}), key=lambda item: item.name)
         if not items:
             raise StoreError(f"no {kinds} file in {path} or below it")
         yield items
@@ -43,7 +48,7 @@ def open_source(path: Path, suffixes: tuple[str, ...] = MIDI_SUFFIXES) -> Iterat
         raise StoreError(f"path={path} does not exist: give a folder or zip with {kinds} files in it")
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
         raise StoreError(f"path={path} is neither a folder nor a zip archive that can be read ({error})") from None
     with archive:
         items = sorted(_members(archive, suffixes), key=lambda item: item.name)
@@ -58,12 +63,14 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def _walk(top: Path, suffixes: tuple[str, ...]) -> Iterator[Item]:
-    """Follows links to folders, each real folder once, so that a loop of links ends."""
+def _walk(top: Path, suffixes: tuple[str, ...], without: set[Path]) -> Iterator[Item]:
+    """Follows links to folders, each real folder once, so that a loop of links ends. A folder that may not be read
+    is an item that cannot be loaded."""
     seen = set()
-    for root, folders, names in os.walk(top, followlinks=True):
+    closed: list[OSError] = []
+    for root, folders, names in os.walk(top, onerror=closed.append, followlinks=True):
         here = os.stat(root)
-        if (here.st_dev, here.st_ino) in seen:
+        if (here.st_dev, here.st_ino) in seen or Path(root).resolve() in without:
             folders.clear()
             continue
         seen.add((here.st_dev, here.st_ino))
@@ -72,6 +79,16 @@ def _walk(top: Path, suffixes: tuple[str, ...]) -> Iterator[Item]:
             if name.lower().endswith(suffixes):
                 path = os.path.join(root, name)
                 yield _file(printable(os.path.relpath(path, top)), path)
+    for error in closed:
+        name = printable(os.path.relpath(error.filename, top)) + os.sep
+        yield Item(name, 0, "closed", _refusal(name, f"{UNREADABLE}: {error.strerror}"))
+
+
+def _refusal(name: str, reason: str) -> Callable[[int], bytes]:
+    def load(limit: int) -> bytes:
+        raise MidiError(name, reason)
+
+    return load
 
 
 def _file(name: str, path: str) -> Item:
@@ -82,7 +99,7 @@ def _file(name: str, path: str) -> Item:
             with open(path, "rb") as file:
                 return _bounded(file.read(limit + 1), limit, name)
         except OSError as error:
-            raise MidiError(name, f"cannot be read: {error.strerror}") from None
+            raise MidiError(name, f"{UNREADABLE}: {error.strerror}") from None
 
     try:
         info = os.stat(path)
@@ -93,7 +110,7 @@ def _file(name: str, path: str) -> Item:
 
 def _members(archive: zipfile.ZipFile, suffixes: tuple[str, ...]) -> Iterator[Item]:
     for info in archive.infolist():
-        if info.filename.lower().endswith(suffixes) and not info.is_dir() and "__MACOSX" not in info.filename:
+        if info.filename.lower().endswith(suffixes) and not info.is_dir():
             yield _member(archive, info)
 
 
@@ -101,6 +118,10 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
     name = printable(info.filename)
 
     def load(limit: int) -> bytes:
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise MidiError(
+                name, "cannot be unpacked: packed by a method that knows no limits; pack it again by deflate"
+            )
         try:
             with archive.open(info) as file:  # read() stops at the limit, whatever size the archive claims
                 return _bounded(file.read(limit + 1), limit, name)

@@ -38,10 +38,10 @@ def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction
     groups = sorted(set(keys))
     wanted = {name: max(round(f * len(groups)), 1) if f else 0 for name, f in fractions.items()}
     if len(groups) <= sum(wanted.values()):
-        needed = 1 + sum(f > 0 for f in fractions.values())
         raise StoreError(
-            f"{len(groups)} different pieces cannot fill the splits: at least {max(needed, 2)} are needed, "
-            "or set a fraction to 0"
+            f"{len(groups)} different pieces cannot fill the splits: {sum(wanted.values())} would go to validation and "
+            f"test and none be left to train on; give more files or smaller fractions than {validation_fraction} "
+            f"and {test_fraction}"
         )
     order = np.random.default_rng(seed).permutation(len(groups))
     split_of = dict.fromkeys(groups, "train")

@@ -65,6 +65,12 @@ class Manifest:
     format: int = FORMAT
 
 
+def own_folders(out: Path) -> tuple[Path, Path, Path, Path]:
+    """All that a preparation writes: the store, its work so far, the new store half written, the old one put aside."""
+    out = out.resolve()
+    return (out, *(out.with_name(f".{out.name}.{end}") for end in ("work", "partial", "old")))  # type: ignore[return-value]
+
+
 def check_target(out: Path, overwrite: bool) -> None:
     """Raises StoreError when writing to `out` would destroy something; asked before the long work begins."""
     folder = next(p for p in (out, *out.resolve().parents) if p.exists())
@@ -105,7 +111,9 @@ def write_store(
     vocab = tokenizer.vocab
     manifest = Manifest(tokenizer.name, vocab.fingerprint, corpus, info, dropped, extra or {}, tokenizer.state)
     out = out.resolve()  # through a link to where it points
-    partial, old = (out.with_name(f".{out.name}.{end}") for end in ("partial", "old"))
+    _, _, partial, old = own_folders(out)
+    if old.exists() and not out.exists():  # a run was killed between the two renames below
+        old.rename(out)
     try:
         shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
         partial.mkdir(parents=True)
@@ -125,9 +133,9 @@ def write_store(
             shutil.rmtree(old, ignore_errors=True)
             out.rename(old)
         partial.rename(out)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
     return manifest
 
 

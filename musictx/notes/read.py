@@ -51,7 +51,7 @@ def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo:
     except MemoryError:
         raise MidiError(source, "needs more memory than is allowed") from None
     except Exception as error:  # mido raises whatever the damage leads to
-        if not midi.startswith(b"MThd"):
+        if not data.startswith((b"MThd", b"RIFF")) or not midi.startswith(b"MThd"):
             reason = f"not a MIDI file: it begins with {data[:4]!r}, MIDI files begin with b'MThd'"
         else:
             detail = " ".join(str(error).split())[:100] or type(error).__name__
@@ -67,6 +67,8 @@ def unwrap(data: bytes) -> bytes:
 def fit_chunks(data: bytes) -> bytes:
     """A file cut short, with its last chunk ending where the file does, and without what follows its chunks, so that
     both readers take the music there is; an intact file as it is."""
+    if data[:4] == b"MThd" and int.from_bytes(data[4:8]) > len(data) - 8:
+        data = data[:4] + (6).to_bytes(4) + data[8:]  # a header has six bytes, whatever it claims
     at = 0
     while at + 8 <= len(data):
         end = at + 8 + int.from_bytes(data[at + 4 : at + 8])

@@ -29,11 +29,10 @@ class Channel:
         self.open[pitch].append((tick, velocity, self.program))
 
     def release(self, tick: int, pitch: int) -> None:
-        """Ends the notes of this pitch; one struck at this very tick is left to its own release."""
-        for onset, velocity, program in self.open[pitch]:
-            if onset < tick:
-                self.notes[program].append((onset, tick, pitch, velocity))
-        self.open[pitch] = [note for note in self.open[pitch] if note[0] >= tick]
+        """Ends the note of this pitch that has sounded longest, as the fast reader does."""
+        if self.open[pitch]:
+            onset, velocity, program = self.open[pitch].pop(0)
+            self.notes[program].append((onset, tick, pitch, velocity))
 
     def close(self, tick: int) -> None:
         """A note that is never released ends with its track."""

@@ -55,3 +55,11 @@ def test_pieces_of_hardly_any_notes_have_signatures_too():
     one, two, other = (Score([0.0] * len(p), [1.0] * len(p), p, [80] * len(p)) for p in ([60], [60, 64], [60, 65]))
     assert groups(Score.empty(), one, two, other) == [0, 0, 2, 3]
     assert signature(one).shape == (64,)
+
+
+def test_pieces_of_drums_alone_are_told_apart():
+    rng = np.random.default_rng(0)
+    kits = [
+        Score(a.onset_s, a.offset_s, rng.integers(35, 50, 200), a.velocity, 0.5, np.array(DRUMS)) for a in [tune(0)] * 3
+    ]
+    assert groups(*kits, kits[1]) == [0, 1, 2, 1]

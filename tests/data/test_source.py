@@ -18,7 +18,7 @@ def test_midi_files_are_found_at_any_depth_in_a_folder_and_in_a_zip(tmp_path):
     (tmp_path / "in" / "deep").mkdir(parents=True)
     wanted = ["a.mid", "b.MIDI", "deep/c.kar", "deep/d.rmi"]
     with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
-        for name in [*wanted, "notes.txt", "__MACOSX/._a.mid"]:
+        for name in [*wanted, "notes.txt"]:
             archive.writestr(name, b"x" + name.encode())
     for name in [*wanted, "notes.txt"]:
         (tmp_path / "in" / name).write_bytes(b"x" + name.encode())
@@ -121,3 +121,43 @@ def test_what_is_no_source_is_refused(tmp_path):
         archive.writestr("readme.txt", "no music")
     with pytest.raises(StoreError, match=r"no .mid, .* file in .*empty.zip"):
         names(tmp_path / "empty.zip")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_that_unpack_without_bound_are_refused(tmp_path, method):
+    with zipfile.ZipFile(tmp_path / "in.zip", "w", method) as archive:
+        archive.writestr("a.mid", b"x")
+    with (
+        open_source(tmp_path / "in.zip") as items,
+        pytest.raises(MidiError, match="packed by a method that knows no limits; pack it again by deflate"),
+    ):
+        items[0].load(MB)
+
+
+def test_an_archive_of_a_version_yet_to_come(tmp_path):
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        archive.writestr("a.mid", b"x")
+    raw = bytearray((tmp_path / "in.zip").read_bytes())
+    raw[raw.rindex(b"PK\x01\x02") + 6] = 99
+    (tmp_path / "in.zip").write_bytes(raw)
+    with pytest.raises(
+        StoreError, match=r"neither a folder nor a zip archive that can be read \(zip file version 9.9\)"
+    ):
+        names(tmp_path / "in.zip")
+
+
+def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "a.mid").write_bytes(b"x")
+    scandir = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with open_source(tmp_path) as items:
+        assert [item.name for item in items] == ["a.mid", "shut/"]
+        with pytest.raises(MidiError, match="cannot be read: Permission denied"):
+            items[1].load(MB)

@@ -33,7 +33,10 @@ def test_even_a_small_fraction_gets_a_piece():
 
 
 def test_too_few_pieces_and_impossible_fractions_are_refused():
-    with pytest.raises(StoreError, match="2 different pieces cannot fill the splits: at least 3 are needed"):
+    with pytest.raises(
+        StoreError,
+        match="2 different pieces cannot fill the splits: 2 would go to validation",
+    ):
         assign_splits(["a", "b", "a"], 0.1, 0.1, seed=0)
     with pytest.raises(StoreError, match="validation_fraction=0.5 and test_fraction=0.5 leave nothing"):
         check_fractions(0.5, 0.5, seed=0)

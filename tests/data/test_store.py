@@ -97,3 +97,12 @@ def test_damage_is_told_in_one_line(path, tmp_path):
     (path / "manifest.json").write_text("{")
     with pytest.raises(StoreError, match=r"manifest.json is damaged .*prepare the data again"):
         Store(path)
+
+
+def test_a_store_put_aside_by_a_killed_run_survives_the_next_failure(path):
+    path.rename(path.with_name(".store.old"))  # killed between the two renames
+    broken = [Piece("p", "not an array", 1.0)]
+    with pytest.raises(AttributeError):
+        write_store(path, TOK, CORPUS, {"train": broken, "validation": pieces(1)}, [], overwrite=True)
+    assert Store(path).manifest.splits["train"].tokens == 305
+    assert [p.name for p in path.parent.iterdir()] == ["store"]

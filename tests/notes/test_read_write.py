@@ -198,3 +198,24 @@ def test_a_failed_write_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match="a.mid"):
         write_midi(Score([0.0], [1.0], [60], [80]), tmp_path / "a.mid")
     assert [p.name for p in tmp_path.iterdir()] == ["a.mid"]
+
+
+def test_a_pedal_holds_the_notes_of_both_programs_of_its_channel(read):
+    body = b"\x00\xc0\x00\x00\xb0\x40\x7f" + HALF_SECOND_C + b"\x00\xc0\x05" + HALF_SECOND_C.replace(b"\x3c", b"\x40")
+    score = read(midi(body + b"\x87\x40\xb0\x40\x00" + END))
+    assert score.offset_s.tolist() == [2.0, 2.0]
+    assert sorted(score.program.tolist()) == [0, 5]
+
+
+def test_both_readers_end_equal_pitches_first_in_first_out(read):
+    two = b"\x00\x90\x3c\x50\x83\x60\x90\x3c\x51\x83\x60\x80\x3c\x00\x83\x60\x80\x3c\x00"  # on, on, off, off
+    at_once = b"\x00\x90\x40\x50\x00\x80\x40\x00\x83\x60\x90\x43\x50\x83\x60\x80\x43\x00"  # a note of no length
+    damage = b"\x00\xb0\x07\xc8"
+    for body in (two, at_once):
+        assert read(midi(damage + body + END)) == read(midi(body + END))
+    assert read(midi(two + END)).offset_s.tolist() == [1.0, 1.5]
+
+
+def test_a_header_that_claims_too_much_is_mended(read):
+    good = midi(HALF_SECOND_C + END)
+    assert read(good[:4] + b"\x7f\xff\xff\xff" + good[8:]) == Score([0.0], [0.5], [60], [80])

@@ -1,14 +1,15 @@
 """A folder or zip of MIDI files, nested, any names, as a store."""
 
+import os
 from functools import partial
 from pathlib import Path
 
 from musictx.config import PrepareFolderConfig
 from musictx.data.prepare import check_work, prepare
 from musictx.data.recipe import Recipe, encode_midi
-from musictx.data.source import MIDI_SUFFIXES, open_source
+from musictx.data.source import MIDI_SUFFIXES, open_source, printable
 from musictx.data.split import assign_splits, check_fractions
-from musictx.data.store import Corpus, Manifest
+from musictx.data.store import Corpus, Manifest, own_folders
 from musictx.errors import StoreError
 from musictx.tokenizers import build_tokenizer
 
@@ -22,8 +23,8 @@ def prepare_folder(config: PrepareFolderConfig) -> Manifest:
     check_fractions(*fractions, config.seed)
     recipe = Recipe(config.tokenizer.name, config.select, config.filters)
     tokenizer = build_tokenizer(recipe.tokenizer)
-    with open_source(path, ("",)) as found:
-        named = [item.name.lower().endswith(MIDI_SUFFIXES) for item in found]
+    with open_source(path, ("",), own_folders(Path(config.out))) as found:
+        named = [item.name.lower().endswith((*MIDI_SUFFIXES, os.sep)) for item in found]
         if not any(named):
             raise StoreError(f"no {', '.join(MIDI_SUFFIXES)} file in {path} or below it")
         return prepare(
@@ -31,7 +32,7 @@ def prepare_folder(config: PrepareFolderConfig) -> Manifest:
             partial(encode_midi, recipe=recipe),
             str(recipe),
             tokenizer,
-            Corpus(config.corpus or path.resolve().stem, config.licence),
+            Corpus(printable(config.corpus or path.resolve().stem), printable(config.licence)),
             lambda _, keys: assign_splits(keys, *fractions, config.seed),
             config,
             {"seed": config.seed},

@@ -47,6 +47,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
         missing = sorted(name for name, member in inside.items() if member not in files)
         if missing and not config.allow_missing:
             listed = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+            print("\n".join(["missing:", *missing]))
             raise StoreError(
                 f"{table.name} names {len(missing)} files that are not there: {listed}; get the archive again, "
                 "or set allow_missing=true to go on without them"
@@ -81,7 +82,9 @@ def read_table(table: Item) -> dict[str, str]:
     try:
         rows = list(csv.DictReader(io.StringIO(table.load(2**26).decode("utf-8"))))
         split_of = {row["midi_filename"]: row["split"] for row in rows}
-    except (UnicodeDecodeError, KeyError, csv.Error) as error:
+        if None in split_of:
+            raise ValueError("a row is cut short")
+    except (ValueError, KeyError, csv.Error) as error:
         raise StoreError(f"{table.name} is not MAESTRO's table: columns split and midi_filename ({error})") from None
     if wrong := sorted(set(split_of.values()) - set(SPLITS), key=str):
         raise StoreError(f"{table.name} has the split {wrong[0]!r}: MAESTRO's are {', '.join(SPLITS)}")

@@ -1,9 +1,12 @@
 """Files -> pieces on a Dask cluster, this machine's cores or another's. Workers return values; only we write."""
 
+import logging
 import os
 import re
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import CancelledError as FutureCancelled
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from itertools import islice
 from typing import Any
@@ -21,6 +24,7 @@ from musictx.errors import ConfigError, MidiError, UserError
 
 Dropped = list[tuple[str, str]]  # (file, reason)
 ANSWER_S = 10  # how long a scheduler may take to answer
+PATIENCE_S = 60  # how long it may be without workers
 
 
 def encode_all(
@@ -41,40 +45,53 @@ def encode_all(
             for chunk, results in _run(client, threads, missing, encode, config):
                 journal.write(chunk, results)
                 progress.advance(task, len(chunk))
-    parts = [journal.read(chunk) for chunk in chunks]
-    return [p for pieces, _ in parts for p in pieces], [d for _, dropped in parts for d in dropped]
+    return journal.read(chunks)
 
 
 def _run(
     client: Any, threads: int, chunks: Sequence[Chunk], encode: Callable[[bytes], Encoded], config: WorkConfig
 ) -> Iterator[tuple[Chunk, list[Encoded]]]:
     """Keeps a few chunks per worker under way, so that memory does not grow with the corpus."""
-    from distributed import KilledWorker, as_completed
+    from distributed import KilledWorker, wait
+    from distributed.comm.core import CommClosedError
 
     limits = Limits(config.file_seconds, config.memory_mb)
     waiting = iter(chunks)
-    running: dict[str, tuple[Chunk, list[bytes | str]]] = {}
-
-    def submit(chunk: Chunk) -> Any:
-        loaded = [_load(item, config.file_mb) for item in chunk]
-        payloads = [data for data in loaded if isinstance(data, bytes)]
-        future = client.submit(run_batch, encode, payloads, limits, pure=False)
-        running[future.key] = chunk, [data if isinstance(data, str) else b"" for data in loaded]
-        return future
-
-    futures: Any = as_completed([submit(chunk) for chunk in islice(waiting, 2 * threads)])  # type: ignore[no-untyped-call]
-    for future in futures:
-        chunk, loaded = running.pop(future.key)
-        try:
-            answers = iter(future.result())
-        except KilledWorker:
-            raise UserError(
-                f"a Dask worker died again and again on the {len(chunk)} files from {chunk[0].name} on: "
-                "its own log says why; what is done is kept, and the same command goes on from there"
-            ) from None
-        yield chunk, [data if isinstance(data, str) else next(answers) for data in loaded]
-        for chunk in islice(waiting, 1):
-            futures.add(submit(chunk))
+    running: dict[Any, tuple[Chunk, list[bytes | str]]] = {}
+    kept = "what is done is kept, and the same command goes on from there"
+    lonely = 0  # waits in a row without any worker
+    try:
+        while True:
+            for chunk in islice(waiting, 2 * threads - len(running)):
+                loaded = [_load(item, config.file_mb) for item in chunk]
+                payloads = [data for data in loaded if isinstance(data, bytes)]
+                future = client.submit(run_batch, encode, payloads, limits, pure=False)
+                running[future] = chunk, [data if isinstance(data, str) else b"" for data in loaded]
+            if not running:
+                return
+            try:
+                finished = wait(list(running), timeout=ANSWER_S, return_when="FIRST_COMPLETED").done  # type: ignore[no-untyped-call]
+            except TimeoutError:
+                lonely = 0 if client.nthreads() else lonely + 1
+                if lonely * ANSWER_S >= PATIENCE_S:
+                    raise UserError(f"the Dask cluster has no workers left: {kept}") from None
+                continue
+            lonely = 0
+            for future in finished:
+                chunk, loaded = running.pop(future)
+                answers = iter(future.result())
+                yield chunk, [data if isinstance(data, str) else next(answers) for data in loaded]
+    except KilledWorker:
+        raise UserError(
+            f"a Dask worker died again and again on the {len(chunk)} files from {chunk[0].name} on; its own log says "
+            f"why: {kept}"
+        ) from None
+    except RuntimeError as error:
+        if "deserialization of the task graph" not in str(error):
+            raise
+        raise ConfigError(f"scheduler={config.scheduler} cannot import musictx: install it there too") from None
+    except (CommClosedError, CancelledError, FutureCancelled, ConnectionError) as error:
+        raise UserError(f"the Dask cluster is gone ({type(error).__name__}): {kept}") from None
 
 
 def _load(item: Item, file_mb: float) -> bytes | str:
@@ -109,6 +126,7 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
     where = f"scheduler={config.scheduler}"
     if not re.fullmatch(r"(tcp|tls|wss?)://\S+:\d+", config.scheduler):
         raise ConfigError(f"{where} is not a Dask address: give one such as tcp://10.0.0.5:8786")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in one line of ours
     try:
         client = Client(config.scheduler, timeout=ANSWER_S)  # type: ignore[no-untyped-call]
     except OSError as error:
@@ -116,24 +134,29 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
             f"{where} does not answer ({type(error).__name__}): start one with `dask scheduler` and give its tcp:// "
             "address, or leave scheduler= out to use this machine"
         ) from None
-    with client:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
-        if not workers:
-            raise ConfigError(f"{where} has no workers: start some with `dask worker {config.scheduler}`")
+    try:
         try:
-            versions = set(client.run(_version).values())
+            client.wait_for_workers(1, timeout=PATIENCE_S)
+        except TimeoutError:
+            raise ConfigError(
+                f"{where} has had no workers for {PATIENCE_S} s: start some with `dask worker {config.scheduler}`"
+            ) from None
+        try:
+            versions = set(client.run(versions_here).values())
         except Exception as error:  # whatever the far side raises on import
             raise ConfigError(f"{where}: its workers cannot import musictx ({error}): install it there") from None
-        if versions != {_version()}:
-            raise ConfigError(f"{where}: its workers have musictx {', '.join(versions)}, here is {_version()}")
-        try:
-            yield client, sum(worker["nthreads"] for worker in workers.values())
-        finally:
+        if versions != {versions_here()}:
+            raise ConfigError(f"{where}: its workers have {', '.join(versions)}, here is {versions_here()}")
+        yield client, sum(client.nthreads().values())  # type: ignore[no-untyped-call]
+    finally:
+        with suppress(Exception, CancelledError):  # a cluster that is gone needs no farewell
             client.run(close_all)
+            client.close()  # type: ignore[no-untyped-call]
 
 
-def _version() -> str:
-    return version("musictx")
+def versions_here() -> str:
+    """The packages that decide what becomes of a file."""
+    return ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
 
 
 def cores(workers: int | None) -> int:

@@ -1,17 +1,21 @@
 """What is done stays done: finished chunks of a preparation, kept on disk until the store stands."""
 
+import fcntl
 import json
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from musictx.data.recipe import Encoded
-from musictx.data.similar import N_HASHES
-from musictx.data.source import Item
-from musictx.data.store import Piece
+from musictx.data.source import UNREADABLE, Item
+from musictx.data.store import Piece, own_folders
+from musictx.errors import UserError
 from musictx.files import replacing
 
 CHUNK_FILES = 32
@@ -34,45 +38,80 @@ def chunks_of(items: Sequence[Item]) -> Sequence[Chunk]:
 
 
 class Journal:
-    """A hidden folder beside the store. A chunk counts as done when its .json is there; it is written last."""
+    """A hidden folder beside the store: the ids of all finished chunks one after another in ids.bin, and one .json a
+    chunk, written last, that says where its ids lie. What cannot be read back counts as not done."""
 
     def __init__(self, out: Path, recipe: str) -> None:
-        self.folder, self.recipe = out.parent / f".{out.name}.work", recipe
+        self.folder, self.recipe = own_folders(out)[1], recipe
+        self._done: dict[str, dict[str, Any]] = {}
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps a second run away from the same store. Raises UserError when there is one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / "lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(
+                    f"another run is writing there ({self.folder}): wait for it or give another out="
+                ) from None
+            yield
 
     def done(self, chunk: Chunk) -> bool:
-        return self._path(chunk, "json").is_file()
+        """Whether a chunk is finished; one with a file that could not be opened may fare better this time."""
+        key = self._key(chunk)
+        try:
+            facts = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+            whole = facts["start"] + 2 * sum(facts["lengths"]) <= (self.folder / "ids.bin").stat().st_size
+            again = any(kind == UNREADABLE for kind in (reason.partition(":")[0] for _, reason in facts["dropped"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        if whole and not again:
+            self._done[key] = facts
+        return whole and not again
 
     def write(self, chunk: Chunk, results: Sequence[Encoded]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         pieces = [(item.name, *r) for item, r in zip(chunk, results, strict=True) if not isinstance(r, str)]
-        dropped = [(item.name, r) for item, r in zip(chunk, results, strict=True) if isinstance(r, str)]
+        with open(self.folder / "ids.bin", "ab") as file:
+            start = file.tell() + file.tell() % 2  # a run that was killed may have left half an id
+            file.write(b"\0" * (start - file.tell()) + b"".join(ids for _, ids, _, _ in pieces))
+            file.flush()
+            os.fsync(file.fileno())
         facts = {
+            "start": start,
             "names": [name for name, *_ in pieces],
             "seconds": [seconds for _, _, seconds, _ in pieces],
             "lengths": [len(ids) // 2 for _, ids, _, _ in pieces],
-            "dropped": dropped,
+            "marks": [mark.hex() for *_, mark in pieces],
+            "dropped": [(item.name, r) for item, r in zip(chunk, results, strict=True) if isinstance(r, str)],
         }
-        with replacing(self._path(chunk, "npy")) as partial:
-            np.save(partial, np.frombuffer(b"".join(ids for _, ids, _, _ in pieces), np.uint16))
-        with replacing(self._path(chunk, "hash.npy")) as partial:
-            np.save(partial, np.frombuffer(b"".join(mark for *_, mark in pieces), np.uint32).reshape(-1, N_HASHES))
-        with replacing(self._path(chunk, "json")) as partial:
+        key = self._key(chunk)
+        with replacing(self.folder / f"{key}.json") as partial:
             partial.write_text(json.dumps(facts), encoding="utf-8")
+        self._done[key] = facts
 
-    def read(self, chunk: Chunk) -> tuple[list[Piece], list[tuple[str, str]]]:
-        """The pieces of a finished chunk, their ids still on disk, and its left-out files with reasons."""
-        facts = json.loads(self._path(chunk, "json").read_text(encoding="utf-8"))
-        ids = np.load(self._path(chunk, "npy"), mmap_mode="r") if any(facts["lengths"]) else np.zeros(0, np.uint16)
-        marks = np.load(self._path(chunk, "hash.npy"))
-        ends = np.cumsum([0, *facts["lengths"]])
-        rows = zip(facts["names"], ends, ends[1:], facts["seconds"], marks, strict=False)
-        pieces = [Piece(name, ids[start:end], seconds, mark) for name, start, end, seconds, mark in rows]
-        return pieces, [(name, reason) for name, reason in facts["dropped"]]
+    def read(self, chunks: Sequence[Chunk]) -> tuple[list[Piece], list[tuple[str, str]]]:
+        """The pieces of finished chunks, their ids still on disk, and the left-out files with reasons."""
+        pieces: list[Piece] = []
+        dropped: list[tuple[str, str]] = []
+        file = self.folder / "ids.bin"
+        ids = np.memmap(file, np.uint16, "r") if file.exists() and file.stat().st_size > 1 else np.zeros(0, np.uint16)
+        for chunk in chunks:
+            facts = self._done[self._key(chunk)]
+            ends = facts["start"] // 2 + np.cumsum([0, *facts["lengths"]])
+            for k, (name, seconds, mark) in enumerate(
+                zip(facts["names"], facts["seconds"], facts["marks"], strict=True)
+            ):
+                signature = np.frombuffer(bytes.fromhex(mark), np.uint32)
+                pieces.append(Piece(name, ids[ends[k] : ends[k + 1]], seconds, signature))
+            dropped += [(name, reason) for name, reason in facts["dropped"]]
+        return pieces, dropped
 
     def close(self) -> None:
         """Forgets everything: the store stands."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _path(self, chunk: Chunk, suffix: str) -> Path:
+    def _key(self, chunk: Chunk) -> str:
         stamps = [self.recipe, *((item.name, item.stamp) for item in chunk)]
-        return self.folder / f"{sha256(json.dumps(stamps).encode()).hexdigest()[:24]}.{suffix}"
+        return sha256(json.dumps(stamps).encode()).hexdigest()[:24]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from musictx.data.recipe import Encoded
+from musictx.errors import UserError
 
 START_S = 120  # for starting Python and importing the readers, on a busy machine too
 
@@ -24,7 +25,7 @@ class Limits:
 
 
 class Sandbox:
-    """A running reader process for one function of a file's bytes. Raises RuntimeError when it cannot start."""
+    """A running reader process for one function of a file's bytes. Raises UserError when it cannot start."""
 
     def __init__(self, encode: bytes, limits: Limits) -> None:
         self.encode, self.limits = encode, limits
@@ -35,6 +36,7 @@ class Sandbox:
         self.process = subprocess.Popen(
             [
                 sys.executable,
+                "-P",  # nothing is imported from the folder we happen to be in
                 "-m",
                 "musictx.data.work.cell",
                 str(theirs.fileno()),
@@ -55,7 +57,7 @@ class Sandbox:
             problem = f"it ended at once: {self._cause_of_death()}"
         if problem:
             self.close()
-            raise RuntimeError(f"a reader process could not start: {problem}")
+            raise UserError(f"a reader process could not start: {problem}")
 
     def run(self, payload: bytes) -> Encoded:
         """What became of one file. A reader that dies is started again, and the file gets a second try,

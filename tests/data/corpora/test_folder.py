@@ -80,7 +80,10 @@ def test_what_cannot_work_is_refused_before_the_files_are_read(folder, tmp_path)
 
 def test_too_few_pieces(tmp_path):
     write_midi(tune(50), tmp_path / "in" / "a.mid")
-    with pytest.raises(StoreError, match="1 different pieces cannot fill the splits: at least 3 are needed"):
+    with pytest.raises(
+        StoreError,
+        match="1 different pieces cannot fill the splits: 2 would go to validation and test and none be left",
+    ):
         prepare(tmp_path / "in", tmp_path / "store")
     assert not (tmp_path / "store").exists()
 

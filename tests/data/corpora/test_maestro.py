@@ -91,3 +91,15 @@ def test_maestro_v3_whole(tmp_path):
         "test": (177, 2_989_995),
     }
     assert manifest.dropped == []
+
+
+def test_a_row_cut_short_and_all_missing_files_are_told(archive, tmp_path, capsys):
+    (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").write_text(TABLE + "X,train\n")
+    with pytest.raises(StoreError, match=r"is not MAESTRO's table: .* \(a row is cut short\)"):
+        prepare(archive, tmp_path)
+    gone = [f"2004/gone {k}.midi" for k in range(5)]
+    rows = "".join(f"X,train,2004,{name}\n" for name in gone)
+    (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").write_text(TABLE + rows)
+    with pytest.raises(StoreError, match=r"names 5 files that are not there: 2004/gone 0.midi, .*, …; get"):
+        prepare(archive, tmp_path)
+    assert capsys.readouterr().out.splitlines() == ["missing:", *gone]

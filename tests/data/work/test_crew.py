@@ -1,12 +1,16 @@
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 from conftest import ROOT, ok, refused, run, write_tunes
+
+from musictx.errors import UserError
 
 # what a reader does with some files: planted in every Python process by way of sitecustomize
 MISCHIEF = """
@@ -102,6 +106,7 @@ def dask(tmp_path):
     def start(*args):
         command = [sys.executable, "-m", f"distributed.cli.dask_{args[0]}", *args[1:]]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        quiet["env"] = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # this file, too
         processes.append(subprocess.Popen(command, cwd=tmp_path, **quiet))
 
     address_file = tmp_path / "scheduler.json"
@@ -139,3 +144,45 @@ def test_limits_that_make_no_sense(tunes):
     assert "workers=0: give 1 or more" in refused([*ARGS, "out=store", "workers=0"], tunes)
     assert "file_seconds=-1.0: give a number above 0" in refused([*ARGS, "out=store", "file_seconds=-1"], tunes)
     assert "memory_mb=0: give a number above 0" in refused([*ARGS, "out=store", "memory_mb=0"], tunes)
+
+
+def test_a_store_below_the_files_it_is_made_of(tunes):
+    ok(["data_prep/folder.py", "path=.", "out=store", "workers=1"], tunes)
+    first = content(tunes / "store")
+    assert [name for name, _ in json.loads(first["manifest.json"])["dropped"]] == []
+    ok(["data_prep/folder.py", "path=.", "out=store", "workers=1", "overwrite=true"], tunes)
+    assert content(tunes / "store") == first
+
+
+def test_odd_names_of_folders_and_files_in_the_way(tunes):
+    odd = os.fsencode(tunes) + b"/mi\xff"
+    os.rename(os.fsencode(tunes / "midi"), odd)
+    (tunes / "pickle.py").write_text("raise SystemExit('not this one')")
+    command = [sys.executable, str(ROOT / "data_prep/folder.py"), b"path=mi\xff", "out=store", "workers=1"]
+    done = subprocess.run(command, cwd=tunes, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert '"name": "mi\\\\xff"' in (tunes / "store" / "manifest.json").read_text()
+
+
+def test_a_cluster_that_loses_its_workers_ends_the_run_in_one_line(tunes, dask, monkeypatch):
+    from distributed import Client
+
+    from musictx.config import WorkConfig
+    from musictx.data.source import open_source
+    from musictx.data.work import crew
+    from musictx.data.work.journal import Journal
+
+    monkeypatch.setattr(crew, "ANSWER_S", 1)
+    monkeypatch.setattr(crew, "PATIENCE_S", 2)
+    with Client(dask, set_as_default=False) as client:
+        pids = client.run(os.getpid).values()
+    with open_source(tunes / "midi") as items:
+        journal = Journal(tunes / "store", "r")
+        with journal.locked(), pytest.raises(UserError, match="has no workers left: what is done is kept"):
+            crew.encode_all(items, partial(_then_kill, pids=list(pids)), journal, WorkConfig(scheduler=dask))
+
+
+def _then_kill(data, pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return "gone"

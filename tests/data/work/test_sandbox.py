@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from musictx.data.work.sandbox import Limits, Sandbox, close_all, run_batch
+from musictx.errors import UserError
 
 
 def mischief(data, folder=None):
@@ -55,7 +56,7 @@ def test_a_reader_that_dies_once_gets_a_second_try(tmp_path):
 
 
 def test_a_reader_that_cannot_start_blames_no_file():
-    with pytest.raises(RuntimeError, match=r"(?s)a reader process could not start: .*UnpicklingError"):
+    with pytest.raises(UserError, match=r"(?s)a reader process could not start: .*UnpicklingError"):
         Sandbox(b"no pickle", Limits(5, 256))
 
 

@@ -1,0 +1,96 @@
+import os
+import resource
+
+import numpy as np
+import pytest
+
+from musictx.data.source import Item
+from musictx.data.work.journal import CHUNK_FILES, Journal, chunks_of
+from musictx.errors import UserError
+
+MARK = bytes(256)
+
+
+def item(name, size=10):
+    return Item(name, size, "stamp", lambda limit: b"")
+
+
+def result(k):
+    return np.full(3, k, np.uint16).tobytes(), 1.5, MARK
+
+
+def test_chunks_are_bounded_in_files_and_bytes():
+    assert [len(c) for c in chunks_of([item(str(k)) for k in range(70)])] == [32, 32, 6]
+    assert [len(c) for c in chunks_of([item(str(k), 5 * 2**20) for k in range(3)])] == [1, 1, 1]
+
+
+def test_what_was_written_is_read_whatever_the_order(tmp_path):
+    chunks = chunks_of([item(f"{k:03d}") for k in range(3 * CHUNK_FILES)])
+    journal = Journal(tmp_path / "store", "recipe")
+    with journal.locked():
+        for c in (2, 0, 1):
+            results = [result(32 * c + k) for k in range(32)]
+            results[5] = "no notes"
+            journal.write(chunks[c], results)
+    again = Journal(tmp_path / "store", "recipe")
+    assert all(again.done(chunk) for chunk in chunks)
+    pieces, dropped = again.read(chunks)
+    assert [p.name for p in pieces] == [f"{k:03d}" for k in range(96) if k % 32 != 5]
+    assert all(p.ids.tolist() == [int(p.name)] * 3 and p.seconds == 1.5 for p in pieces)
+    assert dropped == [("005", "no notes"), ("037", "no notes"), ("069", "no notes")]
+    assert not Journal(tmp_path / "store", "another recipe").done(chunks[0])
+    again.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_great_many_chunks_need_few_open_files(tmp_path):
+    chunks = [[item(str(k))] for k in range(200)]
+    journal = Journal(tmp_path / "store", "r")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, hard))
+    try:
+        with journal.locked():
+            for k, chunk in enumerate(chunks):
+                journal.write(chunk, [result(k)])
+            pieces, _ = journal.read(chunks)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert [p.ids[0] for p in pieces] == list(range(200))
+
+
+def test_damage_counts_as_not_done(tmp_path):
+    (chunk,) = chunks_of([item("a")])
+    for damage in ("empty", "short", "half"):
+        journal = Journal(tmp_path / damage, "r")
+        with journal.locked():
+            journal.write(chunk, [result(7)])
+        (file,) = journal.folder.glob("*.json")
+        if damage == "empty":
+            file.write_text("")
+        if damage == "short":
+            os.truncate(journal.folder / "ids.bin", 4)
+        if damage == "half":  # killed within the next write: what was done stays
+            with open(journal.folder / "ids.bin", "ab") as ids:
+                ids.write(b"\1")
+        again = Journal(tmp_path / damage, "r")
+        assert again.done(chunk) == (damage == "half")
+        with again.locked():
+            again.write(chunk, [result(9)])
+        assert again.read([chunk])[0][0].ids.tolist() == [9, 9, 9]
+
+
+def test_a_file_that_could_not_be_opened_is_tried_again(tmp_path):
+    (chunk,) = chunks_of([item("a"), item("b")])
+    journal = Journal(tmp_path / "store", "r")
+    with journal.locked():
+        journal.write(chunk, [result(1), "cannot be read: Permission denied"])
+    assert not Journal(tmp_path / "store", "r").done(chunk)
+
+
+def test_two_runs_do_not_write_one_store(tmp_path):
+    with (
+        Journal(tmp_path / "store", "r").locked(),
+        pytest.raises(UserError, match="another run is writing there .*: wait for it or give another out="),
+        Journal(tmp_path / "store", "s").locked(),
+    ):
+        pass
