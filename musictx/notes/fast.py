@@ -11,20 +11,19 @@ PEDAL = 64
 
 
 def read_symusic(data: bytes) -> RawMidi:
-    """A MIDI file in ticks. Raises whatever symusic raises, ValueError for a file it would hear wrongly."""
+    """A MIDI file in ticks. Raises whatever symusic raises."""
     smpte = data[:4] == b"MThd" and len(data) > 13 and data[12] >= 128
     # symusic refuses SMPTE time: any division will do, its ticks are the same
     midi: Any = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
     tempos, tracks = midi.tempos.numpy(), [_track(track) for track in midi.tracks]
-    if any(len(track.pedal) for track in tracks) and len(tracks) > data.count(b"MTrk") and _changes_program(data):
-        # symusic files a pedal under the program of the moment, and so loses it for the notes of another
-        raise ValueError("a channel changes its program under the pedal")
     return RawMidi(
         tracks,
         midi.ticks_per_quarter,
         tempos["time"],
         tempos["mspq"],
         1 / ((256 - data[12]) * max(data[13], 1)) if smpte else None,  # frames a second, ticks a frame
+        # symusic files a pedal under the program of the moment, and so loses it for the notes of another
+        any(len(t.pedal) for t in tracks) and len(tracks) > data.count(b"MTrk") and _changes_program(data),
     )
 
 

@@ -1,4 +1,4 @@
-"""MIDI in: symusic first, since it is fast; what it refuses or finds silent goes to mido, since it forgives."""
+"""MIDI in: symusic first, since it is fast; what it refuses, finds silent or may mishear goes to mido."""
 
 from pathlib import Path
 
@@ -40,10 +40,12 @@ def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo:
     names `source`.
     """
     midi = fit_chunks(unwrap(data))
+    heard = None
     try:
-        tracks = tracks_in_seconds(read_symusic(midi), sustain, one_tempo)
-        if any(len(track.score) for track in tracks.tracks):
-            return tracks
+        raw = read_symusic(midi)
+        heard = tracks_in_seconds(raw, sustain, one_tempo)
+        if any(len(track.score) for track in heard.tracks) and not raw.doubtful:
+            return heard
     except Exception:  # symusic raises many types; whatever it was, the second reader decides
         pass
     try:
@@ -51,6 +53,8 @@ def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo:
     except MemoryError:
         raise MidiError(source, "needs more memory than is allowed") from None
     except Exception as error:  # mido raises whatever the damage leads to
+        if heard is not None:
+            return heard
         if not data.startswith((b"MThd", b"RIFF")) or not midi.startswith(b"MThd"):
             reason = f"not a MIDI file: it begins with {data[:4]!r}, MIDI files begin with b'MThd'"
         else:

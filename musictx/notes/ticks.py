@@ -38,6 +38,7 @@ class RawMidi:
     tempo: Ticks  # (K,) ticks at which a tempo begins
     mspq: NDArray[Any]  # (K,) microseconds per quarter from there on
     tick_s: float | None = None
+    doubtful: bool = False  # the other reader knows better, if it can read the file
 
 
 @dataclass(frozen=True)
