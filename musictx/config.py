@@ -1,7 +1,7 @@
 """The typed schema under Hydra: what exists, of which type, and what it means.
 
 The YAML files of `conf/` give the values; a key or type that is not here is refused. Config stops at the
-builders: nothing below `train.py`, `generate.py`, `evaluate.py` and `data_prep/` sees a config but its own.
+builders: training, the preparations and the benches take their own; models, tokenizers and sampling see none.
 """
 
 from dataclasses import dataclass, field
