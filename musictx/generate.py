@@ -7,7 +7,7 @@ from musictx.config import GenerateConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.model.attention import describe
-from musictx.notes.read import read_midi
+from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle
 from musictx.sampling.engine import Sampling
@@ -31,8 +31,7 @@ def generate(config: GenerateConfig) -> None:
         if target.exists() and not config.overwrite:
             raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
 
-    if not source.is_file():  # before the model is loaded
-        read_midi(source)
+    read_bytes(source)  # a seed that is not there is told before the model is loaded
     model, tokenizer, _ = open_bundle(Path(config.bundle), device, config.attention.impl)
     print(describe(model.config.position, config.attention.impl))
     seed = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)

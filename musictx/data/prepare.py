@@ -49,10 +49,9 @@ def prepare(
     """Files -> a store at `config.out`; work done by an earlier run that was cut short is not done again.
 
     `recipe` names everything that decides what becomes of a file. `assign` gets pieces with a key each, equal
-    for near-duplicates. `passed_over` are files left out unread, with reasons. Raises StoreError when nothing is
-    left, ConfigError.
+    for near-duplicates. `passed_over` are files left out unread, with reasons. The caller has called `check_work`.
+    Raises StoreError when nothing is left, ConfigError.
     """
-    check_work(config)
     limits = f"{config.memory_mb} {config.file_seconds} {config.file_mb}"
     journal = Journal(Path(config.out), f"{recipe} {limits} {versions_here()}")
     with journal.locked():
@@ -79,7 +78,8 @@ def finish(
 ) -> Manifest:
     """Pieces -> splits -> a store, its report in the manifest."""
     leader = group([piece.signature for piece in pieces])
-    keys = [content_key(pieces[i].ids, tokenizer) for i in leader]
+    key_of = {i: content_key(pieces[i].ids, tokenizer) for i in set(leader)}
+    keys = [key_of[i] for i in leader]
     assigned = assign(pieces, keys)
     splits = {s: [p for p, a in zip(pieces, assigned, strict=True) if a == s] for s in SPLITS}
     if bpe_vocab:

@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 import symusic
 
-from musictx.notes.ticks import RawMidi, RawTrack
-
-PEDAL = 64
+from musictx.notes.ticks import PEDAL, RawMidi, RawTrack
 
 
 def read_symusic(data: bytes) -> RawMidi:

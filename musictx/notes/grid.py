@@ -15,6 +15,7 @@ REST = -1
 N_VOICES = 4
 STEPS_PER_QUARTER = 4
 VELOCITY = 80
+STEP_S = 0.15  # a sixteenth at 100 quarters a minute, for counting hours where no tempo is stated
 MAX_STEPS = 2**20  # a file that claims more is damaged: a day of music
 CENTRES = (71, 65, 59, 50)  # where each voice is looked for before it has sung
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from musictx.notes.score import DRUMS, Score
 from musictx.notes.sustain import PEDAL_DOWN, apply_sustain
 
+PEDAL = 64  # the controller of the sustain pedal
 DEFAULT_MSPQ = 500_000  # microseconds per quarter where a file states no tempo
 
 Ticks = NDArray[Any]

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 import mido
 import numpy as np
 
-from musictx.notes.ticks import RawMidi, RawTrack
+from musictx.notes.ticks import PEDAL, RawMidi, RawTrack
 
-PEDAL = 64
 DRUM_CHANNEL = 9
 
 Note = tuple[int, int, int, int]  # onset, offset, pitch, velocity

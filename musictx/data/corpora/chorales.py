@@ -13,10 +13,9 @@ from musictx.data.source import Item
 from musictx.data.split import assign_splits, check_fractions
 from musictx.data.store import Corpus, Manifest
 from musictx.errors import UserError
-from musictx.notes.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score
+from musictx.notes.grid import N_VOICES, REST, STEP_S, STEPS_PER_QUARTER, Grid, grid_to_score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
-STEP_S = 0.15  # a sixteenth at 100 quarters a minute, for counting hours
 CORPUS = Corpus(
     "Bach chorales (Riemenschneider's 371, from music21)",
     "public domain scores; encodings as the music21 corpus states",

@@ -11,10 +11,9 @@ from musictx.data.prepare import check_work, finish
 from musictx.data.similar import signature
 from musictx.data.store import Corpus, Manifest, Piece
 from musictx.errors import StoreError, TokenError
-from musictx.notes.grid import N_VOICES, Grid, grid_to_score
+from musictx.notes.grid import N_VOICES, STEP_S, Grid, grid_to_score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
-STEP_S = 0.15  # a sixteenth at 100 quarters a minute, for counting hours
 CORPUS = Corpus(
     "JSB chorales, 16th grid",
     "public domain scores",

@@ -1,0 +1,15 @@
+"""What must hold for every model, whatever it is made of."""
+
+import torch
+
+
+def assert_causal(model, ids):
+    """The gradient of each row of logits with respect to later tokens is exactly zero, to earlier ones it is not.
+    `ids` (1, T)."""
+    x = model.embed(ids).detach().requires_grad_()
+    model.embed.register_forward_hook(lambda *_: x)
+    logits = model(ids)
+    for t in range(ids.shape[1]):
+        (grad,) = torch.autograd.grad(logits[0, t].sum(), x, retain_graph=True)
+        assert (grad[0, t + 1 :] == 0).all()
+        assert (grad[0, : t + 1] != 0).any(-1).all()
