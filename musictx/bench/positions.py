@@ -66,7 +66,7 @@ def train(form: str, seed: int, config: BenchPositionsConfig) -> Run:
     split = Store(Path(config.store), tokenizer.name).split("validation")
     inside = negative_log_likelihood(model, split, tokenizer, settings.data.length, 4096, "cpu").nll
     steps, nll = zip(*curve, strict=True)
-    return Run(form, seed, list(steps), list(nll), round(inside, 4), round(seconds, 1))
+    return Run(form, seed, list(steps), list(nll), round(inside, 4), seconds)
 
 
 def report(runs: list[Run]) -> str:
