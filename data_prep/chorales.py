@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from musictx.app import hydra_app
-from musictx.config import PrepareChoralesConfig
+from musictx.config.prepare import PrepareChoralesConfig
 from musictx.data.corpora.chorales import prepare_chorales
 from musictx.data.prepare import print_summary
 

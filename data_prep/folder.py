@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from musictx.app import hydra_app
-from musictx.config import PrepareFolderConfig
+from musictx.config.prepare import PrepareFolderConfig
 from musictx.data.corpora.folder import prepare_folder
 from musictx.data.prepare import print_summary
 

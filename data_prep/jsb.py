@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from musictx.app import hydra_app
-from musictx.config import PrepareJsbConfig
+from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.prepare import print_summary
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from musictx.app import hydra_app
-from musictx.config import PrepareMaestroConfig
+from musictx.config.prepare import PrepareMaestroConfig
 from musictx.data.corpora.maestro import prepare_maestro
 from musictx.data.prepare import print_summary
 

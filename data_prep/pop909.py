@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from musictx.app import hydra_app
-from musictx.config import PreparePop909Config
+from musictx.config.prepare import PreparePop909Config
 from musictx.data.corpora.pop909 import prepare_pop909
 from musictx.data.prepare import print_summary
 

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from musictx.app import hydra_app
-from musictx.config import DemoConfig, PrepareChoralesConfig
+from musictx.config.prepare import PrepareChoralesConfig
+from musictx.config.use import DemoConfig
 from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps, prepare_chorales
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from musictx.app import hydra_app
-from musictx.config import EvaluateConfig
+from musictx.config.use import EvaluateConfig
 from musictx.data.store import Store
 from musictx.device import check_device
 from musictx.errors import ConfigError, StoreError

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from musictx.app import hydra_app
-from musictx.config import GenerateConfig
+from musictx.config.use import GenerateConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.model.attention import describe

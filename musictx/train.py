@@ -1,7 +1,7 @@
 """musictx train: fit a model to a token store."""
 
 from musictx.app import hydra_app
-from musictx.config import TrainConfig
+from musictx.config.train import TrainConfig
 from musictx.training.fit import fit
 
 

@@ -10,7 +10,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from musictx.app import conf_dir, one_line, typed
-from musictx.config import SCHEMAS, TrainConfig, register_schemas
+from musictx.config import SCHEMAS, register_schemas
+from musictx.config.train import TrainConfig
 
 GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment"]
 

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from musictx.app import hydra_app
-from musictx.config import BenchAttentionConfig
+from musictx.config.bench import BenchAttentionConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError
 from musictx.files import replacing

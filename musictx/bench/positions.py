@@ -20,7 +20,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from musictx.app import hydra_app, typed
-from musictx.config import BenchPositionsConfig, TrainConfig
+from musictx.config.bench import BenchPositionsConfig
+from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.evaluation.likelihood import negative_log_likelihood

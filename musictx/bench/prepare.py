@@ -20,7 +20,8 @@ import symusic
 
 from musictx.app import hydra_app
 from musictx.bench.tokens import MAX_BYTES
-from musictx.config import BenchPrepareConfig, FilterConfig, PrepareConfig, SelectConfig
+from musictx.config.bench import BenchPrepareConfig
+from musictx.config.prepare import FilterConfig, PrepareConfig, SelectConfig
 from musictx.data.prepare import prepare
 from musictx.data.recipe import Recipe, encode_midi
 from musictx.data.source import Item, open_source

@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from musictx.app import hydra_app
-from musictx.config import BenchTokensConfig
+from musictx.config.bench import BenchTokensConfig
 from musictx.data.source import open_source
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.files import replacing

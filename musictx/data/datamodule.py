@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from musictx.config import DataConfig
+from musictx.config.train import DataConfig
 from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError

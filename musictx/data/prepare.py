@@ -8,7 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config import PrepareConfig, PrepareMidiConfig, TokenizerConfig
+from musictx.config.prepare import PrepareConfig, PrepareMidiConfig
+from musictx.config.train import TokenizerConfig
 from musictx.data.recipe import Encoded, check_select
 from musictx.data.similar import group
 from musictx.data.source import Item

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from musictx.config import FilterConfig, SelectConfig
+from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.similar import signature
 from musictx.errors import ConfigError, MidiError, TokenError
 from musictx.notes.read import read_tracks

@@ -15,7 +15,7 @@ import torch
 from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, TQDMProgressBar
 from omegaconf import OmegaConf
 
-from musictx.config import TrainConfig
+from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.errors import ConfigError
 from musictx.model.attention import describe

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
 
-from musictx.config import LoggerConfig, TrainConfig
+from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 
 MODES = ("online", "offline", "disabled")

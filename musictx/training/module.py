@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
-from musictx.config import TrainerConfig
+from musictx.config.train import TrainerConfig
 from musictx.model.transformer import Transformer
 from musictx.tokenizers import Vocab
 from musictx.training.schedule import warmup_cosine

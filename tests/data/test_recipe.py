@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from musictx.config import FilterConfig, SelectConfig
+from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.recipe import Recipe, check_select, choose, encode_midi, fault, longest_run, longest_silence_s
 from musictx.errors import ConfigError
 from musictx.notes.score import DRUMS, Score

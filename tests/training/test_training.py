@@ -9,7 +9,8 @@ from conftest import QUICK, TINY
 from hydra import compose, initialize_config_dir
 
 from musictx.app import conf_dir, typed
-from musictx.config import LoggerConfig, TrainConfig, register_schemas
+from musictx.config import register_schemas
+from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.training.fit import fit

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from musictx.config import PrepareChoralesConfig
+from musictx.config.prepare import PrepareChoralesConfig
 from musictx.data.prepare import check_work, prepare
 from musictx.data.recipe import Encoded
 from musictx.data.similar import signature

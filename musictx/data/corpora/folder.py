@@ -4,7 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from musictx.config import PrepareFolderConfig
+from musictx.config.prepare import PrepareFolderConfig
 from musictx.data.prepare import check_work, prepare
 from musictx.data.recipe import Recipe, encode_midi
 from musictx.data.source import MIDI_SUFFIXES, open_source, printable

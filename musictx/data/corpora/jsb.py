@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from musictx.config import PrepareJsbConfig
+from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.download import Download, fetch
 from musictx.data.prepare import check_work, finish
 from musictx.data.similar import signature

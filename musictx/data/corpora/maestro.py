@@ -5,7 +5,7 @@ import io
 from functools import partial
 from pathlib import Path
 
-from musictx.config import PrepareMaestroConfig
+from musictx.config.prepare import PrepareMaestroConfig
 from musictx.data.download import Download, fetch
 from musictx.data.prepare import check_work, prepare
 from musictx.data.recipe import Recipe, encode_midi

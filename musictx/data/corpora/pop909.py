@@ -6,7 +6,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from musictx.config import PreparePop909Config
+from musictx.config.prepare import PreparePop909Config
 from musictx.data.download import Download, fetch
 from musictx.data.prepare import check_work, prepare
 from musictx.data.recipe import Recipe, encode_midi

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from musictx.config import WorkConfig
+from musictx.config.prepare import WorkConfig
 from musictx.data.recipe import Encoded
 from musictx.data.source import Item
 from musictx.data.store import Piece

@@ -3,7 +3,8 @@ import json
 import pytest
 from strategies import SHARED_DATA
 
-from musictx.config import PrepareFolderConfig, SelectConfig, TokenizerConfig
+from musictx.config.prepare import PrepareFolderConfig, SelectConfig
+from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.folder import prepare_folder
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError

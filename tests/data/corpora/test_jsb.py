@@ -3,7 +3,7 @@ import json
 import pytest
 from strategies import SHARED_DATA
 
-from musictx.config import PrepareJsbConfig
+from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
 from musictx.errors import StoreError

@@ -5,7 +5,8 @@ import pytest
 from conftest import write_tunes
 from strategies import SHARED_DATA
 
-from musictx.config import PrepareMaestroConfig, TokenizerConfig
+from musictx.config.prepare import PrepareMaestroConfig
+from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.maestro import prepare_maestro
 from musictx.errors import ConfigError, StoreError
 

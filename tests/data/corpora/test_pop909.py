@@ -2,7 +2,8 @@ import pytest
 from conftest import write_tunes
 from strategies import SHARED_DATA
 
-from musictx.config import PreparePop909Config, SelectConfig, TokenizerConfig
+from musictx.config.prepare import PreparePop909Config, SelectConfig
+from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.pop909 import join, prepare_pop909
 from musictx.errors import StoreError
 

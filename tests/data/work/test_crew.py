@@ -167,7 +167,7 @@ def test_odd_names_of_folders_and_files_in_the_way(tunes):
 def test_a_cluster_that_loses_its_workers_ends_the_run_in_one_line(tunes, dask, monkeypatch):
     from distributed import Client
 
-    from musictx.config import WorkConfig
+    from musictx.config.prepare import WorkConfig
     from musictx.data.source import open_source
     from musictx.data.work import crew
     from musictx.data.work.journal import Journal

@@ -1,0 +1,40 @@
+"""The typed schema under Hydra: what exists, of which type, and what it means.
+
+The YAML files of `conf/` give the values; a key or type that is not here is refused. Config stops at the
+builders: training, the preparations and the benches take their own; models, tokenizers and sampling see none.
+"""
+
+from hydra.core.config_store import ConfigStore
+
+from musictx.config.bench import BenchAttentionConfig, BenchPositionsConfig, BenchPrepareConfig, BenchTokensConfig
+from musictx.config.prepare import (
+    PrepareChoralesConfig,
+    PrepareFolderConfig,
+    PrepareJsbConfig,
+    PrepareMaestroConfig,
+    PreparePop909Config,
+)
+from musictx.config.train import TrainConfig
+from musictx.config.use import DemoConfig, EvaluateConfig, GenerateConfig
+
+SCHEMAS = {
+    "train": TrainConfig,
+    "generate": GenerateConfig,
+    "evaluate": EvaluateConfig,
+    "demo": DemoConfig,
+    "bench_tokens": BenchTokensConfig,
+    "bench_prepare": BenchPrepareConfig,
+    "bench_attention": BenchAttentionConfig,
+    "bench_positions": BenchPositionsConfig,
+    "prepare_chorales": PrepareChoralesConfig,
+    "prepare_folder": PrepareFolderConfig,
+    "prepare_jsb": PrepareJsbConfig,
+    "prepare_maestro": PrepareMaestroConfig,
+    "prepare_pop909": PreparePop909Config,
+}
+
+
+def register_schemas() -> None:
+    """Makes each schema known to Hydra as `<app>_schema`; the app's YAML names it first in its defaults."""
+    for name, schema in SCHEMAS.items():
+        ConfigStore.instance().store(name=f"{name}_schema", node=schema)

@@ -1,0 +1,61 @@
+"""What the measurements can be told."""
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from musictx.config.train import TokenizerConfig
+
+
+@dataclass
+class BenchTokensConfig:
+    """musictx bench tokens: files/s and events/s of reading, encoding and decoding."""
+
+    path: str | None = None  # a folder or zip of MIDI files; null: random performances
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    max_files: int = 100
+    repeats: int = 5
+    out: str | None = None  # a JSON file for the figures
+
+
+@dataclass
+class BenchPrepareConfig:
+    """musictx bench prepare: a corpus to a store, beside MidiTok, and for 1, 4 and 16 times the files."""
+
+    path: str = MISSING  # a folder or zip of MIDI files
+    max_files: int = 80
+    repeats: int = 3
+    workers: int | None = None  # null: one per core
+    out: str | None = None  # a JSON file for the figures
+
+
+@dataclass
+class BenchAttentionConfig:
+    """musictx bench attention: time and memory of the attention kernels, and of whole models."""
+
+    device: str = "cpu"
+    dtype: str = "float32"
+    lengths: list[int] = field(default_factory=lambda: [512, 1024, 2048])
+    batch_tokens: int = 4096  # batch size times length
+    n_heads: int = 8
+    d_head: int = 64
+    max_distance: int | None = None  # null: as long as the input
+    n_frequencies: int = 16
+    model_length: int | None = 2048  # of the training step of a whole model; null: none
+    repeats: int = 5
+    threads: int | None = None
+    out: str | None = None  # a JSON file for the figures; the plot goes beside it
+
+
+@dataclass
+class BenchPositionsConfig:
+    """musictx bench positions: forms of position compared by training."""
+
+    store: str = MISSING  # chorales, from data_prep/chorales.py
+    experiment: str = "demo"
+    overrides: list[str] = field(default_factory=list)  # further settings of `musictx train`, for all forms
+    steps: int = 500
+    seeds: int = 3
+    validations: int = 2  # of each run; whole pieces take long
+    work: str = MISSING  # the folder for the runs
+    out: str = MISSING  # a JSON file for the figures; the plot goes beside it

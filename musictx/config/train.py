@@ -1,0 +1,83 @@
+"""What `musictx train` can be told."""
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+
+@dataclass
+class DataConfig:
+    path: str = MISSING  # the store, a folder made by a script of data_prep/
+    length: int = MISSING  # ids in a training window
+    transpose: int = MISSING  # up to this many semitones either way
+    stretch: list[float] = MISSING  # factors of the clock to choose from
+    segment: int | None = MISSING  # validation inputs of this many ids; null: whole pieces
+    windows_per_epoch: int | None = None  # null: as many as hold the split's tokens
+    score_batch_tokens: int = 4096
+    workers: int = 0
+
+
+@dataclass
+class TokenizerConfig:
+    name: str = MISSING
+    bpe_vocab: int | None = None  # learn byte-pair merges up to this many tokens; MidiTok's tokenizers alone
+
+
+@dataclass
+class ModelConfig:
+    d_model: int = MISSING
+    n_layers: int = MISSING
+    n_heads: int = MISSING
+    d_ff: int = MISSING
+    dropout: float = MISSING
+    max_distance: int = MISSING  # in tokens; farther ones share the last row of the relative table
+    position: str = "relative"  # or relative_fourier, rope, sinusoidal, learned, none
+    clock: str = "index"  # relative_fourier and rope: index counts tokens, time counts seconds or sixteenths
+    n_frequencies: int = 16  # of relative_fourier, in each head
+    max_positions: int = 2048  # of learned
+    attention_dropout: float = 0.0  # on the attention weights
+
+
+@dataclass
+class AttentionConfig:
+    impl: str = MISSING
+
+
+@dataclass
+class TrainerConfig:
+    accelerator: str = MISSING
+    precision: str = MISSING
+    batch_size: int = MISSING
+    max_epochs: int = MISSING
+    max_steps: int = -1  # -1: until max_epochs
+    accumulate: int = 1  # batches per optimizer step
+    lr: float = MISSING
+    warmup_steps: int = MISSING
+    weight_decay: float = 0.01
+    grad_clip: float = 1.0
+    label_smoothing: float = 0.0
+    validate_every: int | None = None  # in batches; null: once an epoch
+    progress_bar: bool = True
+
+
+@dataclass
+class LoggerConfig:
+    name: str = MISSING  # csv or wandb
+    project: str = "musictx"
+    mode: str | None = None  # wandb: online, offline, disabled; null: WANDB_MODE, else online
+
+
+@dataclass
+class TrainConfig:
+    """musictx train: fit a model to a store, keep the best as a bundle."""
+
+    name: str = MISSING
+    seed: int = 0
+    out: str = MISSING  # the run's folder
+    overwrite: bool = False
+    data: DataConfig = field(default_factory=DataConfig)
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
+    logger: LoggerConfig = field(default_factory=LoggerConfig)
