@@ -35,12 +35,17 @@ def describe(position: str, impl: str) -> str:
     )
 
 
-def relative_attention(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0) -> Tensor:
+def relative_attention(
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0, hidden: Tensor | None = None
+) -> Tensor:
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
 
     q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1
     on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
-    cached step are one function. Returns (B, H, Tq, D). Raises ConfigError for an unknown implementation.
+    cached step are one function. Keys at `hidden` (B, Tk) are not there for their row; that is for cached steps, and
+    `skew` answers them whatever `impl` says. Returns (B, H, Tq, D). Raises ConfigError for an unknown implementation.
     """
+    if hidden is not None:
+        return skew(q, k, v, rel, dropout_p, hidden)
     impl = choose(q, k) if check_impl(impl) == AUTO else impl
     return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p)

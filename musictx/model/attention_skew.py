@@ -7,12 +7,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def skew(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0) -> Tensor:
+def skew(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, hidden: Tensor | None = None) -> Tensor:
     """Memory O(T²): one (Tq, Tk) matrix of relative logits a head. Shapes as in `relative_attention`."""
     tq, tk = q.shape[2], k.shape[2]
     logits = (q @ k.transpose(-1, -2) + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
-    future = torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1)
-    weights = logits.masked_fill(future, -torch.inf).softmax(-1)  # (B, H, Tq, Tk)
+    unseen = torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1)
+    if hidden is not None:
+        unseen = unseen | hidden[:, None, None]
+    weights = logits.masked_fill(unseen, -torch.inf).softmax(-1)  # (B, H, Tq, Tk)
     return F.dropout(weights, dropout_p, dropout_p > 0) @ v
 
 

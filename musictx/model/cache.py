@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 
 
@@ -10,13 +13,25 @@ class KVCache:
 
     With a `window` the cache rolls: a token sees at most the `window` last, itself among them, and memory and time a
     token stay the same for ever. `clock` (B, 1) is the musical time reached.
+
+    All rows end at the same slot, so that distances between tokens are the same in all. Rows of prompts of different
+    lengths (`join`) begin at different ones: `behind` (B, 1) says how many tokens fewer than `length` each has seen.
     """
 
     def __init__(
-        self, k: Tensor, v: Tensor, clock: Tensor, window: int | None = None, length: int = 0, end: int = 0
+        self,
+        k: Tensor,
+        v: Tensor,
+        clock: Tensor,
+        window: int | None = None,
+        length: int = 0,
+        end: int = 0,
+        behind: Tensor | None = None,
     ) -> None:
         self.k, self.v, self.clock, self.window = k, v, clock, window
         self.length, self.end = length, end  # tokens seen; where the next one is stored
+        self.behind = behind  # None: all rows are of one age
+        self.most_behind = int(behind.max()) if behind is not None else 0
 
     @classmethod
     def empty(
@@ -49,11 +64,43 @@ class KVCache:
         first = max(end - self.window, 0) if self.window is not None else 0
         return self.k[layer, :, :, first:end], self.v[layer, :, :, first:end]
 
+    def hidden(self, t: int) -> Tensor | None:
+        """(B, seen) True where a row has no token among what `append` shows for `t` more; None where all rows do."""
+        end = self.end + t
+        first = max(end - self.window, 0) if self.window is not None else 0
+        begin = self.end - self.length  # the slot of the first token ever seen, long overwritten in an old cache
+        if self.behind is None or begin + self.most_behind <= first:
+            return None
+        return torch.arange(first, end, device=self.k.device) < begin + self.behind
+
     def advance(self, t: int, clock: Tensor) -> None:
         """`t` tokens are in all layers."""
         self.length, self.end, self.clock = self.length + t, self.end + t, clock
 
     def repeat(self, n: int) -> KVCache:
         """The one row of this cache as n rows."""
-        k, v = (x.repeat(1, n, 1, 1, 1) for x in (self.k, self.v))
-        return KVCache(k, v, self.clock.repeat(n, 1), self.window, self.length, self.end)
+        return self.take(torch.zeros(n, dtype=torch.long, device=self.k.device))
+
+    def take(self, rows: Tensor) -> KVCache:
+        """The rows (n,) of this batch, in that order, as a cache of their own."""
+        behind = self.behind[rows] if self.behind is not None else None
+        return KVCache(self.k[:, rows], self.v[:, rows], self.clock[rows], self.window, self.length, self.end, behind)
+
+    @classmethod
+    def join(cls, caches: Sequence[KVCache]) -> KVCache:
+        """Caches of one model and one room as one batch; each row goes on as it would have alone."""
+        length, end = max(c.length for c in caches), max(c.end for c in caches)
+        rows = sum(c.k.shape[1] for c in caches)
+        like = caches[0]
+        k, v = (x.new_zeros((x.shape[0], rows, *x.shape[2:])) for x in (like.k, like.v))
+        row, behind = 0, []
+        for c in caches:
+            n = c.k.shape[1]
+            for new, old in ((k, c.k), (v, c.v)):
+                new[:, row : row + n, :, end - c.end : end] = old[:, :, :, : c.end]
+            own = c.behind if c.behind is not None else c.clock.new_zeros(n, 1).long()
+            behind.append(own + length - c.length)
+            row += n
+        clock = torch.cat([c.clock for c in caches])
+        later = torch.cat(behind)  # (B, 1)
+        return cls(k, v, clock, like.window, length, end, later if later.any() else None)

@@ -1,7 +1,8 @@
 """How attention knows where a token stands: five forms behind one shape, so that all models share their blocks.
 
 Each form turns keys into what a cache keeps (`keys`) and attends to such keys (`forward`). `at` (B or 1, T) float64 is
-the clock of the tokens: their index, or musical time. The queries are the last Tq of the Tk positions.
+the clock of the tokens: their index, or musical time. The queries are the last Tq of the Tk positions; keys at
+`hidden` (B, Tk) are not there for their row.
 """
 
 import math
@@ -16,12 +17,16 @@ FORMS = ("relative", "relative_fourier", "rope", "sinusoidal", "learned", "none"
 CLOCKS = ("index", "time")
 
 
-def causal_attention(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float) -> Tensor:
+def causal_attention(
+    q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, hidden: Tensor | None = None
+) -> Tensor:
     """Plain causal attention by the fastest kernel PyTorch has here. Shapes as in `relative_attention`."""
     tq, tk = q.shape[2], k.shape[2]
     mask = None
     if 1 < tq < tk:
         mask = torch.ones(tq, tk, dtype=torch.bool, device=q.device).tril(tk - tq)
+    if hidden is not None:
+        mask = ~hidden[:, None, None] if mask is None else mask & ~hidden[:, None, None]  # (B, 1, 1 or Tq, Tk)
     return F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal=1 < tq == tk, scale=scale)
 
 
@@ -35,8 +40,10 @@ class Plain(nn.Module):
     def keys(self, k: Tensor, at: Tensor) -> Tensor:
         return k
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float) -> Tensor:
-        return causal_attention(q, k, v, dropout_p, self.scale)
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
+    ) -> Tensor:
+        return causal_attention(q, k, v, dropout_p, self.scale, hidden)
 
 
 class Table(nn.Module):
@@ -50,9 +57,11 @@ class Table(nn.Module):
     def keys(self, k: Tensor, at: Tensor) -> Tensor:
         return k
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float) -> Tensor:
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
+    ) -> Tensor:
         # parameters stay float32 under autocast; the kernels want one dtype
-        return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p)
+        return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p, hidden)
 
 
 class Rotary(nn.Module):
@@ -69,8 +78,10 @@ class Rotary(nn.Module):
         a, b = k[..., :half], k[..., half : 2 * half]
         return torch.cat([a * cos - b * sin, a * sin + b * cos, k[..., 2 * half :]], -1)
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float) -> Tensor:
-        return causal_attention(self.keys(q, at), k, v, dropout_p, self.scale)
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
+    ) -> Tensor:
+        return causal_attention(self.keys(q, at), k, v, dropout_p, self.scale, hidden)
 
 
 class Fourier(nn.Module):
@@ -96,12 +107,14 @@ class Fourier(nn.Module):
         b, h, t, _ = k.shape
         return torch.cat([k, cos.expand(b, h, t, -1), sin.expand(b, h, t, -1)], -1)
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float) -> Tensor:
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
+    ) -> Tensor:
         cos, sin = self._phases(at, q.dtype)
         a, b = (q @ self.basis.to(q.dtype)).chunk(2, -1)  # (B, H, Tq, F) each
         q = torch.cat([q, a * cos + b * sin, a * sin - b * cos], -1)
         wide = F.pad(v, (0, q.shape[-1] - v.shape[-1]))  # the kernels that build no (T, T) want one width
-        return causal_attention(q, k, wide, dropout_p, self.scale)[..., : v.shape[-1]]
+        return causal_attention(q, k, wide, dropout_p, self.scale, hidden)[..., : v.shape[-1]]
 
 
 def phases(at: Tensor, frequency: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

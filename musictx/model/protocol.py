@@ -1,6 +1,7 @@
 """What sampling and evaluation know of a model: the same for a KV cache and a hidden state."""
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
 
 from torch import Tensor
 
@@ -14,6 +15,15 @@ class State(Protocol):
         """The one row of a batch as n rows, so that one prefill serves n continuations."""
         ...
 
+    def take(self, rows: Tensor) -> "State":
+        """The rows (n,) of this batch, in that order."""
+        ...
+
+    @classmethod
+    def join(cls, states: Sequence[Self]) -> Self:
+        """States made alike, of prompts of any lengths, as one batch; each row goes on as it would have alone."""
+        ...
+
 
 class LanguageModel(Protocol):
     """A causal model over ids. Cached step-by-step equals one full pass."""
@@ -22,7 +32,14 @@ class LanguageModel(Protocol):
         """ids (B, T) -> logits (B, T, V) of the token after each."""
         ...
 
-    def init_state(self, batch: int, max_T: int) -> Any: ...
+    @property
+    def window(self) -> int | None:
+        """How many tokens back it looks with profit, for music that goes on for ever; None: its memory has no end."""
+        ...
+
+    def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
+        """For `max_T` tokens in all; a rolling state goes on for ever and remembers at least the last `max_T`."""
+        ...
 
     def prefill(self, ids: Tensor, state: Any) -> Tensor:
         """ids (B, T) into the state -> logits (B, V) after the last."""

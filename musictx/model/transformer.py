@@ -76,13 +76,14 @@ class Block(nn.Module):
         self.attend = _attention(config)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Tensor, at: Tensor, layer: int, cache: KVCache | None) -> Tensor:
+    def forward(self, x: Tensor, at: Tensor, layer: int, cache: KVCache | None, hidden: Tensor | None = None) -> Tensor:
         b, t, c = x.shape
         q, k, v = self.qkv(self.norm_1(x)).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
         k = self.attend.keys(k, at)
         if cache is not None:
             k, v = cache.append(layer, k, v)
-        y = self.attend(q, k, v, at, self.config.attention_dropout if self.training else 0.0)  # (B, H, T, D)
+        dropout = self.config.attention_dropout if self.training else 0.0
+        y = self.attend(q, k, v, at, dropout, hidden)  # (B, H, T, D)
         x = x + self.dropout(self.project(y.transpose(1, 2).reshape(b, t, c)))
         mixed: Tensor = self.dropout(self.down(F.gelu(self.up(self.norm_2(x)))))
         return x + mixed
@@ -133,6 +134,12 @@ class Transformer(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         return self._run(ids, None)
 
+    @property
+    def window(self) -> int:
+        """How many tokens back it looks when music goes on for ever: twice its table, which training reaches."""
+        c = self.config
+        return c.max_positions if c.position == "learned" else 2 * c.max_distance
+
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> KVCache:
         """An empty cache for `max_T` tokens in all; a rolling one goes on for ever and shows the last `max_T`."""
         c = self.config
@@ -150,14 +157,18 @@ class Transformer(nn.Module):
     def _run(self, ids: Tensor, cache: KVCache | None) -> Tensor:
         start, t = (cache.length, ids.shape[1]) if cache is not None else (0, ids.shape[1])
         index = torch.arange(start, start + t, dtype=torch.float64, device=ids.device)[None]  # (1, T)
+        if cache is not None and cache.behind is not None:
+            index = index - cache.behind  # (B, T)
         at = index
         if self.config.clock == "time":
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
         x = self.dropout(self._embed(ids, index))  # (B, T, C)
+        hidden = None
         if cache is not None:
             cache.begin(t)
+            hidden = cache.hidden(t)
         for layer, block in enumerate(self.blocks):
-            x = block(x, at, layer, cache)
+            x = block(x, at, layer, cache, hidden)
         if cache is not None:
             cache.advance(t, at[:, -1:].expand_as(cache.clock))
             x = x[:, -1:]  # only the last position is asked for: spare the head the others
@@ -169,9 +180,9 @@ class Transformer(nn.Module):
             # as large as an embedding at the start, or the sines would drown the tokens
             return x + 0.02 * math.sqrt(2) * sinusoidal(index, x.shape[-1], x.dtype)
         if self.config.position == "learned":
-            if index[0, -1] >= self.config.max_positions:
+            if index.max() >= self.config.max_positions:
                 raise ConfigError(
-                    f"{int(index[0, -1]) + 1} tokens are more than model.max_positions={self.config.max_positions} of "
+                    f"{int(index.max()) + 1} tokens are more than model.max_positions={self.config.max_positions} of "
                     "model.position=learned: choose shorter inputs (data.segment=…) or another form"
                 )
             x = x + self.places(index.long())

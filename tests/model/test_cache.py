@@ -1,0 +1,76 @@
+"""Rows of prompts of different lengths in one cache: each goes on as it would have alone."""
+
+import pytest
+import torch
+
+from musictx.model.cache import KVCache
+from musictx.model.transformer import Transformer, TransformerConfig
+
+FORMS = ("relative", "relative_fourier", "rope", "sinusoidal", "learned", "none")
+LENGTHS = (3, 9, 9, 1)
+N = 17  # tokens after each prompt
+
+
+def build(position, **changes):
+    torch.manual_seed(0)
+    sizes = {"d_model": 24, "n_layers": 2, "n_heads": 3, "d_ff": 48, "dropout": 0.0, "max_distance": 6}
+    config = TransformerConfig(23, position=position, n_frequencies=3, **(sizes | changes))
+    net = Transformer(config, torch.arange(23) / 10).double().eval()
+    for p in net.parameters():  # as small as they start, no token would be told from another
+        if p.dim() > 1:
+            torch.nn.init.normal_(p, std=0.3)
+    return net
+
+
+def ids(*shape):
+    return torch.randint(0, 23, shape, generator=torch.Generator().manual_seed(1))
+
+
+def prefilled(model, prompt, room, rolling):
+    state = model.init_state(1, room, rolling)
+    for start in range(0, len(prompt), 5):
+        model.prefill(prompt[None, start : start + 5], state)
+    return state
+
+
+@pytest.mark.parametrize("rolling", [False, True])
+@pytest.mark.parametrize(
+    ("position", "clock"), [*((p, "index") for p in FORMS), ("rope", "time"), ("relative_fourier", "time")]
+)
+@torch.inference_mode()
+def test_each_row_of_a_ragged_batch_equals_its_solo_run(position, clock, rolling):
+    model, then = build(position, clock=clock), ids(len(LENGTHS), N)
+    prompts = [ids(40)[40 - n :] for n in LENGTHS]
+    room = 7 if rolling else 9 + N + 1
+    states = [prefilled(model, prompt, room, rolling) for prompt in prompts]
+    joined = KVCache.join([prefilled(model, prompt, room, rolling) for prompt in prompts])
+    assert joined.length == 9
+    for t in range(N):
+        got = model.step(then[:, t], joined)
+        alone = torch.cat([model.step(then[b : b + 1, t], state) for b, state in enumerate(states)])
+        torch.testing.assert_close(got, alone)
+    rows = torch.tensor([3, 0, 0])
+    torch.testing.assert_close(model.step(then[rows, 0], joined.take(rows)), model.step(then[:, 0], joined)[rows])
+
+
+@torch.inference_mode()
+def test_several_tokens_at_once_after_joining():
+    for impl in ("reference", "skew", "chunked"):
+        model, then = build("relative", attention=impl), ids(2, 4)
+        prompts = ids(8), ids(3)
+        states = [prefilled(model, prompt, 12, False) for prompt in prompts]
+        got = model.prefill(then, KVCache.join(states))
+        alone = torch.cat([model.prefill(then[b : b + 1], state) for b, state in enumerate(states)])
+        torch.testing.assert_close(got, alone)
+
+
+@torch.inference_mode()
+def test_rows_of_one_age_need_no_mask():
+    model = build("relative")
+    states = [prefilled(model, ids(4), 12, False) for _ in range(2)]
+    assert KVCache.join(states).behind is None
+    ragged = KVCache.join([prefilled(model, ids(n), 5, True) for n in (4, 1)])
+    assert ragged.hidden(1).tolist() == [[False] * 5, [True, True, True, False, False]]
+    for _ in range(3):
+        model.step(ids(2), ragged)
+    assert ragged.hidden(1) is None  # the window has rolled past where the younger row begins
