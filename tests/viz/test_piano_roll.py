@@ -1,5 +1,3 @@
-import wave
-
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -7,7 +5,6 @@ from matplotlib.image import imread
 
 from musictx.notes.score import Score
 from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR, piano_roll
-from musictx.viz.sound import write_wav
 
 SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)
 
@@ -35,25 +32,3 @@ def test_silence_can_be_drawn_and_no_panel_cannot(tmp_path):
     piano_roll([("silence", Score.empty(), 0.0)], tmp_path / "roll.png")
     with pytest.raises(ValueError, match="at least one panel"):
         piano_roll([], tmp_path / "none.png")
-
-
-def samples(path):
-    with wave.open(str(path)) as file:
-        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 44_100)
-        return np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(float)
-
-
-@pytest.mark.parametrize(("pitch", "hz"), [(69, 440.0), (60, 261.63), (48, 130.81)])
-def test_a_note_sounds_at_its_pitch_loud_and_not_clipped(tmp_path, pitch, hz):
-    write_wav(Score([0.0], [2.0], [pitch], [60]), tmp_path / "a.wav")
-    audio = samples(tmp_path / "a.wav")
-    spectrum = np.abs(np.fft.rfft(audio[:44_100]))
-    assert abs(int(spectrum.argmax()) - hz) <= 1
-    assert np.abs(audio).max() == round(0.9 * 32767)
-    assert 2.0 <= len(audio) / 44_100 <= 3.1
-
-
-def test_silence_is_silent(tmp_path):
-    write_wav(Score.empty(), tmp_path / "silence.wav")
-    assert np.abs(samples(tmp_path / "silence.wav")).max(initial=0) == 0
-    assert [p.name for p in tmp_path.iterdir()] == ["silence.wav"]

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+import soundfile
+
+from musictx.errors import ConfigError
+from musictx.notes.score import DRUMS, Score
+from musictx.viz.sound import write_wav
+from musictx.viz.soundfont import SoundFontError
+
+RATE = 44_100
+
+
+def heard(path):
+    """(samples, 2), of a file that says what it should."""
+    info = soundfile.info(path)
+    assert (info.channels, info.samplerate, info.subtype) == (2, RATE, "PCM_16")
+    return soundfile.read(path)[0]
+
+
+def pitch_hz(audio, near_hz):
+    """The strongest frequency within a semitone of `near_hz`, to a quarter of a hertz."""
+    spectrum = np.abs(np.fft.rfft(audio[4410:RATE].sum(1) * np.hanning(RATE - 4410), 4 * RATE))
+    hz = np.arange(len(spectrum)) / 4
+    inside = (hz > near_hz / 1.06) & (hz < near_hz * 1.06)
+    assert spectrum[inside].max() > 0.3 * spectrum.max()  # a harmonic may be stronger, but it is there
+    return hz[inside][spectrum[inside].argmax()]
+
+
+@pytest.mark.parametrize("program", [0, 46, 48, 73])  # piano, harp, strings, flute
+@pytest.mark.parametrize(("pitch", "hz"), [(57, 220.0), (69, 440.0), (72, 523.25), (81, 880.0)])
+def test_a_note_sounds_at_its_pitch(tmp_path, program, pitch, hz):
+    write_wav(Score([0.0], [2.0], [pitch], [100], program=[program]), tmp_path / "a.wav")
+    cents = 1200 * np.log2(pitch_hz(heard(tmp_path / "a.wav"), hz) / hz)
+    assert abs(cents) < 13  # the font itself is as far off; a semitone is 100
+
+
+def test_the_a_of_the_piano_is_at_440_hz(tmp_path):
+    write_wav(Score([0.0], [2.0], [69], [100]), tmp_path / "a.wav")
+    audio = heard(tmp_path / "a.wav")
+    spectrum = np.abs(np.fft.rfft(audio[:RATE].sum(1)))
+    assert int(spectrum.argmax()) == 440
+    assert np.abs(audio).max() == pytest.approx(0.9, abs=1e-4)
+    assert 2.0 <= len(audio) / RATE <= 3.1
+
+
+def test_loudness_follows_velocity(tmp_path):
+    write_wav(Score([0.0, 2.0, 4.0], [1.0, 3.0, 5.0], [60] * 3, [127, 64, 32]), tmp_path / "a.wav")
+    audio = heard(tmp_path / "a.wav")
+    peaks = [np.abs(audio[at * RATE : (at + 1) * RATE]).max() for at in (0, 2, 4)]
+    # 40 log10(127 / velocity) dB softer
+    np.testing.assert_allclose(np.array(peaks) / peaks[0], [1.0, (64 / 127) ** 2, (32 / 127) ** 2], rtol=0.02)
+
+
+def test_a_thick_chord_of_many_instruments_is_not_clipped(tmp_path):
+    n = 60
+    score = Score(np.zeros(n), np.ones(n), np.arange(30, 90), np.full(n, 127), program=np.arange(n) * 2)
+    write_wav(score, tmp_path / "a.wav")
+    audio = heard(tmp_path / "a.wav")
+    assert np.abs(audio).max() == pytest.approx(0.9, abs=1e-4)
+    assert (np.abs(audio) > 0.899).sum() < 10
+
+
+def test_drums_sound_like_no_piano(tmp_path):
+    for name, program in (("drums", DRUMS), ("piano", 0)):
+        write_wav(Score([0.0], [0.3], [38], [100], program=[program]), tmp_path / f"{name}.wav")
+    snare, piano = (heard(tmp_path / f"{name}.wav")[:8000].sum(1) for name in ("drums", "piano"))
+
+    def centre_hz(x):
+        spectrum = np.abs(np.fft.rfft(x))
+        return (spectrum * np.arange(len(spectrum))).sum() / spectrum.sum() * RATE / len(x)
+
+    assert centre_hz(snare) > 3 * centre_hz(piano)
+
+
+def test_flac_holds_the_same_samples(tmp_path):
+    score = Score([0.0, 0.5], [1.0, 1.5], [60, 67], [90, 90])
+    write_wav(score, tmp_path / "a.wav")
+    write_wav(score, tmp_path / "a.flac")
+    wav, flac = heard(tmp_path / "a.wav"), heard(tmp_path / "a.flac")
+    np.testing.assert_array_equal(wav, flac)
+    assert (tmp_path / "a.flac").stat().st_size < (tmp_path / "a.wav").stat().st_size / 2
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.flac", "a.wav"]
+
+
+def test_silence_is_silent(tmp_path):
+    write_wav(Score.empty(), tmp_path / "silence.wav")
+    assert heard(tmp_path / "silence.wav").shape == (0, 2)
+    assert [p.name for p in tmp_path.iterdir()] == ["silence.wav"]
+
+
+def test_another_suffix_and_another_font(tmp_path):
+    with pytest.raises(ConfigError, match="a.mp3: sound is written as .wav or .flac: give a name that ends so"):
+        write_wav(Score.empty(), tmp_path / "a.mp3")
+    with pytest.raises(SoundFontError, match="x.sf2: no such file"):
+        write_wav(Score.empty(), tmp_path / "a.wav", soundfont=tmp_path / "x.sf2")
+    assert list(tmp_path.iterdir()) == []
