@@ -1,0 +1,110 @@
+"""The weights that are read are those that the real path uses: values of one-hot rows show the latter."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musictx.model.position import Plain, Table
+from musictx.model.readout import read_attention, weights
+from musictx.model.transformer import Transformer, TransformerConfig
+
+CONFIG = TransformerConfig(
+    vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6, n_frequencies=4
+)
+PATHS = [{"position": "relative", "attention": impl} for impl in ("reference", "skew", "chunked", "auto")]
+PATHS += [{"position": form} for form in ("relative_fourier", "rope", "sinusoidal", "learned", "none")]
+PATHS += [{"position": form, "clock": "time"} for form in ("relative_fourier", "rope")]
+
+
+def build(**changes):
+    torch.manual_seed(0)
+    pace = torch.linspace(0, 0.5, 23) if changes.get("clock") == "time" else None
+    model = Transformer(replace(CONFIG, **changes), pace).double().eval()
+    for p in model.parameters():  # far from the start, where all weights are nearly alike
+        p.data.add_(torch.randn_like(p), alpha=0.3)
+    return model
+
+
+def tokens(batch, t):
+    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
+
+
+def read(model, ids, queries):
+    """(layers, B, H, Q, T)"""
+    layers = []
+    read_attention(model, ids, torch.as_tensor(queries), lambda layer, rows: layers.append((layer, rows)))
+    assert [layer for layer, _ in layers] == [0, 1]
+    return torch.stack([rows for _, rows in layers])
+
+
+def through_the_real_path(model, ids):
+    """(layers, B, H, T, T): each attention is called again with one-hot values, as wide as a head at a time."""
+    out = []
+
+    def read(attend, given):
+        q, k, v, at, *more = given
+        b, h, t, d = v.shape
+        eye = torch.nn.functional.pad(torch.eye(t, dtype=v.dtype), (0, -t % d))
+        parts = [attend.forward(q, k, part.expand(b, h, t, d), at, *more) for part in eye.split(d, 1)]
+        out.append(torch.cat(parts, -1)[..., :t])
+
+    hooks = [block.attend.register_forward_pre_hook(read) for block in model.blocks]
+    with torch.inference_mode():
+        model(ids)
+    for hook in hooks:
+        hook.remove()
+    return torch.stack(out)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: "-".join(path.values()))
+@pytest.mark.parametrize("t", [1, 7, 19])
+def test_the_rows_are_those_of_the_real_path(path, t):
+    model, ids = build(**path), tokens(2, t)
+    rows = read(model, ids, range(t))
+    torch.testing.assert_close(rows, through_the_real_path(model, ids), rtol=0, atol=1e-12)
+    torch.testing.assert_close(rows.sum(-1), torch.ones(2, 2, 3, t, dtype=torch.float64), rtol=0, atol=1e-12)
+    assert (rows.triu(1) == 0).all()
+    assert t == 1 or rows.max(-1).values[..., 1:].min() < 0.9 < rows.max()  # some look closely, some do not
+
+
+@given(st.lists(st.integers(0, 10), min_size=1, max_size=5))
+def test_any_queries_in_any_order(queries):
+    model, ids = build(), tokens(1, 11)
+    torch.testing.assert_close(read(model, ids, queries), read(model, ids, range(11))[:, :, :, queries])
+
+
+def test_no_row_depends_on_a_later_token():
+    model, ids = build(position="rope"), tokens(1, 12)
+    torch.testing.assert_close(read(model, ids, [5])[..., :6], read(model, ids[:, :6], [5]))
+
+
+def test_reading_leaves_the_model_as_it_was():
+    model, ids = build(), tokens(1, 9)
+    before = model(ids)
+    read(model, ids, [8])
+    assert torch.equal(model(ids), before)
+    with pytest.raises(ZeroDivisionError):
+        read_attention(model, ids, torch.tensor([0]), lambda layer, rows: 1 / 0)
+    assert torch.equal(model(ids), before)
+    assert not any(block.attend._forward_pre_hooks for block in model.blocks)
+
+
+def test_a_head_built_by_hand():
+    q = torch.full((1, 1, 3, 4), 2.0, dtype=torch.float64)
+    k = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).log().view(1, 1, 3, 1) / 4 * torch.ones(4)
+    rows = weights(Plain(4), q, k, torch.zeros(1, 3), torch.tensor([2, 1]))
+    expected = [[1 / 6, 2 / 6, 3 / 6], [1 / 3, 2 / 3, 0.0]]  # 4 · 2 · log(n) / 4 / sqrt(4) = log(n)
+    torch.testing.assert_close(rows, torch.tensor([[expected]], dtype=torch.float64))
+
+
+def test_a_head_that_looks_two_tokens_back():
+    attend = Table(1, 4, 3, "auto").double()
+    attend.rel.data.zero_()
+    attend.rel.data[0, 2] = 100.0  # distance 2, and all beyond
+    q, k = torch.ones(1, 1, 5, 4, dtype=torch.float64), torch.zeros(1, 1, 5, 4, dtype=torch.float64)
+    rows = weights(attend, q, k, torch.zeros(1, 5), torch.tensor([1, 2, 4]))
+    expected = [[0.5, 0.5, 0, 0, 0], [1, 0, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0]]
+    torch.testing.assert_close(rows, torch.tensor([[expected]], dtype=torch.float64))
