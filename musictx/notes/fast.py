@@ -14,6 +14,7 @@ def read_symusic(data: bytes) -> RawMidi:
     # symusic refuses SMPTE time: any division will do, its ticks are the same
     midi: Any = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
     tempos, tracks = midi.tempos.numpy(), [_track(track) for track in midi.tracks]
+    signatures = [(s.time, s.numerator, s.denominator) for s in midi.time_signatures]
     return RawMidi(
         tracks,
         midi.ticks_per_quarter,
@@ -22,6 +23,7 @@ def read_symusic(data: bytes) -> RawMidi:
         1 / ((256 - data[12]) * max(data[13], 1)) if smpte else None,  # frames a second, ticks a frame
         # symusic files a pedal under the program of the moment, and so loses it for the notes of another
         any(len(t.pedal) for t in tracks) and len(tracks) > data.count(b"MTrk") and _changes_program(data),
+        np.array(signatures, dtype=np.int64).reshape(-1, 3),
     )
 
 

@@ -1,11 +1,12 @@
 """A MIDI file as its readers hand it over, in ticks, and how that becomes tracks of notes in seconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.notes.meter import MOST_BARS, Meter
 from musictx.notes.score import DRUMS, Score
 from musictx.notes.sustain import PEDAL_DOWN, apply_sustain
 
@@ -40,6 +41,7 @@ class RawMidi:
     mspq: NDArray[Any]  # (K,) microseconds per quarter from there on
     tick_s: float | None = None
     doubtful: bool = False  # the other reader knows better, if it can read the file
+    signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))  # (K, 3) tick, beats, unit
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,23 @@ class Track:
 
 @dataclass(frozen=True)
 class Tracks:
-    """The instruments of one file, and its first tempo."""
+    """The instruments of one file, its first tempo, its clock and its time signatures (K, 3): tick, beats, unit."""
 
     tracks: list[Track]
     quarter_s: float
+    clock: "Clock | None" = None
+    signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))
 
     def merge(self, drums: bool = False) -> Score:
         """All notes together, the drums only if asked for."""
         return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
+
+    def meter(self) -> Meter:
+        """The bars of the file, up to the first line after its last note."""
+        if self.clock is None:
+            return Meter(self.quarter_s)
+        end_s = max((track.score.duration_s for track in self.tracks), default=0.0)
+        return self.clock.meter(self.signatures, end_s)
 
 
 class Clock:
@@ -87,7 +98,7 @@ class Clock:
         if not len(tempo) or tempo[0] > 0:
             first = self.quarter_s * 1e6 if one_tempo else DEFAULT_MSPQ
             tempo, mspq = np.append(0, tempo), np.append(first, mspq)
-        self.tempo = tempo
+        self.tempo, self.ticks_per_quarter = tempo, midi.ticks_per_quarter if midi.tick_s is None else 0
         self.tick_s = mspq / 1e6 / midi.ticks_per_quarter if midi.tick_s is None else np.array([midi.tick_s])
         self.base_s = np.append(0, np.cumsum(np.diff(tempo) * self.tick_s[:-1]))
 
@@ -96,6 +107,23 @@ class Clock:
         at = np.searchsorted(self.tempo, ticks, side="right") - 1
         result: NDArray[np.float64] = self.base_s[at] + (ticks - self.tempo[at]) * self.tick_s[at]
         return result
+
+    def meter(self, signatures: Ticks, end_s: float) -> Meter:
+        """Bar lines up to the first at or after `end_s`. SMPTE time knows no quarters: its bars are even."""
+        kept = signatures[(signatures[:, 1:] > 0).all(1)]
+        kept = kept[np.argsort(kept[:, 0], kind="stable")]
+        if not len(kept) or kept[0, 0] > 0:
+            kept = np.concatenate([[(0, 4, 4)], kept])
+        first = int(kept[0, 1]), int(kept[0, 2])
+        if not self.ticks_per_quarter:
+            return Meter(self.quarter_s, first)
+        at = int(np.searchsorted(self.base_s, end_s, side="right")) - 1
+        last = int(self.tempo[at] + np.ceil((end_s - self.base_s[at]) / self.tick_s[at]))
+        kept = kept[kept[:, 0] <= last]
+        bars = np.maximum(self.ticks_per_quarter * 4 * kept[:, 1] / kept[:, 2], (last + 1) / MOST_BARS)  # ticks
+        borders = np.append(kept[1:, 0], last + bars[-1])
+        lines = [np.arange(*segment) for segment in zip(kept[:, 0], borders, bars, strict=True)]
+        return Meter(self.quarter_s, first, self.seconds(np.rint(np.concatenate(lines))))
 
 
 def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
@@ -119,4 +147,4 @@ def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
             order = np.argsort(raw.pedal, kind="stable")
             score = apply_sustain(score, clock.seconds(raw.pedal[order]), raw.pedal_value[order])
         tracks.append(Track(raw.name, score, presses))
-    return Tracks(tracks, clock.quarter_s)
+    return Tracks(tracks, clock.quarter_s, clock, midi.signatures)

@@ -46,14 +46,16 @@ def read_mido(data: bytes) -> RawMidi:
     if not midi.tracks:
         raise ValueError("there is no track in it")
     tempos: list[Change] = []
-    tracks = [raw for track in midi.tracks for raw in _read_track(track, tempos)]
+    signatures: list[tuple[int, int, int]] = []
+    tracks = [raw for track in midi.tracks for raw in _read_track(track, tempos, signatures)]
     at, mspq = np.array(tempos, dtype=np.int64).reshape(-1, 2).T
     frames, ticks = divmod(midi.ticks_per_beat & 0xFFFF, 256)  # mido reads the two bytes as one signed number
     tick_s = 1 / ((256 - frames) * max(ticks, 1)) if frames >= 128 else None
-    return RawMidi(tracks, midi.ticks_per_beat, at, mspq, tick_s)
+    bars = np.array(signatures, dtype=np.int64).reshape(-1, 3)
+    return RawMidi(tracks, midi.ticks_per_beat, at, mspq, tick_s, signatures=bars)
 
 
-def _read_track(track: mido.MidiTrack, tempos: list[Change]) -> list[RawTrack]:
+def _read_track(track: mido.MidiTrack, tempos: list[Change], signatures: list[tuple[int, int, int]]) -> list[RawTrack]:
     channels: dict[int, Channel] = defaultdict(Channel)
     tick, name = 0, ""
     for message in track:
@@ -68,6 +70,8 @@ def _read_track(track: mido.MidiTrack, tempos: list[Change]) -> list[RawTrack]:
             channels[message.channel].pedal.append((tick, message.value))
         elif message.type == "set_tempo":
             tempos.append((tick, message.tempo))
+        elif message.type == "time_signature":
+            signatures.append((tick, message.numerator, message.denominator))
         elif message.type == "track_name":
             name = message.name
     raws = []

@@ -12,12 +12,14 @@ TICKS_PER_QUARTER = 480
 MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
-def write_midi(score: Score, path: Path) -> None:
+def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None) -> None:
     """One track a program at the score's tempo; a second one only for notes of one pitch that overlap, which a
-    MIDI channel cannot hold. Written whole or not at all."""
+    MIDI channel cannot hold. `signature` is (beats, unit of a beat). Written whole or not at all."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
     # pretty_midi truncates the tempo it writes: a quarter of a microsecond keeps it from falling one short
     midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
+    if signature is not None and signature != (4, 4):  # which is written where nothing else is
+        midi.time_signature_changes = [pretty_midi.TimeSignature(*signature, 0.0)]
     tick_s = mspq / 1e6 / TICKS_PER_QUARTER
     midi_tick_s = (mspq + 0.25) / 1e6 / TICKS_PER_QUARTER
     onset = np.rint(score.onset_s / tick_s).astype(np.int64)
