@@ -1,72 +1,155 @@
-"""Piano rolls: the seed in one colour, what the model made of it in another."""
+"""Piano rolls: the seed in one colour, what the model made of it in another, louder notes darker."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PatchCollection
-from matplotlib.colors import to_rgba
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
 
-from musictx.files import replacing
 from musictx.notes.score import Score
+from musictx.viz.figure import FAINT, INK, check_format, new_figure, save_figure
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # told apart by colour-blind eyes too (Okabe and Ito 2008)
 BLACK_KEYS = {1, 3, 6, 8, 10}
+WIDTH_IN, KEY_IN, LEAST_IN = 12.0, 0.034, 1.9  # a row's width, a semitone's height in it, its least height
+ROW_S = 60.0  # longer music goes on in a row below
+MOST_ROWS = 40
+STRIKE = 0.0022  # of a row's width: the darker beginning of a note
+PALEST = 0.15  # how much of its colour the softest note has
+
+Panel = tuple[str, Score, float]  # title, score, second at which the new music begins
+Unit = Literal["seconds", "bars"]
 
 
-def piano_roll(panels: Sequence[tuple[str, Score, float]], path: Path) -> None:
-    """A PNG with one panel per (title, score, second at which the new music begins), all on one time axis.
+def piano_roll(
+    panels: Sequence[Panel],
+    path: Path,
+    *,
+    unit: Unit = "seconds",
+    quarters_per_bar: float = 4.0,
+    row_s: float | None = None,
+) -> None:
+    """PNG, SVG or PDF by the suffix: the panels below each other, on one time axis and one range of pitch.
 
-    Written whole or not at all. Raises ValueError when there is no panel.
+    `unit`: seconds, or bars of `quarters_per_bar` at each score's own tempo. Music longer than `row_s` (null: about a
+    minute) goes on in further rows. Written whole or not at all. Raises ConfigError for another suffix, ValueError when
+    there is no panel.
     """
+    check_format(path)
+    save_figure(draw_rolls(panels, unit, quarters_per_bar, row_s), path)
+
+
+def draw_rolls(panels: Sequence[Panel], unit: Unit, quarters_per_bar: float, row_s: float | None) -> Figure:
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
-    figure = Figure(figsize=(12, 0.7 + 2.1 * len(panels)), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    scores = [score for _, score, _ in panels if len(score)]
-    low = min((int(s.pitch.min()) for s in scores), default=60) - 2
-    high = max((int(s.pitch.max()) for s in scores), default=72) + 2
-    end_s = max((s.duration_s for s in scores), default=1.0)
-    for i, (axes, (title, score, new_from_s)) in enumerate(
-        zip(figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0], panels, strict=True)
-    ):
-        for pitch in range(low, high + 1):
-            if pitch % 12 in BLACK_KEYS:
-                axes.axhspan(pitch - 0.5, pitch + 0.5, color="#f3f3f3", lw=0)
-        is_new = score.onset_s >= new_from_s - 1e-6
-        for colour, chosen in ((SEED_COLOUR, ~is_new), (NEW_COLOUR, is_new)):
-            axes.add_collection(_notes(score, chosen, colour))
-        if new_from_s > 0:
-            axes.axvline(new_from_s, color="#555555", lw=1, ls=(0, (4, 3)))
-        octaves = [p for p in range(low, high + 1) if p % 12 == 0]
-        axes.set_yticks(octaves, [f"C{p // 12 - 1}" for p in octaves])
-        axes.set(xlim=(0, end_s * 1.005), ylim=(low, high))
-        axes.set_title(title, loc="left", fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(length=3, labelsize=9)
-        if i == 0:
-            axes.legend(
-                handles=[
-                    Patch(color=SEED_COLOUR, label="seed"),
-                    Patch(color=NEW_COLOUR, label="continuation"),
-                ],
-                loc="lower right",
-                bbox_to_anchor=(1, 1),
-                ncols=2,
-                frameon=False,
-                fontsize=9,
+    low, high = key_range([score for _, score, _ in panels])
+    end_s = max(max(score.duration_s for _, score, _ in panels), 1.0)
+    n_rows = int(min(max(np.ceil(end_s / (row_s or ROW_S) - 1e-9), 1), MOST_ROWS))
+    width_s = end_s if n_rows == 1 else max(row_s or 0, np.ceil(end_s / n_rows))  # rows begin at whole seconds
+    row_in = max(KEY_IN * (high - low), LEAST_IN) + 0.5
+    figure = new_figure(WIDTH_IN, row_in * len(panels) * n_rows + 0.5)
+    grid = figure.subplots(len(panels) * n_rows, squeeze=False)[:, 0].reshape(len(panels), n_rows)
+    for (title, score, new_from_s), rows in zip(panels, grid, strict=True):
+        rows[0].set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
+        for k, axes in enumerate(rows):
+            draw_keys(axes, low, high)
+            span_s = k * width_s, (k + 1) * width_s
+            draw_notes(axes, score, new_from_s, span_s)
+            draw_time(axes, span_s, unit, quarters_per_bar * score.quarter_s, minutes=end_s >= 90)
+    last = grid[-1, -1]
+    last.set_xlabel("seconds" if unit == "seconds" else f"bars of {quarters_per_bar:g} quarters", color=INK, fontsize=9)
+    if any(0 < new_from_s < score.duration_s for _, score, new_from_s in panels):
+        patches = [Patch(color=SEED_COLOUR, label="seed"), Patch(color=NEW_COLOUR, label="continuation")]
+        grid[0, 0].legend(
+            handles=patches,
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            borderaxespad=0.2,
+            ncols=2,
+            frameon=False,
+            fontsize=9,
+            labelcolor=INK,
+            handlelength=0.9,
+            handleheight=0.9,
+        )
+    return figure
+
+
+def key_range(scores: Sequence[Score]) -> tuple[int, int]:
+    """The lowest and the highest key to draw: a little more than is played."""
+    sounding = [score.pitch for score in scores if len(score)]
+    low = min((int(pitch.min()) for pitch in sounding), default=60) - 2
+    high = max((int(pitch.max()) for pitch in sounding), default=72) + 2
+    return low, max(high, low + 24)
+
+
+def draw_keys(axes: Axes, low: int, high: int) -> None:
+    """The keyboard as a background: black keys shaded, a line and a name at every C."""
+    for pitch in range(low, high + 1):
+        if pitch % 12 in BLACK_KEYS:
+            axes.axhspan(pitch - 0.5, pitch + 0.5, color="#f4f5f6", lw=0, zorder=0)
+    octaves = [pitch for pitch in range(low, high + 1) if pitch % 12 == 0]
+    for pitch in octaves:
+        axes.axhline(pitch - 0.5, color="#dfe1e5", lw=0.7, zorder=0.5)
+    axes.set_yticks(octaves, [f"C{pitch // 12 - 1}" for pitch in octaves])
+    axes.set_ylim(low - 0.5, high + 0.5)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, labelsize=8.5, labelcolor=INK)
+
+
+def draw_notes(axes: Axes, score: Score, new_from_s: float, span_s: tuple[float, float]) -> None:
+    """The notes of a row as boxes, from `new_from_s` on in the second colour, with a dashed line where it begins."""
+    seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
+    is_new = score.onset_s >= new_from_s - 1e-6
+    for colour, chosen in ((SEED_COLOUR, ~is_new), (NEW_COLOUR, is_new)):
+        part = score.select(chosen & seen)
+        corners, faces = boxes(part, span_s[1] - span_s[0]), shades(part.velocity, colour)
+        axes.add_collection(PolyCollection(list(corners), facecolors=faces, lw=0), autolim=False)
+        # where a note is struck shows among long ones that the pedal holds
+        struck = corners.copy()
+        struck[:, 1:3, 0] = np.minimum(struck[:, 1:3, 0], struck[:, :1, 0] + STRIKE * (span_s[1] - span_s[0]))
+        axes.add_collection(PolyCollection(list(struck), facecolors=0.62 * faces, lw=0), autolim=False)
+    if 0 < new_from_s < score.duration_s:
+        axes.axvline(new_from_s, color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0.8)
+
+
+def boxes(score: Score, width_s: float) -> NDArray[Any]:
+    """(N, 4, 2) corners. A sliver is left open at each end so that repeated notes show; none is too thin to see."""
+    pixel_s = width_s / 1200
+    length = np.maximum(score.offset_s - score.onset_s, pixel_s)
+    length = np.maximum(length - 1.5 * pixel_s, 0.7 * length)
+    x, y = score.onset_s, score.pitch.astype(float)
+    corners = ((x, y - 0.42), (x + length, y - 0.42), (x + length, y + 0.42), (x, y + 0.42))
+    return np.moveaxis(np.array(corners), 2, 0)
+
+
+def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
+    """(N, 3) the colour itself for velocity 127, paler ones for softer notes; opaque, so that overlaps stay."""
+    share = PALEST + (1 - PALEST) * (velocity[:, None].astype(float) - 1) / 126
+    mixed: NDArray[Any] = 1 - share * (1 - np.array(to_rgb(colour)))
+    return mixed
+
+
+def draw_time(axes: Axes, span_s: tuple[float, float], unit: Unit, bar_s: float, minutes: bool) -> None:
+    """Ticks and faint lines at round seconds, or at bar lines."""
+    axes.set_xlim(span_s[0], span_s[1] + 0.004 * (span_s[1] - span_s[0]))
+    if unit == "bars":
+        every = next((n for n in (1, 2, 4, 8, 16, 32) if (span_s[1] - span_s[0]) / bar_s / n <= 20), 64)
+        first, last = (int(np.ceil(t / bar_s - 1e-6)) for t in span_s)
+        bars = [bar for bar in range(first, last + 1) if bar % every == 0]
+        axes.set_xticks([bar * bar_s for bar in bars], [str(bar + 1) for bar in bars])
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(12, steps=[1, 2, 5, 10]))
+        if minutes:
+            axes.xaxis.set_major_formatter(
+                FuncFormatter(lambda s, _: f"{int(s // 60)}:{s % 60:04.1f}".removesuffix(".0"))
             )
-    axes.set_xlabel("seconds")
-    with replacing(path) as partial:
-        figure.savefig(partial)
-
-
-def _notes(score: Score, chosen: np.ndarray, colour: str) -> PatchCollection:
-    """Louder notes are more opaque; a sliver is left open at each end so that repeated notes show."""
-    columns = zip(score.onset_s[chosen], score.offset_s[chosen], score.pitch[chosen], strict=True)
-    boxes = [Rectangle((on, pitch - 0.42), max(off - on - 0.02, 0.02), 0.84) for on, off, pitch in columns]
-    faces = [to_rgba(colour, 0.45 + 0.55 * v / 127) for v in score.velocity[chosen]]
-    return PatchCollection(boxes, facecolors=faces, edgecolors="none")
+    axes.grid(axis="x", color="#eceef0", lw=0.7)
+    axes.set_axisbelow(True)

@@ -1,16 +1,24 @@
+import xml.etree.ElementTree as ET
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
+from musictx.errors import ConfigError
 from musictx.notes.score import Score
-from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR, piano_roll
+from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR, boxes, draw_rolls, piano_roll, shades
 
 SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)
 
 
 def has_colour(image, colour):
     return (np.abs(image[:, :, :3] - to_rgb(colour)).max(-1) < 0.02).sum() > 100
+
+
+def tick_labels(axes):
+    axes.figure.canvas.draw()
+    return [label.get_text() for label in axes.get_xticklabels()]
 
 
 def test_seed_and_continuation_have_two_colours(tmp_path):
@@ -22,13 +30,81 @@ def test_seed_and_continuation_have_two_colours(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["roll.png"]
 
 
+def test_music_without_a_continuation_is_all_seed(tmp_path):
+    piano_roll([("one", SCORE, np.inf)], tmp_path / "roll.png")
+    image = imread(tmp_path / "roll.png")
+    assert has_colour(image, SEED_COLOUR)
+    assert not has_colour(image, NEW_COLOUR)
+
+
 def test_panels_stand_below_each_other(tmp_path):
     for n in (1, 3):
         piano_roll([("x", SCORE, 2.0)] * n, tmp_path / f"{n}.png")
     assert imread(tmp_path / "3.png").shape[0] > 2 * imread(tmp_path / "1.png").shape[0]
 
 
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml"), (".PNG", b"\x89PNG")]
+)
+def test_the_suffix_is_the_format_and_the_bytes_are_the_same_again(tmp_path, suffix, start):
+    for name in ("a", "b"):
+        piano_roll([("x", SCORE, 2.0)], tmp_path / f"{name}{suffix}")
+    a, b = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("a", "b"))
+    assert a.startswith(start)
+    assert a == b
+
+
+def test_a_vector_picture_keeps_its_words(tmp_path):
+    piano_roll([("Chorale in G", SCORE, 2.0)], tmp_path / "roll.svg")
+    words = {e.text for e in ET.parse(tmp_path / "roll.svg").iter() if e.tag.endswith("text")}
+    assert {"Chorale in G", "seed", "continuation", "seconds", "C4"} <= words
+
+
+def test_another_format(tmp_path):
+    with pytest.raises(ConfigError, match=r"roll.bmp: a picture is one of .png, .svg, .pdf: give a name that ends so"):
+        piano_roll([("x", SCORE, 2.0)], tmp_path / "roll.bmp")
+
+
 def test_silence_can_be_drawn_and_no_panel_cannot(tmp_path):
     piano_roll([("silence", Score.empty(), 0.0)], tmp_path / "roll.png")
     with pytest.raises(ValueError, match="at least one panel"):
         piano_roll([], tmp_path / "none.png")
+
+
+def test_bars_are_counted_from_one_at_the_score_s_own_tempo():
+    score = Score([0.0], [6.0], [60], [80], quarter_s=0.5)
+    (axes,) = draw_rolls([("x", score, 0.0)], "bars", 4.0, None).axes
+    assert tick_labels(axes) == ["1", "2", "3", "4"]
+    np.testing.assert_allclose(axes.get_xticks(), [0, 2, 4, 6])
+    (axes,) = draw_rolls([("x", score, 0.0)], "bars", 3.0, None).axes
+    np.testing.assert_allclose(axes.get_xticks(), [0, 1.5, 3.0, 4.5, 6.0])
+    assert axes.get_xlabel() == "bars of 3 quarters"
+
+
+def test_long_music_goes_on_in_further_rows_that_begin_at_whole_seconds():
+    long = Score([0.0, 149.0], [1.0, 150.5], [60, 64], [80, 80])
+    rows = draw_rolls([("x", long, 0.0)], "seconds", 4.0, None).axes
+    assert [round(axes.get_xlim()[0], 6) for axes in rows] == [0, 51, 102]
+    assert [sum(len(c.get_paths()) for c in axes.collections) for axes in rows] == [2, 0, 2]  # a note and its strike
+    assert "1:00" in tick_labels(rows[1])
+    assert len(draw_rolls([("x", long, 0.0)], "seconds", 4.0, 20.0).axes) == 8
+
+
+def test_rows_of_a_very_long_piece_grow_instead():
+    day = Score([0.0, 86_000.0], [1.0, 86_400.0], [60, 64], [80, 80])
+    assert len(draw_rolls([("x", day, 0.0)], "seconds", 4.0, None).axes) == 40
+
+
+def test_louder_is_darker():
+    pale, middle, full = shades(np.array([1, 64, 127]), "#0072B2")
+    np.testing.assert_allclose(full, to_rgb("#0072B2"))
+    assert pale.sum() > middle.sum() > full.sum()
+
+
+def test_no_note_is_too_thin_to_see_and_repeated_notes_stay_apart():
+    score = Score([0.0, 1.0, 2.0], [0.0, 2.0, 3.0], [60, 60, 60], [80] * 3)
+    corners = boxes(score, 12.0)
+    left, right = corners[:, 0, 0], corners[:, 1, 0]
+    assert (right - left).min() > 0.005
+    assert right[1] < left[2]
+    np.testing.assert_allclose(corners[0, [0, 2], 1], [59.58, 60.42])

@@ -1,0 +1,37 @@
+"""Paper for the pictures: one style, and a file whose suffix says its format."""
+
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from musictx.errors import ConfigError
+from musictx.files import replacing
+
+FORMATS = (".png", ".svg", ".pdf")
+INK, FAINT = "#3c4043", "#9aa0a6"
+
+
+def new_figure(width_in: float, height_in: float, dpi: int = 110) -> Figure:
+    figure = Figure(figsize=(width_in, height_in), dpi=dpi, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def check_format(path: Path) -> None:
+    """Raises ConfigError for a suffix that names no picture."""
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"{path}: a picture is one of {', '.join(FORMATS)}: give a name that ends so")
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """PNG, SVG or PDF by the suffix; the same figure gives the same bytes. Written whole or not at all. Raises
+    ConfigError for another suffix."""
+    check_format(path)
+    suffix = path.suffix.lower()
+    when = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    as_text = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "musictx"}
+    with replacing(path) as partial, rc_context(as_text):  # type: ignore[arg-type]  # keys are literals to it
+        figure.savefig(partial, format=suffix[1:], metadata=when)
