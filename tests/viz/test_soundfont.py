@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musictx.notes.score import Score
@@ -172,6 +172,7 @@ def test_a_font_that_is_not_there(tmp_path):
 WHOLE = font_bytes([{SAMPLE: 0, MODE: 1}], samples=TONE[:100])
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(WHOLE) - 1), st.binary(min_size=1, max_size=4))
 def test_no_damage_is_anything_but_a_user_error(tmp_path_factory, at, noise):
     for data in (WHOLE[:at], WHOLE[:at] + noise + WHOLE[at + len(noise) :]):
