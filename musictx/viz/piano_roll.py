@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,28 +25,26 @@ STRIKE = 0.0022  # of a row's width: the darker beginning of a note
 PALEST = 0.15  # how much of its colour the softest note has
 
 Panel = tuple[str, Score, float]  # title, score, second at which the new music begins
-Unit = Literal["seconds", "bars"]
 
 
 def piano_roll(
     panels: Sequence[Panel],
     path: Path,
     *,
-    unit: Unit = "seconds",
-    quarters_per_bar: float = 4.0,
+    bars_s: NDArray[Any] | None = None,
     row_s: float | None = None,
 ) -> None:
     """PNG, SVG or PDF by the suffix: the panels below each other, on one time axis and one range of pitch.
 
-    `unit`: seconds, or bars of `quarters_per_bar` at each score's own tempo. Music longer than `row_s` (null: about a
-    minute) goes on in further rows. Written whole or not at all. Raises ConfigError for another suffix, ValueError when
-    there is no panel.
+    With `bars_s`, seconds at which bars begin, as `Meter.bars_s` gives them, time is counted in bars. Music longer than
+    `row_s` (None: about a minute) goes on in further rows. Written whole or not at all. Raises ConfigError for another
+    suffix, ValueError when there is no panel.
     """
     check_format(path)
-    save_figure(draw_rolls(panels, unit, quarters_per_bar, row_s), path)
+    save_figure(draw_rolls(panels, bars_s, row_s), path)
 
 
-def draw_rolls(panels: Sequence[Panel], unit: Unit, quarters_per_bar: float, row_s: float | None) -> Figure:
+def draw_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_s: float | None = None) -> Figure:
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
     low, high = key_range([score for _, score, _ in panels])
@@ -62,9 +60,8 @@ def draw_rolls(panels: Sequence[Panel], unit: Unit, quarters_per_bar: float, row
             draw_keys(axes, low, high)
             span_s = k * width_s, (k + 1) * width_s
             draw_notes(axes, score, new_from_s, span_s)
-            draw_time(axes, span_s, unit, quarters_per_bar * score.quarter_s, minutes=end_s >= 90)
-    last = grid[-1, -1]
-    last.set_xlabel("seconds" if unit == "seconds" else f"bars of {quarters_per_bar:g} quarters", color=INK, fontsize=9)
+            draw_time(axes, span_s, bars_s, minutes=end_s >= 90)
+    grid[-1, -1].set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
     if any(0 < new_from_s < score.duration_s for _, score, new_from_s in panels):
         patches = [Patch(color=SEED_COLOUR, label="seed"), Patch(color=NEW_COLOUR, label="continuation")]
         grid[0, 0].legend(
@@ -137,14 +134,14 @@ def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
     return mixed
 
 
-def draw_time(axes: Axes, span_s: tuple[float, float], unit: Unit, bar_s: float, minutes: bool) -> None:
-    """Ticks and faint lines at round seconds, or at bar lines."""
+def draw_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | None, minutes: bool) -> None:
+    """Ticks and faint lines at round seconds, or at bar lines, which are counted from 1."""
     axes.set_xlim(span_s[0], span_s[1] + 0.004 * (span_s[1] - span_s[0]))
-    if unit == "bars":
-        every = next((n for n in (1, 2, 4, 8, 16, 32) if (span_s[1] - span_s[0]) / bar_s / n <= 20), 64)
-        first, last = (int(np.ceil(t / bar_s - 1e-6)) for t in span_s)
-        bars = [bar for bar in range(first, last + 1) if bar % every == 0]
-        axes.set_xticks([bar * bar_s for bar in bars], [str(bar + 1) for bar in bars])
+    if bars_s is not None:
+        here = np.flatnonzero((bars_s > span_s[0] - 1e-6) & (bars_s < span_s[1] + 1e-6))
+        every = next((n for n in (1, 2, 4, 8, 16, 32) if len(here) <= 20 * n), 64)
+        here = here[here % every == 0]
+        axes.set_xticks(bars_s[here].tolist(), [str(bar + 1) for bar in here])
     else:
         axes.xaxis.set_major_locator(MaxNLocator(12, steps=[1, 2, 5, 10]))
         if minutes:
