@@ -39,7 +39,7 @@ class KVCache:
     ) -> KVCache:
         """Room for `max_T` tokens; a rolling cache takes twice as much, so that it moves its content but rarely."""
         shape = (n_layers, batch, n_heads, max_T * (1 + rolling))
-        k, v = (like.new_zeros((*shape, width)) for width in widths)
+        k, v = (like.new_empty((*shape, width)) for width in widths)  # memory is taken as it is written to
         return cls(k, v, like.new_zeros((batch, 1)).double(), max_T if rolling else None)
 
     def begin(self, t: int) -> None:
@@ -84,7 +84,10 @@ class KVCache:
     def take(self, rows: Tensor) -> KVCache:
         """The rows (n,) of this batch, in that order, as a cache of their own."""
         behind = self.behind[rows] if self.behind is not None else None
-        return KVCache(self.k[:, rows], self.v[:, rows], self.clock[rows], self.window, self.length, self.end, behind)
+        k, v = (x.new_empty((x.shape[0], len(rows), *x.shape[2:])) for x in (self.k, self.v))
+        for new, old in ((k, self.k), (v, self.v)):
+            new[:, :, :, : self.end] = old[:, rows, :, : self.end]
+        return KVCache(k, v, self.clock[rows], self.window, self.length, self.end, behind)
 
     @classmethod
     def join(cls, caches: Sequence[KVCache]) -> KVCache:
@@ -92,11 +95,12 @@ class KVCache:
         length, end = max(c.length for c in caches), max(c.end for c in caches)
         rows = sum(c.k.shape[1] for c in caches)
         like = caches[0]
-        k, v = (x.new_zeros((x.shape[0], rows, *x.shape[2:])) for x in (like.k, like.v))
+        k, v = (x.new_empty((x.shape[0], rows, *x.shape[2:])) for x in (like.k, like.v))
         row, behind = 0, []
         for c in caches:
             n = c.k.shape[1]
             for new, old in ((k, c.k), (v, c.v)):
+                new[:, row : row + n, :, : end - c.end] = 0  # hidden, but what is no number would show
                 new[:, row : row + n, :, end - c.end : end] = old[:, :, :, : c.end]
             own = c.behind if c.behind is not None else c.clock.new_zeros(n, 1).long()
             behind.append(own + length - c.length)

@@ -1,90 +1,87 @@
-"""Sampling over ids: a prefill of the prompt in blocks, then one cached step per token."""
+"""Sampling over ids: every prompt read once, in blocks, then one cached step a token for all rows together."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from musictx.errors import ConfigError
 from musictx.model.protocol import LanguageModel
+from musictx.sampling.filters import draw
+from musictx.sampling.grammar import Grammar
+from musictx.sampling.settings import Sampling
+from musictx.sampling.streams import Uniforms
 
 PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
-MAX_SEED = 2**63 - 1
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How a next token is drawn; temperature 0 takes the likeliest. Raises ConfigError for impossible values."""
+class Drawn(NamedTuple):
+    """One token a row: its id, and under the model alone the log-probability of it and of the end (B,) each."""
 
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-
-    def __post_init__(self) -> None:
-        # logits overflow when divided by less, and -inf becomes NaN when divided by very much more
-        if self.temperature != 0 and not 1e-3 <= self.temperature <= 1e3:
-            raise ConfigError(f"sampler.temperature={self.temperature}: give 0 (greedy) or 0.001 to 1000")
-        if self.top_k is not None and self.top_k < 1:
-            raise ConfigError(f"sampler.top_k={self.top_k}: give 1 or more, or null for no limit")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ConfigError(f"sampler.top_p={self.top_p}: give a share above 0 up to 1, or null for no limit")
+    ids: Tensor
+    log_p: Tensor
+    end_log_p: Tensor
 
 
-def filter_logits(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Logits (B, V) with everything outside the top k and the nucleus at -inf.
+class Row(NamedTuple):
+    """Which prompt a row continues, and the key of its chance: (seed, k)."""
 
-    Nucleus: the smallest set of tokens whose probability reaches `top_p` (Holtzman et al. 2020, section 3.1).
+    prompt: int
+    key: tuple[int, int]
+
+
+class Stream:
+    """Rows that go on for ever, a token each at every `step`. What a row draws depends on its prompt and key alone.
+
+    Prompts (T,) int64 may differ in length. `room` tokens fit the model's state; with `rolling` they are the last.
+    Nothing here waits for the device: whoever steps must look at `finite` now and then.
     """
-    if sampling.temperature > 0:
-        logits = logits / sampling.temperature
-    if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
-        least = logits.topk(sampling.top_k).values[:, -1:]
-        logits = logits.masked_fill(logits < least, -torch.inf)
-    if sampling.top_p is not None and sampling.top_p < 1:
-        ordered, order = logits.sort(descending=True)
-        p = ordered.softmax(-1)
-        before = p.cumsum(-1) - p
-        before[:, 0] = -1.0  # the likeliest token always stays, even if top_p is 0 in single precision
-        drop = torch.zeros_like(before, dtype=torch.bool).scatter(-1, order, before >= sampling.top_p)
-        logits = logits.masked_fill(drop, -torch.inf)
-    return logits
 
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompts: Sequence[Tensor],
+        rows: Sequence[Row],
+        sampling: Sampling,
+        grammar: Grammar,
+        eos: int,
+        room: int,
+        rolling: bool,
+    ) -> None:
+        self.model, self.sampling, self.grammar, self.eos = model, sampling, grammar, eos
+        self.logits, self.state = prefill(model, prompts, [row.prompt for row in rows], room, rolling)
+        device = self.logits.device
+        self.uniforms = Uniforms([row.key for row in rows], device)
+        self.temperature = torch.full((len(rows), 1), sampling.temperature, device=device)
+        self.finite = torch.ones(len(rows), dtype=torch.bool, device=device)  # False once a row's logits were not
+        self.ids: Tensor | None = None
 
-def draw(logits: Tensor, sampling: Sampling, generators: list[torch.Generator]) -> Tensor:
-    """One token per row (B,) from logits (B, V); row b draws from its own generator."""
-    if sampling.temperature == 0:
-        return logits.argmax(-1)
-    p = filter_logits(logits.float(), sampling).softmax(-1)
-    rows = [torch.multinomial(row, 1, generator=g) for row, g in zip(p, generators, strict=True)]
-    return torch.cat(rows)
+    @torch.inference_mode()
+    def step(self) -> Drawn:
+        if self.ids is not None:
+            self.logits = self.model.step(self.ids, self.state)  # (B, V)
+        logits = self.logits.float()
+        legal = logits.masked_fill(~self.grammar.legal(), -torch.inf)
+        ids = draw(legal, self.sampling, self.temperature, self.uniforms.next())
+        self.grammar.update(ids)
+        total = logits.logsumexp(-1)
+        self.finite &= total.isfinite()
+        self.ids = ids
+        return Drawn(ids, logits.gather(1, ids[:, None])[:, 0] - total, logits[:, self.eos] - total)
 
 
 @torch.inference_mode()
-def sample(
-    model: LanguageModel,
-    prompt: Tensor,
-    n_tokens: int,
-    variations: int,
-    sampling: Sampling,
-    seed: int,
-    legal: Tensor,
-) -> Iterator[Tensor]:
-    """Yields up to `n_tokens` next tokens (variations,) after a prompt (T,), all rows from one prefill.
-
-    `legal` (V,) bool says which ids may be drawn at all. Row k depends on (seed, k) alone.
-    """
-    device = prompt.device
-    state = model.init_state(1, len(prompt) + n_tokens)
-    for start in range(0, len(prompt), PREFILL_BLOCK):
-        logits = model.prefill(prompt[None, start : start + PREFILL_BLOCK], state)  # (1, V)
-    logits = logits.expand(variations, -1)  # (B, V)
-    state = state.repeat(variations)
-    # PyTorch takes seeds of 64 bits; the factor is odd, so that no two seeds fall together
-    seeds = [(seed * 1_000_003 + k) % 2**63 for k in range(variations)]
-    generators = [torch.Generator(device).manual_seed(s) for s in seeds]
-    for i in range(n_tokens):
-        ids = draw(logits.masked_fill(~legal, -torch.inf), sampling, generators)  # (B,)
-        yield ids
-        if i + 1 < n_tokens:
-            logits = model.step(ids, state)
+def prefill(
+    model: LanguageModel, prompts: Sequence[Tensor], of_row: Sequence[int], room: int, rolling: bool
+) -> tuple[Tensor, Any]:
+    """Each prompt (T,) read once -> logits (B, V) after it and the joint state; row b continues prompt of_row[b]."""
+    logits, states = {}, {}
+    for i in sorted(set(of_row)):
+        state = model.init_state(1, room, rolling)
+        for start in range(0, len(prompts[i]), min(PREFILL_BLOCK, room)):
+            block = prompts[i][None, start : start + min(PREFILL_BLOCK, room)]
+            logits[i] = model.prefill(block, state)  # (1, V)
+        states[i] = state
+    each = [states[i] for i in of_row]
+    joint = each[0].repeat(len(each)) if len(states) == 1 else type(each[0]).join(each)
+    return torch.cat([logits[i] for i in of_row]), joint

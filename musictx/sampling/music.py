@@ -1,94 +1,224 @@
-"""A person's motif in, its continuations out: the one musical file above the sampling engine."""
+"""Motifs in, their continuations out: the one musical file above the sampling engine."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError
 from musictx.model.protocol import LanguageModel
+from musictx.notes.meter import Meter
 from musictx.notes.score import Score
-from musictx.sampling.engine import MAX_SEED, Sampling, sample
+from musictx.sampling.batch import INTERRUPTED, Batch, NoNumbers, Take
+from musictx.sampling.beam import beam_search
+from musictx.sampling.engine import Row, Stream
+from musictx.sampling.grammar import build_grammar
+from musictx.sampling.length import MOST_TOKENS, Length, Progress
+from musictx.sampling.motif import Motif
+from musictx.sampling.nan import nan_error
+from musictx.sampling.prompt import Prompt, make_prompt
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
+from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
 
-CHECK_EVERY = 32  # tokens between two looks at how much music there is
-MOST_SECONDS = 24 * 3600
-MOST_TOKENS = 1_000_000  # of all variations together: their keys and values are kept in memory
+ROWS_AT_ONCE = 16  # in one batch
 MOST_VARIATIONS = 1000
+ENDING = (0.9, 1.1)  # shares of the asked length between which a forced ending falls
 
 
 class Continuation(NamedTuple):
-    """Music that begins with the seed (or right after it) and the second at which the new music begins."""
+    """Music that begins with the motif (or right after it) and the second at which the new music begins."""
 
     score: Score
     new_from_s: float
-    complete: bool  # False: max_tokens was reached before length_seconds
+    stopped: str = ""  # why it is shorter than was asked; "" if it is not
+    variation: int = 0  # which one of its motif
+    mean_log_p: float = 0.0  # nats a token, under the model alone
+    unheard: int = 0  # of the motif's tokens, the oldest, which are more than the model looks back to
+
+    @property
+    def complete(self) -> bool:
+        return not self.stopped
 
 
-def check_lengths(length_seconds: float, max_tokens: int, variations: int, seed: int) -> None:
+class Settings(NamedTuple):
+    """What is asked of every continuation of one call; `continue_motifs` explains them."""
+
+    sampling: Sampling = Sampling()
+    length: Length = Length()
+    rules: Rules = Rules()
+    seed: int = 0
+    max_tokens: int | None = None
+    window: int | None = None
+    include_seed: bool = True
+    forced_ending: bool = False
+    device: str = "cpu"
+
+
+def check(settings: Settings, variations: int) -> None:
     """Raises ConfigError for amounts of music and seeds that no continuation can have."""
-    for name, value, most in (
-        ("length_seconds", length_seconds, MOST_SECONDS),
-        ("max_tokens", max_tokens, MOST_TOKENS),
-        ("variations", variations, MOST_VARIATIONS),
-    ):
-        if not 0 < value <= most:  # refuses NaN too
+    max_tokens, beams = settings.max_tokens, settings.sampling.beams
+    for name, value, most in (("variations", variations, MOST_VARIATIONS), ("max_tokens", max_tokens, MOST_TOKENS)):
+        if value is not None and not 0 < value <= most:
             raise ConfigError(f"{name}={value}: give more than 0 and at most {most}")
-    if max_tokens * variations > MOST_TOKENS:
+    if max_tokens is not None and max_tokens * variations > MOST_TOKENS:
         raise ConfigError(
             f"max_tokens={max_tokens} for variations={variations}: give at most {MOST_TOKENS} tokens in all"
         )
-    if not 0 <= seed <= MAX_SEED:
-        raise ConfigError(f"seed={seed}: give 0 to {MAX_SEED}")
+    if not 0 <= settings.seed <= MAX_SEED:
+        raise ConfigError(f"seed={settings.seed}: give 0 to {MAX_SEED}")
+    if settings.window is not None and settings.window < 8:
+        raise ConfigError(f"window={settings.window}: give 8 tokens or more, or null for the model's own")
+    if beams is not None and settings.length.tokens is None:
+        raise ConfigError(f"sampler.beams={beams}: beams are compared at one length; give length_tokens=")
+    if beams is not None and variations > beams:
+        raise ConfigError(f"variations={variations}: sampler.beams={beams} find at most as many")
 
 
 def continue_score(
-    seed_score: Score,
+    seed_score: Score | None,
     model: LanguageModel,
     tokenizer: Tokenizer,
     sampling: Sampling,
     *,
-    length_seconds: float,
-    max_tokens: int = 4096,
+    length_seconds: float | None = None,
     variations: int = 1,
-    seed: int = 0,
-    include_seed: bool = True,
-    device: str = "cpu",
+    **settings: Any,
 ) -> list[Continuation]:
-    """Continues a motif `variations` times by `length_seconds` of new music each; one prefill serves all.
+    """`continue_motifs` for one motif, which ends where its last note does; None begins from nothing."""
+    motif = Motif(seed_score, seed_score.duration_s, Meter(seed_score.quarter_s)) if seed_score is not None else None
+    if length_seconds is not None:
+        settings["length"] = Length(seconds=length_seconds)
+    return continue_motifs([motif], model, tokenizer, Settings(sampling, **settings), variations)[0]
 
-    Raises UserError for a silent seed, TokenError for one the vocabulary cannot hold, ConfigError for impossible
-    lengths.
+
+def continue_motifs(
+    motifs: Sequence[Motif | None],
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    settings: Settings,
+    variations: int = 1,
+) -> list[list[Continuation]]:
+    """Continues every motif `variations` times, up to 16 rows in one batch; None is a beginning from nothing.
+
+    Variation k of a motif is a function of the motif, `settings.seed` and k, whatever else is asked for. Music longer
+    than `window` tokens (None: the model's own) is drawn looking back that far. With `forced_ending` the music ends
+    where the model thinks an end likeliest between 90 and 110 % of the length. Ctrl-C ends it early: what exists is
+    returned, and lists may be short.
+
+    Raises UserError for a silent motif, TokenError for one the vocabulary cannot hold, NanError for a model that gives
+    no numbers, ConfigError for impossible settings.
     """
-    check_lengths(length_seconds, max_tokens, variations, seed)
-    if not len(seed_score):
-        raise UserError("the seed has no notes: give one with music in it, or raise seed_seconds")
-    quarter_s, vocab = seed_score.quarter_s, tokenizer.vocab
-    motif = tokenizer.encode(seed_score)
-    prompt = torch.from_numpy(np.concatenate([[vocab.bos], motif]).astype(np.int64)).to(device)
-    # PAD and BOS are never music, and an EOS would end before the length that was asked for
-    legal = torch.from_numpy(vocab.mask(*(row.type for row in vocab.events))).to(device)
-
-    start_s = tokenizer.seconds(motif, quarter_s)
-    end_s = start_s + length_seconds
-    drawn: list[torch.Tensor] = []
-    rows = np.zeros((variations, 0), dtype=np.uint16)
-    complete = False
-    for ids in sample(model, prompt, max_tokens, variations, sampling, seed, legal):
-        drawn.append(ids)
-        if len(drawn) % CHECK_EVERY == 0 or len(drawn) == max_tokens:
-            rows = torch.stack(drawn, 1).cpu().numpy().astype(np.uint16)
-            complete = all(start_s + tokenizer.seconds(row, quarter_s) >= end_s for row in rows)
-            if complete:
-                break
-    out = []
-    for row in rows:
-        full = tokenizer.decode(np.concatenate([motif, row]), quarter_s)
-        if not include_seed:  # a note held across the border is cut there, not lost
-            full = replace(
-                full, onset_s=np.where(full.offset_s > start_s + 1e-6, np.maximum(full.onset_s, start_s), full.onset_s)
-            )
-        score = full.clip(0.0 if include_seed else start_s, end_s)
-        out.append(Continuation(score, start_s if include_seed else 0.0, complete))
+    check(settings, variations)
+    settings = settings._replace(window=settings.window or model.window)
+    prompts = [make_prompt(motif, tokenizer, settings.window, settings.device) for motif in motifs]
+    asked = [(i, k) for i in range(len(prompts)) for k in range(variations)]
+    out: list[list[Continuation]] = [[] for _ in prompts]
+    limit = _limit(settings, len(asked), tokenizer.group)
+    if settings.sampling.beams is not None:
+        for i, prompt in enumerate(prompts):
+            takes = _search(prompt, model, tokenizer, settings, limit)[:variations]
+            out[i] = [_finish(take, prompt, k, tokenizer, settings) for k, take in enumerate(takes)]
+        return out
+    for first in range(0, len(asked), ROWS_AT_ONCE):
+        rows = asked[first : first + ROWS_AT_ONCE]
+        batch = _batch(prompts, rows, model, tokenizer, settings, limit)
+        try:
+            batch.run()
+        except NoNumbers as error:
+            heard = prompts[rows[error.row][0]].heard
+            ids = torch.cat([heard, torch.from_numpy(error.ids.astype(np.int64)).to(heard.device)])
+            raise nan_error(model, ids) from None
+        for (i, k), take in zip(rows, batch.takes(), strict=True):
+            if len(take.ids):
+                out[i].append(_finish(take, prompts[i], k, tokenizer, settings))
+        if batch.stopped == INTERRUPTED:
+            break
     return out
+
+
+def _limit(settings: Settings, rows: int, group: int) -> int:
+    """Tokens that no row may exceed: of a whole number of groups, where the length is given in tokens."""
+    limit = min(settings.max_tokens or MOST_TOKENS, MOST_TOKENS // rows)
+    if settings.length.tokens is not None:
+        most = int(np.ceil(settings.length.tokens * (ENDING[1] if settings.forced_ending else 1)))
+        limit = min(limit, most + -most % group)
+    return limit
+
+
+def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[int, bool]:
+    """Tokens the model's state must hold, and whether it is to roll."""
+    most = max(len(prompt.heard) for prompt in prompts) + limit
+    return (window, True) if window is not None and most > window else (most, False)
+
+
+def _batch(
+    prompts: Sequence[Prompt],
+    rows: Sequence[tuple[int, int]],
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    settings: Settings,
+    limit: int,
+) -> Batch:
+    """Rows (prompt, variation) ready to be drawn; every prompt among them is read once."""
+    used = sorted({i for i, _ in rows})
+    each = [prompts[i] for i, _ in rows]
+    grammar = build_grammar(
+        tokenizer, settings.rules, [p.ids for p in each], [p.quarter_s for p in each], settings.device
+    )
+    keys = [Row(used.index(i), (settings.seed, k)) for i, k in rows]
+    heard = [prompts[i].heard for i in used]
+    room, rolling = _room([prompts[i] for i in used], limit, settings.window)
+    stream = Stream(model, heard, keys, settings.sampling, grammar, tokenizer.vocab.eos, room, rolling)
+    progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
+    return Batch(stream, progress, settings.sampling, ENDING[1] if settings.forced_ending else 1.0, limit)
+
+
+def _search(
+    prompt: Prompt, model: LanguageModel, tokenizer: Tokenizer, settings: Settings, n_tokens: int
+) -> list[Take]:
+    grammar = build_grammar(tokenizer, settings.rules, [prompt.ids], [prompt.quarter_s], settings.device)
+    room, rolling = _room([prompt], n_tokens, settings.window)
+    assert settings.sampling.beams is not None
+    found = beam_search(model, prompt.heard, n_tokens, settings.sampling.beams, grammar, room, rolling)
+    takes = []
+    for ids, log_p in zip(found.ids.cpu().numpy().astype(np.uint16), found.log_p.cpu().double().numpy(), strict=True):
+        progress = Progress(settings.length, prompt.bar_s, tokenizer, prompt.ids, prompt.quarter_s)
+        nowhere = np.zeros(len(ids), dtype=bool)
+        progress.look(ids)
+        takes.append(Take(ids, log_p, log_p, nowhere, progress, ""))
+    return takes
+
+
+def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, settings: Settings) -> Continuation:
+    """Ids as music: cut where it was asked to end, the motif before it or not."""
+    ids, start_s, end_s = take.ids, prompt.start_s, np.inf
+    if settings.forced_ending and not take.stopped:
+        ids = ids[: _likeliest_end(take)]
+    elif (seconds := settings.length.in_seconds(prompt.bar_s)) is not None:
+        end_s = start_s + seconds
+    score = tokenizer.decode(np.concatenate([prompt.ids, ids]), prompt.quarter_s)
+    if settings.length.notes is not None and not settings.forced_ending:
+        new = np.flatnonzero(score.onset_s >= start_s - 1e-6)[: settings.length.notes]
+        score = score.select(np.arange(len(score)) <= new.max(initial=-1))
+    if prompt.program is not None:
+        score = replace(score, program=np.array(prompt.program))
+    begin_s = 0.0
+    if not settings.include_seed:  # a note held across the border is cut there, not lost
+        begin_s = start_s
+        held = score.offset_s > start_s + 1e-6
+        score = replace(score, onset_s=np.where(held, np.maximum(score.onset_s, start_s), score.onset_s))
+    score = score.select(score.onset_s < end_s - 1e-6)  # or rounding could leave a note without length
+    score = score.clip(begin_s, end_s if np.isfinite(end_s) else score.duration_s + 1)
+    mean_log_p = float(take.log_p[: len(ids)].mean()) if len(ids) else 0.0
+    return Continuation(score, start_s - begin_s, take.stopped, k, mean_log_p, prompt.unheard)
+
+
+def _likeliest_end(take: Take) -> int:
+    """After how many tokens the model thinks an end likeliest, near the asked length."""
+    share = take.progress.at(np.arange(len(take.ids)))
+    possible = take.may_end & (share >= ENDING[0]) & (share <= ENDING[1])
+    return int(np.where(possible, take.end_log_p, -np.inf).argmax()) if possible.any() else len(take.ids)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from musictx.errors import TokenError
 from musictx.notes.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid, snap_to_grid
 from musictx.notes.score import Score
+from musictx.tokenizers.grammar import GridGrammar
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 
@@ -21,10 +22,12 @@ class ChoraleTokenizer:
     group = N_VOICES  # windows begin with a soprano
     state = ""
     metrical = False
+    programs = False
     vocab = Vocab("chorale/1", (EventRange("PITCH", 21, 108), EventRange("REST", 0, 0)))
     lo, hi = vocab.events[0].lo, vocab.events[0].hi
     rest = vocab.offsets["REST"]
     pace: NDArray[Any] | None = np.where(np.arange(vocab.size) < vocab.n_events, 1 / N_VOICES, 0.0)  # sixteenths
+    grammar = GridGrammar(vocab, N_VOICES, STEPS_PER_QUARTER, REST)
 
     def normalise(self, score: Score) -> Score:
         """The score on the grid: see `musictx.notes.grid.snap_to_grid`."""
@@ -62,6 +65,11 @@ class ChoraleTokenizer:
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> float:
         """How much time a stream of ids takes; a last step that is not complete does not count."""
         return int((ids < self.vocab.n_events).sum()) // N_VOICES * quarter_s / STEPS_PER_QUARTER
+
+    def silence(self, seconds: float, quarter_s: float = 0.6) -> Ids:
+        """Ids that let so much time pass, to the nearest sixteenth."""
+        steps = max(round(seconds / quarter_s * STEPS_PER_QUARTER), 0)
+        return np.full(steps * N_VOICES, self.rest, dtype=np.uint16)
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """Lowest and highest pitch in a window of ids; None when all is silence."""

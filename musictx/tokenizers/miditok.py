@@ -58,6 +58,8 @@ class MidiTokTokenizer:
 
     group = 1
     metrical = True
+    programs = True
+    grammar = None
     lo, hi = CONFIG["pitch_range"]
     pace: NDArray[Any] | None = None
 
@@ -116,6 +118,10 @@ class MidiTokTokenizer:
             bar = np.cumsum(self._is_bar[time]) - self._is_bar[time[:1]].sum()
             steps = int((bar * STEPS_PER_BAR + self._steps[time]).max(initial=0))
         return steps * quarter_s / STEPS_PER_QUARTER
+
+    def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
+        """None: here it is the next note that says when it comes."""
+        return np.zeros(0, dtype=np.uint16)
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """Lowest and highest pitch in a window of ids, drums left aside; None when there is none."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import TokenError
 from musictx.notes.score import Score
+from musictx.tokenizers.grammar import EventGrammar
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 STEPS_PER_S = 100
@@ -29,6 +30,7 @@ class PerformanceTokenizer:
     group = 1  # a window may begin at any token
     state = ""
     metrical = False
+    programs = False
     vocab = Vocab(
         "performance/1",
         (
@@ -43,6 +45,7 @@ class PerformanceTokenizer:
     pace: NDArray[Any] | None = (
         np.where(vocab.mask("TIME_SHIFT"), np.arange(vocab.size) - shift0 + 1, 0) / STEPS_PER_S
     )  # seconds
+    grammar = EventGrammar(vocab, STEPS_PER_S)
 
     def normalise(self, score: Score) -> Score:
         """The score as this encoding hears it: on the 10 ms grid, every note at least one step long, velocity
@@ -89,6 +92,10 @@ class PerformanceTokenizer:
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
         """How much time a stream of ids takes."""
         return self._split(ids)[2] / STEPS_PER_S
+
+    def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
+        """Ids that let so much time pass."""
+        return self._shifts(max(round(seconds * STEPS_PER_S), 0))
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """Lowest and highest pitch in a window of ids; None when there is no note event in it."""

@@ -1,0 +1,105 @@
+"""Rows drawn together until each has come as far as was asked, looked at every few tokens."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.sampling.engine import Drawn, Stream
+from musictx.sampling.guard import warmed
+from musictx.sampling.length import Progress
+from musictx.sampling.settings import Sampling
+from musictx.tokenizers import Ids
+
+INTERRUPTED = "interrupted"
+LOOK_EVERY = 32  # tokens: the only moments at which the device is waited for
+
+
+class Take(NamedTuple):
+    """One row as it was drawn, and how far it came. Under the model alone: the log-probability of every token, and of
+    an end before it, (T,) each; `may_end` (T,) where the grammar allows one."""
+
+    ids: Ids  # (T,)
+    log_p: NDArray[np.float64]
+    end_log_p: NDArray[np.float64]
+    may_end: NDArray[np.bool_]
+    progress: Progress
+    stopped: str  # why it did not come as far as was asked; "" if it did
+
+
+class NoNumbers(Exception):
+    """The model gave NaN or infinity in this row, after these ids (T,)."""
+
+    def __init__(self, row: int, ids: Ids) -> None:
+        super().__init__(row)
+        self.row, self.ids = row, ids
+
+
+class Batch:
+    """`run` draws until every row's share reaches `goal` or `limit` tokens, or a person interrupts it."""
+
+    def __init__(self, stream: Stream, progress: list[Progress], sampling: Sampling, goal: float, limit: int) -> None:
+        self.stream, self.progress, self.sampling = stream, progress, sampling
+        self.goal, self.limit = goal, limit
+        n = len(progress)
+        self.rows = np.zeros((n, 0), dtype=np.uint16)  # (B, T)
+        self.log_p = np.zeros((2, n, 0))  # (2, B, T) of the token, of the end
+        self.may_end: list[bool] = []
+        self.new: list[Drawn] = []  # since the last look
+        self.enough = np.zeros(n, dtype=np.int64)  # tokens at the look that found the row long enough; 0: not yet
+        self.warmth = np.ones(n)
+        self.stopped = ""
+
+    def run(self) -> None:
+        """Raises NoNumbers."""
+        try:
+            while self.rows.shape[1] < self.limit and not self.enough.all():
+                for _ in range(min(LOOK_EVERY, self.limit - self.rows.shape[1])):
+                    may_end = self.stream.grammar.may_end()
+                    self.new.append(self.stream.step())
+                    self.may_end.append(may_end)
+                self._look()
+        except (KeyboardInterrupt, ConfigError) as reason:  # a model of learned positions ends with its table
+            self.stopped = str(reason) or INTERRUPTED
+            self._gather()
+            if not self.rows.shape[1] and self.stopped != INTERRUPTED:
+                raise
+
+    def takes(self) -> list[Take]:
+        """Row by row up to the look at which it was long enough: the same whoever else was in the batch."""
+        end = np.where(self.enough > 0, self.enough, self.rows.shape[1])
+        may_end = np.array(self.may_end, dtype=bool)
+        why = self.stopped or f"max_tokens={self.limit}"
+        return [
+            Take(row[:n], log_p[:n], end_log_p[:n], may_end[:n], progress, "" if enough else why)
+            for row, log_p, end_log_p, n, progress, enough in zip(
+                self.rows, *self.log_p, end.tolist(), self.progress, self.enough > 0, strict=True
+            )
+        ]
+
+    def _look(self) -> None:
+        self._gather()
+        if not self.stream.finite.all():
+            bad = int((~self.stream.finite).nonzero()[0])
+            raise NoNumbers(bad, self.rows[bad])
+        shares = [p.look(row) for p, row in zip(self.progress, self.rows, strict=True)]
+        self.enough[(self.enough == 0) & (np.array(shares) >= self.goal)] = self.rows.shape[1]
+        if self.sampling.guard:
+            self.warmth = warmed(self.warmth, self.rows)
+        heat = [self.sampling.temperature_at(share) * w for share, w in zip(shares, self.warmth, strict=True)]
+        self.stream.temperature = torch.tensor(heat, device=self.stream.temperature.device)[:, None]
+
+    def _gather(self) -> None:
+        if self.new:
+            ids, log_p, end_log_p = (torch.stack(column, 1).cpu() for column in zip(*self.new, strict=True))  # (B, n)
+            self.rows = np.concatenate([self.rows, ids.numpy().astype(np.uint16)], 1)
+            self.log_p = np.concatenate([self.log_p, _float64(log_p, end_log_p)], 2)
+            self.new = []
+
+
+def _float64(*tensors: Tensor) -> NDArray[np.float64]:
+    stacked: NDArray[np.float64] = torch.stack(tensors).double().numpy()
+    return stacked

@@ -1,0 +1,57 @@
+"""From logits to one id a row: filters on (B, V), then one draw for the whole batch."""
+
+import torch
+from torch import Tensor
+
+from musictx.sampling.settings import Sampling
+
+
+def filter_logits(logits: Tensor, sampling: Sampling, temperature: Tensor | float | None = None) -> Tensor:
+    """Logits (B, V) over the temperature, (B, 1) or the setting's, with all that is filtered out at -inf."""
+    temperature = sampling.temperature if temperature is None else temperature
+    logits = logits / temperature
+    if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
+        least = logits.topk(sampling.top_k).values[:, -1:]
+        logits = logits.masked_fill(logits < least, -torch.inf)
+    if sampling.top_p is not None and sampling.top_p < 1:
+        logits = nucleus(logits, sampling.top_p)
+    if sampling.min_p is not None:
+        p = logits.softmax(-1)
+        logits = logits.masked_fill(p < sampling.min_p * p.amax(-1, keepdim=True), -torch.inf)
+    if sampling.typical is not None and sampling.typical < 1:
+        logits = typical(logits, sampling.typical)
+    return logits
+
+
+def nucleus(logits: Tensor, mass: float) -> Tensor:
+    """The smallest set of tokens whose probability reaches `mass` (Holtzman et al. 2020, section 3.1)."""
+    return _keep_first(logits, logits.argsort(dim=-1, descending=True), mass)
+
+
+def typical(logits: Tensor, mass: float) -> Tensor:
+    """The tokens whose surprise is nearest to the expected one, the entropy, until their probability reaches `mass`
+    (Meister et al. 2022, "Locally Typical Sampling", section 4)."""
+    log_p = logits.log_softmax(-1)
+    p = log_p.exp()
+    entropy = -torch.where(p > 0, p * log_p, 0.0).sum(-1, keepdim=True)
+    return _keep_first(logits, (log_p + entropy).abs().argsort(dim=-1), mass)
+
+
+def _keep_first(logits: Tensor, order: Tensor, mass: float) -> Tensor:
+    """The first tokens in `order` (B, V) until their probability reaches `mass`; at least one."""
+    p = logits.softmax(-1).gather(-1, order)
+    before = p.cumsum(-1) - p
+    before[:, 0] = -1.0  # the first always stays, even if the mass is 0 in single precision
+    drop = torch.zeros_like(before, dtype=torch.bool).scatter(-1, order, before >= mass)
+    return logits.masked_fill(drop, -torch.inf)
+
+
+def draw(logits: Tensor, sampling: Sampling, temperature: Tensor | float | None, uniform: Tensor) -> Tensor:
+    """One id a row (B,): where the distribution function of row b first exceeds `uniform` (B, 1), float64 in [0, 1)."""
+    if sampling.temperature == 0:
+        return logits.argmax(-1)
+    below = filter_logits(logits, sampling, temperature).softmax(-1).double().cumsum(-1)  # (B, V)
+    # a whisker below 1, or rounding could step past the last id that has any probability
+    at = uniform * (1 - 2**-50) * below[:, -1:]
+    ids = torch.searchsorted(below, at, right=True)[:, 0]
+    return ids.clamp_(max=logits.shape[-1] - 1)  # of NaN nothing is the first: the caller looks for them

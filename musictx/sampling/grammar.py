@@ -1,0 +1,84 @@
+"""Which ids may come next, for a whole batch at once, after every token: the door to the encodings' rules."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.sampling.event_rules import EventRules
+from musictx.sampling.grid_rules import GridRules
+from musictx.sampling.rules import Rules
+from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.grammar import EventGrammar, GridGrammar
+
+
+class Grammar(Protocol):
+    """Where every row of a batch stands in its music."""
+
+    def legal(self) -> Tensor:
+        """(B, V) bool: what may be drawn now; at least one id a row."""
+        ...
+
+    def update(self, ids: Tensor) -> None:
+        """One more token a row, (B,)."""
+        ...
+
+    def may_end(self) -> bool:
+        """Whether the music could stop here."""
+        ...
+
+    def take(self, rows: Tensor) -> "Grammar":
+        """The rows (n,) of this batch, in that order."""
+        ...
+
+
+class Free:
+    """Any event may follow any other, but PAD, BOS and EOS never do. Music may stop between groups of `group` ids."""
+
+    def __init__(self, tokenizer: Tokenizer, rows: int, device: torch.device | str, drawn: int = 0) -> None:
+        vocab = tokenizer.vocab
+        legal = torch.from_numpy(vocab.mask(*(row.type for row in vocab.events))).to(device)  # (V,)
+        self.mask, self.group, self.drawn = legal.expand(rows, -1), tokenizer.group, drawn
+
+    def legal(self) -> Tensor:
+        return self.mask
+
+    def update(self, ids: Tensor) -> None:
+        self.drawn += 1
+
+    def may_end(self) -> bool:
+        return self.drawn % self.group == 0
+
+    def take(self, rows: Tensor) -> "Free":
+        taken = Free.__new__(Free)
+        taken.mask, taken.group, taken.drawn = self.mask[rows], self.group, self.drawn
+        return taken
+
+
+def build_grammar(
+    tokenizer: Tokenizer,
+    rules: Rules,
+    motifs: Sequence[NDArray[np.integer]],
+    quarter_s: Sequence[float],
+    device: torch.device | str,
+) -> Grammar:
+    """The rules of an encoding after a motif a row, at that row's tempo. Raises ConfigError for rules that an encoding
+    cannot keep."""
+    if not rules.masks:
+        return Free(tokenizer, len(motifs), device)
+    table = tokenizer.grammar
+    if (rules.voice_order or rules.voice_ranges) and not isinstance(table, GridGrammar):
+        raise ConfigError(
+            f"rules.voice_order and rules.voice_ranges are for chorale models, and {tokenizer.name} has no voices"
+        )
+    if isinstance(table, GridGrammar):
+        return GridRules(table, rules, motifs, quarter_s, device)
+    if isinstance(table, EventGrammar):
+        return EventRules(table, rules, motifs, device)
+    if rules != Rules():
+        raise ConfigError(f"rules.…: all tokens of {tokenizer.name} are legal at any time; leave the rules out")
+    return Free(tokenizer, len(motifs), device)

@@ -1,0 +1,99 @@
+"""The rules of the chorale grid: which pitch, or a rest, the next voice may sing, for a whole batch.
+
+No silence of all voices and no held note longer than the rules say; where asked for, no voice above the one before it,
+and each in its range. A rest is legal unless it would make the silence too long, and wherever nothing else is.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.sampling.rules import VOICE_RANGES, Rules
+from musictx.tokenizers.grammar import GridGrammar
+
+CEILING = 128  # above all pitches
+
+
+class GridRules:
+    """Obeys `musictx.sampling.grammar.Grammar`. Motifs are whole steps of the grid: all rows are at the same voice.
+    Raises ConfigError when no voice could ever sing."""
+
+    def __init__(
+        self,
+        table: GridGrammar,
+        rules: Rules,
+        motifs: Sequence[NDArray[np.integer]],
+        quarter_s: Sequence[float],
+        device: torch.device | str,
+    ) -> None:
+        self.rest, self.voices = table.rest, table.voices
+        self.pitch = torch.from_numpy(table.pitch).to(device)  # (V,)
+        self.sung = torch.arange(table.lo, table.hi + 1, device=device)[None]  # (1, P)
+        self.order = rules.voice_order
+        allowed = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
+        if rules.voice_ranges:
+            at = np.arange(128)
+            allowed &= np.array([(at >= low) & (at <= high) for low, high in VOICE_RANGES])
+        self.allowed = torch.from_numpy(allowed[:, table.lo : table.hi + 1]).to(device)  # (4, P)
+        if not self.allowed.any():
+            raise ConfigError(f"rules.…: no voice has a pitch left from {table.lo} to {table.hi}: give wider limits")
+        per_step = np.array(quarter_s)[:, None] / table.steps_per_quarter  # (B, 1) seconds
+        self.max_silence, self.max_note = (
+            torch.from_numpy(np.maximum(limit // per_step, 1).astype(np.int64)).to(device)
+            for limit in (rules.max_silence_s, rules.max_note_s)
+        )
+        grids = [table.grid(motif) for motif in motifs]
+        last = [grid[-1] if len(grid) else np.full(self.voices, self.rest) for grid in grids]
+        self.last = torch.from_numpy(np.array(last)).to(device)  # (B, 4) pitches
+        held = np.array([_run(grid != row) for grid, row in zip(grids, last, strict=True)])
+        self.held = torch.from_numpy(held).to(device)  # (B, 4) steps
+        silent = np.array([_run((grid != self.rest).any(1, keepdims=True)) for grid in grids])
+        self.silent = torch.from_numpy(silent).to(device)  # (B, 1) steps of all voices
+        self.voice = 0
+        self.ceiling = torch.full_like(self.silent, CEILING)  # (B, 1) the lowest pitch sung in this step
+        self.no_specials = torch.zeros(len(grids), 3, dtype=torch.bool, device=device)
+
+    def legal(self) -> Tensor:
+        v = self.voice
+        stale = (self.sung == self.last[:, v, None]) & (self.held[:, v, None] >= self.max_note)
+        pitches = self.allowed[v] & ~stale  # (B, P)
+        if self.order:
+            pitches &= self.sung <= self.ceiling
+        rest = ~pitches.any(1, keepdim=True)
+        if v == self.voices - 1:
+            rest |= (self.ceiling < CEILING) | (self.silent < self.max_silence)
+        else:
+            rest = torch.ones_like(rest)
+        return torch.cat([pitches, rest, self.no_specials], 1)  # (B, V)
+
+    def update(self, ids: Tensor) -> None:
+        v, pitch = self.voice, self.pitch[ids]  # (B,)
+        self.held[:, v] = torch.where(pitch == self.last[:, v], self.held[:, v] + 1, 1)
+        self.last[:, v] = pitch
+        heard = torch.where(pitch == self.rest, CEILING, pitch)[:, None]
+        self.ceiling = torch.minimum(self.ceiling, heard)
+        self.voice = (v + 1) % self.voices
+        if self.voice == 0:
+            self.silent = torch.where(self.ceiling == CEILING, self.silent + 1, 0)
+            self.ceiling = torch.full_like(self.ceiling, CEILING)
+
+    def may_end(self) -> bool:
+        return self.voice == 0
+
+    def take(self, rows: Tensor) -> "GridRules":
+        taken = copy(self)
+        for name in ("max_silence", "max_note", "last", "held", "silent", "ceiling", "no_specials"):
+            setattr(taken, name, getattr(self, name)[rows])
+        return taken
+
+
+def _run(ends: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(columns,) how many rows at the bottom of `ends` (rows, columns) have passed since the last True."""
+    rows = np.arange(len(ends))[:, None]
+    last: NDArray[np.int64] = np.where(ends, rows, -1).max(axis=0, initial=-1)
+    return len(ends) - 1 - last

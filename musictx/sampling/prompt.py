@@ -1,0 +1,55 @@
+"""A motif as a model gets it: ids up to the very moment at which it ends, the newest of them if they are too many."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from musictx.errors import UserError
+from musictx.notes.meter import Meter
+from musictx.notes.score import DRUMS
+from musictx.sampling.motif import Motif
+from musictx.tokenizers import Ids, Tokenizer
+
+
+class Prompt(NamedTuple):
+    """`heard` (P,) int64 on the device: BOS and the ids, or the newest of them."""
+
+    ids: Ids  # (T,)
+    heard: torch.Tensor
+    start_s: float  # when the new music begins
+    quarter_s: float
+    bar_s: float
+    program: int | None  # of all notes, where ids do not say it
+
+    @property
+    def unheard(self) -> int:
+        """How many of the motif's oldest tokens the model does not get."""
+        return max(len(self.ids) - len(self.heard), 0)
+
+
+def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, device: str) -> Prompt:
+    """None is a beginning from nothing. Raises UserError for a silent motif, TokenError for one that the vocabulary
+    cannot hold."""
+    bos = np.array([tokenizer.vocab.bos])
+    if motif is None:
+        motif = Motif(tokenizer.decode(np.zeros(0, np.uint16)), 0.0, Meter())
+    elif not len(motif.score):
+        raise UserError("the seed has no notes: give one with music in it, or raise seed_seconds")
+    quarter_s = motif.score.quarter_s
+    ids = tokenizer.encode(motif.score)
+    ids = np.concatenate([ids, tokenizer.silence(motif.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
+    heard = np.concatenate([bos, ids])
+    if window is not None and len(heard) > window:
+        heard = ids[len(ids) - (window - window % tokenizer.group) :]
+    melodic = motif.score.program[motif.score.program != DRUMS]
+    program = int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None
+    return Prompt(
+        ids.astype(np.uint16),
+        torch.from_numpy(heard.astype(np.int64)).to(device),
+        tokenizer.seconds(ids, quarter_s),
+        quarter_s,
+        replace(motif.meter, quarter_s=quarter_s).bar_s,
+        program,
+    )
