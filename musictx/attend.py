@@ -1,0 +1,124 @@
+"""musictx attend: which past notes a model looks at while it generates a note, and what each of its heads is for."""
+
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from musictx.app import hydra_app
+from musictx.config.look import AttendConfig
+from musictx.device import check_device
+from musictx.errors import ConfigError, UserError
+from musictx.heads import Looks, look, repeats
+from musictx.model.transformer import Transformer
+from musictx.notes.read import read_bytes, read_midi
+from musictx.notes.score import Score
+from musictx.open import open_bundle
+from musictx.trace import trace
+from musictx.viz.arcs import Head, draw_arcs, draw_heads
+from musictx.viz.figure import FORMATS
+
+
+def attend(config: AttendConfig) -> None:
+    device = check_device(config.device)
+    source, folder = Path(config.midi), Path(config.out)
+    if f".{config.format}" not in FORMATS:
+        raise ConfigError(f"format={config.format}: choose one of {', '.join(f[1:] for f in FORMATS)}")
+    arcs, maps = (folder / f"{source.stem}-{what}.{config.format}" for what in ("attention", "heads"))
+    for target in (arcs, maps):
+        if target.exists() and not config.overwrite:
+            raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
+    read_bytes(source)  # a file that is not there is told before the model is loaded
+    model, tokenizer, _ = open_bundle(Path(config.bundle), device, config.attention.impl)
+    if not isinstance(model, Transformer):
+        raise ConfigError(f"{config.bundle} has no attention over its past to look at: give a Transformer")
+    check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
+    music = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
+    if not len(music):
+        raise UserError(f"{source}: no notes to look at: give a file with music in it")
+    ids = tokenizer.encode(music)
+    traced = trace(tokenizer, ids, music.quarter_s)
+    note = find_note(traced.score, config.at)
+    most = model.config.max_positions if model.config.position == "learned" else config.max_tokens
+    looks = look(
+        model,
+        tokenizer,
+        ids,
+        traced,
+        note,
+        motif_notes=config.motif_notes,
+        max_tokens=min(most, config.max_tokens),
+    )
+    runs = repeats(traced.score, config.motif_notes).get(note)
+    where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
+    heads, what = choose_heads(looks, config.layer, config.head)
+    draw_arcs(f"{source.stem}: {where}, {what}", traced.score, note, heads, [] if runs is None else list(runs), arcs)
+    draw_heads(
+        [
+            ("seconds back", looks.distance_s, ".1f"),
+            ("weight on notes", looks.on_notes, ".0%"),
+            *([("on the motif's last occurrence", looks.on_repeat, ".0%")] if looks.repeated else []),
+        ],
+        maps,
+    )
+    print(f"{where}; means over {looks.asked} notes up to it")
+    print_heads(looks)
+    print(f"{arcs}: what it looks at, {what}\n{maps}: all heads")
+
+
+def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int) -> None:
+    """Raises ConfigError for a layer or head that the model does not have."""
+    for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
+        if value is not None and not 0 <= value < count:
+            raise ConfigError(f"{name}={value}: the model has {name}s 0 to {count - 1}")
+    if head is not None and layer is None:
+        raise ConfigError(f"head={head} of which layer? give layer=0 to {n_layers - 1} too")
+
+
+def find_note(score: Score, at: str | None) -> int:
+    """The index of a note: `12.5` is the first struck from that second on, `note37` the 37th. Raises ConfigError."""
+    if at is None:
+        return len(score) - 1
+    kind, value = ("note", at[4:]) if at.startswith("note") else ("second", at)
+    try:
+        wanted = float(value)
+    except ValueError:
+        wanted = np.nan
+    n = int(np.searchsorted(score.onset_s, wanted - 1e-6)) if kind == "second" else wanted - 1
+    if not (0 <= n < len(score) and n == int(n) and (kind == "note" or wanted >= 0)):
+        raise ConfigError(
+            f"at={at}: give a second up to {score.onset_s.max():.2f}, where the last note is struck, or note1 to "
+            f"note{len(score)}"
+        )
+    return int(n)
+
+
+def choose_heads(looks: Looks, layer: int | None, head: int | None) -> tuple[list[Head], str]:
+    """What is drawn, and in words."""
+    if layer is None:
+        return [Head("mean of all heads", looks.weight.mean((0, 1)))], "mean of all heads"
+    if head is not None:
+        return [Head(f"head {head}", looks.weight[layer, head])], f"layer {layer} head {head}"
+    return [Head(f"head {h}", weight) for h, weight in enumerate(looks.weight[layer])], f"layer {layer}"
+
+
+def print_heads(looks: Looks) -> None:
+    table = Table("layer", "head", box=None, pad_edge=False)
+    for heading in ("seconds back", "on notes", "on the motif's last occurrence"):
+        table.add_column(heading, justify="right")
+    for (layer, head), distance_s in np.ndenumerate(looks.distance_s):
+        repeat = f"{looks.on_repeat[layer, head]:.1%}" if looks.repeated else ""
+        table.add_row(str(layer), str(head), f"{distance_s:.2f}", f"{looks.on_notes[layer, head]:.1%}", repeat)
+    Console(highlight=False, markup=False).print(table)
+    if looks.repeated:
+        even = f"{looks.even_repeat:.1%}"
+        print(f"the motif had occurred before {looks.repeated} of them; even attention would put {even} there")
+    else:
+        print("no motif had occurred before: give fewer motif_notes= or a longer piece")
+
+
+main = hydra_app("attend", attend)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What attention looks at: arcs over a piano roll to the notes that count, and figures of all heads as heat maps."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path as Curve
+from numpy.typing import NDArray
+
+from musictx.notes.score import Score
+from musictx.viz.figure import FAINT, INK, check_format, new_figure, save_figure
+from musictx.viz.piano_roll import boxes, draw_keys, draw_time, key_range, shades
+
+GREY, MOTIF_COLOUR = "#80868b", "#009E73"
+HEAD_COLOURS = ("#D55E00", "#0072B2", "#CC79A7", "#E69F00", "#56B4E9", "#7B4FA3", "#A6761D", "#1B7837")
+LEAST, MOST_ARCS, MOST_MARKED = 0.01, 16, 3  # weight of an arc that is drawn; arcs a head; motifs that are marked
+LIFT = 0.9  # of the keyboard: how far the longest arc is pulled up, twice what it rises
+AHEAD = 0.06  # of the width: music after the note
+
+
+class Head(NamedTuple):
+    """One set of arcs: a head, or the mean of several."""
+
+    name: str
+    weight: NDArray[Any]  # (N,) on each note
+
+
+def draw_arcs(
+    title: str, score: Score, note: int, heads: Sequence[Head], motif: Sequence[NDArray[Any]], path: Path
+) -> None:
+    """PNG, SVG or PDF: the music up to `note`, and arcs from it to the notes that the heads look at, wider and darker
+    by weight. `motif`: occurrences of a motif to mark, oldest first, the one that leads to the note last.
+
+    Written whole or not at all. Raises ConfigError for another suffix.
+    """
+    check_format(path)
+    now_s, motif = float(score.onset_s[note]), motif[-MOST_MARKED:]
+    counts = np.zeros(len(score), bool)
+    for head in heads:
+        counts |= head.weight >= LEAST
+    marked = np.concatenate([np.zeros(0, np.int64), *motif])
+    start_s = min([now_s, *score.onset_s[counts].tolist(), *score.onset_s[marked].tolist()])
+    width_s = max((now_s - start_s) / (1 - 2 * AHEAD), 4.0)
+    span_s = max(now_s - (1 - AHEAD) * width_s, 0.0), now_s + AHEAD * width_s
+    seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
+    low, high = key_range([score.select(seen)])
+    heaviest = max(float(head.weight.max(initial=0)) for head in heads)
+    arcs = [
+        (hue, head.weight[n] / heaviest, _arc(score, int(n), note, width_s, LIFT * (1 + 0.1 * k) * (high - low)))
+        for k, (head, hue) in enumerate(zip(heads, _hues(len(heads)), strict=True))
+        for n in np.argsort(head.weight)[-MOST_ARCS:]
+        if head.weight[n] >= LEAST and n != note
+    ]
+    top = max([high + 3.0 * bool(motif), *(_height(arc) + 2 for _, _, arc in arcs)])
+
+    figure = new_figure(12, 0.05 * (top - low) + 1.2)
+    axes = figure.subplots()
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
+    draw_keys(axes, low, high)
+    axes.set_ylim(low - 0.5, top)
+    draw_time(axes, span_s, None, minutes=span_s[1] >= 90)
+    axes.set_xlabel("seconds", color=INK, fontsize=9)
+    corners = boxes(score, width_s)
+    colour = np.full(len(score), GREY, object)
+    colour[marked] = MOTIF_COLOUR
+    colour[note] = INK
+    for each in (GREY, MOTIF_COLOUR, INK):
+        chosen = seen & (colour == each)
+        faces = shades(score.velocity[chosen], each) if each == GREY else each
+        axes.add_collection(PolyCollection(list(corners[chosen]), facecolors=faces, lw=0, zorder=2), autolim=False)
+    for k, notes in enumerate(reversed(motif)):
+        _bracket(axes, score, notes[:-1], "the motif" if k == 0 else "before", high)
+    for hue, strength, arc in arcs:
+        look = {"edgecolor": hue, "lw": 0.6 + 4.4 * strength, "alpha": 0.3 + 0.55 * strength}
+        axes.add_patch(PathPatch(arc, facecolor="none", capstyle="round", zorder=3, **look))
+    handles: list[Any] = [
+        Line2D([], [], color=hue, lw=3, label=f"{head.name}, heaviest {head.weight.max(initial=0):.0%}")
+        for head, hue in zip(heads, _hues(len(heads)), strict=True)
+    ]
+    if motif:
+        handles.append(Patch(color=MOTIF_COLOUR, label="the motif, and where it was before"))
+    figure.legend(handles=handles, loc="outside lower left", ncols=4, frameon=False, fontsize=8.5, labelcolor=INK)
+    save_figure(figure, path)
+
+
+def _hues(n: int) -> list[str]:
+    return [HEAD_COLOURS[k % len(HEAD_COLOURS)] for k in range(n)]
+
+
+def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Curve:
+    """From the beginning of one note to that of the other; the farther back, the higher it rises."""
+    x, y = score.onset_s[[past, note]], score.pitch[[past, note]].astype(float)
+    pull = y.max() + lift * np.sqrt((x[1] - x[0]) / width_s)
+    return Curve([(x[0], y[0]), (x.mean(), pull), (x[1], y[1])], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3])
+
+
+def _height(arc: Curve) -> float:
+    return float(np.asarray(arc.vertices)[:, 1] @ (0.25, 0.5, 0.25))
+
+
+def _bracket(axes: Axes, score: Score, notes: NDArray[Any], name: str, top: float) -> None:
+    x = float(score.onset_s[notes].min()), float(score.offset_s[notes].max())
+    axes.plot(x, (top + 0.5, top + 0.5), color=MOTIF_COLOUR, lw=2, solid_capstyle="butt", zorder=1.5)
+    axes.text(x[0], top + 1.0, name, color=MOTIF_COLOUR, fontsize=7.5, va="bottom", zorder=1.5)
+
+
+def draw_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:
+    """PNG, SVG or PDF: one heat map a (title, values (L, H), format) side by side, layers downwards, heads across.
+
+    Written whole or not at all. Raises ConfigError for another suffix.
+    """
+    check_format(path)
+    n_layers, n_heads = maps[0][1].shape
+    figure = new_figure((0.62 * n_heads + 0.9) * len(maps) + 0.6, 0.42 * n_layers + 1.1)
+    for axes, (title, values, how) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):
+        low, high = np.nanmin(values), np.nanmax(values)
+        axes.imshow(values, cmap="Blues", aspect="auto", vmin=min(low, 0), vmax=high * 1.25 or 1)
+        for (layer, head), value in np.ndenumerate(values):
+            dark = value > 0.8 * high
+            axes.text(head, layer, format(value, how), ha="center", va="center", fontsize=8, color="w" if dark else INK)
+        axes.set_title(title, fontsize=9, color=INK, loc="left")
+        axes.set_xticks(range(n_heads), [f"head {h}" if h == 0 else str(h) for h in range(n_heads)])
+        axes.set_yticks(range(n_layers), [f"layer {n}" if n == 0 else str(n) for n in range(n_layers)])
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0, labelsize=8, labelcolor=FAINT)
+    save_figure(figure, path)

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+
+from musictx.errors import ConfigError
+from musictx.notes.score import Score
+from musictx.viz.arcs import HEAD_COLOURS, MOTIF_COLOUR, Head, draw_arcs, draw_heads
+
+SCORE = Score(np.arange(8) / 2, np.arange(8) / 2 + 0.5, [60, 64, 67, 72, 60, 64, 67, 72], [80] * 8)
+
+
+def weight(**at):
+    w = np.zeros(8)
+    for name, value in at.items():
+        w[int(name[1:])] = value
+    return w
+
+
+def pixels(path, colour):
+    """(height, width) where a colour, or a paler shade of it, stands."""
+    image = imread(path)[:, :, :3].astype(float)
+    ink, hue = 1 - image, 1 - np.array(to_rgb(colour))
+    size = np.linalg.norm(ink, axis=-1)
+    return (size > 0.25) & (ink @ hue / np.maximum(size * np.linalg.norm(hue), 1e-9) > 0.995)
+
+
+def draw(tmp_path, heads, motif=(), name="a.png"):
+    draw_arcs("a piece", SCORE, 7, heads, [np.array(m) for m in motif], tmp_path / name)
+    return tmp_path / name
+
+
+def test_a_heavier_weight_is_a_thicker_arc(tmp_path):
+    hue = HEAD_COLOURS[0]
+    heavy, light = (
+        pixels(draw(tmp_path, [Head("mean", weight(n1=w, n2=0.9))], name=f"{w}.png"), hue)[:, 150:400].sum()
+        for w in (0.6, 0.05)
+    )
+    assert heavy > 2 * light > 0
+
+
+def test_every_head_has_its_colour_and_weights_below_one_percent_are_left_out(tmp_path):
+    heads = [Head("head 0", weight(n1=0.5)), Head("head 1", weight(n0=0.5, n2=0.009))]
+    image = draw(tmp_path, heads)
+    assert all(pixels(image, hue).sum() > 300 for hue in HEAD_COLOURS[:2])
+    assert pixels(image, HEAD_COLOURS[2]).sum() == 0
+
+
+def test_the_motif_and_where_it_was_before_are_marked(tmp_path):
+    heads = [Head("mean", weight(n1=0.5))]
+    plain, marked = draw(tmp_path, heads), draw(tmp_path, heads, [[0, 1, 2, 3], [4, 5, 6, 7]], "b.svg")
+    assert pixels(plain, MOTIF_COLOUR).sum() == 0
+    text = marked.read_text()
+    assert "the motif<" in text
+    assert "before<" in text
+    assert MOTIF_COLOUR.lower() in text.lower()
+
+
+def test_a_note_that_looks_at_nothing_can_be_drawn(tmp_path):
+    draw(tmp_path, [Head("mean", np.zeros(8))])
+    assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_heat_maps_of_all_heads(tmp_path):
+    maps = [
+        ("seconds back", np.array([[0.5, 12.25], [3.0, 1.0], [0.0, 0.1]]), ".1f"),
+        ("on the motif", np.array([[0.5, 0.25], [0.0, 1.0], [np.nan, 0.1]]), ".0%"),
+    ]
+    draw_heads(maps, tmp_path / "heads.svg")
+    text = (tmp_path / "heads.svg").read_text()
+    for word in ("seconds back", "12.2", "25%", "100%", "nan%", "head 0", "layer 0"):
+        assert f">{word}<" in text
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a"])
+def test_another_format(tmp_path, name):
+    for drawn in (lambda p: draw_heads([("x", np.ones((1, 1)), "")], p), lambda p: draw(p.parent, [], name=p.name)):
+        with pytest.raises(
+            ConfigError, match=f"{name}: a picture is one of .png, .svg, .pdf: give a name that ends so"
+        ):
+            drawn(tmp_path / name)
