@@ -1,71 +1,165 @@
-"""musictx generate: continue a seed MIDI file with a bundle's model."""
+"""musictx generate: continue seed MIDI files with a bundle's model; `continue_midi` is the same from Python."""
 
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from musictx.app import hydra_app
 from musictx.config.use import GenerateConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.model.attention import describe
-from musictx.notes.read import read_bytes, read_midi
+from musictx.model.build import describe_model
+from musictx.model.protocol import LanguageModel
+from musictx.notes.meter import Meter
+from musictx.notes.read import read_bytes
+from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle
-from musictx.sampling.engine import Sampling
-from musictx.sampling.music import check_lengths, continue_score
+from musictx.sampling.length import Length
+from musictx.sampling.motif import Motif, Part, check_part, choose_motif
+from musictx.sampling.music import Continuation, Settings, check, continue_motifs
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
+from musictx.seeds import RANGES, Seed, Targets, find_seeds, fit_range, name_targets, read_seed
+from musictx.tokenizers import Tokenizer
 from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
+
+Ranking = Callable[[Motif | None, Continuation], float]
+
+
+def by_likelihood(motif: Motif | None, continuation: Continuation) -> float:
+    """The better, the likelier its tokens are to the model alone: nats a token."""
+    return continuation.mean_log_p
+
+
+def continue_midi(
+    music: Score | str | Path | None,
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    *,
+    ranking: Ranking = by_likelihood,
+    **settings: Any,
+) -> list[Continuation]:
+    """What `musictx generate` does, for one seed (None: from nothing), without writing files.
+
+    `settings` are those of the command, as in `length_bars=8, variations=3, sampler=SamplerConfig(temperature=0.9)`;
+    `ranking` says which of `draws=` are kept. Raises UserError, as the command does.
+    """
+    config = GenerateConfig(**{"bundle": "", "seed_midi": None, "out": ""} | settings)
+    plan(config)
+    if isinstance(music, Score):
+        seed = Seed(fit_range(music, tokenizer, "the seed", config.out_of_range), Meter(music.quarter_s))
+    elif music is not None:
+        seed = read_seed(Path(music), tokenizer, drums=config.drums, out_of_range=config.out_of_range)
+    motif = choose_motif(*seed, part(config)) if music is not None else None
+    return best([motif], model, tokenizer, config, ranking)[0]
 
 
 def generate(config: GenerateConfig) -> None:
     device = check_device(config.device)
-    sampling = Sampling(config.sampler.temperature, config.sampler.top_k, config.sampler.top_p)
-    check_lengths(config.length_seconds, config.max_tokens, config.variations, config.seed)
-    if config.seed_seconds is not None and not config.seed_seconds > 0:
-        raise ConfigError(f"seed_seconds={config.seed_seconds}: give more than 0, or leave it out for all")
-    source, folder = Path(config.seed_midi), Path(config.out)
-    names = [f"{source.stem}-{k + 1}" for k in range(config.variations)]
-    targets = [folder / f"{name}.mid" for name in names]
-    picture = folder / f"{source.stem}.png"
-    sounds = [target.with_suffix(".wav") for target in targets]
-    for target in (*targets, *(sounds if config.wav else []), *([picture] if config.png else [])):
-        if target.exists() and not config.overwrite:
-            raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
-
-    read_bytes(source)  # a seed that is not there is told before the model is loaded
+    plan(config)
+    sources = find_seeds(config.seed_midi)
+    extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
+    targets = name_targets(sources, Path(config.out), config.variations, **extras)
+    for source in sources if config.seed_midi is not None else []:
+        read_bytes(source)  # a seed that is not there is told before the model is loaded
     model, tokenizer, _ = open_bundle(Path(config.bundle), device, config.attention.impl)
-    print(describe(model.config.position, config.attention.impl))
-    seed = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
-    if config.seed_seconds is not None:
-        seed = seed.clip(0.0, config.seed_seconds)
-    if not len(seed):
-        raise UserError(f"{source}: the seed has no notes: give one with music in it, or raise seed_seconds")
-    try:
-        results = continue_score(
-            seed,
-            model,
-            tokenizer,
-            sampling,
-            length_seconds=config.length_seconds,
-            max_tokens=config.max_tokens,
-            variations=config.variations,
-            seed=config.seed,
-            include_seed=config.include_seed,
-            device=device,
-        )
-    except TokenError as error:
-        raise TokenError(f"{source}: {error}") from None
+    print(describe_model(model))
+    if tokenizer.grammar is None and config.rules.masks:
+        print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
+    motifs = [_motif(source, tokenizer, config) for source in sources]
+    kept = best(motifs, model, tokenizer, config)
+    for source, motif, files, results in zip(sources, motifs, targets, kept, strict=True):
+        write(source, motif, files, results, config)
+    _tell_stops(kept, config)
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for target, result in zip(targets, results, strict=True):
-        write_midi(result.score, target)
-        print(f"{target}: {len(result.score)} notes, new music from {result.new_from_s:.2f} s on")
-        if config.wav:
-            write_wav(result.score, target.with_suffix(".wav"))
-    if config.png:
-        piano_roll([(n, r.score, r.new_from_s) for n, r in zip(names, results, strict=True)], picture)
-        print(f"{picture}: the seed and its continuations as piano rolls")
-    if not all(result.complete for result in results):
-        print(f"stopped at max_tokens={config.max_tokens}, before length_seconds={config.length_seconds}: raise it")
+
+def plan(config: GenerateConfig) -> Settings:
+    """All settings that can be judged without seed and model. Raises ConfigError."""
+    settings = Settings(
+        Sampling(**asdict(config.sampler)),
+        Length(config.length_seconds, config.length_bars, config.length_notes, config.length_tokens),
+        Rules(**asdict(config.rules)),
+        config.seed,
+        config.max_tokens,
+        config.window,
+        config.include_seed,
+        config.forced_ending,
+        config.device,
+    )
+    check(settings, config.draws or config.variations)
+    check_part(part(config))
+    if config.draws is not None and config.draws < config.variations:
+        raise ConfigError(f"draws={config.draws}: give at least variations={config.variations}, or null to keep all")
+    if config.out_of_range not in RANGES:
+        raise ConfigError(f"out_of_range={config.out_of_range}: choose one of {', '.join(RANGES)}")
+    return settings
+
+
+def part(config: GenerateConfig) -> Part:
+    """Which part of a seed is the motif."""
+    return Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from)
+
+
+def best(
+    motifs: list[Motif | None],
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    config: GenerateConfig,
+    ranking: Ranking = by_likelihood,
+) -> list[list[Continuation]]:
+    """The continuations of every motif; with `draws`, the best of them by the ranking, the best first."""
+    drawn = continue_motifs(motifs, model, tokenizer, plan(config), config.draws or config.variations)
+    if config.draws is None:
+        return drawn
+    return [
+        sorted(each, key=lambda c, motif=motif: ranking(motif, c), reverse=True)[: config.variations]  # type: ignore[misc]
+        for motif, each in zip(motifs, drawn, strict=True)
+    ]
+
+
+def write(
+    source: Path, motif: Motif | None, files: Targets, results: list[Continuation], config: GenerateConfig
+) -> None:
+    """One seed's continuations, and what a person should know of each."""
+    signature = motif.meter.signature if motif else None
+    if results and results[0].unheard:
+        print(f"{source}: longer than the model looks back; it does not hear the oldest {results[0].unheard} tokens")
+    for path, result in zip(files.midi, results, strict=False):
+        write_midi(result.score, path, signature)
+        rank = f", {result.mean_log_p:.3f} nats a token" if config.draws else ""
+        print(f"{path}: {len(result.score)} notes, new music from {result.new_from_s:.2f} s on{rank}")
+    for path, result in zip(files.wav, results, strict=False):
+        write_wav(result.score, path)
+    if files.png and results:
+        names = [path.stem for path in files.midi]
+        piano_roll([(n, r.score, r.new_from_s) for n, r in zip(names, results, strict=False)], files.png)
+        print(f"{files.png}: the seed and its continuations as piano rolls")
+
+
+def _motif(source: Path, tokenizer: Tokenizer, config: GenerateConfig) -> Motif | None:
+    if config.seed_midi is None:
+        return None
+    seed = read_seed(source, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
+    try:
+        motif = choose_motif(*seed, part(config))
+        tokenizer.encode(motif.score)
+    except (UserError, TokenError) as error:
+        raise type(error)(f"{source}: {error}") from None
+    return motif
+
+
+def _tell_stops(kept: list[list[Continuation]], config: GenerateConfig) -> None:
+    """Why music is shorter than asked, or missing. Raises KeyboardInterrupt again if a person stopped it."""
+    reasons = {result.stopped for results in kept for result in results} - {""}
+    missing = sum(len(results) < config.variations for results in kept)
+    if "interrupted" in reasons or missing:
+        print("interrupted: what there was by then is written, the rest is missing")
+        raise KeyboardInterrupt
+    for reason in sorted(reasons):
+        print(f"stopped before the asked length: {reason}")
 
 
 main = hydra_app("generate", generate)

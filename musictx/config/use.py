@@ -9,30 +9,63 @@ from musictx.config.train import AttentionConfig, DataConfig
 
 @dataclass
 class SamplerConfig:
-    temperature: float = MISSING
-    top_k: int | None = MISSING
-    top_p: float | None = MISSING
+    """How a next token is drawn: see `musictx.sampling.settings.Sampling`."""
+
+    temperature: float = 1.0  # 0: always the likeliest
+    temperature_end: float | None = None  # a line from temperature to this over the asked length
+    top_k: int | None = None
+    top_p: float | None = 0.98
+    min_p: float | None = None
+    typical: float | None = None
+    guard: bool = True  # raise the temperature while the music goes in circles
+    beams: int | None = None  # search for the likeliest music instead of drawing; needs length_tokens
+
+
+@dataclass
+class RulesConfig:
+    """What is not to be drawn: see `musictx.sampling.rules.Rules`."""
+
+    masks: bool = True  # false: any event at any time
+    max_silence_s: float = 5.0
+    max_note_s: float = 20.0
+    max_polyphony: int | None = None
+    lowest: int = 0  # pitches
+    highest: int = 127
+    scale: str | None = None  # as in 'F# minor'
+    voice_order: bool = False  # chorale models: no voice above the one before it
+    voice_ranges: bool = False  # chorale models: every voice where its singers can
 
 
 @dataclass
 class GenerateConfig:
-    """musictx generate: continue a seed MIDI file."""
+    """musictx generate: continue seed MIDI files."""
 
     bundle: str = MISSING  # a model file that `musictx train` made
-    seed_midi: str = MISSING
+    seed_midi: str | None = MISSING  # a file, a folder, a pattern like 'mine/*.mid', or null to begin from nothing
     out: str = MISSING  # a folder for the continuations
-    seed_seconds: float | None = None  # use this much of the seed's beginning; null: all
-    length_seconds: float = 20.0  # how much new music
-    max_tokens: int = 4096  # stop here even if length_seconds is not reached
+    seed_seconds: float | None = None  # the motif: so much of the seed; at most one of three, none is all of it
+    seed_bars: int | None = None
+    seed_notes: int | None = None
+    seed_from: str = "start"  # or end: which side of the seed the motif is taken from
+    length_seconds: float | None = None  # how much new music: at most one of four, none is 20 seconds
+    length_bars: float | None = None
+    length_notes: int | None = None
+    length_tokens: int | None = None
+    forced_ending: bool = False  # end where an end is likeliest, between 90 and 110 % of the length
+    max_tokens: int | None = None  # stop here even if the length is not reached
+    window: int | None = None  # tokens the model looks back; null: its own
     variations: int = 1
+    draws: int | None = None  # draw so many and keep the likeliest as the variations
     seed: int = 0
     include_seed: bool = True
     drums: bool = False  # the seed's drums too
+    out_of_range: str = "refuse"  # or drop: notes that the model has no token for
     wav: bool = False
     png: bool = False
     overwrite: bool = False
     device: str = "cpu"
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
+    rules: RulesConfig = field(default_factory=RulesConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
@@ -44,6 +77,7 @@ class EvaluateConfig:
     data: DataConfig = field(default_factory=DataConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     split: str = "validation"
+    out: str | None = None  # a JSON file for the figures
     device: str = "cpu"
 
 

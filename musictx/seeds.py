@@ -1,0 +1,108 @@
+"""Which files are continued, what is taken from them, and what the continuations are called."""
+
+import glob
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.data.source import MIDI_SUFFIXES
+from musictx.errors import ConfigError, TokenError, UserError
+from musictx.notes.meter import Meter
+from musictx.notes.read import read_bytes, read_tracks
+from musictx.notes.score import Score
+from musictx.tokenizers import Tokenizer
+
+NEW = Path("new")  # the name of music that begins from nothing
+RANGES = ("refuse", "drop")
+
+
+class Seed(NamedTuple):
+    """The music of a file that a model can hold."""
+
+    score: Score
+    meter: Meter
+
+
+def find_seeds(seed_midi: str | None) -> list[Path]:
+    """The files that `seed_midi` names: a file, all MIDI files in a folder and below, or those of a pattern; `new` for
+    none at all. Raises UserError when a folder or pattern holds none, or two would get one name."""
+    if seed_midi is None:
+        return [NEW]
+    path = Path(seed_midi)
+    if path.is_dir():
+        found = [p for p in path.rglob("*") if p.suffix.lower() in MIDI_SUFFIXES and p.is_file()]
+    elif not path.exists() and glob.has_magic(seed_midi):
+        found = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
+    else:
+        return [path]
+    if not found:
+        raise UserError(
+            f"seed_midi={seed_midi}: no {', '.join(MIDI_SUFFIXES)} file there: give a file, folder, pattern"
+        )
+    found.sort()
+    name, count = Counter(p.stem.lower() for p in found).most_common(1)[0]
+    if count > 1:
+        one, two = [p for p in found if p.stem.lower() == name][:2]
+        raise UserError(f"{one} and {two} would get the same names: rename one, or continue them one by one")
+    return found
+
+
+class Targets(NamedTuple):
+    """What is written for one seed: a MIDI file and perhaps a sound a variation, and perhaps one picture."""
+
+    midi: list[Path]
+    wav: list[Path]
+    png: Path | None
+
+
+def name_targets(
+    seeds: Sequence[Path], folder: Path, variations: int, *, wav: bool, png: bool, overwrite: bool
+) -> list[Targets]:
+    """Raises ConfigError where two would be one, one is there already, or one is a seed."""
+    out = []
+    for seed in seeds:
+        midi = [folder / f"{seed.stem}-{k + 1}.mid" for k in range(variations)]
+        sounds = [path.with_suffix(".wav") for path in midi] if wav else []
+        out.append(Targets(midi, sounds, folder / f"{seed.stem}.png" if png else None))
+    files = [path for t in out for path in (*t.midi, *t.wav, *([t.png] if t.png else []))]
+    twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
+    if count > 1:
+        raise ConfigError(f"{twice} would be the continuation of two seeds: rename one, or continue them one by one")
+    read = {seed.resolve() for seed in seeds}
+    for path in files:
+        if path.resolve() in read:
+            raise ConfigError(f"{path} is a seed and would be overwritten: give another out=")
+        if path.exists() and not overwrite:
+            raise ConfigError(f"{path} exists already: give another out= or overwrite=true")
+    return out
+
+
+def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: str) -> Seed:
+    """Raises MidiError for a file that is no music, UserError for a silent one, TokenError for notes that the model has
+    no token for unless they may be dropped, which is told aloud."""
+    tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
+    score = tracks.merge(drums)
+    if not len(score) and len(tracks.merge(drums=True)):
+        raise UserError(f"{path}: the seed has only drums: drums=true takes them, or give one with other instruments")
+    if not len(score):
+        raise UserError(f"{path}: the seed has no notes: give one with music in it")
+    return Seed(fit_range(score, tokenizer, path, out_of_range), tracks.meter())
+
+
+def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: str) -> Score:
+    """The notes that the vocabulary holds. Raises TokenError for others unless `out_of_range` is `drop`."""
+    inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
+    if inside.all():
+        return score
+    pitches = ", ".join(map(str, np.unique(score.pitch[~inside]).tolist()))
+    what = f"{source}: {int((~inside).sum())} notes lie outside the model's range {tokenizer.lo} … {tokenizer.hi}"
+    if out_of_range != "drop":
+        raise TokenError(f"{what} (pitches {pitches}): out_of_range=drop leaves them out")
+    print(f"{what} (pitches {pitches}): left out")
+    if not inside.any():
+        raise UserError(f"{source}: the seed has no notes within the model's range: transpose it")
+    return replace(score.select(inside), quarter_s=score.quarter_s)
