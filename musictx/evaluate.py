@@ -1,5 +1,7 @@
-"""musictx evaluate: nats per token of a split under a bundle's model."""
+"""musictx evaluate: nats per token, note and second of a split under a model, with intervals over pieces."""
 
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from musictx.app import hydra_app
@@ -7,33 +9,75 @@ from musictx.config.use import EvaluateConfig
 from musictx.data.store import Store
 from musictx.device import check_device
 from musictx.errors import ConfigError, StoreError
-from musictx.evaluation.likelihood import negative_log_likelihood, uniform_nll, unigram_nll
-from musictx.model.attention import describe
-from musictx.open import open_bundle
+from musictx.evaluation.bootstrap import Interval
+from musictx.evaluation.likelihood import negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
+from musictx.files import replacing
+from musictx.model.build import describe_model
+from musictx.open import Opened, open_bundle
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Negative log-likelihood of one split under one model; nats per token, per note and per second of music."""
+
+    bundle: str
+    store: str
+    split: str
+    segment: int | None  # null: whole pieces
+    pieces: int
+    tokens: int
+    per_token: Interval
+    per_note: Interval
+    per_second: Interval
+    uniform: float
+    unigram: float
+
+
+def measure(
+    opened: Opened, bundle: Path, store: Store, split_name: str, segment: int | None, batch_tokens: int, device: str
+) -> Evaluation:
+    """Raises StoreError for an empty split, ConfigError for a model of other tokens than the store's."""
+    if opened.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
+        raise ConfigError(f"{bundle} was trained on other tokens than {store.path} holds: train or prepare again")
+    split, tokenizer = store.split(split_name), store.tokenizer
+    if not len(split.ids):
+        full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)
+        raise StoreError(f"{store.path}: its {split_name} split is empty; choose split= one of {full}")
+    result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device)
+    notes, seconds = notes_and_seconds(split, tokenizer)
+    return Evaluation(
+        bundle=str(bundle),
+        store=str(store.path),
+        split=split_name,
+        segment=segment,
+        pieces=len(split),
+        tokens=result.tokens,
+        per_token=result.per(result.tokens_of),
+        per_note=result.per(notes),
+        per_second=result.per(seconds),
+        uniform=uniform_nll(tokenizer.vocab),
+        unigram=unigram_nll(store.split("train").ids, split.ids, tokenizer.vocab),
+    )
 
 
 def evaluate(config: EvaluateConfig) -> None:
     device = check_device(config.device)
-    bundle = open_bundle(Path(config.bundle), device, config.attention.impl)
-    print(describe(bundle.model.config.position, config.attention.impl))
-    store = Store(Path(config.data.path), bundle.header.tokenizer)
-    if bundle.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
-        raise ConfigError(
-            f"{config.bundle} was trained on other tokens than {store.path} holds: train or prepare again"
-        )
-    split, vocab = store.split(config.split), store.tokenizer.vocab
-    if not len(split.ids):
-        full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)
-        raise StoreError(f"{store.path}: its {config.split} split is empty; choose split= one of {full}")
-    result = negative_log_likelihood(
-        bundle.model, split, store.tokenizer, config.data.segment, config.data.score_batch_tokens, device
-    )
-    how = f"inputs of {config.data.segment} tokens" if config.data.segment else "whole pieces"
-    print(f"{config.split} split of {store.path}: {len(split)} pieces, {result.tokens:,} tokens, {how}")
+    opened = open_bundle(Path(config.bundle), device, config.attention.impl)
+    print(describe_model(opened.model))
+    store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data
+    figures = measure(opened, Path(config.bundle), store, config.split, data.segment, data.score_batch_tokens, device)
+    how = f"inputs of {data.segment} tokens" if data.segment else "whole pieces"
+    print(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}")
     print("negative log-likelihood, nats per token")
-    print(f"  uniform  {uniform_nll(vocab):.4f}")
-    print(f"  unigram  {unigram_nll(store.split('train').ids, split.ids, vocab):.4f}")
-    print(f"  model    {result.nll:.4f}   {config.bundle}")
+    print(f"  uniform  {figures.uniform:.4f}")
+    print(f"  unigram  {figures.unigram:.4f}")
+    nll, note, second = figures.per_token, figures.per_note, figures.per_second
+    print(f"  model    {nll.mean:.4f}   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}   {config.bundle}")
+    print(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
+    if config.out:
+        with replacing(Path(config.out)) as partial:
+            partial.write_text(json.dumps(asdict(figures), indent=1), encoding="utf-8")
+        print(f"{config.out}: these figures as JSON")
 
 
 main = hydra_app("evaluate", evaluate)

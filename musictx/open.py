@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musictx.errors import BundleError
+from musictx.model.build import Model
 from musictx.model.bundle import BundleHeader, load_bundle
-from musictx.model.transformer import Transformer
 from musictx.tokenizers import Tokenizer, build_tokenizer
 
 
 class Opened(NamedTuple):
-    model: Transformer
+    model: Model
     tokenizer: Tokenizer
     header: BundleHeader
 

@@ -12,6 +12,7 @@ class DataConfig:
     transpose: int = MISSING  # up to this many semitones either way
     stretch: list[float] = MISSING  # factors of the clock to choose from
     segment: int | None = MISSING  # validation inputs of this many ids; null: whole pieces
+    carry: bool | None = None  # windows go on where the last batch ended; null: for recurrent models
     windows_per_epoch: int | None = None  # null: as many as hold the split's tokens
     score_batch_tokens: int = 4096
     workers: int = 0
@@ -25,12 +26,19 @@ class TokenizerConfig:
 
 @dataclass
 class ModelConfig:
+    kind: str = "transformer"  # or recurrent, which has none of the transformer's settings below
     d_model: int = MISSING
     n_layers: int = MISSING
-    n_heads: int = MISSING
-    d_ff: int = MISSING
     dropout: float = MISSING
-    max_distance: int = MISSING  # in tokens; farther ones share the last row of the relative table
+    # recurrent
+    cell: str = "lstm"  # or rnn
+    additive: bool = False  # attention over the past states of the top layer
+    d_attention: int = 128
+    window: int = 512  # how many past states that attention sees
+    # transformer
+    n_heads: int | None = None
+    d_ff: int | None = None
+    max_distance: int | None = None  # in tokens; farther ones share the last row of the relative table
     position: str = "relative"  # or relative_fourier, rope, sinusoidal, learned, none
     clock: str = "index"  # relative_fourier and rope: index counts tokens, time counts seconds or sixteenths
     n_frequencies: int = 16  # of relative_fourier, in each head
@@ -51,11 +59,14 @@ class TrainerConfig:
     max_epochs: int = MISSING
     max_steps: int = -1  # -1: until max_epochs
     accumulate: int = 1  # batches per optimizer step
+    optimizer: str = "adamw"  # or muon: the matrices inside the blocks by Muon, the rest by AdamW
     lr: float = MISSING
     warmup_steps: int = MISSING
     weight_decay: float = 0.01
     grad_clip: float = 1.0
     label_smoothing: float = 0.0
+    scheduled_sampling: float = 0.0  # share of the inputs that are the model's own guesses
+    ema_decay: float | None = None  # validate and keep a running average of the weights; 0.999 forgets in 1000 steps
     validate_every: int | None = None  # in batches; null: once an epoch
     progress_bar: bool = True
 

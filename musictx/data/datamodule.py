@@ -1,6 +1,7 @@
 """A store as Lightning's train and validation loaders."""
 
 from pathlib import Path
+from typing import Any
 
 import lightning as L
 import torch
@@ -10,6 +11,7 @@ from torch.utils.data import DataLoader
 from musictx.config.train import DataConfig
 from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Store
+from musictx.data.streams import CarriedWindows
 from musictx.errors import ConfigError, StoreError
 
 
@@ -19,7 +21,7 @@ class MusicData(L.LightningDataModule):
     Raises StoreError when the store is missing, empty, or was made by another tokenizer; ConfigError.
     """
 
-    def __init__(self, config: DataConfig, tokenizer: str, batch_size: int, seed: int) -> None:
+    def __init__(self, config: DataConfig, tokenizer: str, batch_size: int, seed: int, carry: bool = False) -> None:
         super().__init__()
         self.config, self.batch_size, self.seed = config, batch_size, seed
         self.store = Store(Path(config.path), tokenizer)
@@ -28,22 +30,28 @@ class MusicData(L.LightningDataModule):
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
                 raise StoreError(f"{self.store.path}: the {name} split holds no tokens; prepare the data again")
+        self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch)
+        self.carried = CarriedWindows(self.crops, batch_size) if carry else None
+        if self.carried is not None and config.windows_per_epoch is not None:
+            raise ConfigError(
+                "data.windows_per_epoch is for random windows: with data.carry an epoch is every piece once"
+            )
         # an epoch reads as many tokens as the split holds
-        self.n_items = config.windows_per_epoch or max(-(-len(train.ids) // config.length), batch_size)
+        random_windows = config.windows_per_epoch or max(-(-len(train.ids) // config.length), batch_size)
+        self.n_items = random_windows if self.carried is None else len(self.carried)
         if self.n_items < batch_size:
             raise ConfigError(
                 f"data.windows_per_epoch={self.n_items} is less than one batch: "
                 f"give trainer.batch_size={batch_size} or more"
             )
-        self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch)
 
     @property
     def batches_per_epoch(self) -> int:
         return self.n_items // self.batch_size
 
-    def train_dataloader(self) -> DataLoader[Tensor]:
+    def train_dataloader(self) -> DataLoader[Any]:
         return DataLoader(
-            self.crops,
+            self.crops if self.carried is None else self.carried,
             self.batch_size,
             sampler=EpochIndices(self.n_items),
             num_workers=self.config.workers,

@@ -1,7 +1,8 @@
 """Negative log-likelihood in nats per token, beside what needs no model at all."""
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,15 +11,30 @@ from numpy.typing import NDArray
 
 from musictx.data.dataset import batch_segments, scoring_segments
 from musictx.data.store import Split
+from musictx.evaluation.bootstrap import Interval, interval
 from musictx.model.protocol import LanguageModel
 from musictx.tokenizers import Tokenizer, Vocab
 
 
-class Likelihood(NamedTuple):
-    """Nats per token over `tokens` targets: every event after BOS, EOS not counted."""
+@dataclass(frozen=True)
+class Likelihood:
+    """What each piece of a split cost. Targets are every event after BOS, EOS not counted."""
 
-    nll: float
-    tokens: int
+    nats: NDArray[np.float64]  # (P,)
+    tokens_of: NDArray[np.int64]  # (P,)
+
+    @property
+    def tokens(self) -> int:
+        return int(self.tokens_of.sum())
+
+    @property
+    def nll(self) -> float:
+        """Nats per token of the whole split: long pieces weigh more."""
+        return float(self.nats.sum() / self.tokens)
+
+    def per(self, amounts: NDArray[Any]) -> Interval:
+        """Nats per unit of `amounts` (P,), the tokens, notes or seconds of each piece, with a bootstrap interval."""
+        return interval(self.nats, amounts)
 
 
 @torch.inference_mode()
@@ -32,14 +48,24 @@ def negative_log_likelihood(
 ) -> Likelihood:
     """Scores a split: whole pieces (`segment` None: the JSB protocol) or inputs of `segment` ids that do not
     overlap and carry nothing over (2048: the MAESTRO protocol). Raises StoreError for an empty split, ConfigError."""
-    total, count, pad = 0.0, 0, tokenizer.vocab.pad
-    for batch in batch_segments(scoring_segments(split, tokenizer, segment), pad, batch_tokens):
+    segments, pad = scoring_segments(split, tokenizer, segment), tokenizer.vocab.pad
+    parts = [-(-len(piece) // (segment or max(len(piece), 1))) for piece in split]
+    owner = np.repeat(np.arange(len(split)), parts)[np.argsort([len(s) for s in segments], kind="stable")]
+    nats, done = np.zeros(len(split)), 0
+    for batch in batch_segments(segments, pad, batch_tokens):
         ids = batch.to(device)
         logits = model(ids[:, :-1]).float()  # (B, T, V)
         loss = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), ignore_index=pad, reduction="none")
-        total += float(loss.double().sum())
-        count += int((ids[:, 1:] != pad).sum())
-    return Likelihood(total / count, count)
+        rows = loss.double().view(len(ids), -1).sum(1).cpu().numpy()  # (B,)
+        np.add.at(nats, owner[done : done + len(ids)], rows)
+        done += len(ids)
+    return Likelihood(nats, np.array([len(piece) for piece in split]))
+
+
+def notes_and_seconds(split: Split, tokenizer: Tokenizer) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """How many notes each piece has, and how long it lasts (P,): figures per note compare across encodings."""
+    scores = [tokenizer.decode(np.asarray(piece)) for piece in split]
+    return np.array([len(s) for s in scores]), np.array([s.duration_s for s in scores])
 
 
 def uniform_nll(vocab: Vocab) -> float:

@@ -10,7 +10,8 @@ from safetensors.torch import save
 
 from musictx.errors import BundleError, UserError
 from musictx.files import replacing
-from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.build import Model, build_model, model_config
+from musictx.model.transformer import TransformerConfig
 
 FORMAT = 1
 KEY = "musictx"
@@ -33,11 +34,11 @@ class BundleHeader:
 
 
 class Bundle(NamedTuple):
-    model: Transformer
+    model: Model
     header: BundleHeader
 
 
-def save_bundle(path: Path, model: Transformer, header: BundleHeader) -> None:
+def save_bundle(path: Path, model: Model, header: BundleHeader) -> None:
     """Writes the whole bundle or nothing."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     with replacing(path) as partial:  # save_file would keep others from reading what it writes
@@ -69,10 +70,13 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     trained with: they share weights. Raises BundleError; ConfigError for an unknown implementation."""
     header = read_header(path)
     try:
-        config = TransformerConfig(**header.model)
+        settings = dict(header.model)
+        config = model_config(settings.pop("kind", "transformer"), settings)
     except (TypeError, UserError) as error:
         raise BundleError(f"{path}: its model config is damaged ({error}): copy or train it again") from None
-    model = Transformer(replace(config, attention=attention) if attention else config)
+    if attention and isinstance(config, TransformerConfig):
+        config = replace(config, attention=attention)
+    model = build_model(config)
     try:
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict

@@ -12,17 +12,19 @@ from pathlib import Path
 
 import lightning as L
 import torch
-from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, TQDMProgressBar
+from lightning.pytorch.callbacks import EMAWeightAveraging, LearningRateMonitor, ModelCheckpoint, TQDMProgressBar
 from omegaconf import OmegaConf
 
-from musictx.config.train import TrainConfig
+from musictx.config.train import ModelConfig, TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.errors import ConfigError
-from musictx.model.attention import describe
+from musictx.model.build import build_model, check_kind, describe_model, model_config, settings_of
 from musictx.model.bundle import BundleHeader, save_bundle
-from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.recurrent import RecurrentConfig
+from musictx.model.transformer import TransformerConfig
 from musictx.training.loggers import build_logger, check_logger, close_logger
 from musictx.training.module import LanguageModelTraining
+from musictx.training.optimizer import OPTIMIZERS
 from musictx.training.throughput import Throughput
 
 ACCELERATORS = ("cpu", "cuda")
@@ -37,13 +39,17 @@ def fit(config: TrainConfig) -> Path:
     check_trainer(config)
     check_logger(config.logger)
     L.seed_everything(config.seed, verbose=False)
-    data = MusicData(config.data, config.tokenizer.name, config.trainer.batch_size, config.seed)
+    if config.data.carry and config.model.kind != "recurrent":
+        raise ConfigError(f"data.carry=true: model.kind={config.model.kind} has no state to carry; leave it out")
+    carry = config.data.carry if config.data.carry is not None else config.model.kind == "recurrent"
+    data = MusicData(config.data, config.tokenizer.name, config.trainer.batch_size, config.seed, carry)
     pace = data.tokenizer.pace
     if config.model.clock == "time" and pace is None:
         raise ConfigError(f"model.clock=time: {data.tokenizer.name} tokens do not tell time; choose model.clock=index")
-    model_config = build_model_config(config, data.tokenizer.vocab.size)
-    model = Transformer(model_config, None if pace is None else torch.from_numpy(pace))
-    print(describe(model_config.position, model_config.attention))
+    model = build_model(
+        build_model_config(config, data.tokenizer.vocab.size), None if pace is None else torch.from_numpy(pace)
+    )
+    print(describe_model(model))
     folder = make_run_folder(Path(config.out), config.overwrite)
     (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
 
@@ -65,7 +71,7 @@ def fit(config: TrainConfig) -> Path:
     training.load_state_dict(state)
     manifest = data.store.manifest
     header = BundleHeader(
-        model=asdict(model.config),
+        model={"kind": config.model.kind, **asdict(model.config)},
         tokenizer=manifest.tokenizer,
         tokenizer_state=manifest.tokenizer_state,
         vocab_fingerprint=manifest.vocab_fingerprint,
@@ -86,6 +92,7 @@ def check_trainer(config: TrainConfig) -> None:
     for name, choice, known in (
         ("trainer.accelerator", trainer.accelerator, ACCELERATORS),
         ("trainer.precision", trainer.precision, PRECISIONS),
+        ("trainer.optimizer", trainer.optimizer, OPTIMIZERS),
     ):
         if choice not in known:
             raise ConfigError(f"{name}={choice}: choose one of {', '.join(known)}")
@@ -100,6 +107,8 @@ def check_trainer(config: TrainConfig) -> None:
         ("trainer.weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
         ("trainer.grad_clip", trainer.grad_clip, 0, most, "0 (off) or a number above it"),
         ("trainer.label_smoothing", trainer.label_smoothing, 0, below_1, "a share from 0 up to below 1"),
+        ("trainer.ema_decay", trainer.ema_decay, above_0, below_1, "a share above 0 and below 1, or null for none"),
+        ("trainer.scheduled_sampling", trainer.scheduled_sampling, 0, below_1, "a share from 0 up to below 1"),
         ("trainer.warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
         ("trainer.max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),
         ("trainer.max_epochs", trainer.max_epochs, 1, most, "1 or more"),
@@ -117,9 +126,22 @@ def check_trainer(config: TrainConfig) -> None:
             raise ConfigError(f"{name}={value}: give {allowed}")
 
 
-def build_model_config(config: TrainConfig, vocab_size: int) -> TransformerConfig:
-    """The model group and the attention group as what the Transformer is built from."""
-    return TransformerConfig(vocab_size=vocab_size, attention=config.attention.impl, **asdict(config.model))
+def build_model_config(config: TrainConfig, vocab_size: int) -> TransformerConfig | RecurrentConfig:
+    """The model group and the attention group as what this kind of model is built from. Raises ConfigError for
+    settings that it lacks, or that another kind has."""
+    given = asdict(config.model)
+    kind = given.pop("kind")
+    check_kind(kind)
+    known, default = settings_of(kind), asdict(ModelConfig())
+    for name, value in given.items():
+        if name in known and value is None:
+            raise ConfigError(f"model.{name} is not set: model.kind={kind} needs it")
+        if name not in known and value != default[name]:
+            raise ConfigError(f"model.{name}={value}: model.kind={kind} has no such setting; leave it out")
+    settings = {name: value for name, value in given.items() if name in known}
+    if "attention" in known:
+        settings["attention"] = config.attention.impl
+    return model_config(kind, {"vocab_size": vocab_size, **settings})
 
 
 def make_run_folder(folder: Path, overwrite: bool) -> Path:
@@ -147,6 +169,8 @@ def _trainer(config: TrainConfig, folder: Path, best: ModelCheckpoint, batches_p
     warnings.filterwarnings("ignore", ".*is smaller than the logging interval.*")
     trainer = config.trainer
     callbacks: list[L.Callback] = [best, Throughput(), LearningRateMonitor("step")]
+    if trainer.ema_decay is not None:
+        callbacks.append(EMAWeightAveraging(decay=trainer.ema_decay))
     if trainer.progress_bar:
         callbacks.append(TQDMProgressBar(refresh_rate=10))
     return L.Trainer(

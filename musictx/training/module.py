@@ -9,23 +9,30 @@ from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
 from musictx.config.train import TrainerConfig
-from musictx.model.transformer import Transformer
+from musictx.model.build import Model
+from musictx.model.recurrent import Recurrent, RecurrentState
 from musictx.tokenizers import Vocab
+from musictx.training.optimizer import build_optimizer
 from musictx.training.schedule import warmup_cosine
 
 
 class LanguageModelTraining(L.LightningModule):
     """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate."""
 
-    def __init__(self, model: Transformer, vocab: Vocab, config: TrainerConfig) -> None:
+    def __init__(self, model: Model, vocab: Vocab, config: TrainerConfig) -> None:
         super().__init__()
         self.model, self.vocab, self.config = model, vocab, config
         self._nll_sum = torch.zeros((), dtype=torch.float64)
         self._count = 0
+        self._state: RecurrentState | None = None  # of the last batch
 
-    def training_step(self, batch: Tensor, _: int) -> Tensor:
-        inputs, targets = batch[:, :-1], batch[:, 1:]  # (B, T)
-        logits = self.model(inputs)  # (B, T, V)
+    def training_step(self, batch: Tensor | list[Tensor], _: int) -> Tensor:
+        """A batch is windows (B, T + 1); or those, and which rows begin anew (B,), for a state that is carried."""
+        ids, fresh = batch if isinstance(batch, list) else (batch, None)
+        inputs, targets = ids[:, :-1], ids[:, 1:]  # (B, T)
+        if self.config.scheduled_sampling:
+            inputs = self._mix(inputs, fresh)
+        logits = self.model(inputs) if fresh is None else self._carry(inputs, fresh)  # (B, T, V)
         loss = F.cross_entropy(
             logits.flatten(0, 1).float(),
             targets.flatten(),
@@ -34,6 +41,26 @@ class LanguageModelTraining(L.LightningModule):
         )
         self.log("train/loss", loss, prog_bar=True)
         return loss
+
+    def _carry(self, inputs: Tensor, fresh: Tensor) -> Tensor:
+        """Goes on from the last batch, without its gradient: truncated back-propagation through time."""
+        assert isinstance(self.model, Recurrent)  # fit() has refused others
+        if self._state is None or self._state.hidden[0].shape[1] != len(fresh):
+            self._state = self.model.init_state(len(fresh), inputs.shape[1])
+        return self.model.carry(inputs, self._state.detach().reset(fresh))
+
+    @torch.no_grad()
+    def _mix(self, inputs: Tensor, fresh: Tensor | None) -> Tensor:
+        """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019): a first reading of the
+        true tokens gives guesses, a share of which takes their place. The first token of a window stays."""
+        state = self._state and self._state.repeat(1)
+        logits = self.model(inputs) if fresh is None else self._carry(inputs, fresh)
+        self._state = state
+        noise = torch.empty_like(logits[:, :-1], dtype=torch.float32).exponential_().log()
+        guesses = (logits[:, :-1] - noise).argmax(-1)  # a draw from the softmax: Gumbel's trick
+        chosen = torch.rand(guesses.shape, device=guesses.device) < self.config.scheduled_sampling
+        chosen &= inputs[:, 1:] != self.vocab.pad
+        return torch.cat([inputs[:, :1], torch.where(chosen, guesses, inputs[:, 1:])], 1)
 
     def on_train_batch_end(self, outputs: Any, batch: Tensor, batch_idx: int) -> None:
         trainer = self.trainer
@@ -57,13 +84,8 @@ class LanguageModelTraining(L.LightningModule):
         self._count = 0
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        matrices = [p for p in self.parameters() if p.dim() >= 2]
-        vectors = [p for p in self.parameters() if p.dim() < 2]
-        groups = [
-            {"params": matrices, "weight_decay": self.config.weight_decay},
-            {"params": vectors, "weight_decay": 0.0},
-        ]
-        optimizer = torch.optim.AdamW(groups, lr=self.config.lr, betas=(0.9, 0.98))
+        config = self.config
+        optimizer = build_optimizer(self.model, config.optimizer, config.lr, config.weight_decay)
         total = int(self.trainer.estimated_stepping_batches)
         warmup = min(self.config.warmup_steps, total)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warmup_cosine(step, warmup, total))

@@ -29,9 +29,15 @@ class Throughput(L.Callback):
         self._tokens, self._batches, self._seconds, self._since = 0, 0, 0.0, perf_counter()
 
     def on_train_batch_end(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Tensor, batch_idx: int
+        self,
+        trainer: L.Trainer,
+        pl_module: L.LightningModule,
+        outputs: Any,
+        batch: Tensor | list[Tensor],
+        batch_idx: int,
     ) -> None:
-        self._tokens += batch.shape[0] * (batch.shape[1] - 1)
+        ids = batch[0] if isinstance(batch, list) else batch
+        self._tokens += ids.shape[0] * (ids.shape[1] - 1)
         self._batches += 1
         if self._batches == self.every:
             rate = self._tokens / (self._seconds + perf_counter() - self._since)

@@ -6,7 +6,7 @@ import torch
 
 from musictx.data.store import Split
 from musictx.errors import ConfigError, StoreError
-from musictx.evaluation.likelihood import negative_log_likelihood, uniform_nll, unigram_nll
+from musictx.evaluation.likelihood import negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.tokenizers import build_tokenizer
 
@@ -65,3 +65,26 @@ def test_unigram_by_hand():
     # counts plus one: 3 for id 0, 2 for id 1, 1 for each of the other 386
     expected = -(math.log(3 / 391) + math.log(1 / 391)) / 2
     assert unigram_nll(train, np.array([0, 5], np.uint16), TOK.vocab) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("segment", [None, 16])
+def test_each_piece_owns_its_nats(model, segment):
+    whole = negative_log_likelihood(model, split(), TOK, segment, batch_tokens=40)
+    assert whole.tokens_of.tolist() == [30, 7, 55]
+    for i, ids in enumerate(split()):
+        alone = negative_log_likelihood(model, Split(ids, np.array([0, len(ids)]), ["x"]), TOK, segment)
+        assert alone.nats[0] == pytest.approx(whole.nats[i], rel=1e-5)
+    middle = whole.per(whole.tokens_of)
+    assert middle.mean == pytest.approx(whole.nll)
+    assert middle.low < middle.mean < middle.high
+
+
+def test_notes_and_seconds_of_a_piece():
+    # velocity, note on 60, half a second, note off 60; then a piece of two notes over one second
+    on, off, shift, velocity = (TOK.vocab.offsets[name] for name in ("NOTE_ON", "NOTE_OFF", "TIME_SHIFT", "VELOCITY"))
+    one = [velocity + 16, on + 60, shift + 49, off + 60]
+    two = [*one, on + 62, shift + 49, off + 62]
+    pieces = Split(np.array(one + two, np.uint16), np.array([0, 4, 11]), ["one", "two"])
+    notes, seconds = notes_and_seconds(pieces, TOK)
+    assert notes.tolist() == [1, 2]
+    assert seconds.tolist() == [0.5, 1.0]

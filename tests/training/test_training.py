@@ -180,3 +180,67 @@ def test_throughput_counts_input_tokens_of_whole_windows_of_batches(monkeypatch)
     callback.on_validation_end(None, module)  # time spent validating does not count
     callback.on_train_batch_end(None, module, None, torch.zeros(3, 11), 0)
     assert logged == [("train/tokens_per_s", 30.0), ("train/tokens_per_s", 15.0)]
+
+
+RECURRENT = ["model=rnn", "model.d_model=16", "model.n_layers=1"]
+
+
+def recurrent_config(world, out, *overrides):
+    register_schemas()
+    settings = [f"data.path={world.store}", f"out={out}", "trainer.progress_bar=false", *QUICK, *RECURRENT, *overrides]
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return typed(compose("train", settings), TrainConfig)
+
+
+@pytest.mark.parametrize("model", ["lstm", "lstm_attention", "rnn"])
+def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monkeypatch, model):
+    seen = []
+    original = LanguageModelTraining._carry
+
+    def note(self, inputs, fresh):
+        seen.append(None if self._state is None else self._state.length)
+        return original(self, inputs, fresh)
+
+    monkeypatch.setattr(LanguageModelTraining, "_carry", note)
+    bundle = fit(recurrent_config(world, tmp_path / "run", f"model={model}"))
+    assert seen == [None, 32, 64, 96]
+    opened = load_bundle(bundle)
+    assert opened.header.model["kind"] == "recurrent"
+    assert opened.header.val_nll == pytest.approx(5.9, abs=0.5)
+
+
+def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learnt(world, tmp_path):
+    for name, make in (("t", config_of), ("r", recurrent_config)):
+        plain = fit(make(world, tmp_path / f"{name}0"))
+        mixed = fit(make(world, tmp_path / f"{name}1", "trainer.scheduled_sampling=0.5"))
+        assert read_header(plain).val_nll != read_header(mixed).val_nll
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("model.n_heads=2", "model.n_heads=2: model.kind=recurrent has no such setting; leave it out"),
+        ("model.kind=mamba", "model.kind=mamba: choose one of transformer, recurrent"),
+        ("model.kind=transformer", "model.n_heads is not set: model.kind=transformer needs it"),
+        ("model.cell=gru", "model.cell=gru: choose one of lstm, rnn"),
+        ("data.windows_per_epoch=8", "data.windows_per_epoch is for random windows: leave it out, or give data.carry"),
+        ("trainer.scheduled_sampling=1", "trainer.scheduled_sampling=1.0: give a share from 0 up to below 1"),
+        ("trainer.optimizer=sgd", "trainer.optimizer=sgd: choose one of adamw, muon"),
+        ("trainer.ema_decay=1", "trainer.ema_decay=1.0: give a share above 0 and below 1, or null for none"),
+    ],
+)
+def test_settings_that_do_not_fit_a_recurrent_model(world, tmp_path, setting, text):
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        fit(recurrent_config(world, tmp_path / "run", setting))
+
+
+def test_only_a_state_can_be_carried(world, tmp_path):
+    with pytest.raises(ConfigError, match="data.carry=true: model.kind=transformer has no state to carry"):
+        fit(config_of(world, tmp_path / "run", "data.carry=true"))
+
+
+def test_averaged_weights_are_validated_and_kept(world, tmp_path):
+    plain = fit(config_of(world, tmp_path / "plain"))
+    averaged = fit(config_of(world, tmp_path / "averaged", "trainer.ema_decay=0.9", "trainer.optimizer=muon"))
+    a, b = load_bundle(plain).model.embed.weight, load_bundle(averaged).model.embed.weight
+    assert (a - b).abs().max() > 0

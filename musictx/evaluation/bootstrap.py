@@ -1,0 +1,85 @@
+"""How sure a figure is: percentile bootstrap over pieces (Efron and Tibshirani 1993, chapter 13).
+
+Pieces are the unit, not tokens: those of one piece are alike, and to draw them singly would claim too much.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from musictx.errors import ConfigError
+
+
+class Interval(NamedTuple):
+    """A figure of the data itself, and the interval that resamples of it fall in."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def interval(
+    values: ArrayLike,
+    weights: ArrayLike | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """The ratio of sums of `values` (N,) and `weights` (N,), by default 1 each: the mean.
+
+    For nats per token give each piece's summed nats and its tokens. Raises ConfigError.
+    """
+    top = np.asarray(values, dtype=np.float64)
+    bottom = np.ones(len(top)) if weights is None else np.asarray(weights, dtype=np.float64)
+    check(len(top), confidence, resamples)
+    if len(bottom) != len(top) or (bottom < 0).any() or not bottom.sum() > 0:
+        raise ConfigError(f"{len(bottom)} weights for {len(top)} pieces: give each one of 0 or more, not all 0")
+    drawn = draw(len(top), resamples, np.random.default_rng(seed))
+    with np.errstate(invalid="ignore"):  # a resample of pieces without weight: `percentiles` leaves it out
+        figures = (drawn @ top) / (drawn @ bottom)
+    return percentiles(float(top.sum() / bottom.sum()), figures, confidence)
+
+
+def interval_of(
+    statistic: Callable[..., NDArray[Any]],
+    *arrays: NDArray[Any],
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """Any statistic of columns (N,), a row for each piece, that are resampled together. Raises ConfigError.
+
+    `statistic` takes each column resampled, (R, N), and returns (R,).
+    """
+    n = len(arrays[0])
+    check(n, confidence, resamples)
+    if any(len(a) != n for a in arrays):
+        raise ConfigError(f"columns of {', '.join(str(len(a)) for a in arrays)} pieces: give as many in each")
+    rows = np.random.default_rng(seed).integers(0, n, (resamples, n))
+    mean = float(statistic(*(a[None] for a in arrays))[0])
+    return percentiles(mean, statistic(*(a[rows] for a in arrays)), confidence)
+
+
+def draw(n: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(resamples, n) how often each of n pieces is in each resample."""
+    return rng.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64)
+
+
+def percentiles(mean: float, figures: NDArray[Any], confidence: float) -> Interval:
+    """The middle `confidence` of `figures` (R,), without those that are not finite."""
+    tail = (1 - confidence) / 2
+    finite = figures[np.isfinite(figures)]
+    low, high = np.quantile(finite, (tail, 1 - tail)) if len(finite) else (mean, mean)
+    return Interval(mean, float(low), float(high))
+
+
+def check(pieces: int, confidence: float, resamples: int) -> None:
+    """Raises ConfigError for what no interval can be had from."""
+    if not pieces:
+        raise ConfigError("0 pieces: an interval needs at least 1, better 30 or more")
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence={confidence}: give a share between 0 and 1, such as 0.95")
+    if resamples < 1:
+        raise ConfigError(f"resamples={resamples}: give 1 or more, such as 2000")

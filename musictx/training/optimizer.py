@@ -1,0 +1,51 @@
+"""AdamW for everything, or Muon for the matrices inside the blocks and AdamW for the rest."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+OPTIMIZERS = ("adamw", "muon")
+
+
+class Joint(Optimizer):
+    """Several optimizers as one: Lightning's own loop, clipping and schedule take a single optimizer."""
+
+    def __init__(self, *parts: Optimizer) -> None:
+        self.parts = parts
+        # the groups themselves, not copies: a schedule that sets `lr` here sets it for the part
+        super().__init__([group for part in parts for group in part.param_groups], {})
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = closure() if closure is not None else None
+        for part in self.parts:
+            part.step()
+        return loss
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"parts": [part.state_dict() for part in self.parts]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for part, state in zip(self.parts, state_dict["parts"], strict=True):
+            part.load_state_dict(state)
+        self.param_groups = [group for part in self.parts for group in part.param_groups]
+
+
+def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float) -> Optimizer:
+    """`muon`: matrices of linear layers by Muon (Jordan et al. 2024) at AdamW's scale of updates (Liu et al. 2025,
+    section 2.2), so that one learning rate serves both. Weight decay is for matrices alone."""
+    hidden = [m.weight for m in model.modules() if isinstance(m, nn.Linear)] if name == "muon" else []
+    taken = {id(p) for p in hidden}
+    matrices = [p for p in model.parameters() if p.dim() >= 2 and id(p) not in taken]
+    vectors = [p for p in model.parameters() if p.dim() < 2]
+    adamw = torch.optim.AdamW(
+        [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}],
+        lr=lr,
+        betas=(0.9, 0.98),
+    )
+    if not hidden:
+        return adamw
+    muon = torch.optim.Muon(hidden, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+    return Joint(muon, adamw)

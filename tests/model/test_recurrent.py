@@ -1,0 +1,349 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from proofs import assert_causal
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from musictx.errors import ConfigError
+from musictx.model.additive import AdditiveAttention
+from musictx.model.recurrent import Recurrent, RecurrentConfig
+
+CONFIG = RecurrentConfig(vocab_size=23, d_model=12, n_layers=2, d_attention=5, window=7, dropout=0.0)
+KINDS = {
+    "lstm": {},
+    "rnn": {"cell": "rnn"},
+    "additive": {"additive": True},
+    "additive rnn": {"additive": True, "cell": "rnn"},
+    "window of 1": {"additive": True, "window": 1},
+    "window of all": {"additive": True, "window": 80},  # longer than two blocks of queries
+}
+all_kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def build(kind, **changes):
+    torch.manual_seed(0)
+    return Recurrent(replace(CONFIG, **KINDS[kind], **changes)).double().eval()
+
+
+def tokens(batch, t, seed=1):
+    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(seed))
+
+
+def oracle(attention, h):
+    """The definition, one query and one past state at a time."""
+    rows = []
+    for b in range(h.shape[0]):
+        for t in range(h.shape[1]):
+            past = range(max(t - attention.window, 0), t)
+            context = torch.zeros_like(h[b, t])
+            if past:
+                q = attention.query.weight @ h[b, t]
+                scores = [attention.score.weight[0] @ torch.tanh(q + attention.key.weight @ h[b, s]) for s in past]
+                weights = torch.stack(scores).softmax(0)
+                context = sum(w * h[b, s] for w, s in zip(weights, past, strict=True))
+            rows.append(torch.tanh(attention.join(torch.cat([context, h[b, t]]))))
+    return torch.stack(rows).view(h.shape)
+
+
+def gradients(out, *inputs):
+    weights = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view(out.shape)
+    return torch.autograd.grad((out * weights).sum(), inputs)
+
+
+@all_kinds
+def test_no_logit_depends_on_a_later_token(kind):
+    assert_causal(build(kind), tokens(1, 10))
+
+
+@pytest.mark.parametrize("t", [1, 2, 31, 32, 33, 70])
+@pytest.mark.parametrize("window", [1, 7, 32, 70, 100])
+def test_attention_equals_the_definition_with_every_gradient(t, window):
+    torch.manual_seed(t)
+    attention = AdditiveAttention(6, 4, window).double()
+    h = torch.randn(2, t, 6, dtype=torch.float64, requires_grad=True)
+    weights = [attention.join.weight, attention.join.bias, h]
+    if t > 1:  # with nobody to ask, these have no say
+        weights += [attention.query.weight, attention.key.weight, attention.score.weight]
+    got, expected = attention(h), oracle(attention, h)
+    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
+    for a, b in zip(gradients(got, *weights), gradients(expected, *weights), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+def test_three_states_by_hand():
+    attention = AdditiveAttention(1, 1, 8)
+    with torch.no_grad():
+        attention.query.weight.fill_(1.0)
+        attention.key.weight.fill_(2.0)
+        attention.score.weight.fill_(3.0)
+        attention.join.weight.copy_(torch.tensor([[1.0, 0.5]]))  # the context, then the state
+        attention.join.bias.zero_()
+    h = [0.5, -0.25, 0.1]
+    # the third weighs 3·tanh(0.1 + 2·0.5) against 3·tanh(0.1 - 2·0.25)
+    share = 1 / (1 + math.exp(3 * math.tanh(-0.4) - 3 * math.tanh(1.1)))
+    contexts = [0.0, 0.5, share * 0.5 - (1 - share) * 0.25]
+    expected = [math.tanh(c + 0.5 * x) for c, x in zip(contexts, h, strict=True)]
+    torch.testing.assert_close(attention(torch.tensor(h).view(1, 3, 1)).flatten(), torch.tensor(expected))
+
+
+class Largest(TorchDispatchMode):
+    """The size of the largest tensor that any operation makes."""
+
+    numel = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for x in out if isinstance(out, tuple | list) else (out,):
+            self.numel = max(self.numel, x.numel() if isinstance(x, torch.Tensor) else 0)
+        return out
+
+
+def memory(t):
+    """The largest tensor of both passes, and how many numbers the forward pass keeps for the backward pass."""
+    attention, kept = AdditiveAttention(4, 16, 8), []
+    h = torch.randn(1, t, 4, requires_grad=True)
+    with Largest() as largest, torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x.numel()) or x, id):
+        out = attention(h)
+    with largest:
+        attention(h).sum().backward()
+    assert out.shape == (1, t, 4)
+    return largest.numel, sum(kept)
+
+
+def test_attention_takes_no_memory_that_grows_as_the_square():
+    (largest, kept), (largest_of_twice, kept_of_twice) = memory(256), memory(512)
+    assert largest == 32 * (32 + 7) * 16  # a block of queries, all they see
+    assert largest_of_twice == max(largest, 512 * (16 + 4))
+    assert kept_of_twice <= 2.1 * kept
+
+
+@all_kinds
+@pytest.mark.parametrize("prefill", [1, 2, 9, 40])
+def test_steps_equal_one_full_pass(kind, prefill):
+    model, ids = build(kind), tokens(3, 45)
+    with torch.inference_mode():
+        full = model(ids)
+        state = model.init_state(3, 45)
+        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
+        for t in range(prefill, 45):
+            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
+    assert state.length == 45
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    kind=st.sampled_from(sorted(KINDS)),
+    blocks=st.lists(st.integers(1, 12), min_size=1, max_size=6),
+    trained=st.booleans(),
+)
+def test_carried_blocks_equal_one_full_pass(kind, blocks, trained):
+    model, ids = build(kind), tokens(2, sum(blocks))
+    with torch.set_grad_enabled(trained):
+        state = model.init_state(2, 1)
+        parts = [model.carry(part, state) for part in ids.split(blocks, 1)]
+        torch.testing.assert_close(torch.cat(parts, 1), model(ids))
+    assert state.length == sum(blocks)
+
+
+@all_kinds
+def test_without_detach_the_gradient_of_carried_blocks_is_that_of_a_full_pass(kind):
+    model, ids = build(kind), tokens(2, 20)
+    state = model.init_state(2, 20)
+    parts = [model.carry(part, state) for part in ids.split([6, 1, 9, 4], 1)]
+    weights = list(model.parameters())
+    for a, b in zip(gradients(torch.cat(parts, 1), *weights), gradients(model(ids), *weights), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@all_kinds
+def test_no_gradient_flows_over_a_detach(kind):
+    model, ids, seen = build(kind), tokens(1, 10), []
+    model.embed.register_forward_hook(lambda *args: seen.append(args[2]))
+    state = model.init_state(1, 10)
+    first = model.carry(ids[:, :5], state)
+    open_logits = model.carry(ids[:, 5:7], state)
+    assert state.detach() is state
+    closed = model.carry(ids[:, 7:], state)
+    assert all((g != 0).any() for g in gradients(open_logits, seen[0], seen[1]))
+    assert torch.autograd.grad(closed.sum(), seen[:2], allow_unused=True, retain_graph=True) == (None, None)
+    torch.testing.assert_close(torch.cat([first, open_logits, closed], 1), model(ids))  # the numbers go on
+
+
+@all_kinds
+def test_one_prefill_serves_several_rows(kind):
+    model, prompt, then = build(kind), tokens(1, 9), tokens(3, 4)
+    with torch.inference_mode():
+        state = model.init_state(1, 13)
+        model.prefill(prompt, state)
+        rows = state.repeat(3)
+        logits = torch.stack([model.step(then[:, t], rows) for t in range(4)], 1)
+        full = model(torch.cat([prompt.expand(3, -1), then], 1))
+        torch.testing.assert_close(logits, full[:, 9:])
+        torch.testing.assert_close(model.step(then[:1, 0], state), full[:1, 9])  # the one row is as it was
+    assert (rows.length, state.length) == (13, 10)
+
+
+@all_kinds
+def test_rows_taken_go_on_as_themselves_and_alter_no_other(kind):
+    model, ids, then = build(kind), tokens(3, 9), tokens(4, 3, seed=2)
+    order = torch.tensor([2, 0, 0, 1])
+    with torch.inference_mode():
+        state = model.init_state(3, 12)
+        model.prefill(ids, state)
+        taken = state.take(order)
+        got = torch.stack([model.step(then[:, t], taken) for t in range(3)], 1)
+        torch.testing.assert_close(got, model(torch.cat([ids[order], then], 1))[:, 9:])
+        torch.testing.assert_close(model.step(then[:3, 0], state), model(torch.cat([ids, then[:3, :1]], 1))[:, -1])
+    assert (taken.length, state.length) == (12, 10)
+
+
+@all_kinds
+def test_joined_rows_of_unlike_prompts_go_on_as_they_would_have_alone(kind):
+    model, then = build(kind), tokens(4, 10, seed=2)
+    prompts = [tokens(1, 3), tokens(2, 20), tokens(1, 8)]
+    with torch.inference_mode():
+        states = [model.init_state(len(p), 30) for p in prompts]
+        for prompt, state in zip(prompts, states, strict=True):
+            model.prefill(prompt, state)
+        joint = type(states[0]).join(states)
+        steps = [model.step(then[:, t], joint) for t in range(6)]
+        got = torch.cat([torch.stack(steps, 1), model.carry(then[:, 6:], joint)], 1)
+        for prompt, rows in zip(prompts, [[0], [1, 2], [3]], strict=True):
+            full = model(torch.cat([prompt, then[rows]], 1))
+            torch.testing.assert_close(got[rows], full[:, prompt.shape[1] :])
+    assert joint.length == 30
+    assert model.window is None
+
+
+@all_kinds
+@pytest.mark.parametrize("before", [1, 3, 9, 40])
+def test_reset_rows_start_afresh_and_the_others_go_on(kind, before):
+    model, ids, then = build(kind), tokens(3, before), tokens(3, 10, seed=2)
+    with torch.inference_mode():
+        state = model.init_state(3, 1)
+        model.prefill(ids, state)
+        assert state.reset(torch.tensor([False, True, False])) is state
+        block = model.carry(then[:, :4], state)
+        steps = [model.step(then[:, t], state) for t in range(4, 10)]
+        got = torch.cat([block, torch.stack(steps, 1)], 1)
+        torch.testing.assert_close(got[1:2], model(then[1:2]))
+        torch.testing.assert_close(got[::2], model(torch.cat([ids, then], 1)[::2])[:, before:])
+
+
+@all_kinds
+def test_no_gradient_flows_over_a_reset(kind):
+    model, ids = build(kind), tokens(2, 6)
+    seen = []
+    model.embed.register_forward_hook(lambda *args: seen.append(args[2]))
+    state = model.init_state(2, 6)
+    model.carry(ids, state)
+    state.reset(torch.tensor([True, False]))
+    (grad,) = gradients(model.carry(ids, state), seen[0])
+    assert (grad[0] == 0).all()
+    assert (grad[1] != 0).any(-1).all()
+
+
+@all_kinds
+def test_rows_of_a_batch_know_nothing_of_each_other(kind):
+    model, ids = build(kind), tokens(4, 9)
+    torch.testing.assert_close(model(ids), torch.cat([model(row[None]) for row in ids]))
+
+
+def test_the_state_never_grows():
+    model = build("additive")
+    with torch.inference_mode():
+        state = model.init_state(2, 1, rolling=True)
+        place = state.past.rows.data_ptr()
+        for _ in range(20):
+            model.step(tokens(2, 1)[:, 0], state)
+    assert state.past.rows.data_ptr() == place  # written in place
+    assert state.past.rows.shape == (2, 7, 5 + 12)
+    assert [x.shape for x in state.hidden] == [(2, 2, 12), (2, 2, 12)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        ("lstm", 23 * 12 + 2 * (2 * 48 * 12 + 2 * 48)),
+        ("rnn", 23 * 12 + 2 * (2 * 12 * 12 + 2 * 12)),
+        ("additive", 23 * 12 + 2 * (2 * 48 * 12 + 2 * 48) + (2 * 5 * 12 + 5 + 12 * 24 + 12)),
+    ],
+)
+def test_the_parameters_are_these(kind, numbers):
+    assert sum(p.numel() for p in build(kind).parameters()) == numbers
+
+
+def test_the_size_of_the_usual_model():
+    assert sum(p.numel() for p in Recurrent(RecurrentConfig(vocab_size=391)).parameters()) == 6_503_936
+
+
+def test_the_forget_gates_begin_open():
+    model = Recurrent(CONFIG)
+    for layer in range(2):
+        bias = getattr(model.cells, f"bias_ih_l{layer}") + getattr(model.cells, f"bias_hh_l{layer}")
+        assert bias.tolist() == [0.0] * 12 + [1.0] * 12 + [0.0] * 24  # input, forget, cell, output
+
+
+@pytest.mark.parametrize("kind", ["lstm", "rnn", "additive"])
+def test_an_untrained_model_knows_nothing(kind):
+    torch.manual_seed(0)
+    model = Recurrent(RecurrentConfig(vocab_size=391, d_model=256, **KINDS[kind]))
+    ids = torch.randint(0, 391, (2, 65))
+    nll = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+    assert float(nll.detach()) == pytest.approx(math.log(391), rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "rnn", "additive"])
+def test_it_learns_a_melody_by_heart(kind):
+    torch.manual_seed(0)
+    model = Recurrent(replace(CONFIG, d_model=24, **KINDS[kind]))
+    ids = torch.tensor([[1, 5, 9, 5, 2, 2, 7] * 5])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(200):
+        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert float(loss.detach()) < 0.2
+
+
+@pytest.mark.parametrize("kind", ["lstm", "additive"])
+def test_in_bfloat16_the_state_keeps_its_precision(kind):
+    model, ids = build(kind).float(), tokens(2, 12)
+    state = model.init_state(2, 12)
+    with torch.autocast("cpu", torch.bfloat16):
+        parts = [model.carry(part, state) for part in ids.split([5, 1, 6], 1)]
+        torch.cat(parts, 1).float().square().mean().backward()
+    assert {x.dtype for x in state.hidden} == {torch.float32}
+    torch.testing.assert_close(torch.cat(parts, 1).float(), model(ids), rtol=0.05, atol=0.05)
+
+
+@all_kinds
+def test_dropout_acts_in_training_only(kind):
+    model, ids = build(kind, dropout=0.5), tokens(1, 9)
+    assert not torch.equal(model.train()(ids), model(ids))
+    assert torch.equal(model.eval()(ids), model(ids))
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"vocab_size": 0}, "model.vocab_size=0: give 1 or more"),
+        ({"d_model": 0}, "model.d_model=0: give 1 or more"),
+        ({"n_layers": -1}, "model.n_layers=-1: give 1 or more"),
+        ({"d_attention": 0}, "model.d_attention=0: give 1 or more"),
+        ({"window": 0}, "model.window=0: give 1 or more"),
+        ({"cell": "gru"}, "model.cell=gru: choose one of lstm, rnn"),
+        ({"dropout": 1.0}, "model.dropout=1.0: give a share from 0 up to below 1"),
+        ({"dropout": -0.1}, "model.dropout=-0.1: give a share from 0 up to below 1"),
+    ],
+)
+def test_impossible_sizes_are_refused(changes, text):
+    with pytest.raises(ConfigError) as error:
+        replace(CONFIG, **changes)
+    assert str(error.value) == text
