@@ -1,74 +1,43 @@
 import pytest
 import torch
+from stubs import Said
 
-from musictx.errors import ConfigError
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.engine import MAX_SEED, Sampling, draw, filter_logits, sample
+from musictx.sampling.engine import Row, Stream
+from musictx.sampling.settings import Sampling
 
-LOGITS = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]]))
-
-
-def kept(**settings):
-    return torch.isfinite(filter_logits(LOGITS, Sampling(**settings)))[0].tolist()
+V, EOS = 11, 10
+PROMPT = torch.tensor([9, 1, 2, 3])
 
 
-def test_top_k_keeps_the_k_likeliest():
-    assert kept(top_k=2) == [True, True, False, False]
-    assert kept(top_k=9) == [True] * 4
+class Below8:
+    """Ids below 8 are music."""
+
+    def legal(self):
+        return (torch.arange(V) < 8)[None]
+
+    def update(self, ids):
+        pass
 
 
-def test_top_p_keeps_the_smallest_set_that_reaches_p():
-    assert kept(top_p=0.5) == [True, False, False, False]
-    assert kept(top_p=0.51) == [True, True, False, False]
-    assert kept(top_p=0.9) == [True, True, True, False]
-    assert kept(top_p=1e-9) == kept(top_p=1e-300) == [True, False, False, False]
-    assert kept(top_p=1.0) == [True] * 4
-
-
-def test_temperature_divides_the_logits():
-    torch.testing.assert_close(filter_logits(LOGITS, Sampling(temperature=2.0)), LOGITS / 2)
-
-
-def test_drawn_frequencies_follow_the_filtered_distribution():
-    sampling = Sampling(top_k=2)
-    generators = [torch.Generator().manual_seed(k) for k in range(4000)]
-    drawn = draw(LOGITS.expand(4000, -1), sampling, generators)
-    shares = torch.bincount(drawn, minlength=4) / 4000
-    torch.testing.assert_close(shares, torch.tensor([0.625, 0.375, 0.0, 0.0]), atol=0.03, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"temperature": -1.0}, r"sampler.temperature=-1.0: give 0 \(greedy\) or 0.001 to 1000"),
-        ({"temperature": float("nan")}, "sampler.temperature=nan"),
-        ({"temperature": float("inf")}, "sampler.temperature=inf"),
-        ({"temperature": 1e-4}, "sampler.temperature=0.0001"),
-        ({"temperature": 1e39}, "sampler.temperature=1e\\+39"),
-        ({"top_k": 0}, "sampler.top_k=0: give 1 or more"),
-        ({"top_p": 1.5}, "sampler.top_p=1.5: give a share above 0 up to 1"),
-    ],
-)
-def test_impossible_settings_are_refused(settings, text):
-    with pytest.raises(ConfigError, match=text):
-        Sampling(**settings)
-
-
-@pytest.fixture(scope="module")
-def model():
+def build(position="relative", **changes):
     torch.manual_seed(0)
-    config = TransformerConfig(vocab_size=11, d_model=16, n_layers=2, n_heads=2, d_ff=32, max_distance=8)
-    net = Transformer(config).eval()
+    sizes = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 8, "n_frequencies": 2}
+    net = Transformer(TransformerConfig(V, position=position, **(sizes | changes))).eval()
     torch.nn.init.normal_(net.embed.weight, std=0.2)
     return net
 
 
-LEGAL = torch.arange(11) < 8
-PROMPT = torch.tensor([9, 1, 2, 3])
+@pytest.fixture(scope="module")
+def model():
+    return build()
 
 
-def run(model, n=20, rows=3, seed=5, **settings):
-    return torch.stack(list(sample(model, PROMPT, n, rows, Sampling(**settings), seed, LEGAL)), 1)
+def run(model, n=20, rows=3, seed=5, prompts=(PROMPT,), which=None, room=None, rolling=False, **settings):
+    keys = which if which is not None else [Row(0, (seed, k)) for k in range(rows)]
+    room = room or max(map(len, prompts)) + n
+    stream = Stream(model, prompts, keys, Sampling(**settings), Below8(), EOS, room, rolling)
+    return torch.stack([stream.step().ids for _ in range(n)], 1)
 
 
 def test_the_same_seed_gives_the_same_ids_and_another_seed_others(model):
@@ -80,15 +49,30 @@ def test_variation_k_does_not_depend_on_how_many_there_are(model):
     assert torch.equal(run(model, rows=1)[0], run(model, rows=4)[0])
 
 
+def test_variations_differ(model):
+    assert len({tuple(row.tolist()) for row in run(model)}) == 3
+
+
+def test_only_legal_ids_are_drawn(model):
+    assert run(model, n=200).max() < 8
+
+
 @pytest.mark.parametrize("temperature", [1e-3, 1e3])
 def test_the_extreme_temperatures_draw_legal_ids(model, temperature):
     assert run(model, temperature=temperature).max() < 8
 
 
-def test_huge_seeds_are_seeds_too(model):
-    drawn = [run(model, seed=seed) for seed in (MAX_SEED, MAX_SEED - 1, 0)]
-    assert not torch.equal(drawn[0], drawn[1])
-    assert not torch.equal(drawn[0], drawn[2])
+@pytest.mark.parametrize("rolling", [False, True])
+@pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope", "sinusoidal", "none"])
+def test_every_row_of_a_ragged_batch_equals_its_solo_run(position, rolling):
+    model = build(position).double()
+    prompts = [torch.arange(n) % 8 for n in (3, 17, 1)]
+    room = 8 if rolling else 60
+    rows = [Row(2, (5, 0)), Row(0, (5, 0)), Row(1, (5, 1)), Row(0, (5, 2))]
+    together = run(model, 40, prompts=prompts, which=rows, room=room, rolling=rolling)
+    for row, drawn in zip(rows, together, strict=True):
+        alone = run(model, 40, prompts=[prompts[row.prompt]], which=[Row(0, row.key)], room=room, rolling=rolling)
+        assert drawn.tolist() == alone[0].tolist()
 
 
 @pytest.mark.parametrize(("length", "blocks"), [(1, [1]), (5, [5]), (6, [5, 1]), (13, [5, 5, 3])])
@@ -105,24 +89,51 @@ def test_a_long_prompt_is_read_in_blocks_to_the_same_effect(model, monkeypatch, 
     for size in (512, 5):
         seen.clear()
         monkeypatch.setattr("musictx.sampling.engine.PREFILL_BLOCK", size)
-        drawn[size] = torch.stack(list(sample(model, prompt, 20, 2, Sampling(), 5, LEGAL)), 1)
+        drawn[size] = run(model, rows=2, prompts=[prompt])
         torch.testing.assert_close(logits[-1], model(prompt[None])[:, -1])
     assert seen == blocks
     assert torch.equal(drawn[5], drawn[512])
-
-
-def test_variations_differ(model):
-    assert len({tuple(row.tolist()) for row in run(model)}) == 3
-
-
-def test_only_legal_ids_are_drawn(model):
-    assert run(model, n=200).max() < 8
 
 
 def test_greedy_equals_the_uncached_argmax_loop(model):
     ids = PROMPT
     with torch.inference_mode():
         for _ in range(20):
-            logits = model(ids[None])[0, -1].masked_fill(~LEGAL, -torch.inf)
+            logits = model(ids[None])[0, -1].masked_fill(torch.arange(V) >= 8, -torch.inf)
             ids = torch.cat([ids, logits.argmax()[None]])
     assert run(model, rows=1, temperature=0.0)[0].tolist() == ids[len(PROMPT) :].tolist()
+
+
+def test_log_probabilities_are_the_models_own(model):
+    stream = Stream(model, [PROMPT], [Row(0, (5, 0))], Sampling(temperature=3.0, top_k=2), Below8(), EOS, 30, False)
+    drawn = [stream.step() for _ in range(6)]
+    ids = torch.cat([PROMPT, *(d.ids for d in drawn)])
+    with torch.inference_mode():
+        log_p = model(ids[None])[0].log_softmax(-1)
+    for i, d in enumerate(drawn):
+        torch.testing.assert_close(d.log_p[0], log_p[3 + i, d.ids[0]])
+        torch.testing.assert_close(d.end_log_p[0], log_p[3 + i, EOS])
+
+
+def test_music_goes_on_for_ever_in_the_same_memory(model):
+    stream = Stream(model, [PROMPT], [Row(0, (5, 0))], Sampling(), Below8(), EOS, 8, True)
+    memory = stream.state.k.data_ptr(), stream.state.k.shape
+    for _ in range(80):  # ten windows
+        stream.step()
+    assert (stream.state.k.data_ptr(), stream.state.k.shape) == memory
+    assert stream.state.length == 83
+
+
+def test_what_is_no_number_is_noticed_row_by_row():
+    def say(length, rows):
+        logits = torch.zeros(rows, V)
+        if length > 6:
+            logits[1, 3] = torch.nan
+        return logits
+
+    stream = Stream(Said(say), [PROMPT], [Row(0, (5, k)) for k in range(2)], Sampling(), Below8(), EOS, 30, False)
+    for _ in range(3):
+        stream.step()
+    assert stream.finite.tolist() == [True, True]
+    stream.step()
+    assert stream.finite.tolist() == [True, False]

@@ -1,0 +1,47 @@
+"""Models that say what a test wants, without weights."""
+
+import torch
+
+
+class Rows:
+    """A state that counts."""
+
+    def __init__(self, rows, length=0):
+        self.rows, self.length = rows, length
+
+    def repeat(self, n):
+        return Rows(n, self.length)
+
+    def take(self, rows):
+        return Rows(len(rows), self.length)
+
+    @classmethod
+    def join(cls, states):
+        return cls(sum(state.rows for state in states), max(state.length for state in states))
+
+
+class Said:
+    """A model whose logits are `say(length, rows)` -> (rows, V), whatever it has been told."""
+
+    window = 64
+
+    def __init__(self, say):
+        self.say = say
+
+    def init_state(self, batch, max_T, rolling=False):
+        return Rows(batch)
+
+    def prefill(self, ids, state):
+        state.length += ids.shape[1]
+        return self.say(state.length, state.rows)
+
+    def step(self, ids, state):
+        return self.prefill(ids[:, None], state)
+
+
+def noise(vocab_size, seed=0, loud=3.0, favourites=0):
+    """Random logits; with `favourites`, so many ids that are always liked far better than the others."""
+    chance = torch.Generator().manual_seed(seed)
+    liked = torch.zeros(vocab_size)
+    liked[torch.randperm(vocab_size, generator=chance)[:favourites]] = 30.0
+    return Said(lambda length, rows: torch.randn(rows, vocab_size, generator=chance) * loud + liked)

@@ -1,0 +1,174 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import scores
+from stubs import noise
+
+from musictx.errors import ConfigError
+from musictx.sampling.engine import Row, Stream
+from musictx.sampling.grammar import build_grammar
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
+from musictx.tokenizers import build_tokenizer
+
+TOK = build_tokenizer("performance")
+VOCAB = TOK.vocab
+
+
+def grammar(*motifs, **rules):
+    return build_grammar(TOK, Rules(**rules), motifs, [0.5] * len(motifs), "cpu")
+
+
+def stream(*events):
+    return np.array([VOCAB.id(*event) for event in events], np.uint16)
+
+
+def words(legal):
+    """What is legal in one row, short: the types, with their values where not all of a type are."""
+    out = {}
+    for id in torch.nonzero(legal)[:, 0].tolist():
+        kind, value = VOCAB.describe(id).split()
+        out.setdefault(kind, []).append(int(value))
+    return {kind: "all" if len(v) == VOCAB.row(kind).hi - VOCAB.row(kind).lo + 1 else v for kind, v in out.items()}
+
+
+def after(*events, **rules):
+    now = grammar(stream(), **rules)
+    for event in events:
+        now.update(torch.tensor([VOCAB.id(*event)]))
+    return words(now.legal()[0])
+
+
+def test_music_begins_with_a_velocity_or_a_wait():
+    assert after() == {"VELOCITY": "all", "TIME_SHIFT": "all"}
+
+
+def test_after_a_velocity_comes_a_note():
+    assert after(("VELOCITY", 9)) == {"NOTE_ON": "all"}
+
+
+def test_a_note_sounds_for_a_step_before_it_ends_and_cannot_be_struck_twice():
+    struck = after(("VELOCITY", 9), ("NOTE_ON", 60))
+    assert struck == {"NOTE_ON": [p for p in range(128) if p != 60], "TIME_SHIFT": "all", "VELOCITY": "all"}
+    later = after(("VELOCITY", 9), ("NOTE_ON", 60), ("TIME_SHIFT", 1))
+    assert later == struck | {"NOTE_OFF": [60]}
+    again = after(("VELOCITY", 9), ("NOTE_ON", 60), ("TIME_SHIFT", 1), ("NOTE_OFF", 60))
+    assert again == {"NOTE_ON": "all", "TIME_SHIFT": "all", "VELOCITY": "all"}
+
+
+def test_silence_is_limited():
+    assert after(("TIME_SHIFT", 100), max_silence_s=1.5)["TIME_SHIFT"] == list(range(1, 51))
+    assert after(("TIME_SHIFT", 100), ("TIME_SHIFT", 50), max_silence_s=1.5) == {"VELOCITY": "all"}
+    sung = [("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 90), ("NOTE_OFF", 60), ("TIME_SHIFT", 20)]
+    assert after(*sung, max_silence_s=0.3)["TIME_SHIFT"] == list(range(1, 11))
+
+
+def test_the_length_of_a_note_is_limited():
+    held = [("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 90), ("NOTE_ON", 62)]
+    assert after(*held, max_note_s=1.0)["TIME_SHIFT"] == list(range(1, 11))
+    over = after(*held, ("TIME_SHIFT", 10), max_note_s=1.0)
+    assert "TIME_SHIFT" not in over
+    assert over["NOTE_OFF"] == [60, 62]
+
+
+def test_polyphony_pitches_and_scales_are_limited():
+    two = [("VELOCITY", 1), ("NOTE_ON", 60), ("NOTE_ON", 62)]
+    assert after(*two, max_polyphony=2) == {"TIME_SHIFT": "all"}
+    assert after(*two, lowest=61, highest=64)["NOTE_ON"] == [61, 63, 64]
+    assert after(*two[:1], lowest=60, highest=66, scale="C pentatonic")["NOTE_ON"] == [60, 62, 64]
+
+
+def test_rows_go_on_from_where_their_motifs_stand():
+    sounding = stream(("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 50))
+    silent = stream(("TIME_SHIFT", 100), ("TIME_SHIFT", 30))
+    legal = grammar(sounding, silent, max_silence_s=1.5, max_note_s=1.0).legal()
+    assert words(legal[0])["NOTE_OFF"] == [60]
+    assert words(legal[0])["TIME_SHIFT"] == list(range(1, 51))
+    assert words(legal[1]) == {"TIME_SHIFT": list(range(1, 21)), "VELOCITY": "all"}
+
+
+def test_rows_are_taken_in_the_order_asked_for():
+    both = grammar(stream(("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 5)), stream())
+    taken = both.take(torch.tensor([1, 0, 0]))
+    assert torch.equal(taken.legal(), both.legal()[[1, 0, 0]])
+    taken.update(torch.tensor([VOCAB.id("TIME_SHIFT", 3)] * 3))
+    assert words(both.legal()[1]) == {"VELOCITY": "all", "TIME_SHIFT": "all"}
+
+
+def test_voices_are_for_chorales():
+    with pytest.raises(ConfigError, match="rules.voice_ranges are for chorale models, and performance has no voices"):
+        grammar(stream(), voice_order=True)
+
+
+def check(ids, rules, start=0):
+    """Reads a stream event by event: the rules as a person would state them."""
+    struck, now, silent_since, velocity, last = {}, 0, 0, False, ""
+    for i, (kind, value) in enumerate((w[0], int(w[1])) for w in (VOCAB.describe(int(x)).split() for x in ids)):
+        if kind == "NOTE_ON":
+            assert value not in struck, "overlapping"
+            assert velocity
+            if i >= start:
+                assert rules.pitches()[value]
+            struck[value] = now
+            assert i < start or len(struck) <= (rules.max_polyphony or 128)
+        elif kind == "NOTE_OFF":
+            assert i < start or struck[value] < now, "without length, or silent"
+            struck.pop(value)
+        elif kind == "TIME_SHIFT":
+            silent_since = silent_since if not struck else now + value
+            now += value
+            if i >= start:
+                assert all(now - onset <= round(rules.max_note_s * 100) for onset in struck.values())
+                assert struck or now - silent_since <= round(rules.max_silence_s * 100)
+        elif kind == "VELOCITY":
+            assert last != "VELOCITY"
+            velocity = True
+        assert not (last == "VELOCITY" and kind != "NOTE_ON")
+        last = kind
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    scores(max_notes=12, max_onset_s=3.0),
+    st.integers(0, 10**6),
+    st.sampled_from([0, 1, 3, 20]),
+    st.builds(
+        Rules,
+        max_silence_s=st.sampled_from([0.05, 1.0, 5.0]),
+        max_note_s=st.sampled_from([0.03, 1.0, 4.0]),
+        max_polyphony=st.sampled_from([None, 1, 3]),
+        lowest=st.sampled_from([0, 60]),
+        highest=st.sampled_from([61, 127]),
+        scale=st.sampled_from([None, "C major"]),
+    ),
+)
+def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favourites, rules):
+    motif = TOK.encode(score)
+    model = noise(VOCAB.size, seed, favourites=favourites)
+    now = build_grammar(TOK, rules, [motif] * 3, [0.5] * 3, "cpu")
+    rows = [Row(0, (seed, k)) for k in range(3)]
+    drawing = Stream(model, [torch.tensor([VOCAB.bos])], rows, Sampling(), now, VOCAB.eos, 400, False)
+    drawn = torch.stack([drawing.step().ids for _ in range(150)], 1).numpy()
+    for row in drawn:
+        whole = np.concatenate([motif, row.astype(np.uint16)])
+        check(whole, rules, start=len(motif))
+        music = TOK.decode(whole)
+        assert (music.offset_s > music.onset_s).all()
+        for pitch in np.unique(music.pitch):
+            part = music.select(music.pitch == pitch)
+            assert (part.onset_s[1:] >= part.offset_s[:-1] - 1e-9).all()
+        assert TOK.normalise(music) == music
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from([0, 1, 5]))
+def test_without_masks_it_decodes_all_the_same(seed, favourites):
+    free = build_grammar(TOK, Rules(masks=False), [stream()], [0.5], "cpu")
+    model = noise(VOCAB.size, seed, favourites=favourites)
+    drawing = Stream(model, [torch.tensor([VOCAB.bos])], [Row(0, (seed, 0))], Sampling(), free, VOCAB.eos, 400, False)
+    ids = torch.cat([drawing.step().ids for _ in range(150)]).numpy()
+    assert ids.max() < VOCAB.n_events
+    music = TOK.decode(ids)
+    assert (music.offset_s > music.onset_s).all()

@@ -1,0 +1,83 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musictx.sampling.filters import draw, filter_logits
+from musictx.sampling.settings import Sampling
+
+P = [0.5, 0.3, 0.15, 0.05]
+LOGITS = torch.log(torch.tensor([P]))
+
+
+def kept(logits=LOGITS, **settings):
+    return torch.isfinite(filter_logits(logits, Sampling(**settings)))[0].tolist()
+
+
+def test_top_k_keeps_the_k_likeliest():
+    assert kept(top_k=2) == [True, True, False, False]
+    assert kept(top_k=9) == [True] * 4
+
+
+def test_top_p_keeps_the_smallest_set_that_reaches_p():
+    assert kept(top_p=0.5) == [True, False, False, False]
+    assert kept(top_p=0.51) == [True, True, False, False]
+    assert kept(top_p=0.9) == [True, True, True, False]
+    assert kept(top_p=1e-9) == kept(top_p=1e-300) == [True, False, False, False]
+    assert kept(top_p=1.0) == [True] * 4
+
+
+def test_min_p_keeps_what_reaches_a_share_of_the_likeliest():
+    assert kept(min_p=0.2) == [True, True, True, False]
+    assert kept(min_p=0.31) == [True, True, False, False]
+    assert kept(min_p=1.0) == [True, False, False, False]
+
+
+def test_typical_keeps_what_surprises_as_expected():
+    # the entropy is 1.142 nats; the four surprise by 0.693, 1.204, 1.897, 2.996
+    assert kept(typical=0.2) == [False, True, False, False]
+    assert kept(typical=0.7) == [True, True, False, False]
+    assert kept(typical=0.9) == [True, True, True, False]
+    assert kept(typical=1.0) == [True] * 4
+    assert kept(torch.tensor([[0.0, 0.0, -torch.inf, -torch.inf]]), typical=0.3) == [True, False, False, False]
+
+
+def test_filters_act_one_after_the_other():
+    assert kept(top_p=0.84) == [True, True, True, False]
+    assert kept(top_k=3, top_p=0.84) == [True, True, False, False]  # 0.8 of the 0.95 that top_k left
+
+
+def test_temperature_divides_the_logits():
+    torch.testing.assert_close(filter_logits(LOGITS, Sampling(temperature=2.0)), LOGITS / 2)
+    rows = filter_logits(LOGITS.expand(2, -1), Sampling(), torch.tensor([[2.0], [4.0]]))
+    torch.testing.assert_close(rows, torch.cat([LOGITS / 2, LOGITS / 4]))
+
+
+@pytest.mark.parametrize(
+    ("uniform", "id"), [(0.0, 0), (0.4999, 0), (0.5001, 1), (0.7999, 1), (0.8001, 2), (0.9501, 3), (1 - 2**-53, 3)]
+)
+def test_a_draw_is_where_the_distribution_function_exceeds_the_uniform(uniform, id):
+    assert draw(LOGITS, Sampling(), 1.0, torch.tensor([[uniform]], dtype=torch.float64)).tolist() == [id]
+
+
+def test_drawn_frequencies_follow_the_filtered_distribution():
+    uniform = torch.rand(4000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    drawn = draw(LOGITS.expand(4000, -1), Sampling(top_k=2), None, uniform)
+    shares = torch.bincount(drawn, minlength=4) / 4000
+    torch.testing.assert_close(shares, torch.tensor([0.625, 0.375, 0.0, 0.0]), atol=0.03, rtol=0)
+
+
+@given(
+    st.lists(st.one_of(st.floats(-200, 200), st.just(-float("inf"))), min_size=1, max_size=12),
+    st.floats(0, 1, exclude_max=True),
+    st.sampled_from([1e-3, 0.5, 1.0, 1e3]),
+    st.sampled_from([{}, {"top_k": 2}, {"top_p": 0.5}, {"min_p": 0.3}, {"typical": 0.3}, {"top_p": 1e-300}]),
+)
+def test_what_is_forbidden_is_never_drawn(values, uniform, temperature, settings):
+    logits = torch.tensor([[*values, 0.0]])
+    drawn = draw(logits, Sampling(**settings), temperature, torch.tensor([[uniform]], dtype=torch.float64))
+    assert torch.isfinite(logits[0, drawn[0]])
+
+
+def test_greedy_takes_the_likeliest():
+    assert draw(LOGITS.flip(1), Sampling(temperature=0.0), None, torch.tensor([[0.1]]).double()).tolist() == [3]

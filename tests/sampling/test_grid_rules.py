@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stubs import noise
+
+from musictx.errors import ConfigError
+from musictx.notes.grid import REST
+from musictx.sampling.engine import Row, Stream
+from musictx.sampling.grammar import build_grammar
+from musictx.sampling.rules import VOICE_RANGES, Rules
+from musictx.sampling.settings import Sampling
+from musictx.tokenizers import build_tokenizer
+
+TOK = build_tokenizer("chorale")
+QUARTER_S = 0.6  # four steps
+
+
+def grammar(*grids, **rules):
+    motifs = [TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4)) for grid in grids]
+    return build_grammar(TOK, Rules(**rules), motifs, [QUARTER_S] * len(grids), "cpu")
+
+
+def sing(now, *pitches):
+    for pitch in pitches:
+        now.update(torch.tensor([TOK.rest if pitch == REST else TOK.vocab.id("PITCH", pitch)]))
+    return now
+
+
+def legal(now, row=0):
+    """Pitches, REST among them."""
+    return TOK.grammar.pitch[torch.nonzero(now.legal()[row])[:, 0].numpy()].tolist()
+
+
+def test_any_voice_may_sing_anything_or_rest():
+    assert legal(grammar([])) == [*range(21, 109), REST]
+
+
+def test_voices_in_order():
+    now = sing(grammar([], voice_order=True), 60)
+    assert legal(now) == [*range(21, 61), REST]
+    assert legal(sing(now, REST, 50)) == [*range(21, 51), REST]
+    assert legal(sing(now, 40)) == [*range(21, 109), REST]  # the next soprano
+
+
+def test_voices_in_their_ranges():
+    now = grammar([], voice_ranges=True)
+    for low, high in VOICE_RANGES:
+        assert legal(now) == [*range(low, high + 1), REST]
+        sing(now, low)
+
+
+def test_pitches_and_scales_are_limited():
+    assert legal(grammar([], lowest=60, highest=72, scale="C pentatonic")) == [60, 62, 64, 67, 69, 72, REST]
+    with pytest.raises(ConfigError, match="no voice has a pitch left from 21 to 108: give wider limits"):
+        grammar([], highest=20)
+
+
+def test_the_silence_of_all_voices_is_limited():
+    now = sing(grammar([], max_silence_s=0.3), *[REST] * 8)  # two steps
+    assert REST in legal(now)  # another voice may still sing
+    assert REST not in legal(sing(now, REST, REST, REST))
+    assert REST in legal(sing(now, 50, REST, REST, REST))
+    after_motif = grammar([[60, -1, -1, -1], [-1] * 4, [-1] * 4], max_silence_s=0.3)
+    assert REST not in legal(sing(after_motif, REST, REST, REST))
+
+
+def test_a_held_note_is_limited():
+    now = sing(grammar([], max_note_s=0.3), 60, 50, 50, 40, 60, 50, 50, 40)
+    assert 60 not in legal(now)
+    assert 60 in legal(sing(now, 61, 50, 50, 40))
+    after_motif = grammar([[60, 55, 50, 45]] * 2, [[60, 55, 50, 45]], max_note_s=0.3)
+    assert 60 not in legal(after_motif, 0)
+    assert 60 in legal(after_motif, 1)
+
+
+def test_music_may_end_between_steps_alone():
+    now = grammar([])
+    ends = []
+    for pitch in (60, 55, 50, 45, 60):
+        ends.append(now.may_end())
+        sing(now, pitch)
+    assert ends == [True, False, False, False, True]
+
+
+def test_rows_are_taken_in_the_order_asked_for():
+    both = grammar([[60, 55, 50, 45]] * 2, [], max_note_s=0.3)
+    taken = both.take(torch.tensor([1, 0]))
+    assert torch.equal(taken.legal(), both.legal()[[1, 0]])
+    sing(taken.take(torch.tensor([0])), 70)
+    assert torch.equal(taken.legal(), both.legal()[[1, 0]])
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0, 1, 4]),
+    st.lists(st.lists(st.sampled_from([REST, 48, 60, 72]), min_size=4, max_size=4), max_size=5),
+    st.builds(
+        Rules,
+        max_silence_s=st.sampled_from([0.15, 1.0]),
+        max_note_s=st.sampled_from([0.15, 0.3, 5.0]),
+        lowest=st.sampled_from([0, 55]),
+        highest=st.sampled_from([60, 127]),
+        scale=st.sampled_from([None, "C major"]),
+        voice_order=st.booleans(),
+    ),
+)
+def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid, rules):
+    motif = TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4))
+    now = build_grammar(TOK, rules, [motif] * 2, [QUARTER_S] * 2, "cpu")
+    model = noise(TOK.vocab.size, seed, favourites=favourites)
+    rows = [Row(0, (seed, k)) for k in range(2)]
+    drawing = Stream(model, [torch.tensor([TOK.vocab.bos])], rows, Sampling(), now, TOK.vocab.eos, 400, False)
+    drawn = torch.stack([drawing.step().ids for _ in range(120)], 1).numpy()
+    silence, longest = (max(int(s // 0.15), 1) for s in (rules.max_silence_s, rules.max_note_s))
+    for row in drawn:
+        new = TOK.decode_grid(row)
+        sung = new[new != REST]
+        assert rules.pitches()[sung].all()
+        if rules.voice_order:
+            for step in new:
+                heard = step[step != REST]
+                assert (np.diff(heard) <= 0).all()
+        assert _longest_run((new == REST).all(1)) <= silence
+        for voice in new.T:
+            for pitch in np.unique(voice[voice != REST]):
+                assert _longest_run(voice == pitch) <= longest
+        music = TOK.decode(row, QUARTER_S)
+        assert (music.offset_s > music.onset_s).all()
+
+
+def _longest_run(flags):
+    best = run = 0
+    for flag in flags:
+        run = run + 1 if flag else 0
+        best = max(best, run)
+    return best

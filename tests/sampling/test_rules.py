@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from musictx.errors import ConfigError
+from musictx.sampling.rules import Rules, scale_classes
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"max_silence_s": 0.0}, "rules.max_silence_s=0.0: give more than 0 and at most 3600 seconds"),
+        ({"max_note_s": float("nan")}, "rules.max_note_s=nan: give more than 0"),
+        ({"max_polyphony": 0}, "rules.max_polyphony=0: give 1 or more, or null for no limit"),
+        ({"lowest": 61, "highest": 60}, "rules.lowest=61, rules.highest=60: give pitches 0 to 127, the lowest first"),
+        ({"highest": 128}, "rules.highest=128: give pitches 0 to 127"),
+        ({"scale": "H major"}, "rules.scale=H major: give a tonic and one of major, minor, .* as in 'F# minor'"),
+        ({"scale": "C locrian"}, "rules.scale=C locrian: give a tonic"),
+        ({"scale": "C major", "lowest": 61, "highest": 61}, "rules.scale=C major has no pitch from 61 to 61"),
+        ({"masks": False, "lowest": 30}, "rules.masks=false forbids nothing: leave out the other rules"),
+    ],
+)
+def test_rules_that_no_music_can_keep_are_refused(settings, text):
+    with pytest.raises(ConfigError, match=text):
+        Rules(**settings)
+
+
+def test_no_masks_and_nothing_else_is_a_rule_too():
+    assert not Rules(masks=False).masks
+
+
+def test_scales_by_name():
+    assert scale_classes("C major") == [0, 2, 4, 5, 7, 9, 11]
+    assert scale_classes("F# minor") == [6, 8, 9, 11, 1, 2, 4]
+    assert scale_classes("Cb pentatonic") == [11, 1, 3, 6, 8]
+
+
+def test_the_pitches_where_a_note_may_begin():
+    assert np.flatnonzero(Rules(lowest=60, highest=72, scale="C major").pitches()).tolist() == [
+        *(60, 62, 64, 65, 67, 69, 71, 72)
+    ]
+    assert Rules().pitches().sum() == 128
