@@ -1,65 +1,280 @@
+import itertools
+
+import numpy as np
 import pytest
 import torch
+from stubs import Said, noise
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError, TokenError, UserError
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.notes.score import Score
-from musictx.sampling.engine import Sampling
-from musictx.sampling.music import check_lengths, continue_score
+from musictx.notes.meter import Meter
+from musictx.notes.score import DRUMS, Score
+from musictx.sampling import music
+from musictx.sampling.length import Length
+from musictx.sampling.motif import Motif
+from musictx.sampling.music import Settings, check, continue_motifs, continue_score
+from musictx.sampling.nan import NanError
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
 from musictx.tokenizers import build_tokenizer
 
 SEED = Score([0, 0.6], [0.6, 1.2], [60, 64], [80, 80], quarter_s=0.6)
+LONGER = Score(np.arange(9) * 0.3, np.arange(9) * 0.3 + 0.3, np.arange(60, 69), np.full(9, 80), quarter_s=0.6)
 
 
-def go(name, seed=SEED, **settings):
+def build(name, position="relative", max_distance=64):
     tokenizer = build_tokenizer(name)
     torch.manual_seed(0)
-    config = TransformerConfig(tokenizer.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=16, max_distance=8)
-    settings = {"length_seconds": 2.0} | settings
-    return continue_score(seed, Transformer(config).eval(), tokenizer, Sampling(), **settings)
+    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 16, "max_positions": 100}
+    config = TransformerConfig(tokenizer.vocab.size, position=position, max_distance=max_distance, **sizes)
+    return Transformer(config).eval(), tokenizer
+
+
+def go(name="performance", seed=SEED, sampling=Sampling(), model=None, **settings):  # noqa: B008
+    built, tokenizer = build(name)
+    if "length" not in settings:
+        settings = {"length_seconds": 2.0} | settings
+    return continue_score(seed, model or built, tokenizer, sampling, **settings)
+
+
+def same(one, other):
+    return one.score == other.score and one.mean_log_p == pytest.approx(other.mean_log_p)
 
 
 @pytest.mark.parametrize("name", ["performance", "chorale"])
 def test_exactly_the_asked_length_is_added_after_the_seed(name):
-    for result in go(name, variations=3):
+    for result in go(name, variations=3, rules=Rules(max_silence_s=0.5)):
         assert result.complete
         assert result.new_from_s == pytest.approx(1.2)
         assert 1.2 < result.score.duration_s <= 3.2 + 1e-9
         assert result.score.quarter_s == 0.6
 
 
+@pytest.mark.parametrize("name", ["performance", "chorale"])
+def test_bars_notes_and_tokens_are_lengths_too(name):
+    model, tokenizer = build(name)
+    motif = Motif(SEED, 1.8, Meter(0.6, (3, 4)))  # ends at its bar line, 0.6 s after its last note
+
+    def made(**amount):
+        settings = Settings(length=Length(**amount), include_seed=False)
+        return continue_motifs([motif], model, tokenizer, settings)[0][0]
+
+    assert 2.5 < made(bars=2).score.duration_s <= 3.6 + 1e-9
+    assert made(bars=2).score.pitch.tolist() == made(seconds=3.6).score.pitch.tolist()
+    assert len(made(notes=5).score) == 5
+    assert made(tokens=40).complete
+    assert made(tokens=40).score.duration_s <= made(tokens=80).score.duration_s
+    whole = continue_motifs([motif], model, tokenizer, Settings(length=Length(bars=2)))[0][0]
+    assert whole.new_from_s == pytest.approx(1.8)
+    new = whole.score.select(whole.score.onset_s > 1.2)
+    assert (new.onset_s >= 1.8 - 1e-9).all()
+
+
+def test_a_variation_depends_on_the_seed_and_its_number_alone():
+    three, one = go(variations=3), go(variations=1)
+    assert same(three[0], one[0])
+    assert [result.variation for result in three] == [0, 1, 2]
+    assert not same(three[0], three[1])
+
+
+def test_another_seed_number_gives_other_music():
+    model, tokenizer = build("performance")
+    results = [continue_score(SEED, model, tokenizer, Sampling(), length_seconds=2.0, seed=s)[0] for s in (0, 1)]
+    assert results[0].score != results[1].score
+
+
+@pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope", "sinusoidal", "learned", "none"])
+def test_several_seeds_in_one_batch_are_each_as_if_alone(position, monkeypatch):
+    model, tokenizer = build("performance", position)
+    model.double()
+    motifs = [Motif(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
+    settings = Settings(Sampling(guard=True, temperature_end=0.8), Length(tokens=40))
+    together = continue_motifs(motifs, model, tokenizer, settings, 2)
+    for motif, results in zip(motifs, together, strict=True):
+        alone = continue_motifs([motif], model, tokenizer, settings, 2)[0]
+        assert all(same(a, b) for a, b in zip(alone, results, strict=True))
+    monkeypatch.setattr(music, "ROWS_AT_ONCE", 2)  # in parts
+    parts = continue_motifs(motifs, model, tokenizer, settings, 2)
+    assert all(same(a, b) for x, y in zip(parts, together, strict=True) for a, b in zip(x, y, strict=True))
+
+
+def test_rows_that_come_to_their_end_at_different_times_are_as_if_alone():
+    model, tokenizer = build("performance")
+    settings = Settings(length=Length(seconds=1.0))
+    eight = continue_motifs([None], model.double(), tokenizer, settings, 8)[0]
+    two = continue_motifs([None], model, tokenizer, settings, 2)[0]
+    assert all(same(a, b) for a, b in zip(two, eight, strict=False))
+
+
+def test_music_from_nothing():
+    (result,) = go(seed=None, rules=Rules(max_silence_s=0.5))
+    assert result.new_from_s == 0
+    assert 0 < result.score.duration_s <= 2.0 + 1e-9
+
+
+def test_the_program_of_the_seed_is_kept():
+    flute = Score([0, 0.6, 0.9], [0.6, 1.2, 1.2], [60, 64, 36], [80] * 3, 0.6, np.array([73, 73, DRUMS]))
+    assert set(go(seed=flute)[0].score.program.tolist()) == {73}
+
+
+def test_longer_than_the_window_keeps_the_newest_part_and_says_so():
+    model, tokenizer = build("performance", max_distance=8)  # looks back 16 tokens
+    long = Score(np.arange(30) * 0.1, np.arange(30) * 0.1 + 0.1, np.arange(30) + 40, np.full(30, 80))
+    (result,) = continue_score(long, model, tokenizer, Sampling(), length_seconds=1.0)
+    n = len(tokenizer.encode(long))
+    assert result.unheard == n - 16
+    assert result.new_from_s == pytest.approx(3.0)
+    assert (result.score.clip(0, 2.95).pitch == long.clip(0, 2.95).pitch).all()
+    (wider,) = continue_score(long, model, tokenizer, Sampling(), length_seconds=1.0, window=500)
+    assert wider.unheard == 0
+    hymns, tokenizer = build("chorale", max_distance=5)
+    (result,) = continue_score(long.clip(0, 0.1), hymns, tokenizer, Sampling(), length_seconds=9.0, window=10)
+    assert result.complete
+
+
+def test_positions_that_run_out_end_the_music_and_say_so():
+    model, tokenizer = build("performance", "learned")
+    (result,) = continue_score(SEED, model, tokenizer, Sampling(), length=Length(tokens=200))
+    assert "101 tokens are more than model.max_positions=100" in result.stopped
+    assert result.score.duration_s > 1.2
+
+
 def test_a_token_limit_that_comes_first_is_told():
-    (result,) = go("performance", max_tokens=3, length_seconds=60.0)
+    (result,) = go(max_tokens=3, length_seconds=60.0)
     assert not result.complete
+    assert result.stopped == "max_tokens=3"
     assert result.score.duration_s < 10
 
 
+def ends_at(vocab, step):
+    """A model that only waits 100 ms a token, and expects an end after so many tokens."""
+
+    def say(length, rows):
+        logits = torch.full((rows, vocab.size), -30.0)
+        logits[:, vocab.id("NOTE_ON", 60)] = 0.0
+        logits[:, vocab.id("NOTE_OFF", 60)] = 20.0
+        logits[:, vocab.id("VELOCITY", 5)] = -10.0
+        logits[:, vocab.id("TIME_SHIFT", 10)] = 10.0 if length % 2 else -5.0
+        if length - 1 == step:
+            logits[:, vocab.eos] = 15.0
+        return logits
+
+    return Said(say)
+
+
+@pytest.mark.parametrize(("step", "expected"), [(95, 95), (105, 105), (50, None)])
+def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length(step, expected, monkeypatch):
+    tokenizer = build_tokenizer("performance")
+    used = []
+    monkeypatch.setattr(
+        type(tokenizer), "decode", lambda self, ids, quarter_s=0.5: used.append(len(ids)) or Score.empty()
+    )
+    settings = Settings(length=Length(tokens=100), forced_ending=True)
+    continue_motifs([None], ends_at(tokenizer.vocab, step), tokenizer, settings)
+    if expected is None:
+        assert 90 <= used[-1] <= 110
+    else:
+        assert used[-1] == expected
+
+
+def test_a_forced_ending_lets_a_chorale_end_between_steps_alone():
+    model, tokenizer = build("chorale")
+    settings = Settings(length=Length(seconds=3.0), forced_ending=True)
+    for result in continue_motifs([Motif(SEED, 1.2, Meter(0.6))], model, tokenizer, settings, 4)[0]:
+        assert 2.7 - 0.15 <= result.score.duration_s - 1.2 <= 3.3 + 0.15
+
+
+def test_the_guard_warms_a_row_that_is_stuck():
+    tokenizer = build_tokenizer("performance")
+    vocab = tokenizer.vocab
+
+    def say(length, rows):
+        logits = torch.zeros(rows, vocab.size)
+        for event in (("NOTE_ON", 60), ("TIME_SHIFT", 10), ("NOTE_OFF", 60)):
+            logits[:, vocab.id(*event)] = 12.0
+        logits[:, vocab.id("VELOCITY", 5)] = 12.0 if length < 3 else -9.0
+        return logits
+
+    def different(guard):
+        settings = Settings(Sampling(guard=guard), Length(tokens=600))
+        notes = continue_motifs([None], Said(say), tokenizer, settings)[0][0].score
+        return len(set(notes.pitch.tolist()))
+
+    assert different(True) > different(False)
+
+
+def test_beams_are_the_likeliest_music_and_need_a_length_in_tokens():
+    results = go(sampling=Sampling(beams=4), length=Length(tokens=20), variations=2)
+    greedy = go(sampling=Sampling(temperature=0.0), length=Length(tokens=20))[0]
+    assert results[0].mean_log_p >= results[1].mean_log_p
+    assert results[0].mean_log_p >= greedy.mean_log_p - 1e-6
+    with pytest.raises(ConfigError, match="sampler.beams=4: beams are compared at one length; give length_tokens="):
+        go(sampling=Sampling(beams=4))
+    with pytest.raises(ConfigError, match="variations=5: sampler.beams=4 find at most as many"):
+        go(sampling=Sampling(beams=4), length=Length(tokens=20), variations=5)
+
+
+@pytest.mark.parametrize("after", [0, 1, 40, 64])
+def test_ctrl_c_keeps_what_exists(after):
+    tokenizer, count = build_tokenizer("performance"), itertools.count()
+    voice = noise(tokenizer.vocab.size)
+
+    def say(length, rows):
+        if next(count) == after + 1:
+            raise KeyboardInterrupt
+        return voice.say(length, rows)
+
+    (results,) = continue_motifs([None], Said(say), tokenizer, Settings(length=Length(seconds=500.0)), 2)
+    assert len(results) == 2
+    assert {result.stopped for result in results} == {"interrupted"}
+    if after >= 40:
+        assert len(results[0].score)
+
+
+def test_ctrl_c_before_the_first_token_leaves_nothing():
+    def say(length, rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        continue_motifs([None], Said(say), build_tokenizer("performance"), Settings())
+
+
+def test_logits_that_are_no_numbers_are_named_with_their_layer():
+    model, tokenizer = build("performance")
+    model.blocks[0].down.weight.data[0, 0] = torch.nan
+    with pytest.raises(NanError, match=r"not finite numbers \(NaN\); blocks.0.down is the first layer to give them"):
+        continue_score(SEED, model, tokenizer, Sampling(), length_seconds=2.0)
+
+
 @pytest.mark.parametrize(
-    ("settings", "text"),
+    ("settings", "variations", "text"),
     [
-        ({"length_seconds": float("nan")}, "length_seconds=nan: give more than 0 and at most 86400"),
-        ({"length_seconds": float("inf")}, "length_seconds=inf: give more than 0 and at most 86400"),
-        ({"max_tokens": 10**30}, "max_tokens=10{30}: give more than 0 and at most 1000000"),
-        ({"variations": 10**12}, "variations=10{12}: give more than 0 and at most 1000"),
-        (
-            {"variations": 1000, "max_tokens": 1001},
-            "max_tokens=1001 for variations=1000: give at most 1000000 tokens in all",
-        ),
-        ({"seed": -1}, "seed=-1: give 0 to 9223372036854775807"),
-        ({"seed": 2**63}, "seed=9223372036854775808: give 0 to 9223372036854775807"),
+        ({"max_tokens": 10**30}, 1, "max_tokens=10{30}: give more than 0 and at most 1000000"),
+        ({"max_tokens": 0}, 1, "max_tokens=0: give more than 0"),
+        ({}, 10**12, "variations=10{12}: give more than 0 and at most 1000"),
+        ({"max_tokens": 1001}, 1000, "max_tokens=1001 for variations=1000: give at most 1000000 tokens in all"),
+        ({"seed": -1}, 1, "seed=-1: give 0 to 9223372036854775807"),
+        ({"seed": 2**63}, 1, "seed=9223372036854775808: give 0 to 9223372036854775807"),
+        ({"window": 7}, 1, "window=7: give 8 tokens or more, or null for the model's own"),
     ],
 )
-def test_absurd_amounts_and_seeds_are_refused(settings, text):
-    possible = {"length_seconds": 2.0, "max_tokens": 10, "variations": 1, "seed": 0}
-    check_lengths(**possible)
+def test_absurd_amounts_and_seeds_are_refused(settings, variations, text):
     with pytest.raises(ConfigError, match=text):
-        check_lengths(**(possible | settings))
+        check(Settings(**settings), variations)
 
 
-def test_a_silent_seed_and_impossible_lengths_are_refused():
+def test_a_silent_seed_and_one_that_does_not_fit_are_refused():
     with pytest.raises(UserError, match="the seed has no notes"):
-        go("performance", seed=Score.empty())
+        go(seed=Score.empty())
     with pytest.raises(ConfigError, match="length_seconds=-1: give more than 0"):
-        go("performance", length_seconds=-1)
-    with pytest.raises(ConfigError, match="max_tokens=0: give more than 0"):
-        go("performance", max_tokens=0)
+        go(length_seconds=-1)
+    with pytest.raises(TokenError, match="pitch 10 is outside the chorale vocabulary"):
+        go("chorale", seed=Score([0], [1], [10], [80]))
+
+
+def test_miditok_has_no_rules_to_break():
+    pytest.importorskip("miditok")
+    (result,) = go("miditok-tsd")
+    assert result.complete
+    with pytest.raises(ConfigError, match=r"rules.…: all tokens of miditok-tsd are legal at any time; leave the rules"):
+        go("miditok-tsd", rules=Rules(lowest=40))

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from musictx.errors import ConfigError
+from musictx.sampling.length import Length, Progress
+from musictx.tokenizers import build_tokenizer
+
+TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")
+NOTHING = np.zeros(0, np.uint16)
+
+
+def progress(length, tokenizer=TOK, motif=NOTHING, quarter_s=0.5, bar_s=2.0):
+    return Progress(length, bar_s, tokenizer, motif, quarter_s)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "text"),
+    [
+        ({"seconds": 1.0, "bars": 2}, "length_seconds=1.0, length_bars=2: give one of them"),
+        ({"seconds": 0.0}, "length_seconds=0.0: give more than 0 and at most 86400"),
+        ({"seconds": float("nan")}, "length_seconds=nan: give more than 0"),
+        ({"seconds": float("inf")}, "length_seconds=inf: give more than 0"),
+        ({"bars": -1}, "length_bars=-1: give more than 0 and at most 100000"),
+        ({"notes": 0}, "length_notes=0: give more than 0 and at most 1e"),
+        ({"tokens": 2_000_000}, "length_tokens=2000000: give more than 0"),
+    ],
+)
+def test_impossible_lengths_are_refused(amounts, text):
+    with pytest.raises(ConfigError, match=text):
+        Length(**amounts)
+
+
+def test_seconds_bars_and_twenty_seconds_for_nothing():
+    assert Length(seconds=3.0).in_seconds(2.0) == 3.0
+    assert Length(bars=3).in_seconds(2.0) == 6.0
+    assert Length().in_seconds(2.0) == 20.0
+    assert Length(notes=3).in_seconds(2.0) is None
+
+
+def test_tokens_are_counted():
+    assert progress(Length(tokens=8)).look(np.zeros(6, np.uint16)) == 0.75
+
+
+def test_the_clock_of_a_performance_goes_on_from_look_to_look():
+    p, wait = progress(Length(seconds=4.0)), TOK.silence(1.0)
+    assert p.look(wait) == 0.25
+    assert p.look(np.concatenate([wait, wait, wait])) == 0.75
+    assert p.at(np.array([0, 1, 2, 3])).tolist() == [0, 0.25, 0.5, 0.75]
+
+
+def test_only_whole_steps_of_a_grid_count():
+    p = progress(Length(seconds=0.3), HYMN, quarter_s=0.6)
+    ids = np.full(9, HYMN.rest, np.uint16)
+    assert [p.look(ids[:n]) for n in (3, 5, 7, 9)] == pytest.approx([0, 0.5, 0.5, 1.0])
+
+
+def test_new_notes_are_counted():
+    motif = TOK.vocab.id("NOTE_ON", 60), TOK.vocab.id("TIME_SHIFT", 9), TOK.vocab.id("NOTE_OFF", 60)
+    p = progress(Length(notes=4), motif=np.array(motif, np.uint16))
+    assert p.look(np.array(motif, np.uint16)) == 0.25

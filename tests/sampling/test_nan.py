@@ -1,0 +1,35 @@
+import torch
+from stubs import noise
+
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.sampling.nan import first_bad_module, nan_error
+
+IDS = torch.tensor([1, 2, 3])
+
+
+def build():
+    torch.manual_seed(0)
+    return Transformer(TransformerConfig(11, d_model=16, n_layers=2, n_heads=2, d_ff=16, max_distance=8)).eval()
+
+
+def test_the_first_layer_with_broken_weights_is_named():
+    model = build()
+    model.blocks[1].up.weight.data[0, 0] = torch.nan
+    assert first_bad_module(model, IDS) == "blocks.1.up"
+    assert str(nan_error(model, IDS)) == (
+        "the model's logits are not finite numbers (NaN); blocks.1.up is the first layer to give them, and its weights "
+        "have them (blocks.1.up.weight): train it again, or use float32"
+    )
+
+
+def test_a_layer_that_overflows_is_named_without_blaming_its_weights():
+    model = build()
+    model.blocks[0].up.weight.data.fill_(1e38)
+    model.blocks[0].down.weight.data.fill_(1e38)
+    text = str(nan_error(model, IDS))
+    assert "blocks.0.up is the first layer to give them: train" in text or "blocks.0.down is the first" in text
+
+
+def test_a_sound_model_and_one_that_is_no_module_name_nothing():
+    assert first_bad_module(build(), IDS) == ""
+    assert str(nan_error(noise(5), IDS)).startswith("the model's logits are not finite numbers (NaN): train it again")
