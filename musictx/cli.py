@@ -10,9 +10,10 @@ COMMANDS = {
     "train": "musictx.train:main",
     "generate": "musictx.generate:main",
     "evaluate": "musictx.evaluate:main",
-    "attend": "musictx.attend:main",
     "inspect": "musictx.inspect:inspect_main",
     "verify": "musictx.inspect:verify_main",
+    "attend": "musictx.attend:main",
+    "render": "musictx.render:main",
     "bench tokens": "musictx.bench.tokens:main",
     "bench prepare": "musictx.bench.prepare:main",
     "bench attention": "musictx.bench.attention:main",
@@ -28,9 +29,10 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   train          fit a model to a token store, keep the best as a bundle
   generate       continue a seed MIDI file
   evaluate       nats per token of a split, beside uniform and unigram baselines
-  attend         arcs over a piano roll to the notes that the model looks at; what each head is for
   inspect        a MIDI file's tracks and tokens, or a store's contents and histograms
   verify         read a store again: fingerprint, offsets, ids, music
+  attend         arcs over a piano roll to the notes that the model looks at; what each head is for
+  render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
   bench tokens   files and events per second of reading, encoding, decoding
   bench prepare  preparing a corpus beside MidiTok, and its cost for 1, 4 and 16 times the files
   bench attention  time and memory of every attention kernel beside plain attention

@@ -7,7 +7,7 @@ builders: training, the preparations and the benches take their own; models, tok
 from hydra.core.config_store import ConfigStore
 
 from musictx.config.bench import BenchAttentionConfig, BenchPositionsConfig, BenchPrepareConfig, BenchTokensConfig
-from musictx.config.look import AttendConfig
+from musictx.config.look import AttendConfig, RenderConfig
 from musictx.config.prepare import (
     PrepareChoralesConfig,
     PrepareFolderConfig,
@@ -24,6 +24,7 @@ SCHEMAS = {
     "evaluate": EvaluateConfig,
     "demo": DemoConfig,
     "attend": AttendConfig,
+    "render": RenderConfig,
     "bench_tokens": BenchTokensConfig,
     "bench_prepare": BenchPrepareConfig,
     "bench_attention": BenchAttentionConfig,

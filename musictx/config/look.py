@@ -35,5 +35,6 @@ class RenderConfig:
     new_from: float | None = None  # the second at which a continuation begins, drawn in its own colour
     bars: bool = False  # count bars instead of seconds
     row_seconds: float | None = None  # longer music goes on in a row below; null: about a minute
+    drums: bool = False  # draw the drums too; they always sound
     soundfont: str | None = None  # a .sf2 file; null: the General MIDI one that is installed
     overwrite: bool = False

@@ -18,7 +18,7 @@ from musictx.viz.piano_roll import boxes, draw_keys, draw_time, key_range, shade
 
 GREY, MOTIF_COLOUR = "#80868b", "#009E73"
 HEAD_COLOURS = ("#D55E00", "#0072B2", "#CC79A7", "#E69F00", "#56B4E9", "#7B4FA3", "#A6761D", "#1B7837")
-LEAST, MOST_ARCS, MOST_MARKED = 0.01, 16, 3  # weight of an arc that is drawn; arcs a head; motifs that are marked
+LEAST, MOST_ARCS, MOST_MARKED = 0.005, 16, 3  # weight of an arc that is drawn; arcs a head; motifs that are marked
 LIFT = 0.9  # of the keyboard: how far the longest arc is pulled up, twice what it rises
 AHEAD = 0.06  # of the width: music after the note
 
@@ -78,8 +78,11 @@ def draw_arcs(
     for hue, strength, arc in arcs:
         look = {"edgecolor": hue, "lw": 0.6 + 4.4 * strength, "alpha": 0.3 + 0.55 * strength}
         axes.add_patch(PathPatch(arc, facecolor="none", capstyle="round", zorder=3, **look))
+    if not arcs:
+        alike = f"no note has {LEAST:.1%} of the weight: it lies on many tokens alike"
+        axes.text(0.5, 0.5, alike, transform=axes.transAxes, ha="center", color=INK, fontsize=10, zorder=3)
     handles: list[Any] = [
-        Line2D([], [], color=hue, lw=3, label=f"{head.name}, heaviest {head.weight.max(initial=0):.0%}")
+        Line2D([], [], color=hue, lw=3, label=f"{head.name}, heaviest {head.weight.max(initial=0):.1%}")
         for head, hue in zip(heads, _hues(len(heads)), strict=True)
     ]
     if motif:

@@ -22,6 +22,7 @@ WIDTH_IN, KEY_IN, LEAST_IN = 12.0, 0.034, 1.9  # a row's width, a semitone's hei
 ROW_S = 60.0  # longer music goes on in a row below
 MOST_ROWS = 40
 STRIKE = 0.0022  # of a row's width: the darker beginning of a note
+STRIKE_SHADE = 0.62  # of its brightness
 PALEST = 0.15  # how much of its colour the softest note has
 
 Panel = tuple[str, Score, float]  # title, score, second at which the new music begins
@@ -63,20 +64,24 @@ def draw_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_
             draw_time(axes, span_s, bars_s, minutes=end_s >= 90)
     grid[-1, -1].set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
     if any(0 < new_from_s < score.duration_s for _, score, new_from_s in panels):
-        patches = [Patch(color=SEED_COLOUR, label="seed"), Patch(color=NEW_COLOUR, label="continuation")]
-        grid[0, 0].legend(
-            handles=patches,
-            loc="lower right",
-            bbox_to_anchor=(1, 1),
-            borderaxespad=0.2,
-            ncols=2,
-            frameon=False,
-            fontsize=9,
-            labelcolor=INK,
-            handlelength=0.9,
-            handleheight=0.9,
-        )
+        draw_legend(grid[0, 0])
     return figure
+
+
+def draw_legend(axes: Axes) -> None:
+    """What the two colours are, above the upper right corner."""
+    axes.legend(
+        handles=[Patch(color=SEED_COLOUR, label="seed"), Patch(color=NEW_COLOUR, label="continuation")],
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        borderaxespad=0.2,
+        ncols=2,
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+        handlelength=0.9,
+        handleheight=0.9,
+    )
 
 
 def key_range(scores: Sequence[Score]) -> tuple[int, int]:
@@ -112,7 +117,7 @@ def draw_notes(axes: Axes, score: Score, new_from_s: float, span_s: tuple[float,
         # where a note is struck shows among long ones that the pedal holds
         struck = corners.copy()
         struck[:, 1:3, 0] = np.minimum(struck[:, 1:3, 0], struck[:, :1, 0] + STRIKE * (span_s[1] - span_s[0]))
-        axes.add_collection(PolyCollection(list(struck), facecolors=0.62 * faces, lw=0), autolim=False)
+        axes.add_collection(PolyCollection(list(struck), facecolors=STRIKE_SHADE * faces, lw=0), autolim=False)
     if 0 < new_from_s < score.duration_s:
         axes.axvline(new_from_s, color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0.8)
 

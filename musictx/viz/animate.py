@@ -1,0 +1,127 @@
+"""A piano roll that plays: what is still to come is pale, a line moves over the page, then the page turns."""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from numpy.typing import NDArray
+from PIL import Image
+
+from musictx.errors import ConfigError
+from musictx.files import replacing
+from musictx.notes.score import Score
+from musictx.viz.figure import INK, new_figure
+from musictx.viz.piano_roll import (
+    KEY_IN,
+    LEAST_IN,
+    NEW_COLOUR,
+    SEED_COLOUR,
+    STRIKE_SHADE,
+    draw_keys,
+    draw_legend,
+    draw_notes,
+    draw_time,
+    key_range,
+)
+from musictx.viz.sound import write_wav
+
+FORMATS = (".gif", ".mp4")
+WIDTH_IN, DPI = 9.0, 100
+PAGE_S = 15.0
+FRAME_S = {".gif": 0.08, ".mp4": 0.04}  # a GIF counts hundredths of a second
+PALE = 0.3  # of its colour has what is still to come
+MOST_S = 900.0
+
+Picture = NDArray[np.uint8]  # (height, width, 3)
+
+
+def film(title: str, score: Score, new_from_s: float, path: Path, bars_s: NDArray[Any] | None = None) -> None:
+    """GIF, or MP4 with sound, by the suffix; `bars_s` as in `piano_roll`. Written whole or not at all.
+
+    Raises ConfigError for another suffix, for music of more than a quarter of an hour, and for MP4 where
+    imageio-ffmpeg is not installed.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        raise ConfigError(f"{path}: a film is {' or '.join(FORMATS)}: give a name that ends so")
+    if score.duration_s > MOST_S:
+        raise ConfigError(f"a film of {score.duration_s:.0f} s: at most {MOST_S:.0f} s can be made; cut the piece")
+    write = _write_gif if suffix == ".gif" else _write_mp4
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        write(frames(title, score, new_from_s, FRAME_S[suffix], bars_s), score, partial)
+
+
+def frames(
+    title: str, score: Score, new_from_s: float, frame_s: float, bars_s: NDArray[Any] | None = None
+) -> Iterator[Picture]:
+    """A picture every `frame_s` from 0 to the end of the music, all of one size, which is even as codecs want it."""
+    low, high = key_range([score])
+    for start_s in np.arange(0, max(score.duration_s, frame_s), PAGE_S):
+        figure = new_figure(WIDTH_IN, max(1.2 * KEY_IN * (high - low), LEAST_IN) + 0.9, DPI)
+        axes = figure.subplots()
+        span_s = start_s, start_s + PAGE_S
+        axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
+        axes.set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
+        draw_keys(axes, low, high)
+        draw_notes(axes, score, new_from_s, span_s)
+        draw_time(axes, span_s, bars_s, minutes=score.duration_s >= 90)
+        if 0 < new_from_s < score.duration_s:
+            draw_legend(axes)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()  # type: ignore[no-untyped-call]
+        played = np.asarray(canvas.buffer_rgba())[:, :, :3]  # type: ignore[no-untyped-call]
+        box = axes.get_window_extent()
+        rows = slice(len(played) - int(box.y1), len(played) - int(box.y0))
+        ahead = played.copy()
+        ahead[rows, int(box.x0) :] = 255 - PALE * (255.0 - played[rows, int(box.x0) :])
+        end_s = min(span_s[1], max(score.duration_s, frame_s))
+        for now_s in np.arange(np.ceil(start_s / frame_s - 1e-6), end_s / frame_s - 1e-6) * frame_s:
+            x = int(axes.transData.transform((now_s, 0))[0])
+            shot = played.copy()
+            shot[:, x:] = ahead[:, x:]
+            shot[rows, x : x + 2] = np.array(to_rgb(INK)) * 255
+            yield shot[: len(shot) // 2 * 2, : shot.shape[1] // 2 * 2]
+
+
+def _write_gif(shots: Iterator[Picture], score: Score, path: Path) -> None:
+    """With one palette for all frames, so that only what changes from one to the next is written."""
+    shade = np.linspace(0, 1, 51)[:, None]
+    tint = shade[3:]  # of all that is nearly white, white alone: Pillow does not always take the nearest colour
+    ramps = [1 - tint * (1 - np.array(to_rgb(colour))) for colour in (SEED_COLOUR, NEW_COLOUR)]
+    ramps += [STRIKE_SHADE * ramp for ramp in ramps] + [np.delete(shade, -2, 0).repeat(3, 1)]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette((np.concatenate(ramps) * 255).astype(np.uint8).tobytes())
+    pictures = (Image.fromarray(shot).quantize(palette=palette, dither=Image.Dither.NONE) for shot in shots)
+    duration_ms = round(1000 * FRAME_S[".gif"])
+    next(pictures).save(path, save_all=True, append_images=pictures, duration=duration_ms, loop=0, optimize=False)
+
+
+def _write_mp4(shots: Iterator[Picture], score: Score, path: Path) -> None:
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise ConfigError(
+            "MP4 needs the package imageio-ffmpeg, which is not installed: pip install 'musictx[film]', or choose .gif"
+        ) from None
+    first = next(shots)
+    with TemporaryDirectory() as folder:
+        sound = Path(folder, "sound.wav")
+        write_wav(score, sound)
+        writer = imageio_ffmpeg.write_frames(
+            str(path),
+            (first.shape[1], first.shape[0]),
+            fps=1 / FRAME_S[".mp4"],
+            macro_block_size=2,
+            audio_path=str(sound),
+            ffmpeg_log_level="error",
+        )
+        writer.send(None)
+        for shot in chain([first], shots):
+            writer.send(np.ascontiguousarray(shot))
+        writer.close()

@@ -1,0 +1,53 @@
+"""musictx render, through the real command."""
+
+import re
+
+import pytest
+import soundfile
+from conftest import ok, refused
+from PIL import Image
+
+
+def render(world, cwd, *args):
+    return ok(["musictx", "render", f"midi={world.seed}", *args], cwd).stdout
+
+
+def test_the_suffix_says_what_is_made(world, tmp_path):
+    starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "gif": b"GIF89a", "wav": b"RIFF", "flac": b"fLaC"}
+    for suffix, start in starts.items():
+        line = render(world, tmp_path, f"out=out/a.{suffix}")
+        assert re.fullmatch(rf"out/a.{suffix}: 60 notes, \d+\.\d\d s\n", line)
+        assert (tmp_path / "out" / f"a.{suffix}").read_bytes().startswith(start)
+    assert len(list((tmp_path / "out").iterdir())) == len(starts)
+    assert soundfile.info(tmp_path / "out" / "a.flac").channels == 2
+
+
+def test_bars_rows_and_a_continuation(world, tmp_path):
+    render(world, tmp_path, "out=a.svg", "bars=true", "row_seconds=4", "new_from=6")
+    text = (tmp_path / "a.svg").read_text()
+    assert ">bars<" in text
+    assert ">continuation<" in text
+    render(world, tmp_path, "out=a.png")
+    render(world, tmp_path, "out=b.png", "row_seconds=4")
+    with Image.open(tmp_path / "a.png") as a, Image.open(tmp_path / "b.png") as b:
+        assert b.height > 2 * a.height
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (["out=a.bmp"], "out=a.bmp: give a name that ends in one of .png, .svg, .pdf, .gif, .mp4, .wav, .flac"),
+        (["out=there.png"], "there.png exists already: give another out= or overwrite=true"),
+        (["out=a.png", "row_seconds=0"], "row_seconds=0.0: give seconds above 0, or null"),
+        (["out=a.png", "new_from=-1"], "new_from=-1.0: give seconds above 0, or null"),
+        (["out=a.wav", "soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file, or null"),
+        (["out=a.wav", "soundfont=there.png"], "soundfont=there.png is damaged or no SoundFont 2"),
+        (["out=a.wav", "midi=none.mid"], "none.mid: no such file"),
+        ([], "out=… is required and was not given"),
+    ],
+)
+def test_mistakes_are_one_line(world, tmp_path, args, text):
+    (tmp_path / "there.png").write_text("a picture")
+    midi = [] if any(arg.startswith("midi") for arg in args) else [f"midi={world.seed}"]
+    assert text in refused(["musictx", "render", *midi, *args], tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["there.png"]

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from PIL import Image
+
+from musictx.errors import ConfigError
+from musictx.notes.score import Score
+from musictx.viz.animate import FORMATS, film, frames
+from musictx.viz.figure import INK
+from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR
+
+SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)
+
+
+def playhead(shot):
+    """Where the line stands, in pixels from the left; it alone is as tall as the keyboard."""
+    dark = (np.abs(shot.astype(int) - np.array(to_rgb(INK)) * 255) <= 1).all(-1)
+    return int(dark.sum(0).argmax())
+
+
+def share(shot, colour):
+    return (np.abs(shot / 255 - to_rgb(colour)) < 0.02).all(-1).mean()
+
+
+def test_the_line_moves_evenly_and_colours_what_has_sounded():
+    shots = list(frames("x", SCORE, 2.0, 0.5))
+    assert len(shots) == 8
+    assert {shot.shape for shot in shots} == {shots[0].shape}
+    assert all(side % 2 == 0 for side in shots[0].shape[:2])
+    assert np.ptp(np.diff([playhead(shot) for shot in shots])) <= 1
+    assert share(shots[0], SEED_COLOUR) < share(shots[3], SEED_COLOUR)
+    assert share(shots[4], NEW_COLOUR) < share(shots[7], NEW_COLOUR)
+
+
+def test_the_page_turns():
+    long = Score([0.0, 16.0], [1.0, 31.0], [60, 64], [80, 80])
+    shots = list(frames("x", long, np.inf, 1.0))
+    assert len(shots) == 31
+    x = [playhead(shot) for shot in shots]
+    assert np.ptp([x[0], x[15], x[30]]) <= 2  # labels of other widths move the page by a pixel
+    assert x[14] > x[15] + 500
+
+
+def test_a_gif_lasts_as_long_as_the_music(tmp_path):
+    film("x", SCORE, 2.0, tmp_path / "a.gif")
+    with Image.open(tmp_path / "a.gif") as picture:
+        assert (picture.n_frames, picture.info["duration"], picture.info["loop"]) == (50, 80, 0)
+        assert picture.convert("RGB").getpixel((2, 2)) == (255, 255, 255)
+        picture.seek(49)
+        assert share(np.asarray(picture.convert("RGB")), SEED_COLOUR) > 0.001
+    assert (tmp_path / "a.gif").stat().st_size < 200_000
+    assert [p.name for p in tmp_path.iterdir()] == ["a.gif"]
+
+
+def test_an_mp4_has_pictures_and_sound(tmp_path):
+    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    film("x", SCORE, 2.0, tmp_path / "a.mp4")
+    reader = ffmpeg.read_frames(str(tmp_path / "a.mp4"))
+    facts = next(reader)
+    shots = list(reader)
+    assert (facts["fps"], facts["audio_codec"], len(shots)) == (25.0, "aac", 100)
+    assert facts["source_size"][0] == 900
+    assert [p.name for p in tmp_path.iterdir()] == ["a.mp4"]
+
+
+def test_an_mp4_without_the_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
+    with pytest.raises(
+        ConfigError, match=r"MP4 needs the package imageio-ffmpeg, .* 'musictx\[film\]', or choose .gif"
+    ):
+        film("x", SCORE, 2.0, tmp_path / "a.mp4")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_silence_is_a_film_of_one_picture(tmp_path):
+    assert len(list(frames("x", Score.empty(), 0.0, 0.08))) == 1
+    film("x", Score.empty(), 0.0, tmp_path / "a.gif")
+
+
+@pytest.mark.parametrize(
+    ("name", "end_s", "text"),
+    [
+        ("a.avi", 1.0, "a.avi: a film is .gif or .mp4: give a name that ends so"),
+        ("a.gif", 901.0, "a film of 901 s: at most 900 s can be made; cut the piece"),
+    ],
+)
+def test_what_no_film_can_be(tmp_path, name, end_s, text):
+    with pytest.raises(ConfigError, match=text):
+        film("x", Score([0.0], [end_s], [60], [80]), 0.0, tmp_path / name)
+    assert FORMATS == (".gif", ".mp4")
