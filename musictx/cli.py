@@ -10,6 +10,7 @@ COMMANDS = {
     "train": "musictx.train:main",
     "generate": "musictx.generate:main",
     "evaluate": "musictx.evaluate:main",
+    "compare": "musictx.compare:main",
     "inspect": "musictx.inspect:inspect_main",
     "verify": "musictx.inspect:verify_main",
     "attend": "musictx.attend:main",
@@ -29,6 +30,7 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   train          fit a model to a token store, keep the best as a bundle
   generate       continue a seed MIDI file
   evaluate       nats per token of a split, beside uniform and unigram baselines
+  compare        several models on one store: a report with a table and pictures
   inspect        a MIDI file's tracks and tokens, or a store's contents and histograms
   verify         read a store again: fingerprint, offsets, ids, music
   attend         arcs over a piano roll to the notes that the model looks at; what each head is for

@@ -70,9 +70,9 @@ def test_no_yaml_outside_the_groups_is_left_over():
     [
         (
             "model.d_modle=3",
-            r"model.d_modle is not a setting: did you mean d_model\? model has d_model, n_layers",
+            r"model.d_modle is not a setting: did you mean d_model\? model has kind, d_model, n_layers",
         ),
-        ("+model.wings=2", "model.wings is not a setting: model has d_model"),
+        ("+model.wings=2", "model.wings is not a setting: model has kind, d_model"),
         ("modle.d_model=3", r"modle is not a setting: did you mean model\? this command has name, seed"),
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
         ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu gpu"),

@@ -16,12 +16,13 @@ from musictx.config.prepare import (
     PreparePop909Config,
 )
 from musictx.config.train import TrainConfig
-from musictx.config.use import DemoConfig, EvaluateConfig, GenerateConfig
+from musictx.config.use import CompareConfig, DemoConfig, EvaluateConfig, GenerateConfig
 
 SCHEMAS = {
     "train": TrainConfig,
     "generate": GenerateConfig,
     "evaluate": EvaluateConfig,
+    "compare": CompareConfig,
     "demo": DemoConfig,
     "attend": AttendConfig,
     "render": RenderConfig,

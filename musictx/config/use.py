@@ -82,6 +82,29 @@ class EvaluateConfig:
 
 
 @dataclass
+class CompareConfig:
+    """musictx compare: several models on one store, as a report with a table and pictures."""
+
+    runs: list[str] = MISSING  # run folders or bundles; patterns like 'outputs/*/lstm*' too
+    names: list[str] | None = None  # for the table; null: each run's own
+    store: str = MISSING
+    out: str = MISSING  # a folder for report.md, report.json and pictures
+    split: str = "validation"
+    segment: int | None = None  # likelihood of inputs of this many ids; null: whole pieces
+    score_batch_tokens: int = 4096
+    pieces: int = 64  # held-out pieces to continue
+    seed_seconds: float = 10.0
+    length_seconds: float = 30.0
+    window_seconds: float = 5.0  # motif retention is measured in windows of this length
+    copying: bool = True  # search all of the training set for each continuation
+    seed: int = 0
+    device: str = "cpu"
+    overwrite: bool = False
+    sampler: SamplerConfig = field(default_factory=SamplerConfig)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+
+
+@dataclass
 class DemoConfig:
     """musictx demo: Bach chorales prepared, learned, continued."""
 

@@ -8,6 +8,7 @@ train.offsets.npy        int64 (pieces + 1,), where each piece begins and ends
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -152,6 +153,9 @@ class Split:
         if not 0 <= i < len(self):
             raise IndexError(i)
         return self.ids[self.offsets[i] : self.offsets[i + 1]]
+
+    def __iter__(self) -> Iterator[Ids]:
+        return (self[i] for i in range(len(self)))
 
 
 class Store:

@@ -1,0 +1,88 @@
+"""The table of the JSB chorales: every kind of model at one size, tuned with one budget, three seeds, one report.
+
+    python benchmarks/jsb.py --store outputs/stores/jsb --out outputs/jsb --steps 400
+
+Each model is trained once per learning rate with seed 0; the rate with the lowest validation NLL is trained with the
+other seeds too. Finished runs are kept: the same command goes on where it was stopped.
+"""
+
+import argparse
+import json
+import statistics
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+
+from musictx.app import conf_dir, typed
+from musictx.compare import compare
+from musictx.config import register_schemas
+from musictx.config.train import TrainConfig
+from musictx.config.use import CompareConfig
+from musictx.model.bundle import read_header
+from musictx.training.fit import fit
+
+MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1"]
+SMALL = ["model.d_model=192", "model.n_layers=3", "model.n_heads=3", "model.d_ff=768", "model.dropout=0.1"]
+TRANSFORMER = [*SMALL, "data.length=256", "trainer.batch_size=8"]
+RECURRENT = ["model.n_layers=3", "model.dropout=0.1", "data.length=128", "trainer.batch_size=16"]
+MODELS = {  # overrides, and the learning rates tried; all within 5 % of the same number of parameters
+    "lstm": (["model=lstm", "model.d_model=236", *RECURRENT], (2e-3, 5e-3)),
+    "sinusoidal": ([*TRANSFORMER, *MUON, "model.position=sinusoidal", "model.d_ff=784"], (3e-3, 8e-3)),
+    "rope": ([*TRANSFORMER, *MUON, "model.position=rope", "model.d_ff=784"], (3e-3, 8e-3)),
+    "relative": ([*TRANSFORMER, *MUON, "model.position=relative", "model.max_distance=128"], (3e-3, 8e-3)),
+    "fourier": ([*TRANSFORMER, *MUON, "model.position=relative_fourier", "model.max_distance=1024"], (3e-3, 8e-3)),
+}
+COMMON = ["data.transpose=0", "trainer.precision=bf16-mixed", "trainer.max_epochs=100000", "trainer.progress_bar=false"]
+
+
+def train(name: str, lr: float, seed: int, args: argparse.Namespace) -> Path:
+    """The bundle of one run, trained unless it is there. A tenth of the steps warms up, a twentieth is averaged."""
+    folder = Path(args.out) / f"{name}-{lr:g}-{seed}"
+    bundle = folder / "model.safetensors"
+    if not bundle.exists():
+        steps = [f"trainer.max_steps={args.steps}", f"trainer.validate_every={max(args.steps // 2, 1)}"]
+        steps += [f"trainer.warmup_steps={args.steps // 10}", f"trainer.ema_decay={1 - 1 / max(args.steps // 20, 2)}"]
+        place = [f"data.path={args.store}", f"out={folder}", "overwrite=true", f"seed={seed}", f"trainer.lr={lr}"]
+        overrides = ["experiment=chorales", *COMMON, *MODELS[name][0], *steps, *place, *args.overrides]
+        fit(typed(compose("train", overrides), TrainConfig))
+    return bundle
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", default="outputs/stores/jsb")
+    parser.add_argument("--out", default="outputs/jsb")
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--pieces", type=int, default=64, help="continued for motif retention and copying")
+    parser.add_argument("--json", default="benchmarks/results/jsb.json")
+    parser.add_argument("overrides", nargs="*", help="further settings of every run")
+    args = parser.parse_args()
+    register_schemas()
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        study(args)
+
+
+def study(args: argparse.Namespace) -> None:
+    best, lines = {}, {}
+    for name in args.models:
+        search = {lr: read_header(train(name, lr, 0, args)).val_nll for lr in MODELS[name][1]}
+        lr = min(search, key=lambda rate: search[rate] or float("inf"))
+        bundles = [train(name, lr, seed, args) for seed in range(args.seeds)]
+        nll = [float(read_header(bundle).val_nll or "nan") for bundle in bundles]
+        best[name] = bundles[0]
+        lines[name] = {"lr": lr, "search": search, "nll": nll, "steps": args.steps}
+        spread = statistics.stdev(nll) if len(nll) > 1 else 0.0
+        print(f"{name:<12} {statistics.mean(nll):.4f} ± {spread:.4f}   lr {lr:g}", flush=True)
+        Path(args.json).parent.mkdir(parents=True, exist_ok=True)
+        Path(args.json).write_text(json.dumps(lines, indent=1), encoding="utf-8")
+    settings = {"store": args.store, "out": f"{args.out}/report", "overwrite": True, "pieces": args.pieces}
+    settings |= {"seed_seconds": 9.6, "length_seconds": 14.4, "window_seconds": 4.8}
+    words = [f"{key}={value}" for key, value in settings.items()]
+    runs = ",".join(str(bundle) for bundle in best.values())
+    compare(typed(compose("compare", [*words, f"runs=[{runs}]", f"names=[{','.join(best)}]"]), CompareConfig))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The experiment behind motif retention, copying and statistics: held-out pieces' beginnings, continued."""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.data.store import Split
+from musictx.errors import UserError
+from musictx.model.protocol import LanguageModel
+from musictx.notes.meter import Meter
+from musictx.notes.score import Score
+from musictx.sampling.length import Length
+from musictx.sampling.motif import Motif
+from musictx.sampling.music import Settings, continue_motifs
+from musictx.tokenizers import Tokenizer
+
+
+class Beginnings(NamedTuple):
+    """Held-out pieces cut in two: the seed, and how its composer went on from time 0 (`length_s` of it)."""
+
+    seeds: list[Score]
+    true: list[Score]
+    seed_s: float
+    length_s: float
+
+
+class Continued(NamedTuple):
+    """What a model made of each seed, from time 0 on, and how fast it drew."""
+
+    scores: list[Score]
+    tokens_per_s: float
+
+
+def beginnings(split: Split, tokenizer: Tokenizer, pieces: int, seed_s: float, length_s: float) -> Beginnings:
+    """The first `pieces` of a split that last for seed and continuation. Raises UserError for fewer than 2."""
+    scores = []
+    for ids in split:
+        score = tokenizer.decode(np.asarray(ids))
+        if score.duration_s >= seed_s + length_s:
+            scores.append(score)
+        if len(scores) == pieces:
+            break
+    if len(scores) < 2:
+        raise UserError(
+            f"{len(scores)} pieces last for a seed of {seed_s:g} s and {length_s:g} s of music after it: "
+            "give a shorter seed_seconds or length_seconds"
+        )
+    cut = seed_s + length_s
+    return Beginnings([s.clip(0.0, seed_s) for s in scores], [s.clip(seed_s, cut) for s in scores], seed_s, length_s)
+
+
+def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginnings, settings: Settings) -> Continued:
+    """One continuation of each seed, as long as the true one, batched."""
+    settings = settings._replace(length=Length(seconds=held_out.length_s), include_seed=False)
+    motifs = [Motif(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
+    start = perf_counter()
+    drawn = continue_motifs(motifs, model, tokenizer, settings)
+    seconds = perf_counter() - start
+    scores = [rows[0].score.clip(0.0, held_out.length_s) if rows else Score.empty() for rows in drawn]
+    return Continued(scores, count_tokens(tokenizer, scores) / seconds)
+
+
+def count_tokens(tokenizer: Tokenizer, scores: Sequence[Score]) -> int:
+    """How many tokens tell this music."""
+    return sum(len(tokenizer.encode(score)) for score in scores if len(score))

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+
+from musictx.errors import ConfigError
+from musictx.viz.curves import COLOURS, draw_curves
+
+X = np.arange(5.0)
+CURVE = (X, X / 4, X / 4 - 0.2, X / 4 + 0.2)
+FLAT = (X, X * 0 + 0.5, X * 0 + 0.4, X * 0 + 0.6)
+
+
+def share(image, colour):
+    return int((np.abs(image[:, :, :3] - to_rgb(colour)).max(-1) < 0.02).sum())
+
+
+def test_each_curve_has_its_colour_and_nothing_else_is_written(tmp_path):
+    draw_curves({"one": CURVE, "two": FLAT}, tmp_path / "c.png", "seconds", "share")
+    image = imread(tmp_path / "c.png")
+    assert share(image, COLOURS[0]) > 500
+    assert share(image, COLOURS[1]) > 500
+    assert share(image, COLOURS[2]) == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["c.png"]
+
+
+def test_a_gap_is_drawn_as_one(tmp_path):
+    gap = (X, np.where(X < 2, np.nan, 0.5), np.where(X < 2, np.nan, 0.4), np.where(X < 2, np.nan, 0.6))
+    for name, curve in (("full", FLAT), ("gap", gap)):
+        draw_curves({name: curve}, tmp_path / f"{name}.png", "x", "y")
+    full, part = (share(imread(tmp_path / f"{name}.png"), COLOURS[0]) for name in ("full", "gap"))
+    assert 0 < part < full
+
+
+def test_an_svg_holds_its_names_and_is_the_same_every_time(tmp_path):
+    texts = []
+    for k in range(2):
+        path = tmp_path / f"{k}.svg"
+        draw_curves({"relative": CURVE}, path, "seconds", "share", "A title", [(0, "shuffled"), (1, "true")])
+        texts.append(path.read_text())
+    assert texts[0] == texts[1]
+    for word in ("relative", "seconds", "A title", "shuffled", "true"):
+        assert f"<!-- {word} -->" in texts[0]
+
+
+def test_more_curves_than_colours_can_be_drawn(tmp_path):
+    draw_curves({str(k): (X, X + k, X + k, X + k) for k in range(9)}, tmp_path / "many.png", "x", "y")
+    assert imread(tmp_path / "many.png").shape[1] > 1000
+
+
+@pytest.mark.parametrize(
+    ("curves", "name", "message"),
+    [
+        ({}, "c.png", "at least one"),
+        ({"a": CURVE}, "c.gif", "c.gif: curves are drawn as .png or .svg"),
+        ({"a": (X, X, X, X[:3])}, "c.png", "curve 'a' has columns of shapes"),
+        ({"a": (1.0, 1.0, 1.0, 1.0)}, "c.png", "give four of one length"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_in_one_line(tmp_path, curves, name, message):
+    with pytest.raises(ConfigError, match=message):
+        draw_curves(curves, tmp_path / name, "x", "y")
+    assert list(tmp_path.iterdir()) == []
