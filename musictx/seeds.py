@@ -99,10 +99,11 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: 
     if inside.all():
         return score
     pitches = ", ".join(map(str, np.unique(score.pitch[~inside]).tolist()))
-    what = f"{source}: {int((~inside).sum())} notes lie outside the model's range {tokenizer.lo} … {tokenizer.hi}"
+    share = f"{int((~inside).sum())} of {len(score)}"
+    what = f"{source}: notes of pitch {pitches} ({share}) lie outside the model's range {tokenizer.lo} … {tokenizer.hi}"
     if out_of_range != "drop":
-        raise TokenError(f"{what} (pitches {pitches}): out_of_range=drop leaves them out")
-    print(f"{what} (pitches {pitches}): left out")
+        raise TokenError(f"{what}: out_of_range=drop leaves them out")
+    print(f"{what}: left out")
     if not inside.any():
         raise UserError(f"{source}: the seed has no notes within the model's range: transpose it")
     return replace(score.select(inside), quarter_s=score.quarter_s)

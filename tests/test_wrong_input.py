@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from conftest import QUICK, ROOT, TINY, ok, refused, run
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from musictx.app import quote_path
 from musictx.data.corpora.chorales import CORPUS
 from musictx.data.store import Store
 from musictx.demo import check_store
 from musictx.errors import StoreError, UserError
-from musictx.notes.score import Score
+from musictx.notes.score import DRUMS, Score
 from musictx.notes.write import write_midi
 
 
@@ -52,6 +54,43 @@ def test_an_empty_file(world, tmp_path):
 def test_a_seed_without_notes(world, tmp_path):
     write_midi(Score.empty(), tmp_path / "silence.mid")
     assert "silence.mid: the seed has no notes" in generate(world, tmp_path, seed_midi="silence.mid")
+
+
+def test_drums_alone(world, tmp_path):
+    write_midi(Score([0.0], [1.0], [36], [80], 0.5, np.array(DRUMS)), tmp_path / "drums.mid")
+    line = generate(world, tmp_path, seed_midi="drums.mid")
+    assert "drums.mid: the seed has only drums: drums=true takes them" in line
+
+
+def test_notes_out_of_the_models_range(world, tmp_path):
+    write_midi(Score([0, 0], [1, 1], [10, 60], [80, 80]), tmp_path / "low.mid")
+    line = generate(world, tmp_path, seed_midi="low.mid", bundle=world.hymn_bundle)
+    assert "low.mid: notes of pitch 10 (1 of 2) lie outside the model's range 21 … 108: out_of_range=drop" in line
+
+
+def test_two_amounts_where_one_is_meant(world, tmp_path):
+    line = generate(world, tmp_path, "length_seconds=1", "length_bars=2")
+    assert "length_seconds=1.0, length_bars=2.0: give one of them" in line
+    line = generate(world, tmp_path, "seed_seconds=1", "seed_notes=2")
+    assert "seed_seconds=1.0, seed_notes=2: give one of them" in line
+
+
+def test_seeds_whose_continuations_would_collide(world, tmp_path):
+    for name in ("a/x.mid", "b/x.mid"):
+        write_midi(Score([0.0], [1.0], [60], [80]), tmp_path / name)
+    assert "a/x.mid and b/x.mid would get the same names: rename one" in re.sub(
+        r"\S*/(?=[ab]/)", "", generate(world, tmp_path, seed_midi=tmp_path)
+    )
+    assert "no .mid, .midi, .kar, .rmi file there" in generate(world, tmp_path, seed_midi="*.midi")
+
+
+def test_a_model_that_gives_no_numbers(world, tmp_path):
+    with safe_open(world.bundle, "pt") as file:
+        metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    tensors["blocks.0.up.weight"][0, 0] = float("nan")
+    save_file(tensors, tmp_path / "nan.safetensors", metadata)
+    line = generate(world, tmp_path, bundle="nan.safetensors")
+    assert "logits are not finite numbers (NaN); blocks.0.up is the first layer to give them" in line
 
 
 def test_ten_voices_for_the_chorale_model(world, tmp_path):
@@ -132,6 +171,14 @@ def test_overwrite_never_deletes_a_folder_of_other_things(world, tmp_path):
         ("variations=0", "variations=0: give more than 0"),
         ("variations=100000000000", "variations=100000000000: give more than 0 and at most 1000"),
         ("max_tokens=2000000", "max_tokens=2000000: give more than 0 and at most 1000000"),
+        ("length_bars=-1", "length_bars=-1.0: give more than 0"),
+        ("length_notes=0", "length_notes=0: give more than 0"),
+        ("seed_bars=0", "seed_bars=0: give more than 0"),
+        ("seed_from=middle", "seed_from=middle: choose one of start, end"),
+        ("window=1", "window=1: give 8 tokens or more"),
+        ("out_of_range=clamp", "out_of_range=clamp: choose one of refuse, drop"),
+        ("rules.lowest=200", "rules.lowest=200, rules.highest=127: give pitches 0 to 127"),
+        ("sampler=beam", "sampler.beams=4: beams are compared at one length; give length_tokens="),
         ("seed=-1", "seed=-1: give 0 to 9223372036854775807"),
         ("seed_seconds=nan", "seed_seconds=nan: give more than 0"),
         ("seed_seconds=-1", "seed_seconds=-1.0: give more than 0"),

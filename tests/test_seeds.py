@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from musictx.errors import ConfigError, MidiError, TokenError, UserError
+from musictx.notes.score import DRUMS, Score
+from musictx.notes.write import write_midi
+from musictx.seeds import find_seeds, name_targets, read_seed
+from musictx.tokenizers import build_tokenizer
+
+TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")
+NOTE = Score([0.0], [1.0], [60], [80])
+
+
+def touch(*paths):
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def targets(seeds, folder, **settings):
+    return name_targets(seeds, folder, 2, **({"wav": False, "png": False, "overwrite": False} | settings))
+
+
+def test_a_file_a_folder_a_pattern_or_nothing(tmp_path):
+    touch(tmp_path / "a.mid", tmp_path / "sub" / "b.MIDI", tmp_path / "c.txt", tmp_path / "[x].mid")
+    names = lambda seed_midi: [str(p.relative_to(tmp_path)) for p in find_seeds(str(seed_midi))]  # noqa: E731
+    assert names(tmp_path / "a.mid") == ["a.mid"]
+    assert names(tmp_path / "missing.mid") == ["missing.mid"]  # who reads it says so
+    assert names(tmp_path / "[x].mid") == ["[x].mid"]  # a file of that name comes before a pattern
+    assert names(tmp_path) == ["[x].mid", "a.mid", "sub/b.MIDI"]
+    assert names(tmp_path / "*.mid") == ["[x].mid", "a.mid"]
+    assert names(tmp_path / "**" / "b.*") == ["sub/b.MIDI"]
+    assert [str(p) for p in find_seeds(None)] == ["new"]
+
+
+def test_a_folder_or_pattern_without_music(tmp_path):
+    with pytest.raises(UserError, match=r"seed_midi=.*: no .mid, .midi, .kar, .rmi file there"):
+        find_seeds(str(tmp_path))
+    with pytest.raises(UserError, match=r"seed_midi=.*x\*.mid: no .mid"):
+        find_seeds(str(tmp_path / "x*.mid"))
+
+
+def test_two_seeds_of_one_name(tmp_path):
+    touch(tmp_path / "a" / "x.mid", tmp_path / "b" / "X.midi")
+    with pytest.raises(UserError, match=r"a/x.mid and .*b/X.midi would get the same names: rename one, or continue"):
+        find_seeds(str(tmp_path))
+
+
+def test_what_is_written_is_named_by_its_seed(tmp_path):
+    (one,) = targets([tmp_path / "x.mid"], tmp_path / "o", wav=True, png=True)
+    assert [p.name for p in (*one.midi, *one.wav, one.png)] == ["x-1.mid", "x-2.mid", "x-1.wav", "x-2.wav", "x.png"]
+
+
+def test_names_that_collide(tmp_path):
+    seeds = [tmp_path / "x.mid", tmp_path / "x-1.mid"]
+    with pytest.raises(ConfigError, match=r"x-1.mid is a seed and would be overwritten: give another out="):
+        targets(seeds, tmp_path, overwrite=True)
+    touch(tmp_path / "x-2.mid")
+    with pytest.raises(ConfigError, match=r"x-2.mid exists already: give another out= or overwrite=true"):
+        targets(seeds[:1], tmp_path)
+    assert len(targets(seeds[:1], tmp_path, overwrite=True)) == 1
+
+
+def test_the_bars_of_a_file_come_with_its_music(tmp_path):
+    write_midi(NOTE, tmp_path / "a.mid", (3, 4))
+    seed = read_seed(tmp_path / "a.mid", TOK, drums=False, out_of_range="refuse")
+    assert seed.score.pitch.tolist() == [60]
+    assert seed.meter.signature == (3, 4)
+
+
+def test_silence_drums_alone_and_no_music(tmp_path):
+    write_midi(Score.empty(), tmp_path / "silent.mid")
+    write_midi(Score([0.0], [1.0], [36], [80], 0.5, np.array(DRUMS)), tmp_path / "drums.mid")
+    read = lambda name, drums=False: read_seed(tmp_path / name, TOK, drums=drums, out_of_range="refuse")  # noqa: E731
+    with pytest.raises(UserError, match=r"silent.mid: the seed has no notes: give one with music in it"):
+        read("silent.mid")
+    with pytest.raises(UserError, match=r"drums.mid: the seed has only drums: drums=true takes them"):
+        read("drums.mid")
+    assert len(read("drums.mid", drums=True).score) == 1
+    with pytest.raises(MidiError, match="no such file"):
+        read("missing.mid")
+
+
+def test_notes_that_the_model_has_no_token_for(tmp_path, capsys):
+    write_midi(Score([0, 0, 0.5, 1], [1, 1, 1, 2], [10, 60, 12, 110], [80] * 4), tmp_path / "a.mid")
+    with pytest.raises(
+        TokenError,
+        match=r"a.mid: notes of pitch 10, 12, 110 \(3 of 4\) lie outside the model's range 21 … 108: out_of_range=drop",
+    ):
+        read_seed(tmp_path / "a.mid", HYMN, drums=False, out_of_range="refuse")
+    assert read_seed(tmp_path / "a.mid", HYMN, drums=False, out_of_range="drop").score.pitch.tolist() == [60]
+    assert "lie outside the model's range 21 … 108: left out" in capsys.readouterr().out
+    write_midi(Score([0], [1], [10], [80]), tmp_path / "low.mid")
+    with pytest.raises(UserError, match="low.mid: the seed has no notes within the model's range: transpose it"):
+        read_seed(tmp_path / "low.mid", HYMN, drums=False, out_of_range="drop")
