@@ -56,4 +56,5 @@ class GridGrammar:
     def grid(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
         """(steps, voices) the whole steps of ids (T,)."""
         whole = len(ids) // self.voices * self.voices
-        return self.pitch[ids[:whole]].reshape(-1, self.voices)
+        grid: NDArray[np.int64] = self.pitch[ids[:whole]].reshape(-1, self.voices)
+        return grid

@@ -2,6 +2,7 @@ import pytest
 import torch
 from stubs import Said
 
+from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.sampling.engine import Row, Stream
 from musictx.sampling.settings import Sampling
@@ -73,6 +74,18 @@ def test_every_row_of_a_ragged_batch_equals_its_solo_run(position, rolling):
     for row, drawn in zip(rows, together, strict=True):
         alone = run(model, 40, prompts=[prompts[row.prompt]], which=[Row(0, row.key)], room=room, rolling=rolling)
         assert drawn.tolist() == alone[0].tolist()
+
+
+def test_rows_of_a_recurrent_model_join_too():
+    torch.manual_seed(0)
+    for additive in (False, True):
+        model = Recurrent(RecurrentConfig(V, d_model=16, n_layers=2, additive=additive, d_attention=8, window=6))
+        model.double().eval()
+        prompts = [torch.arange(n) % 8 for n in (3, 17, 1)]
+        together = run(model, 20, prompts=prompts, which=[Row(i, (5, i)) for i in range(3)])
+        for i, prompt in enumerate(prompts):
+            alone = run(model, 20, prompts=[prompt], which=[Row(0, (5, i))])
+            assert together[i].tolist() == alone[0].tolist()
 
 
 @pytest.mark.parametrize(("length", "blocks"), [(1, [1]), (5, [5]), (6, [5, 1]), (13, [5, 5, 3])])
