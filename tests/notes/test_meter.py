@@ -1,7 +1,11 @@
+import zipfile
+
 import mido
 import numpy as np
 import pytest
+from strategies import SHARED_DATA
 
+from musictx.errors import MidiError
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
@@ -67,3 +71,29 @@ def test_the_time_signature_is_written_and_read_again(tmp_path, wanted):
     tracks = read_tracks(read_bytes(tmp_path / "a.mid"), "a")
     assert tracks.meter().signature == (wanted or (4, 4))
     assert tracks.merge() == NOTE
+
+
+def odd_files():
+    archive = SHARED_DATA / "odd-midi.zip"
+    if not archive.is_file():
+        pytest.skip("odd-midi.zip is not here")
+    with zipfile.ZipFile(archive) as files:
+        for name in files.namelist():
+            if name.lower().endswith((".mid", ".midi", ".kar", ".rmi")):
+                yield name, files.read(name)
+
+
+def test_every_odd_file_that_can_be_read_has_bars_to_its_end():
+    read = 0
+    for name, data in odd_files():
+        try:
+            tracks = read_tracks(data, name)
+        except MidiError:
+            continue
+        end_s = tracks.merge(drums=True).duration_s
+        lines = tracks.meter().bars_s(end_s)
+        assert lines[0] == 0, name
+        assert lines[-1] >= end_s - 1e-6, name
+        assert (np.diff(lines) > 0).all(), name
+        read += 1
+    assert read > 400
