@@ -57,7 +57,9 @@ def compare(config: CompareConfig) -> None:
     bundles = find_bundles(config.runs)
     names = config.names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
     if len(names) != len(bundles) or len(set(names)) != len(names):
-        raise ConfigError(f"names={names} for {len(bundles)} bundles: give each one name of its own")
+        raise ConfigError(
+            f"runs= holds {len(bundles)} bundles, names= {', '.join(names)}: give each one name of its own"
+        )
     out = Path(config.out)
     if (out / "report.md").exists() and not config.overwrite:
         raise ConfigError(f"{out}/report.md exists already: give another out= or overwrite=true")

@@ -45,9 +45,7 @@ def weights(attend: Attention, q: Tensor, k: Tensor, at: Tensor, queries: Tensor
     if isinstance(attend, Rotary):
         q = attend.keys(q, at)
     elif isinstance(attend, Fourier):
-        cos, sin = attend._phases(at, q.dtype)
-        a, b = (q @ attend.basis.to(q.dtype)).chunk(2, -1)  # (B, H, Q, F) each
-        q = torch.cat([q, a * cos + b * sin, a * sin - b * cos], -1)
+        q = attend.queries(q, at)
     logits = q @ k.mT  # (B, H, Q, T)
     if isinstance(attend, Table):
         distance = (queries[:, None] - place).clamp(0, attend.rel.shape[1] - 1)  # (Q, T)
