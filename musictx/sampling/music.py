@@ -125,13 +125,17 @@ def continue_motifs(
         return out
     for first in range(0, len(asked), ROWS_AT_ONCE):
         rows = asked[first : first + ROWS_AT_ONCE]
-        batch = _batch(prompts, rows, model, tokenizer, settings, limit)
         try:
+            batch = _batch(prompts, rows, model, tokenizer, settings, limit)
             batch.run()
         except NoNumbers as error:
             heard = prompts[rows[error.row][0]].heard
             ids = torch.cat([heard, torch.from_numpy(error.ids.astype(np.int64)).to(heard.device)])
             raise nan_error(model, ids) from None
+        except KeyboardInterrupt:  # while prompts were read
+            if first == 0:
+                raise
+            break
         for (i, k), take in zip(rows, batch.takes(), strict=True):
             if len(take.ids):
                 out[i].append(_finish(take, prompts[i], k, tokenizer, settings))

@@ -231,6 +231,20 @@ def test_ctrl_c_keeps_what_exists(after):
         assert len(results[0].score)
 
 
+def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones(monkeypatch):
+    tokenizer, count = build_tokenizer("performance"), itertools.count()
+    voice = noise(tokenizer.vocab.size)
+
+    def say(length, rows):
+        if length == 1 and next(count) == 1:  # the second prefill
+            raise KeyboardInterrupt
+        return voice.say(length, rows)
+
+    monkeypatch.setattr(music, "ROWS_AT_ONCE", 2)
+    (results,) = continue_motifs([None], Said(say), tokenizer, Settings(length=Length(tokens=40)), 4)
+    assert [(result.variation, result.stopped) for result in results] == [(0, ""), (1, "")]
+
+
 def test_ctrl_c_before_the_first_token_leaves_nothing():
     def say(length, rows):
         raise KeyboardInterrupt
