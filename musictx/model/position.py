@@ -107,12 +107,16 @@ class Fourier(nn.Module):
         b, h, t, _ = k.shape
         return torch.cat([k, cos.expand(b, h, t, -1), sin.expand(b, h, t, -1)], -1)
 
+    def queries(self, q: Tensor, at: Tensor) -> Tensor:
+        """(B, H, Tq, D + 2F): their product with the extended keys is content and distance together."""
+        cos, sin = self._phases(at, q.dtype)
+        a, b = (q @ self.basis.to(q.dtype)).chunk(2, -1)  # (B, H, Tq, F) each
+        return torch.cat([q, a * cos + b * sin, a * sin - b * cos], -1)
+
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
     ) -> Tensor:
-        cos, sin = self._phases(at, q.dtype)
-        a, b = (q @ self.basis.to(q.dtype)).chunk(2, -1)  # (B, H, Tq, F) each
-        q = torch.cat([q, a * cos + b * sin, a * sin - b * cos], -1)
+        q = self.queries(q, at)
         wide = F.pad(v, (0, q.shape[-1] - v.shape[-1]))  # the kernels that build no (T, T) want one width
         return causal_attention(q, k, wide, dropout_p, self.scale, hidden)[..., : v.shape[-1]]
 
