@@ -122,8 +122,9 @@ def _suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
         rank[order[tied]] = tied[np.flatnonzero(new)[np.cumsum(new) - 1]]
         tied = tied[~(new & np.append(new[1:], True))]
         place = order[tied]
-        further = np.where(place + ahead < n, rank[np.minimum(place + ahead, n - 1)], -1)
-        key = rank[place] * (n + 1) + further + 1
+        beyond = place + ahead  # past the end, where words are filled with zeros, the shorter comes first
+        further = np.where(beyond < n, rank[np.minimum(beyond, n - 1)], n - 1 - beyond)  # at least -WORD
+        key = rank[place] * (n + WORD + 1) + further + WORD
         by_key = np.argsort(key)
         order[tied], key, ahead = place[by_key], key[by_key], 2 * ahead
     return order.astype(np.int32)

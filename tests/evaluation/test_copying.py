@@ -85,7 +85,7 @@ def test_it_agrees_with_trying_every_run(corpus, data):
 
 @given(scores(), st.integers(-3, 3), st.sampled_from([0.5, 1.0, 4.0]))
 def test_a_copy_is_found_whole_in_any_key(score, semitones, factor):
-    """At another tempo too, as far as the same notes stay chords: those of `stretch` 1 always do."""
+    """And at any tempo, as long as the same notes make a chord."""
     low, high = int(score.pitch.min(initial=64)), int(score.pitch.max(initial=64))
     semitones = min(max(semitones, -low), 127 - high)
     moved = score.transpose(semitones)
@@ -96,7 +96,7 @@ def test_a_copy_is_found_whole_in_any_key(score, semitones, factor):
     assert (copy.notes, copy.piece, copy.seconds) == (60, 2, 59 * factor)
 
 
-@given(st.lists(st.integers(1, 3), max_size=120))
+@given(st.lists(st.integers(0, 2), max_size=120))
 def test_places_are_sorted_by_what_follows(values):
     text = bytes(values)
     assert _suffix_order(np.frombuffer(text, np.uint8)).tolist() == sorted(range(len(text)), key=lambda i: text[i:])
@@ -107,4 +107,4 @@ def test_long_repetitions_are_sorted_too():
     assert _suffix_order(np.frombuffer(text, np.uint8)).tolist() == sorted(range(len(text)), key=lambda i: text[i:])
     index = CorpusIndex([tune(*[60] * 500), tune(*[60, 62] * 200)])
     assert index.longest_copy(tune(*[70] * 700)).notes == 500
-    assert index.longest_copy(tune(*[70, 72] * 100)) == (200, 199.0, 0.0, 1, pytest.approx(100, abs=100))
+    assert index.longest_copy(tune(*[70, 72] * 100))[:4] == (200, 199.0, 0.0, 1)
