@@ -1,6 +1,5 @@
 """musictx generate: continue seed MIDI files with a bundle's model; `continue_midi` is the same from Python."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
-from musictx.open import open_bundle
+from musictx.open import open_bundle, shipped_bundle
+from musictx.ranking import RANKINGS, Ranking, best_first, check_rank
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, check_part, choose_motif
 from musictx.sampling.music import Continuation, Settings, check, continue_motifs
@@ -26,26 +26,19 @@ from musictx.tokenizers import Tokenizer
 from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
 
-Ranking = Callable[[Motif | None, Continuation], float]
-
-
-def by_likelihood(motif: Motif | None, continuation: Continuation) -> float:
-    """The better, the likelier its tokens are to the model alone: nats a token."""
-    return continuation.mean_log_p
-
 
 def continue_midi(
     music: Score | str | Path | None,
     model: LanguageModel,
     tokenizer: Tokenizer,
     *,
-    ranking: Ranking = by_likelihood,
+    ranking: Ranking | None = None,
     **settings: Any,
 ) -> list[Continuation]:
     """What `musictx generate` does, for one seed (None: from nothing), without writing files.
 
     `settings` are those of the command, as in `length_bars=8, variations=3, sampler=SamplerConfig(temperature=0.9)`;
-    `ranking` says which of `draws=` are kept. Raises UserError, as the command does.
+    `ranking`, higher is better, takes the place of `rank=`. Raises UserError, as the command does.
     """
     config = GenerateConfig(**{"bundle": "", "seed_midi": None, "out": ""} | settings)
     plan(config)
@@ -65,7 +58,10 @@ def generate(config: GenerateConfig) -> None:
     targets = name_targets(sources, Path(config.out), config.variations, **extras)
     for source in sources if config.seed_midi is not None else []:
         read_bytes(source)  # a seed that is not there is told before the model is loaded
-    model, tokenizer, _ = open_bundle(Path(config.bundle), device, config.attention.impl)
+    bundle = Path(config.bundle) if config.bundle is not None else shipped_bundle()
+    model, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
+    if config.bundle is None:
+        print(f"no bundle= is given: the model inside musictx, trained on {header.corpus}")
     print(describe_model(model))
     if tokenizer.grammar is None and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
@@ -91,6 +87,7 @@ def plan(config: GenerateConfig) -> Settings:
     )
     check(settings, config.draws or config.variations)
     check_part(part(config))
+    check_rank(config.rank)
     if config.draws is not None and config.draws < config.variations:
         raise ConfigError(f"draws={config.draws}: give at least variations={config.variations}, or null to keep all")
     if config.out_of_range not in RANGES:
@@ -108,16 +105,14 @@ def best(
     model: LanguageModel,
     tokenizer: Tokenizer,
     config: GenerateConfig,
-    ranking: Ranking = by_likelihood,
+    ranking: Ranking | None = None,
 ) -> list[list[Continuation]]:
     """The continuations of every motif; with `draws`, the best of them by the ranking, the best first."""
     drawn = continue_motifs(motifs, model, tokenizer, plan(config), config.draws or config.variations)
     if config.draws is None:
         return drawn
-    return [
-        sorted(each, key=lambda c, motif=motif: ranking(motif, c), reverse=True)[: config.variations]  # type: ignore[misc]
-        for motif, each in zip(motifs, drawn, strict=True)
-    ]
+    rankings = [ranking] if ranking else RANKINGS[config.rank]
+    return [best_first(motif, each, rankings)[: config.variations] for motif, each in zip(motifs, drawn, strict=True)]
 
 
 def write(

@@ -8,6 +8,15 @@ from musictx.model.build import Model
 from musictx.model.bundle import BundleHeader, load_bundle
 from musictx.tokenizers import Tokenizer, build_tokenizer
 
+SHIPPED = Path(__file__).parent / "bundles" / "chorale.safetensors"
+
+
+def shipped_bundle() -> Path:
+    """The chorale model inside the package. Raises BundleError where the package was built without it."""
+    if not SHIPPED.is_file():
+        raise BundleError("this musictx was built without its model: name one with bundle=FILE")
+    return SHIPPED
+
 
 class Opened(NamedTuple):
     model: Model

@@ -40,7 +40,7 @@ class RulesConfig:
 class GenerateConfig:
     """musictx generate: continue seed MIDI files."""
 
-    bundle: str = MISSING  # a model file that `musictx train` made
+    bundle: str | None = None  # a model file that `musictx train` made; null: the one inside musictx
     seed_midi: str | None = MISSING  # a file, a folder, a pattern like 'mine/*.mid', or null to begin from nothing
     out: str = MISSING  # a folder for the continuations
     seed_seconds: float | None = None  # the motif: so much of the seed; at most one of three, none is all of it
@@ -55,7 +55,8 @@ class GenerateConfig:
     max_tokens: int | None = None  # stop here even if the length is not reached
     window: int | None = None  # tokens the model looks back; null: its own
     variations: int = 1
-    draws: int | None = None  # draw so many and keep the likeliest as the variations
+    draws: int | None = None  # draw so many and keep the best as the variations
+    rank: str = "likelihood"  # or motif, what returns of the seed, or both: what is best
     seed: int = 0
     include_seed: bool = True
     drums: bool = False  # the seed's drums too
