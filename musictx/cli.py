@@ -19,6 +19,8 @@ COMMANDS = {
     "bench prepare": "musictx.bench.prepare:main",
     "bench attention": "musictx.bench.attention:main",
     "bench positions": "musictx.bench.positions:main",
+    "bench sampling": "musictx.bench.sampling:main",
+    "bench training": "musictx.bench.training:main",
     "demo": "musictx.demo:main",
 }
 
@@ -39,6 +41,8 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   bench prepare  preparing a corpus beside MidiTok, and its cost for 1, 4 and 16 times the files
   bench attention  time and memory of every attention kernel beside plain attention
   bench positions  validation NLL of the forms of position, trained alike
+  bench sampling   tokens per second drawn, beside the public Music Transformer code and Hugging Face
+  bench training   tokens per second of a training step beside that code, loading, FLOP utilisation
   demo           all of it on Bach chorales, in about four minutes on two cores
 
 examples

@@ -6,7 +6,14 @@ builders: training, the preparations and the benches take their own; models, tok
 
 from hydra.core.config_store import ConfigStore
 
-from musictx.config.bench import BenchAttentionConfig, BenchPositionsConfig, BenchPrepareConfig, BenchTokensConfig
+from musictx.config.bench import (
+    BenchAttentionConfig,
+    BenchPositionsConfig,
+    BenchPrepareConfig,
+    BenchSamplingConfig,
+    BenchTokensConfig,
+    BenchTrainingConfig,
+)
 from musictx.config.look import AttendConfig, RenderConfig
 from musictx.config.prepare import (
     PrepareChoralesConfig,
@@ -30,6 +37,8 @@ SCHEMAS = {
     "bench_prepare": BenchPrepareConfig,
     "bench_attention": BenchAttentionConfig,
     "bench_positions": BenchPositionsConfig,
+    "bench_sampling": BenchSamplingConfig,
+    "bench_training": BenchTrainingConfig,
     "prepare_chorales": PrepareChoralesConfig,
     "prepare_folder": PrepareFolderConfig,
     "prepare_jsb": PrepareJsbConfig,

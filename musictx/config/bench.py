@@ -59,3 +59,47 @@ class BenchPositionsConfig:
     validations: int = 2  # of each run; whole pieces take long
     work: str = MISSING  # the folder for the runs
     out: str = MISSING  # a JSON file for the figures; the plot goes beside it
+
+
+@dataclass
+class BenchSamplingConfig:
+    """musictx bench sampling: tokens per second of our engine, the public code's loop and Hugging Face."""
+
+    device: str = "cpu"
+    d_model: int = 512
+    n_layers: int = 6
+    n_heads: int = 8
+    d_ff: int = 2048
+    max_distance: int = 1024  # of the relative table; the public model's is as long as its longest input
+    length: int = 1024  # new tokens in each row
+    batches: list[int] = field(default_factory=lambda: [16])  # beside one stream
+    public_points: int = 5  # lengths at which a step of the uncached loop is timed; 0: the whole loop is run
+    context: int | None = 512  # tokens that the rolling cache shows; null: no curve
+    contexts: int = 10  # how many times as many the curve goes on
+    repeats: int = 3
+    threads: int | None = None
+    out: str | None = None  # a JSON file for the figures; the curve goes beside it
+
+
+@dataclass
+class BenchTrainingConfig:
+    """musictx bench training: tokens per second of a training step beside the public code's."""
+
+    device: str = "cpu"
+    d_model: int = 512
+    n_layers: int = 6
+    n_heads: int = 8
+    d_ff: int = 2048
+    dropout: float = 0.1
+    length: int = 1024  # tokens of a window
+    batch: int = 2
+    precisions: list[str] = field(default_factory=lambda: ["32-true", "bf16-mixed"])  # of ours
+    positions: list[str] = field(default_factory=lambda: ["relative", "relative_fourier"])  # of ours
+    attention: str = "auto"  # the kernel of position relative
+    compile: bool = False  # ours once more under torch.compile
+    workers: list[int] = field(default_factory=lambda: [0, 1])  # processes that load data, for the idle share
+    loader_steps: int = 8
+    peak_size: int = 2048  # of the square matrices whose product gives the machine's peak
+    repeats: int = 5
+    threads: int | None = None
+    out: str | None = None  # a JSON file for the figures

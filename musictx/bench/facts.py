@@ -1,0 +1,51 @@
+"""What all figures of speed need: where they were taken, when a device is done, medians with their range, a file."""
+
+import json
+import platform
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from musictx.device import check_device
+from musictx.errors import ConfigError
+from musictx.files import replacing
+
+
+def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
+    """Checks the device and the numbers, takes the threads; returns the place in words. Raises ConfigError."""
+    check_device(config.device)
+    for name in at_least_1:
+        value = getattr(config, name)
+        if min(value if isinstance(value, list) else [value], default=0) < 1:
+            raise ConfigError(f"{name}={value}: give 1 or more")
+    if config.threads is not None:
+        if config.threads < 1:
+            raise ConfigError(f"threads={config.threads}: give 1 or more, or null for all cores")
+        torch.set_num_threads(config.threads)
+    machine = torch.cuda.get_device_name() if config.device == "cuda" else "CPU"
+    versions = f"torch {torch.__version__}, Python {platform.python_version()}"
+    return f"{machine}, {torch.get_num_threads()} CPU threads, {versions}"
+
+
+def wait(device: str) -> None:
+    """Until all that was asked of the device is done."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def rates(amount: float, seconds: list[float]) -> tuple[float, str]:
+    """Amount per second at the median, and the slowest and fastest in words."""
+    return amount / median(seconds), f"{amount / max(seconds):,.1f} … {amount / min(seconds):,.1f}"
+
+
+def why(error: Exception) -> str:
+    """An error as the end of a row."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:120]
+
+
+def keep(path: Path, facts: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")

@@ -1,0 +1,319 @@
+"""musictx bench sampling: how fast music is drawn, beside the public Music Transformer code and Hugging Face.
+
+All take turns in one process, with random weights of one size, after the same short prompt; a figure is the median of
+the turns with its range. Ours is measured as `generate` runs it: the prompt's reading, the masks, the looks every few
+tokens. The uncached loop may be timed at some lengths only, between which its cost is a parabola, and summed over all.
+"""
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from torch import nn
+
+from musictx.app import hydra_app
+from musictx.bench.facts import begin, keep, rates, wait, why
+from musictx.bench.public import PublicConfig, PublicTransformer, generate, next_id
+from musictx.config.bench import BenchSamplingConfig
+from musictx.errors import ConfigError
+from musictx.files import replacing
+from musictx.model.protocol import LanguageModel
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.notes.meter import Meter
+from musictx.notes.score import Score
+from musictx.sampling.batch import Batch
+from musictx.sampling.engine import Row as Asked
+from musictx.sampling.engine import Stream
+from musictx.sampling.grammar import build_grammar
+from musictx.sampling.length import Length, Progress
+from musictx.sampling.motif import Motif
+from musictx.sampling.prompt import Prompt, make_prompt
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
+from musictx.tokenizers import build_tokenizer
+
+TOKENIZER = build_tokenizer("performance")
+WARM_UP = 16  # tokens
+OURS, NO_MASKS, GUARD = "musictx", "musictx, no masks", "musictx, guard"
+PUBLIC, HUGGING_FACE = "public code, uncached", "Hugging Face GPT-2, cached"
+
+Run = Callable[[int], float]  # new tokens in each row -> seconds
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contestant: seconds of each turn, or why it has none."""
+
+    name: str
+    batch: int
+    seconds: list[float] = field(default_factory=list)
+    failed: str = ""
+
+
+class Point(NamedTuple):
+    """The rolling cache after so many tokens: time of one lately, and the memory in use."""
+
+    tokens: int
+    ms_per_token: float
+    memory_mb: float
+
+
+def prompt(device: str) -> Prompt:
+    """A scale of eight notes."""
+    onset_s = np.arange(8) / 4
+    score = Score(onset_s, onset_s + 0.25, np.array([60, 62, 64, 65, 67, 69, 71, 72]), np.full(8, 80))
+    return make_prompt(Motif(score, 2.0, Meter(score.quarter_s)), TOKENIZER, None, device)
+
+
+def transformer(config: BenchSamplingConfig) -> Transformer:
+    torch.manual_seed(0)
+    sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "max_distance")}
+    kind = TransformerConfig(TOKENIZER.vocab.size, dropout=0.0, attention="auto", **sizes)
+    return Transformer(kind).to(config.device).eval()
+
+
+def stream(
+    model: LanguageModel,
+    begin: Prompt,
+    batch: int,
+    sampling: Sampling,
+    masks: bool,
+    room: int,
+    rolling: bool,
+    device: str,
+) -> Stream:
+    ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
+    grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
+    rows = [Asked(0, (0, k)) for k in range(batch)]
+    return Stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling)
+
+
+def ours(model: LanguageModel, batch: int, device: str, masks: bool = True, guard: bool = False) -> Run:
+    """Our engine, from the prompt's ids to the last id drawn."""
+
+    def run(length: int) -> float:
+        given, sampling = prompt(device), Sampling(guard=guard)
+        wait(device)
+        start = perf_counter()
+        drawn = stream(model, given, batch, sampling, masks, len(given.heard) + length, False, device)
+        progress = [
+            Progress(Length(tokens=length), given.bar_s, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
+        ]
+        Batch(drawn, progress, sampling, 1.0, length).run()  # ends with a look, which waits for the device
+        return perf_counter() - start
+
+    return run
+
+
+def public(config: BenchSamplingConfig) -> Run:
+    """The public code's loop, whole, or summed over the lengths from a parabola through some of them."""
+    given = prompt(config.device).heard
+    sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff")}
+    longest = len(given) + max(config.length, WARM_UP)
+    kind = PublicConfig(TOKENIZER.vocab.size, max_sequence=longest, **sizes)
+    model = PublicTransformer(kind).to(config.device).eval()
+
+    def whole(length: int) -> float:
+        wait(config.device)
+        start = perf_counter()
+        generate(model, given, length, TOKENIZER.vocab.pad)
+        wait(config.device)
+        return perf_counter() - start
+
+    def summed(length: int) -> float:
+        lengths = len(given) + np.arange(length)
+        some = np.unique(np.linspace(lengths[0], lengths[-1], config.public_points).round().astype(int))
+        seconds = []
+        for n in some.tolist():
+            ids = given.new_zeros(1, n)
+            wait(config.device)
+            start = perf_counter()
+            next_id(model, ids, TOKENIZER.vocab.pad).item()
+            seconds.append(perf_counter() - start)
+        at = np.polyval(np.polyfit(some, seconds, min(2, len(some) - 1)), lengths)
+        return float(at.sum())
+
+    return summed if config.public_points else whole
+
+
+def hugging_face(config: BenchSamplingConfig) -> Run:
+    """Its `generate` with its own cache; drawing without filters, as the others do."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    given = prompt(config.device).heard[None]
+    kind = GPT2Config(
+        vocab_size=TOKENIZER.vocab.size,
+        n_positions=given.shape[1] + max(config.length, WARM_UP),
+        n_embd=config.d_model,
+        n_layer=config.n_layers,
+        n_head=config.n_heads,
+        n_inner=config.d_ff,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    model: Any = GPT2LMHeadModel(kind).to(config.device).eval()
+
+    def run(length: int) -> float:
+        wait(config.device)
+        start = perf_counter()
+        options = {"do_sample": True, "top_k": 0, "use_cache": True, "pad_token_id": TOKENIZER.vocab.pad}
+        model.generate(given, attention_mask=torch.ones_like(given), max_new_tokens=length, **options)
+        wait(config.device)
+        return perf_counter() - start
+
+    return run
+
+
+def int8(model: nn.Module) -> Any:
+    """Linear layers with int8 weights, their inputs quantised on the way. PyTorch calls it deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torch.ao.quantization import quantize_dynamic
+
+        return quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)  # type: ignore[no-untyped-call]
+
+
+def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
+    """(name, batch) -> what prepares it; which may fail."""
+    model, device = transformer(config), config.device
+    bf16 = copy.deepcopy(model).bfloat16()
+    found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): lambda: ours(model, 1, device, guard=True)}
+    for n in (1, *config.batches):
+        found[OURS, n] = lambda n=n: ours(model, n, device)  # type: ignore[misc]
+        found[NO_MASKS, n] = lambda n=n: ours(model, n, device, masks=False)  # type: ignore[misc]
+        found["musictx, bf16 weights", n] = lambda n=n: ours(bf16, n, device)  # type: ignore[misc]
+        if device == "cpu":
+            found["musictx, int8 linear layers", n] = lambda n=n: ours(int8(model), n, device)  # type: ignore[misc]
+    points = config.public_points
+    how = f" (parabola through {points} lengths)" if points else ""
+    return {**found, (PUBLIC + how, 1): lambda: public(config), (HUGGING_FACE, 1): lambda: hugging_face(config)}
+
+
+def measure(config: BenchSamplingConfig) -> list[Row]:
+    """All in turn; what cannot run says why and is left out of the turns."""
+    rows: dict[tuple[str, int], Row] = {}
+    able: dict[tuple[str, int], Run] = {}
+    for key, prepare in contestants(config).items():
+        try:
+            run = prepare()
+            run(min(WARM_UP, config.length))
+            rows[key], able[key] = Row(*key), run
+        except ModuleNotFoundError as error:
+            rows[key] = Row(*key, failed=f"{error.name} is not installed: pip install 'musictx[bench]'")
+        except (RuntimeError, ImportError, NotImplementedError) as error:  # out of memory is a RuntimeError
+            rows[key] = Row(*key, failed=why(error))
+    for _ in range(config.repeats):
+        for key, run in able.items():
+            rows[key].seconds.append(run(config.length))
+    return list(rows.values())
+
+
+def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
+    """One stream that goes on past what its cache shows: a list of points for every repeat."""
+    model, given, curves = transformer(config), prompt(config.device), []
+    for _ in range(config.repeats):
+        endless = stream(model, given, 1, Sampling(), True, context, True, config.device)
+        curve = []
+        for k in range(1, config.contexts + 1):
+            start = perf_counter()
+            for _ in range(context):
+                endless.step()
+            wait(config.device)
+            curve.append(Point(k * context, (perf_counter() - start) / context * 1000, _memory_mb(config.device)))
+        curves.append(curve)
+    return curves
+
+
+def _memory_mb(device: str) -> float:
+    if device == "cuda":
+        return torch.cuda.memory_allocated() / 2**20
+    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
+
+
+def report(rows: list[Row], length: int) -> str:
+    """One line a contestant, then what follows from them."""
+    done = {(row.name, row.batch): row for row in rows if row.seconds}
+    rate = {key: rates(row.batch * length, row.seconds) for key, row in done.items()}
+    base = next((rate[key][0] for key in done if key[0].startswith(PUBLIC)), None)
+    lines = [f"{'':<52}{'batch':>6}{'tokens/s':>12}{'x public':>10}   slowest … fastest"]
+    for row in rows:
+        if row.failed:
+            lines.append(f"{row.name:<52}{row.batch:>6}   {row.failed}")
+            continue
+        per_s, spread = rate[row.name, row.batch]
+        lines.append(
+            f"{row.name:<52}{row.batch:>6}{per_s:>12,.1f}{f'{per_s / base:.1f}' if base else '-':>10}   {spread}"
+        )
+    for name, batch in done:
+        if name == OURS and (NO_MASKS, batch) in done:
+            # turn by turn: what slows the machine for a while slows both
+            with_masks, without = done[OURS, batch].seconds, done[NO_MASKS, batch].seconds
+            cost = [(a / b - 1) * 100 for a, b in zip(with_masks, without, strict=True)]
+            spread = f"{min(cost):.1f} … {max(cost):.1f}"
+            lines.append(f"masks cost {median(cost):.1f} % of the time at batch {batch} ({spread})")
+        if name == OURS and batch > 1:
+            lines.append(f"batch {batch}: {rate[OURS, batch][0] / rate[OURS, 1][0]:.1f} times one stream")
+    if (HUGGING_FACE, 1) in done:
+        lines.append(f"one stream: {rate[OURS, 1][0] / rate[HUGGING_FACE, 1][0]:.1f} times Hugging Face")
+    return "\n".join(lines)
+
+
+def report_curve(curves: list[list[Point]], context: int) -> str:
+    lines = [f"a rolling cache of {context} tokens, one stream", f"{'tokens':>9}{'ms a token':>12}{'MB in use':>12}"]
+    for points in zip(*curves, strict=True):
+        ms, mb = (median(p[i] for p in points) for i in (1, 2))
+        lines.append(f"{points[0].tokens:>9,}{ms:>12.2f}{mb:>12,.1f}")
+    return "\n".join(lines)
+
+
+def draw(curves: list[list[Point]], title: str, path: Path) -> None:
+    """Time of a token and memory in use by tokens drawn: medians and ranges."""
+    values = np.array(curves)  # (repeats, points, 3)
+    figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, i, label in zip(figure.subplots(2, sharex=True), (1, 2), ("ms a token", "MB in use"), strict=True):
+        axes.plot(values[0, :, 0], np.median(values[:, :, i], 0), marker="o")
+        axes.fill_between(values[0, :, 0], values[:, :, i].min(0), values[:, :, i].max(0), alpha=0.2, lw=0)
+        axes.set(ylabel=label, ylim=(0, None))
+    figure.axes[0].set_title(title, fontsize=10)
+    figure.axes[1].set_xlabel("tokens drawn; the cache shows as many as the first point")
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png")
+
+
+def bench_sampling(config: BenchSamplingConfig) -> None:
+    where = begin(config, ("length", "repeats", "contexts"))
+    if min(config.batches, default=2) < 2:
+        raise ConfigError(f"batches={config.batches}: give 2 or more each; one stream is always measured")
+    for name, low in (("public_points", 0), ("context", 8)):
+        if (value := getattr(config, name)) is not None and value < low:
+            raise ConfigError(f"{name}={value}: give {low} or more")
+    size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
+    print(f"{where}\n{size}; {config.length} new tokens after {len(prompt('cpu').heard)}")
+    rows = measure(config)
+    print(report(rows, config.length))
+    curves = rolling(config, config.context) if config.context else []
+    if config.context:
+        print(report_curve(curves, config.context))
+    if config.out:
+        facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows]}
+        keep(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
+        if config.context:
+            draw(curves, f"Rolling cache of {config.context} tokens; {where}", Path(config.out).with_suffix(".png"))
+
+
+main = hydra_app("bench_sampling", bench_sampling)
+
+if __name__ == "__main__":
+    main()
