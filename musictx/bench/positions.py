@@ -1,8 +1,9 @@
 """musictx bench positions: which sense of position learns chorales best, at one size, schedule and data order.
 
 Each form trains with each seed. Validation NLL comes at equal steps from whole pieces, several times longer than the
-training window, and at the end also from inputs as long as the window; at equal time by reading each curve where the
-slowest form's training would have been interrupted had it run as long as the fastest one.
+training window, and at the end also from inputs as long as the window; at equal time by reading each curve where its
+training would have been stopped had it run as long as the fastest one. How long a step takes is measured apart, all
+forms in turn, so that other work on the machine weighs on all alike.
 """
 
 import csv
@@ -11,10 +12,11 @@ import re
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 from time import perf_counter
 
 import numpy as np
+import torch
 from hydra import compose
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -28,7 +30,9 @@ from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.files import replacing
 from musictx.open import open_bundle
 from musictx.training.fit import fit
+from musictx.training.start import starting_model
 
+STEPS_TIMED = 9  # the first is not counted
 FORMS = {
     "learned table": ["model.position=relative"],
     "Fourier (index)": ["model.position=relative_fourier"],
@@ -47,41 +51,64 @@ class Run:
     steps: list[int]
     whole_pieces: list[float]
     inside_window: float
-    seconds: float
+    step_s: float
 
 
-def train(form: str, seed: int, config: BenchPositionsConfig) -> Run:
-    """One form with one seed, through the same door as `musictx train`."""
+def settings_of(form: str, seed: int, config: BenchPositionsConfig) -> TrainConfig:
+    """One form with one seed as `musictx train` is told."""
     folder = Path(config.work) / f"{re.sub('[^A-Za-z]+', '-', form).strip('-')}-{seed}"
-    shutil.rmtree(folder, ignore_errors=True)
     every = max(config.steps // config.validations, 1)
     overrides = [f"experiment={config.experiment}", f"data.path={config.store}", f"out={folder}", f"seed={seed}"]
     overrides += [f"trainer.max_steps={config.steps}", f"trainer.validate_every={every}", "trainer.progress_bar=false"]
     settings: TrainConfig = typed(compose("train", [*overrides, *FORMS[form], *config.overrides]), TrainConfig)
-    start = perf_counter()
+    return settings
+
+
+def step_seconds(config: BenchPositionsConfig) -> dict[str, float]:
+    """Median seconds of forward and backward on a batch of each form, all of them in turn."""
+    tokenizer = Store(Path(config.store)).tokenizer
+    settings = {form: settings_of(form, 0, config) for form in FORMS}
+    models = {form: starting_model(s, tokenizer) for form, s in settings.items()}
+    seconds: dict[str, list[float]] = {form: [] for form in FORMS}
+    for _ in range(STEPS_TIMED):
+        for form, model in models.items():
+            shape = int(settings[form].trainer.batch_size), settings[form].data.length
+            ids = torch.randint(tokenizer.vocab.n_events, shape)  # (B, T)
+            start = perf_counter()
+            model(ids).logsumexp(-1).sum().backward()
+            seconds[form].append(perf_counter() - start)
+    return {form: median(times[1:]) for form, times in seconds.items()}
+
+
+def train(form: str, seed: int, step_s: float, config: BenchPositionsConfig) -> Run:
+    """One form with one seed, through the same door as `musictx train`."""
+    settings = settings_of(form, seed, config)
+    folder = Path(settings.out)
+    shutil.rmtree(folder, ignore_errors=True)
     bundle = fit(settings)
-    seconds = perf_counter() - start
     with open(folder / "metrics.csv", encoding="utf-8") as file:
         curve = [(int(row["step"]) + 1, float(row["val/nll"])) for row in csv.DictReader(file) if row["val/nll"]]
     model, tokenizer, _ = open_bundle(bundle, "cpu", "auto")
     split = Store(Path(config.store), tokenizer.name).split("validation")
     inside = negative_log_likelihood(model, split, tokenizer, settings.data.length, 4096, "cpu").nll
     steps, nll = zip(*curve, strict=True)
-    return Run(form, seed, list(steps), list(nll), round(inside, 4), seconds)
+    return Run(form, seed, list(steps), list(nll), round(inside, 4), step_s)
 
 
 def report(runs: list[Run]) -> str:
     """NLL as mean ± standard deviation over seeds."""
-    lines = [f"{'form':<18}{'seeds':>6}{'steps':>7}{'whole pieces':>18}{'inside window':>18}{'equal time':>18}{'s':>8}"]
+    lines = [
+        f"{'form':<18}{'seeds':>6}{'steps':>7}{'whole pieces':>18}{'inside window':>18}{'equal time':>18}{'step ms':>9}"
+    ]
     forms = list(dict.fromkeys(run.form for run in runs))
-    seconds = {form: mean(r.seconds for r in runs if r.form == form) for form in forms}
+    fastest = min(run.step_s for run in runs)
     for form in forms:
         mine = [r for r in runs if r.form == form]
-        until = mine[0].steps[-1] * min(seconds.values()) / seconds[form]
+        until = mine[0].steps[-1] * fastest / mine[0].step_s
         at_time = [float(np.interp(until, r.steps, r.whole_pieces)) for r in mine]
         columns = [[r.whole_pieces[-1] for r in mine], [r.inside_window for r in mine], at_time]
         figures = "".join(f"{f'{mean(c):.3f} ± {stdev(c) if len(c) > 1 else 0:.3f}':>18}" for c in columns)
-        lines.append(f"{form:<18}{len(mine):>6}{mine[0].steps[-1]:>7}{figures}{seconds[form]:>8.0f}")
+        lines.append(f"{form:<18}{len(mine):>6}{mine[0].steps[-1]:>7}{figures}{1000 * mine[0].step_s:>9.0f}")
     return "\n".join(lines)
 
 
@@ -108,9 +135,10 @@ def bench_positions(config: BenchPositionsConfig) -> None:
     Store(Path(config.store))
     out, runs = Path(config.out), []
     out.parent.mkdir(parents=True, exist_ok=True)
+    step_s = step_seconds(config)
     for seed in range(config.seeds):
         for form in FORMS:
-            runs.append(train(form, seed, config))
+            runs.append(train(form, seed, step_s[form], config))
             print(runs[-1])
             with replacing(out) as partial:  # after every run: a study takes long
                 partial.write_text(json.dumps([asdict(run) for run in runs], indent=1), encoding="utf-8")

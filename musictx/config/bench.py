@@ -56,7 +56,7 @@ class BenchPositionsConfig:
     overrides: list[str] = field(default_factory=list)  # further settings of `musictx train`, for all forms
     steps: int = 500
     seeds: int = 3
-    validations: int = 2  # of each run; whole pieces take long
+    validations: int = 4  # of each run; whole pieces take long
     work: str = MISSING  # the folder for the runs
     out: str = MISSING  # a JSON file for the figures; the plot goes beside it
 
@@ -95,7 +95,7 @@ class BenchTrainingConfig:
     batch: int = 2
     precisions: list[str] = field(default_factory=lambda: ["32-true", "bf16-mixed"])  # of ours
     positions: list[str] = field(default_factory=lambda: ["relative", "relative_fourier"])  # of ours
-    attention: str = "auto"  # the kernel of position relative
+    impl: str = "auto"  # the kernel of position relative
     compile: bool = False  # ours once more under torch.compile
     workers: list[int] = field(default_factory=lambda: [0, 1])  # processes that load data, for the idle share
     loader_steps: int = 8
