@@ -9,6 +9,7 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -23,6 +24,7 @@ from torch import nn
 from musictx.app import hydra_app
 from musictx.bench.facts import begin, keep, rates, wait, why
 from musictx.bench.public import PublicConfig, PublicTransformer, generate, next_id
+from musictx.bench.static_step import StaticSteps
 from musictx.config.bench import BenchSamplingConfig
 from musictx.errors import ConfigError
 from musictx.files import replacing
@@ -175,29 +177,37 @@ def hugging_face(config: BenchSamplingConfig) -> Run:
     return run
 
 
-def int8(model: nn.Module) -> Any:
+def int8(model: nn.Module, batch: int, device: str) -> Run:
     """Linear layers with int8 weights, their inputs quantised on the way. PyTorch calls it deprecated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from torch.ao.quantization import quantize_dynamic
 
-        return quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)  # type: ignore[no-untyped-call]
+        quantised: Any = quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)  # type: ignore[no-untyped-call]
+    return ours(quantised, batch, device)
+
+
+def graphed(model: Transformer, batch: int, room: int, device: str) -> Run:
+    return ours(StaticSteps(model, batch, room), batch, device)
 
 
 def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
     """(name, batch) -> what prepares it; which may fail."""
     model, device = transformer(config), config.device
     bf16 = copy.deepcopy(model).bfloat16()
-    found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): lambda: ours(model, 1, device, guard=True)}
+    found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): partial(ours, model, 1, device, guard=True)}
+    room = len(prompt("cpu").heard) + max(config.length, WARM_UP)
     for n in (1, *config.batches):
-        found[OURS, n] = lambda n=n: ours(model, n, device)  # type: ignore[misc]
-        found[NO_MASKS, n] = lambda n=n: ours(model, n, device, masks=False)  # type: ignore[misc]
-        found["musictx, bf16 weights", n] = lambda n=n: ours(bf16, n, device)  # type: ignore[misc]
+        found[OURS, n] = partial(ours, model, n, device)
+        found[NO_MASKS, n] = partial(ours, model, n, device, masks=False)
+        found["musictx, bf16 weights", n] = partial(ours, bf16, n, device)
         if device == "cpu":
-            found["musictx, int8 linear layers", n] = lambda n=n: ours(int8(model), n, device)  # type: ignore[misc]
+            found["musictx, int8 linear layers", n] = partial(int8, model, n, device)
+        else:
+            found["musictx, bf16 weights, CUDA graph", n] = partial(graphed, bf16, n, room, device)
     points = config.public_points
     how = f" (parabola through {points} lengths)" if points else ""
-    return {**found, (PUBLIC + how, 1): lambda: public(config), (HUGGING_FACE, 1): lambda: hugging_face(config)}
+    return {**found, (PUBLIC + how, 1): partial(public, config), (HUGGING_FACE, 1): partial(hugging_face, config)}
 
 
 def measure(config: BenchSamplingConfig) -> list[Row]:

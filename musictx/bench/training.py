@@ -1,0 +1,237 @@
+"""musictx bench training: tokens per second of a training step, beside the public Music Transformer code's.
+
+All take turns in one process over one batch of random ids, with weights of one size and the same dropout. A step is
+forward, backward and update, ours with the clipping and the optimizer of `musictx train`; Lightning's loop around it,
+validation and logging are not in it. Then the loader of `musictx train`, random augmented windows of synthetic
+performances, feeds the fastest of ours: the idle share is the time spent waiting for a batch.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from musictx.app import hydra_app
+from musictx.bench.facts import begin, keep, rates, wait, why
+from musictx.bench.public import PublicConfig, PublicTraining, PublicTransformer
+from musictx.config.bench import BenchTrainingConfig
+from musictx.data.dataset import RandomCrops
+from musictx.data.store import Split
+from musictx.errors import ConfigError
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.notes.score import Score
+from musictx.tokenizers import build_tokenizer
+from musictx.training.optimizer import build_optimizer
+
+TOKENIZER = build_tokenizer("performance")
+DTYPES = {"32-true": torch.float32, "bf16-mixed": torch.bfloat16}
+PUBLIC = "public code"
+FLOPS = "6 P + 3 L T C (2, or 3 with the relative table) a token; P = L (4 C² + 2 C F) + C V weights in matrices"
+
+Step = Callable[[Tensor], object]  # ids (B, T + 1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contestant: seconds of each step, useful FLOPs of one, or why it has none."""
+
+    name: str
+    dtype: str
+    step_flops: float
+    seconds: list[float] = field(default_factory=list)
+    failed: str = ""
+
+
+@dataclass(frozen=True)
+class Loading:
+    """Seconds waited for each batch, and of each step with its wait."""
+
+    workers: int
+    waited: list[float]
+    seconds: list[float]
+
+    @property
+    def idle_share(self) -> float:
+        return sum(self.waited) / sum(self.seconds)
+
+
+def step_flops(config: BenchTrainingConfig, position: str) -> float:
+    """Useful FLOPs of a step: a multiplication and an addition a weight and token, half the square of attention, and
+    twice as many in the backward pass; what is computed above the diagonal or again is not useful."""
+    c, n, t = config.d_model, config.n_layers, config.length
+    weights = n * (4 * c**2 + 2 * c * config.d_ff) + c * TOKENIZER.vocab.size
+    products = 3 if position == "relative" else 2  # with keys, with values, with the table
+    return config.batch * t * (6 * weights + 3 * n * t * c * products)
+
+
+def ours(config: BenchTrainingConfig, position: str, precision: str, compiled: bool) -> Step:
+    torch.manual_seed(0)
+    sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "dropout")}
+    sizes |= {"max_distance": config.length, "attention": config.impl}
+    kind = TransformerConfig(TOKENIZER.vocab.size, position=position, **sizes)
+    model = Transformer(kind).to(config.device)
+    optimizer = build_optimizer(model, "adamw", 3e-4, 0.01)
+    forward = torch.compile(model) if compiled else model
+
+    def step(ids: Tensor) -> None:
+        with torch.autocast(config.device, torch.bfloat16, enabled=precision == "bf16-mixed"):
+            logits = forward(ids[:, :-1])
+        loss = F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten(), ignore_index=TOKENIZER.vocab.pad)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return step
+
+
+def public(config: BenchTrainingConfig) -> Step:
+    torch.manual_seed(0)
+    sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "dropout")}
+    model = PublicTransformer(PublicConfig(TOKENIZER.vocab.size, max_sequence=config.length, **sizes))
+    return PublicTraining(model.to(config.device), TOKENIZER.vocab.pad).step
+
+
+def measure(config: BenchTrainingConfig) -> tuple[list[Row], Step]:
+    """All in turn, and the fastest of ours; what cannot run says why. Raises ConfigError if none of ours runs."""
+    found: dict[str, tuple[Row, Callable[[], Step]]] = {
+        PUBLIC: (Row(f"{PUBLIC}, 32-true", "32-true", step_flops(config, "relative")), partial(public, config))
+    }
+    variants = product(config.positions, config.precisions, (False, True) if config.compile else (False,))
+    for position, precision, compiled in variants:
+        name = f"musictx, {position}, {precision}{', compiled' * compiled}"
+        row = Row(name, precision, step_flops(config, position))
+        found[name] = row, partial(ours, config, position, precision, compiled)
+    ids = torch.randint(TOKENIZER.vocab.pad, (config.batch, config.length + 1), device=config.device)
+    rows: dict[str, Row] = {}
+    able: dict[str, Step] = {}
+    for key, (row, prepare) in found.items():
+        rows[key] = row
+        try:
+            step = prepare()
+            step(ids)  # takes its memory
+            able[key] = step
+        except RuntimeError as error:  # out of memory and what a compiler says are such
+            rows[key] = Row(row.name, row.dtype, row.step_flops, failed=why(error))
+    for _ in range(config.repeats):
+        for key, step in able.items():
+            wait(config.device)
+            start = perf_counter()
+            step(ids)
+            wait(config.device)
+            rows[key].seconds.append(perf_counter() - start)
+    mine = [key for key in able if key != PUBLIC]
+    if not mine:
+        raise ConfigError(f"none of ours can run: {next(row.failed for row in rows.values() if row.failed)}")
+    return list(rows.values()), able[min(mine, key=lambda key: median(rows[key].seconds))]
+
+
+def peak_flops(config: BenchTrainingConfig, dtype: torch.dtype) -> float:
+    """FLOP/s of the fastest of some products of square matrices."""
+    n, seconds = config.peak_size, []
+    a, b = (torch.randn(n, n, device=config.device).to(dtype) for _ in range(2))
+    for _ in range(config.repeats + 1):
+        wait(config.device)
+        start = perf_counter()
+        a @ b
+        wait(config.device)
+        seconds.append(perf_counter() - start)
+    return 2 * n**3 / min(seconds)
+
+
+def performances() -> Split:
+    """Twenty random pieces of some 2,000 notes, as ids."""
+    rng = np.random.default_rng(0)
+    pieces = []
+    for _ in range(20):
+        onset_s = np.sort(rng.uniform(0, 200, 2000))
+        offset_s = onset_s + rng.exponential(0.4, 2000)
+        score = Score(onset_s, offset_s, rng.integers(30, 100, 2000), rng.integers(20, 110, 2000))
+        pieces.append(TOKENIZER.encode(score))
+    offsets = np.concatenate([[0], np.cumsum([len(p) for p in pieces])]).astype(np.int64)
+    return Split(np.concatenate(pieces), offsets, [str(k) for k in range(len(pieces))])
+
+
+def load(config: BenchTrainingConfig, step: Step, workers: int) -> Loading:
+    """Steps on batches from the loader; the first, for which its processes start, is not counted."""
+    crops = RandomCrops(performances(), TOKENIZER, config.length, 0, 3, (0.95, 0.975, 1.0, 1.025, 1.05))
+    items = range((config.loader_steps + 1) * config.batch)
+    pinned = config.device == "cuda"
+    batches = iter(DataLoader(crops, config.batch, sampler=items, num_workers=workers, pin_memory=pinned))
+    step(next(batches).to(config.device))
+    waited, seconds = [], []
+    wait(config.device)
+    for _ in range(config.loader_steps):
+        start = perf_counter()
+        batch = next(batches)
+        waited.append(perf_counter() - start)
+        step(batch.to(config.device, non_blocking=pinned))
+        wait(config.device)
+        seconds.append(perf_counter() - start)
+    return Loading(workers, waited, seconds)
+
+
+def report(rows: list[Row], peaks: dict[str, float], loading: list[Loading], tokens: int) -> str:
+    """One line a contestant, then the peaks and what waiting for data costs."""
+    lines = [f"{'':<50}{'tokens/s':>12}{'x public':>10}{'MFU %':>8}   slowest … fastest"]
+    base = next((rates(tokens, row.seconds)[0] for row in rows if row.name.startswith(PUBLIC) and row.seconds), None)
+    for row in rows:
+        if row.failed:
+            lines.append(f"{row.name:<50}   {row.failed}")
+            continue
+        per_s, spread = rates(tokens, row.seconds)
+        mfu = 100 * row.step_flops / median(row.seconds) / peaks[row.dtype]
+        times = f"{per_s / base:.1f}" if base else "-"
+        lines.append(f"{row.name:<50}{per_s:>12,.0f}{times:>10}{mfu:>8.1f}   {spread}")
+    lines.append(f"MFU: useful FLOPs {FLOPS}")
+    for precision, peak in peaks.items():
+        lines.append(f"peak by a product of matrices in {DTYPES[precision]}: {peak / 1e12:.3f} TFLOP/s")
+    for each in loading:
+        share = f"{100 * each.idle_share:.2f} % of the step waits for data"
+        lines.append(f"{each.workers} loader processes: {share} ({median(each.waited) * 1000:.2f} ms a batch)")
+    return "\n".join(lines)
+
+
+def check(config: BenchTrainingConfig) -> None:
+    """Raises ConfigError for precisions that are unknown, and for nothing to measure."""
+    for name in ("precisions", "positions"):
+        if not getattr(config, name):
+            raise ConfigError(f"{name}=[]: give at least one")
+    for precision in config.precisions:
+        if precision not in DTYPES:
+            raise ConfigError(f"precisions={config.precisions}: choose among {', '.join(DTYPES)}")
+    if min(config.workers, default=0) < 0:
+        raise ConfigError(f"workers={config.workers}: give 0 or more each")
+    for position in config.positions:  # what TransformerConfig refuses is refused before the first step
+        TransformerConfig(1, config.d_model, n_heads=config.n_heads, attention=config.impl, position=position)
+
+
+def bench_training(config: BenchTrainingConfig) -> None:
+    where = begin(config, ("n_layers", "d_ff", "length", "batch", "loader_steps", "peak_size", "repeats"))
+    check(config)
+    size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
+    print(f"{where}\n{size}; batch {config.batch} of {config.length} tokens")
+    rows, fastest = measure(config)
+    peaks = {name: peak_flops(config, DTYPES[name]) for name in dict.fromkeys(row.dtype for row in rows)}
+    loading = [load(config, fastest, workers) for workers in config.workers]
+    print(report(rows, peaks, loading, config.batch * config.length))
+    if config.out:
+        facts: dict[str, Any] = {"where": where, "config": asdict(config), "useful_flops": FLOPS, "peak_flops": peaks}
+        facts |= {"rows": [asdict(row) for row in rows], "loading": [asdict(each) for each in loading]}
+        keep(Path(config.out), facts)
+
+
+main = hydra_app("bench_training", bench_training)
+
+if __name__ == "__main__":
+    main()

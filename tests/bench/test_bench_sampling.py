@@ -1,0 +1,85 @@
+import json
+
+import pytest
+import torch
+from conftest import ok, refused
+
+from musictx.bench.sampling import GUARD, HUGGING_FACE, NO_MASKS, OURS, PUBLIC, prompt, transformer
+from musictx.bench.static_step import StaticSteps
+from musictx.config.bench import BenchSamplingConfig
+from musictx.sampling.engine import prefill
+
+BENCH = ["musictx", "bench", "sampling"]
+SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 24}
+TINY = [*BENCH, *(f"{name}={value}" for name, value in SIZES.items()), "length=6", "repeats=2", "threads=1"]
+
+
+def test_all_take_turns_and_the_figures_are_kept(tmp_path):
+    out = ok([*TINY, "batches=[3]", "context=8", "contexts=3", "out=deep/f.json"], tmp_path).stdout
+    figures = json.loads((tmp_path / "deep" / "f.json").read_text())
+    rows = {(r["name"], r["batch"]): r for r in figures["rows"]}
+    candidates = ("musictx, bf16 weights", "musictx, int8 linear layers")
+    mine = {(name, n) for name in (OURS, NO_MASKS, *candidates) for n in (1, 3)}
+    theirs = {(f"{PUBLIC} (parabola through 5 lengths)", 1), (HUGGING_FACE, 1)}
+    assert set(rows) == mine | theirs | {(GUARD, 1)}
+    measured = [r for key, r in rows.items() if key[0] not in (HUGGING_FACE, candidates[1])]
+    assert all(len(r["seconds"]) == 2 and min(r["seconds"]) > 0 and not r["failed"] for r in measured)
+    assert [[p["tokens"] for p in curve] for curve in figures["rolling"]] == [[8, 16, 24]] * 2
+    assert all(p["memory_mb"] > 0 for curve in figures["rolling"] for p in curve)
+    assert (tmp_path / "deep" / "f.png").read_bytes()[:4] == b"\x89PNG"
+    assert "1 CPU threads" in figures["where"]
+    assert "masks cost" in out
+    assert "batch 3: " in out
+
+
+def test_the_public_loop_can_be_run_whole_and_the_curve_left_out(tmp_path):
+    out = ok([*TINY, "batches=[]", "public_points=0", "context=null", "out=f.json"], tmp_path).stdout
+    figures = json.loads((tmp_path / "f.json").read_text())
+    assert (PUBLIC, 1) in {(r["name"], r["batch"]) for r in figures["rows"]}
+    assert figures["rolling"] == []
+    assert not (tmp_path / "f.png").exists()
+    assert "a rolling cache" not in out
+
+
+def test_without_hugging_face_its_row_says_so(tmp_path):
+    (tmp_path / "transformers.py").write_text("raise ModuleNotFoundError(name='transformers')")
+    out = ok([*TINY, "batches=[]", "context=null"], tmp_path, PYTHONPATH=str(tmp_path)).stdout
+    (row,) = (line for line in out.splitlines() if line.startswith(HUGGING_FACE))
+    assert row.endswith("transformers is not installed: pip install 'musictx[bench]'")
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("length=0", "length=0: give 1 or more"),
+        ("repeats=0", "repeats=0: give 1 or more"),
+        ("threads=0", "threads=0: give 1 or more, or null"),
+        ("batches=[1]", "batches=[1]: give 2 or more each"),
+        ("public_points=-1", "public_points=-1: give 0 or more"),
+        ("context=4", "context=4: give 8 or more"),
+        ("d_model=15", "d_model=15 cannot be shared"),
+        ("device=tpu", "device=tpu: choose cpu or cuda"),
+    ],
+)
+def test_what_cannot_be_measured(setting, said, tmp_path):
+    assert said in refused([*BENCH, "n_heads=2", setting], tmp_path)
+
+
+@torch.inference_mode()
+def test_static_steps_are_the_models_own():
+    model = transformer(BenchSamplingConfig(**SIZES)).double()
+    torch.nn.init.normal_(model.embed.weight)
+    for block in model.blocks:
+        torch.nn.init.normal_(block.attend.rel)
+    heard = prompt("cpu").heard
+    static = StaticSteps(model, 2, len(heard) + 9)  # beyond the table of 24
+    for _ in range(2):  # what an earlier music left behind is not seen
+        _, theirs = prefill(model, [heard], [0, 0], static.room, False)
+        _, mine = prefill(static, [heard], [0, 0], static.room, False)
+        for _ in range(9):
+            ids = torch.randint(388, (2,))
+            torch.testing.assert_close(static.step(ids, mine), model.step(ids, theirs))
+    with pytest.raises(ValueError, match="all that StaticSteps has room for"):
+        static.step(ids, mine)
+    with pytest.raises(ValueError, match="do not roll"):
+        static.step(ids, model.init_state(2, 8, rolling=True))
