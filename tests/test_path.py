@@ -55,9 +55,9 @@ def test_a_run_folder_holds_config_metrics_and_bundle(world):
 def test_evaluate_agrees_with_the_bundle_and_names_the_baselines(world, tmp_path):
     args = [f"bundle={world.bundle}", f"data.path={world.store}", "data.segment=2048"]
     out = ok(["musictx", "evaluate", *args], tmp_path).stdout
-    assert (
-        out.splitlines()[0]
-        == "attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
+    assert out.splitlines()[0].startswith("model: 1 layers, ")
+    assert out.splitlines()[0].endswith(
+        "; attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
     )
     figures = {line.split()[0]: float(line.split()[1]) for line in out.splitlines() if line.startswith("  ")}
     assert figures["uniform"] == pytest.approx(np.log(388), abs=1e-3)

@@ -24,7 +24,7 @@ COMMANDS = [
 # the README's sizes are for an evening; these run the same code in seconds
 SMALLER = {
     "musictx train": [*TINY, *QUICK, "trainer.progress_bar=false"],
-    "musictx generate": ["length_seconds=1"],
+    "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "window_seconds=1"],
 }
 
 
@@ -32,7 +32,7 @@ def test_the_readme_shows_all_three_uses():
     starts = {" ".join(command.split()[:2]) for command in COMMANDS}
     assert starts == {
         *("make demo", "make test", "musictx train", "musictx evaluate", "musictx generate"),
-        *("musictx inspect", "musictx verify"),
+        *("musictx inspect", "musictx verify", "musictx compare", "musictx render", "musictx attend"),
         *(f"python data_prep/{name}.py" for name in ("folder", "chorales", "jsb", "maestro", "pop909")),
     }
 
@@ -74,7 +74,12 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         if words[0] == "make":
             continue
         words = words[1:] if words[0] == "python" else words
-        ok([*words, *SMALLER.get(" ".join(words[:2]), [])], tmp_path)
+        smaller = SMALLER.get(" ".join(words[:2]), [])
+        if "model=lstm" in words:
+            smaller = [*QUICK, "model.d_model=16", "trainer.progress_bar=false"]
+        if words[1] == "generate" and "length_bars=8" not in words:
+            smaller = ["length_seconds=1"]
+        ok([*words, *smaller], tmp_path)
     made = {str(p.relative_to(tmp_path / "outputs")) for p in (tmp_path / "outputs").rglob("*") if p.is_file()}
     for expected in (
         "stores/mine/manifest.json",
@@ -89,5 +94,10 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "continued/my-3.mid",
         "continued/my.png",
         "warmer/my-1.mid",
+        "best/my-1.mid",
+        "new/new-1.mid",
+        "comparison/report.md",
+        "my.svg",
+        "my.flac",
     ):
         assert expected in made
