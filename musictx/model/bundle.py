@@ -1,12 +1,18 @@
-"""A model as one `.safetensors` file whose header holds all that generating needs. Nothing is unpickled."""
+"""A model as one `.safetensors` file whose header holds all that generating needs. Nothing is unpickled.
+
+A checkpoint of a training has that header too, and is read in the same way: tensors and plain values alone.
+"""
 
 import json
+import pickle
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
+from torch import Tensor
 
 from musictx.errors import BundleError, UserError
 from musictx.files import replacing
@@ -38,9 +44,11 @@ class Bundle(NamedTuple):
     header: BundleHeader
 
 
-def save_bundle(path: Path, model: Model, header: BundleHeader) -> None:
-    """Writes the whole bundle or nothing."""
+def save_bundle(path: Path, model: Model, header: BundleHeader, dtype: torch.dtype | None = None) -> None:
+    """Writes the whole bundle or nothing. `dtype` stores the weights in fewer bits; they are read back as float32."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    if dtype is not None:
+        tensors = {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}
     with replacing(path) as partial:  # save_file would keep others from reading what it writes
         partial.write_bytes(save(tensors, {KEY: json.dumps(asdict(header))}))
 
@@ -50,12 +58,17 @@ def read_header(path: Path) -> BundleHeader:
     if not path.is_file():
         raise BundleError(f"{path}: no such bundle; `musictx train` writes one as model.safetensors")
     try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-    except (SafetensorError, OSError) as error:
-        raise BundleError(f"{path} is damaged or no bundle ({error}): copy or train it again") from None
+        if _is_checkpoint(path):
+            metadata = _checkpoint(path)
+        else:
+            with safe_open(path, "pt") as file:
+                metadata = file.metadata() or {}
+    except (SafetensorError, OSError, RuntimeError, pickle.UnpicklingError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BundleError(f"{path} is damaged or no bundle ({reason}): copy or train it again") from None
     if KEY not in metadata:
-        raise BundleError(f"{path} is a safetensors file, but no musictx bundle: give one that `musictx train` wrote")
+        kind = "checkpoint" if _is_checkpoint(path) else "safetensors file"
+        raise BundleError(f"{path} is a {kind}, but no musictx bundle: give one that `musictx train` wrote")
     try:
         raw = json.loads(metadata[KEY])
         if raw["format"] > FORMAT:
@@ -63,6 +76,24 @@ def read_header(path: Path) -> BundleHeader:
         return BundleHeader(**raw)
     except (ValueError, TypeError, KeyError) as error:
         raise BundleError(f"{path}: its header is damaged ({error!r}): copy or train it again") from None
+
+
+def _is_checkpoint(path: Path) -> bool:
+    """What torch.save writes is a zip archive."""
+    with open(path, "rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+def _checkpoint(path: Path) -> dict[str, Any]:
+    content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    return content if isinstance(content, dict) else {}
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    if _is_checkpoint(path):
+        return {name.removeprefix("model."): tensor for name, tensor in _checkpoint(path)["state_dict"].items()}
+    with safe_open(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
 
 
 def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -> Bundle:
@@ -78,10 +109,8 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
         config = replace(config, attention=attention)
     model = build_model(config)
     try:
-        with safe_open(path, "pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        model.load_state_dict(tensors)
-    except (SafetensorError, RuntimeError) as error:
+        model.load_state_dict(_tensors(path))
+    except (SafetensorError, RuntimeError, KeyError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BundleError(f"{path}: its weights are damaged ({reason}): copy or train it again") from None
     return Bundle(model.to(device).eval(), header)
