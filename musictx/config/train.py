@@ -55,7 +55,10 @@ class AttentionConfig:
 class TrainerConfig:
     accelerator: str = MISSING
     precision: str = MISSING
-    batch_size: int = MISSING
+    strategy: str = "auto"  # or ddp, fsdp: of several processes
+    devices: int = 1  # on each node
+    num_nodes: int = 1
+    batch_size: int | str = MISSING  # of each device; auto: the largest power of two that fits, on CUDA
     max_epochs: int = MISSING
     max_steps: int = -1  # -1: until max_epochs
     accumulate: int = 1  # batches per optimizer step
@@ -68,6 +71,12 @@ class TrainerConfig:
     scheduled_sampling: float = 0.0  # share of the inputs that are the model's own guesses
     ema_decay: float | None = None  # validate and keep a running average of the weights; 0.999 forgets in 1000 steps
     validate_every: int | None = None  # in batches; null: once an epoch
+    checkpoint_every: int = 500  # in optimizer steps; what a run that is stopped goes on from
+    sample_every: int | None = None  # in optimizer steps: continuations of a held-out seed; null: none
+    log_every: int = 10  # in optimizer steps
+    compile: bool = False  # torch.compile
+    checkpoint_activations: bool = False  # recompute the blocks in the backward pass: less memory, a third slower
+    smoke: bool = False  # two steps of everything, then the folder is removed
     progress_bar: bool = True
 
 
@@ -84,8 +93,10 @@ class TrainConfig:
 
     name: str = MISSING
     seed: int = 0
-    out: str = MISSING  # the run's folder
-    overwrite: bool = False
+    out: str = MISSING  # the run's folder; an unfinished run in it is gone on with
+    overwrite: bool = False  # begin anew in a folder that holds a run
+    resume: str | None = None  # the folder of an unfinished run, with its settings
+    init_from: str | None = None  # a bundle whose weights to begin with
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: ModelConfig = field(default_factory=ModelConfig)

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from musictx.config.train import DataConfig
-from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
+from musictx.data.dataset import RandomCrops, batch_segments, scoring_segments
+from musictx.data.loading import GlobalBatches, ResumableLoader
 from musictx.data.store import Store
 from musictx.data.streams import CarriedWindows
 from musictx.errors import ConfigError, StoreError
@@ -18,12 +19,22 @@ from musictx.errors import ConfigError, StoreError
 class MusicData(L.LightningDataModule):
     """Random augmented crops to train on, every validation token once to score.
 
+    Each of `world_size` processes makes batches of `batch_size` windows and scores its share of the validation.
     Raises StoreError when the store is missing, empty, or was made by another tokenizer; ConfigError.
     """
 
-    def __init__(self, config: DataConfig, tokenizer: str, batch_size: int, seed: int, carry: bool = False) -> None:
+    def __init__(
+        self,
+        config: DataConfig,
+        tokenizer: str,
+        batch_size: int,
+        seed: int,
+        carry: bool = False,
+        world_size: int = 1,
+    ) -> None:
         super().__init__()
         self.config, self.batch_size, self.seed = config, batch_size, seed
+        self.world_size, global_batch = world_size, batch_size * world_size
         self.store = Store(Path(config.path), tokenizer)
         self.tokenizer = self.store.tokenizer
         train = self.store.split("train")
@@ -31,35 +42,43 @@ class MusicData(L.LightningDataModule):
             if not len(self.store.split(name).ids):
                 raise StoreError(f"{self.store.path}: the {name} split holds no tokens; prepare the data again")
         self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch)
-        self.carried = CarriedWindows(self.crops, batch_size) if carry else None
+        self.carried = CarriedWindows(self.crops, global_batch) if carry else None
         if self.carried is not None and config.windows_per_epoch is not None:
             raise ConfigError(
                 "data.windows_per_epoch is for random windows: with data.carry an epoch is every piece once"
             )
         # an epoch reads as many tokens as the split holds
-        random_windows = config.windows_per_epoch or max(-(-len(train.ids) // config.length), batch_size)
+        random_windows = config.windows_per_epoch or max(-(-len(train.ids) // config.length), global_batch)
         self.n_items = random_windows if self.carried is None else len(self.carried)
-        if self.n_items < batch_size:
+        if self.n_items < global_batch:
             raise ConfigError(
                 f"data.windows_per_epoch={self.n_items} is less than one batch: "
                 f"give trainer.batch_size={batch_size} or more"
+                if world_size == 1
+                else f"data.windows_per_epoch={self.n_items} is less than one batch of {world_size} processes: "
+                f"give {global_batch} or more"
             )
 
     @property
     def batches_per_epoch(self) -> int:
-        return self.n_items // self.batch_size
+        return self.n_items // (self.batch_size * self.world_size)
+
+    def _rank(self) -> int:
+        return self.trainer.global_rank if self.trainer is not None else 0
 
     def train_dataloader(self) -> DataLoader[Any]:
-        return DataLoader(
+        return ResumableLoader(
             self.crops if self.carried is None else self.carried,
-            self.batch_size,
-            sampler=EpochIndices(self.n_items),
-            num_workers=self.config.workers,
-            drop_last=True,
-            pin_memory=torch.cuda.is_available(),
+            GlobalBatches(self.n_items, self.batch_size, self._rank(), self.world_size),
+            self.config.workers,
         )
 
     def val_dataloader(self) -> DataLoader[Tensor]:
         segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.config.segment)
-        batches = batch_segments(segments, self.tokenizer.vocab.pad, self.config.score_batch_tokens)
-        return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
+        pad = self.tokenizer.vocab.pad
+        # the largest first: what does not fit in memory is seen at once
+        batches = batch_segments(segments, pad, self.config.score_batch_tokens)[::-1]
+        share = batches[self._rank() :: self.world_size]
+        if len(share) * self.world_size < len(batches):  # all make the same number of forward passes, or none can go on
+            share.append(torch.full((1, 2), pad))
+        return DataLoader(share, batch_size=None, generator=torch.Generator())  # type: ignore[arg-type]

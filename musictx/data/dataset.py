@@ -1,11 +1,11 @@
 """Windows of ids for training (random crops, augmented on the fly) and for scoring (every token once)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset
 
 from musictx.data.store import Split
 from musictx.errors import ConfigError, StoreError
@@ -72,22 +72,6 @@ class RandomCrops(Dataset[Tensor]):
             high = min(self.transpose, self.tokenizer.hi - span[1])
             ids = self.tokenizer.transpose(ids, int(rng.integers(low, high + 1)))
         return ids
-
-
-class EpochIndices(Sampler[int]):
-    """`n_items` new window numbers an epoch; Lightning calls `set_epoch`."""
-
-    def __init__(self, n_items: int) -> None:
-        self.n_items, self.epoch = n_items, 0
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        return self.n_items
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(self.epoch * self.n_items, (self.epoch + 1) * self.n_items))
 
 
 def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None) -> list[Ids]:

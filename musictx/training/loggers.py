@@ -1,13 +1,15 @@
-"""Where a run's numbers go: a CSV file, or Weights & Biases without ever asking a question."""
+"""Where a run's numbers go: a CSV file, and Weights & Biases without ever asking a question."""
 
 import os
 from dataclasses import asdict
 from pathlib import Path
 
-from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
+from lightning.pytorch.loggers import Logger, WandbLogger
 
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
+from musictx.training.folder import METRICS
+from musictx.training.metrics import MetricsFile
 
 MODES = ("online", "offline", "disabled")
 
@@ -29,22 +31,25 @@ def check_logger(config: LoggerConfig) -> None:
             )
 
 
-def build_logger(config: TrainConfig, folder: Path) -> Logger:
-    """The logger of a run whose config passed `check_logger`. Raises ConfigError when wandb does not answer."""
-    choice = config.logger
-    if choice.name == "wandb":
-        mode = wandb_mode(choice)
-        logger = WandbLogger(
-            name=config.name, project=choice.project, save_dir=folder, offline=mode == "offline", mode=mode
-        )
-        import wandb
+def build_loggers(config: TrainConfig, folder: Path, wandb_id: str) -> list[Logger]:
+    """`metrics.csv`, and wandb where it is asked for: a run that goes on does so under its old id.
 
-        try:
-            logger.experiment.config.update(asdict(config))
-        except wandb.errors.Error as error:
-            raise _no_wandb(error) from None
-        return logger
-    return CSVLogger(folder, name=None, version="")
+    For a config that passed `check_logger`. Raises ConfigError when wandb does not answer.
+    """
+    metrics, choice = MetricsFile(folder / METRICS), config.logger
+    if choice.name != "wandb":
+        return [metrics]
+    mode = wandb_mode(choice)
+    logger = WandbLogger(
+        name=config.name, project=choice.project, save_dir=folder, offline=mode == "offline", mode=mode, id=wandb_id
+    )
+    import wandb
+
+    try:
+        logger.experiment.config.update(asdict(config), allow_val_change=True)
+    except wandb.errors.Error as error:
+        raise _no_wandb(error) from None
+    return [metrics, logger]
 
 
 def close_logger(config: LoggerConfig) -> None:

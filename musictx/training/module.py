@@ -1,8 +1,11 @@
-"""A language model as a LightningModule: next-token loss, AdamW, warm-up and cosine, validation NLL."""
+"""A language model as a LightningModule: next-token loss, optimizer and schedule, validation NLL."""
 
+import json
+from dataclasses import asdict, replace
 from typing import Any
 
 import lightning as L
+import numpy as np
 import torch
 import torch.nn.functional as F
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
@@ -10,21 +13,53 @@ from torch import Tensor
 
 from musictx.config.train import TrainerConfig
 from musictx.model.build import Model
+from musictx.model.bundle import KEY, BundleHeader
 from musictx.model.recurrent import Recurrent, RecurrentState
 from musictx.tokenizers import Vocab
+from musictx.training import carried
 from musictx.training.optimizer import build_optimizer
 from musictx.training.schedule import warmup_cosine
 
 
 class LanguageModelTraining(L.LightningModule):
-    """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate."""
+    """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate.
 
-    def __init__(self, model: Model, vocab: Vocab, config: TrainerConfig) -> None:
+    All chance in a batch is a function of (seed, number of the batch, process): a run that was stopped goes on with
+    the same. `header` is what checkpoints say of the model.
+    """
+
+    def __init__(self, model: Model, vocab: Vocab, config: TrainerConfig, seed: int, header: BundleHeader) -> None:
         super().__init__()
-        self.model, self.vocab, self.config = model, vocab, config
+        self.model, self.vocab, self.config, self.seed, self.header = model, vocab, config, seed, header
         self._nll_sum = torch.zeros((), dtype=torch.float64)
         self._count = 0
         self._state: RecurrentState | None = None  # of the last batch
+        self._packed: dict[str, Any] | None = None  # that state, from a checkpoint
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        nll = float(self.trainer.callback_metrics["val/nll"]) if self.trainer.validating else None
+        checkpoint[KEY] = json.dumps(asdict(replace(self.header, val_nll=nll)))
+        if self._state is not None:
+            checkpoint["carried"] = carried.pack(self._state.detach(), self._gather)
+
+    def _gather(self, x: Tensor) -> Tensor:
+        gathered = self.all_gather(x.contiguous()) if self.trainer.world_size > 1 else x[None]
+        assert isinstance(gathered, Tensor)
+        return gathered
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self._packed = checkpoint.get("carried")
+
+    def on_train_start(self) -> None:
+        if self._packed is not None:
+            self._state = carried.unpack(self._packed, self.global_rank, self.trainer.world_size, self.device)
+            self._packed = None
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        number = self.current_epoch * int(self.trainer.num_training_batches) + batch_idx
+        L.seed_everything(
+            int(np.random.SeedSequence((self.seed, number, self.global_rank)).generate_state(1)[0]), verbose=False
+        )
 
     def training_step(self, batch: Tensor | list[Tensor], _: int) -> Tensor:
         """A batch is windows (B, T + 1); or those, and which rows begin anew (B,), for a state that is carried."""
@@ -33,13 +68,17 @@ class LanguageModelTraining(L.LightningModule):
         if self.config.scheduled_sampling:
             inputs = self._mix(inputs, fresh)
         logits = self.model(inputs) if fresh is None else self._carry(inputs, fresh)  # (B, T, V)
-        loss = F.cross_entropy(
+        total = F.cross_entropy(
             logits.flatten(0, 1).float(),
             targets.flatten(),
             ignore_index=self.vocab.pad,
             label_smoothing=self.config.label_smoothing,
+            reduction="sum",
         )
-        self.log("train/loss", loss, prog_bar=True)
+        # per token of all processes: a mean of their means would weigh the tokens of short pieces more
+        count = self.trainer.strategy.reduce((targets != self.vocab.pad).sum().float(), reduce_op="mean")
+        loss = total / count
+        self.log("train/loss", loss, prog_bar=True, sync_dist=self.trainer.world_size > 1)
         return loss
 
     def _carry(self, inputs: Tensor, fresh: Tensor) -> Tensor:
@@ -79,14 +118,24 @@ class LanguageModelTraining(L.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         # per token of the whole split: a mean of batch means would weigh short pieces more
-        self.log("val/nll", (self._nll_sum / self._count).float(), prog_bar=True)
+        sums = torch.stack([self._nll_sum, torch.tensor(self._count, dtype=torch.float64)]).to(self.device)
+        nll_sum, count = self.trainer.strategy.reduce(sums, reduce_op="sum")
+        self.log("val/nll", (nll_sum / count).float(), prog_bar=True)
         self._nll_sum.zero_()
         self._count = 0
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         config = self.config
         optimizer = build_optimizer(self.model, config.optimizer, config.lr, config.weight_decay)
-        total = int(self.trainer.estimated_stepping_batches)
+        total = self._total_steps()
         warmup = min(self.config.warmup_steps, total)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warmup_cosine(step, warmup, total))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _total_steps(self) -> int:
+        """Lightning's `estimated_stepping_batches` would set up the loader before a checkpoint can tell it where to
+        begin."""
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        per_epoch = -(-data.batches_per_epoch // self.config.accumulate)
+        total: int = per_epoch * self.config.max_epochs
+        return total if self.config.max_steps == -1 else min(total, self.config.max_steps)

@@ -1,5 +1,6 @@
 """Tokens per second beside the loss, on the progress bar and in the log."""
 
+from collections import deque
 from time import perf_counter
 from typing import Any
 
@@ -8,25 +9,20 @@ from torch import Tensor
 
 
 class Throughput(L.Callback):
-    """Logs `train/tokens_per_s`: the input tokens of the last `every` batches over the wall time they took.
+    """Logs `train/tokens_per_s`: the input tokens of the last `over` batches, of all processes, over the wall time
+    they took. Time spent validating is not training."""
 
-    The batches are counted across epochs, which may be shorter; time spent validating is not training.
-    """
-
-    def __init__(self, every: int = 10) -> None:
-        self.every = every
+    def __init__(self, over: int = 10) -> None:
+        self.batches: deque[tuple[int, float]] = deque(maxlen=over)  # (tokens, seconds)
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self._restart()
+        self.since, self.validating_s = perf_counter(), 0.0
 
     def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self._seconds += perf_counter() - self._since
+        self.validating_since = perf_counter()
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self._since = perf_counter()
-
-    def _restart(self) -> None:
-        self._tokens, self._batches, self._seconds, self._since = 0, 0, 0.0, perf_counter()
+        self.validating_s += perf_counter() - self.validating_since
 
     def on_train_batch_end(
         self,
@@ -36,10 +32,9 @@ class Throughput(L.Callback):
         batch: Tensor | list[Tensor],
         batch_idx: int,
     ) -> None:
-        ids = batch[0] if isinstance(batch, list) else batch
-        self._tokens += ids.shape[0] * (ids.shape[1] - 1)
-        self._batches += 1
-        if self._batches == self.every:
-            rate = self._tokens / (self._seconds + perf_counter() - self._since)
-            pl_module.log("train/tokens_per_s", rate, prog_bar=True)
-            self._restart()
+        ids, now = batch[0] if isinstance(batch, list) else batch, perf_counter()
+        tokens = ids.shape[0] * (ids.shape[1] - 1) * trainer.world_size
+        self.batches.append((tokens, now - self.since - self.validating_s))
+        self.since, self.validating_s = now, 0.0
+        n, seconds = map(sum, zip(*self.batches, strict=True))
+        pl_module.log("train/tokens_per_s", n / seconds, prog_bar=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from musictx.data.dataset import EpochIndices, RandomCrops, batch_segments, scoring_segments
+from musictx.data.dataset import RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Split
 from musictx.errors import ConfigError, StoreError, TokenError
 from musictx.tokenizers import build_tokenizer
@@ -104,14 +104,6 @@ def test_lengths_at_which_the_end_of_a_chorale_would_never_be_drawn_are_refused(
     text = f"data.length={length}: chorale ids come in groups of 4; give a multiple of 4"
     with pytest.raises(ConfigError, match=text):
         RandomCrops(split_of(scale(40)), CHORALE, length, seed=0)
-
-
-def test_each_epoch_has_new_windows():
-    indices = EpochIndices(3)
-    assert list(indices) == [0, 1, 2]
-    indices.set_epoch(2)
-    assert list(indices) == [6, 7, 8]
-    assert len(indices) == 3
 
 
 @pytest.mark.parametrize("segment", [None, 1, 4, 7, 100])

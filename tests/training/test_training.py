@@ -14,7 +14,7 @@ from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.training.fit import fit
-from musictx.training.loggers import build_logger, check_logger, wandb_mode
+from musictx.training.loggers import build_loggers, check_logger, wandb_mode
 from musictx.training.module import LanguageModelTraining
 from musictx.training.schedule import warmup_cosine
 from musictx.training.throughput import Throughput
@@ -57,7 +57,7 @@ def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_p
         check_logger(LoggerConfig("wandb"))
     monkeypatch.setattr(wandb, "init", silent)
     with pytest.raises(ConfigError, match=text):
-        build_logger(TrainConfig(name="run", logger=LoggerConfig("wandb")), tmp_path)
+        build_loggers(TrainConfig(name="run", logger=LoggerConfig("wandb")), tmp_path, "id")
 
 
 def config_of(world, out, *overrides):
@@ -166,20 +166,19 @@ def test_ctrl_c_before_any_validation_is_just_an_interruption(interrupted, tmp_p
     assert not (tmp_path / "run").exists()
 
 
-def test_throughput_counts_input_tokens_of_whole_windows_of_batches(monkeypatch):
-    clock = iter([0.0, 2.0, 2.0, 3.0, 100.0, 103.0, 103.0])
+def test_throughput_is_of_the_last_batches_of_all_processes_without_validation(monkeypatch):
+    clock = iter([0.0, 2.0, 3.0, 3.0, 100.0, 103.0])
     monkeypatch.setattr("musictx.training.throughput.perf_counter", lambda: next(clock))
     logged = []
     module = SimpleNamespace(log=lambda name, value, **_: logged.append((name, value)))
-    callback = Throughput(every=2)
-    callback.on_train_start(None, module)
-    for _ in range(3):
-        callback.on_train_epoch_start(None, module)  # an epoch may have fewer batches than are counted
-        callback.on_train_batch_end(None, module, None, torch.zeros(3, 11), 0)
-    callback.on_validation_start(None, module)
-    callback.on_validation_end(None, module)  # time spent validating does not count
-    callback.on_train_batch_end(None, module, None, torch.zeros(3, 11), 0)
-    assert logged == [("train/tokens_per_s", 30.0), ("train/tokens_per_s", 15.0)]
+    callback, trainer = Throughput(over=2), SimpleNamespace(world_size=3)
+    callback.on_train_start(trainer, module)
+    for _ in range(2):
+        callback.on_train_batch_end(trainer, module, None, torch.zeros(3, 11), 0)
+    callback.on_validation_start(trainer, module)
+    callback.on_validation_end(trainer, module)
+    callback.on_train_batch_end(trainer, module, None, torch.zeros(3, 11), 0)
+    assert logged == [("train/tokens_per_s", rate) for rate in (45.0, 60.0, 45.0)]
 
 
 RECURRENT = ["model=rnn", "model.d_model=16", "model.n_layers=1"]

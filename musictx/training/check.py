@@ -1,0 +1,91 @@
+"""Settings of a training that cannot be, refused before anything is made."""
+
+import math
+import sys
+
+import torch
+
+from musictx.config.train import TrainConfig
+from musictx.errors import ConfigError
+from musictx.training.optimizer import OPTIMIZERS
+
+ACCELERATORS = ("cpu", "cuda")
+PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
+STRATEGIES = ("auto", "ddp", "fsdp")
+
+
+def check_trainer(config: TrainConfig) -> None:
+    """Raises ConfigError for an accelerator that is unknown or not here, and for numbers that cannot be."""
+    trainer = config.trainer
+    for name, choice, known in (
+        ("trainer.accelerator", trainer.accelerator, ACCELERATORS),
+        ("trainer.precision", trainer.precision, PRECISIONS),
+        ("trainer.optimizer", trainer.optimizer, OPTIMIZERS),
+        ("trainer.strategy", trainer.strategy, STRATEGIES),
+    ):
+        if choice not in known:
+            raise ConfigError(f"{name}={choice}: choose one of {', '.join(known)}")
+    if trainer.accelerator == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("trainer.accelerator=cuda, but this machine has no CUDA device: use trainer=cpu")
+    if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would take another unasked
+        raise ConfigError("trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed or 32-true")
+    _check_numbers(config)
+    _check_together(config)
+
+
+def _check_numbers(config: TrainConfig) -> None:
+    trainer, data = config.trainer, config.data
+    if isinstance(trainer.batch_size, str) and trainer.batch_size != "auto":
+        raise ConfigError(f"trainer.batch_size={trainer.batch_size}: give 1 or more, or auto")
+    above_0, below_1, most = sys.float_info.min, math.nextafter(1.0, 0.0), sys.float_info.max
+    for name, value, low, high, allowed in (  # NaN is inside no limits; null means a default
+        ("seed", config.seed, 0, 2**32 - 1, "0 to 4294967295"),
+        ("trainer.lr", trainer.lr, above_0, most, "a number above 0"),
+        ("trainer.weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
+        ("trainer.grad_clip", trainer.grad_clip, 0, most, "0 (off) or a number above it"),
+        ("trainer.label_smoothing", trainer.label_smoothing, 0, below_1, "a share from 0 up to below 1"),
+        ("trainer.ema_decay", trainer.ema_decay, above_0, below_1, "a share above 0 and below 1, or null for none"),
+        ("trainer.scheduled_sampling", trainer.scheduled_sampling, 0, below_1, "a share from 0 up to below 1"),
+        ("trainer.warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
+        ("trainer.max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),
+        ("trainer.max_epochs", trainer.max_epochs, 1, most, "1 or more"),
+        ("trainer.batch_size", None if trainer.batch_size == "auto" else trainer.batch_size, 1, most, "1 or more"),
+        ("trainer.accumulate", trainer.accumulate, 1, most, "1 or more"),
+        ("trainer.validate_every", trainer.validate_every, 1, most, "1 or more, or null for once an epoch"),
+        ("trainer.checkpoint_every", trainer.checkpoint_every, 1, most, "1 or more"),
+        ("trainer.sample_every", trainer.sample_every, 1, most, "1 or more, or null for none"),
+        ("trainer.log_every", trainer.log_every, 1, most, "1 or more"),
+        ("trainer.devices", trainer.devices, 1, most, "1 or more"),
+        ("trainer.num_nodes", trainer.num_nodes, 1, most, "1 or more"),
+        ("data.length", data.length, 2, most, "2 or more"),
+        ("data.transpose", data.transpose, 0, most, "0 or more"),
+        ("data.segment", data.segment, 1, most, "1 or more, or null for whole pieces"),
+        ("data.windows_per_epoch", data.windows_per_epoch, 1, most, "1 or more, or null for one reading of the split"),
+        ("data.score_batch_tokens", data.score_batch_tokens, 1, most, "1 or more"),
+        ("data.workers", data.workers, 0, most, "0 or more"),
+    ):
+        if value is not None and not low <= value <= high:  # type: ignore[operator]
+            raise ConfigError(f"{name}={value}: give {allowed}")
+
+
+def _check_together(config: TrainConfig) -> None:
+    """What cannot be asked for at once."""
+    trainer, recurrent = config.trainer, config.model.kind == "recurrent"
+    processes = trainer.devices * trainer.num_nodes
+    if config.data.carry and not recurrent:
+        raise ConfigError(f"data.carry=true: model.kind={config.model.kind} has no state to carry; leave it out")
+    if trainer.checkpoint_activations and recurrent:
+        raise ConfigError("trainer.checkpoint_activations=true: model.kind=recurrent has no blocks; leave it out")
+    if processes > 1 and trainer.strategy == "auto":
+        raise ConfigError(f"trainer.strategy=auto is for one device, not {processes}: use trainer=ddp or trainer=fsdp")
+    if trainer.strategy == "fsdp":
+        if trainer.accelerator != "cuda":
+            raise ConfigError("trainer.strategy=fsdp shards over CUDA devices: use trainer=ddp on CPU")
+        for name, value, none in (("optimizer", trainer.optimizer, "adamw"), ("ema_decay", trainer.ema_decay, None)):
+            if value != none:
+                needs = "null" if none is None else none
+                raise ConfigError(f"trainer.{name}={value} needs whole matrices: with fsdp use trainer.{name}={needs}")
+    if trainer.batch_size == "auto" and trainer.accelerator != "cuda":
+        raise ConfigError("trainer.batch_size=auto is for CUDA: give a number; 8 is a good beginning on CPU")
+    if trainer.batch_size == "auto" and processes > 1:
+        raise ConfigError(f"trainer.batch_size=auto is for one device, not {processes}: find it with one, then give it")

@@ -1,0 +1,115 @@
+"""What a run is gone on with, `last.ckpt`, and the best that it has come to, `best.ckpt`."""
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+from torch import Tensor
+
+from musictx.files import replacing
+from musictx.training.guard import TrainingError
+from musictx.training.metrics import MetricsFile
+
+LAST, BEST = "last.ckpt", "best.ckpt"
+
+
+class WholeFiles(TorchCheckpointIO):
+    """A checkpoint is there whole or not at all, after a power cut too; the former one survives a full disk."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with replacing(Path(path)) as partial, open(partial, "wb") as file:
+            writer = _Remembering(file)
+            try:
+                torch.save(checkpoint, writer)  # type: ignore[arg-type]
+            except RuntimeError:  # what torch makes of a failed write
+                if writer.error is None:
+                    raise
+                raise writer.error from None
+            file.flush()
+            os.fsync(file.fileno())
+
+
+class _Remembering:
+    """A file as torch writes to it, and the first error that it gave."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.error: OSError | None = None
+
+    def write(self, data: Any) -> Any:
+        try:
+            return self.file.write(data)
+        except OSError as error:
+            self.error = self.error or error
+            raise
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+class Checkpoints(L.Callback):
+    """Saves where nothing is half done: an optimizer step has been made, and what follows it is not a validation.
+
+    Lightning's own ModelCheckpoint would save before a validation too, and a run that goes on from there leaves that
+    validation out; it also takes NaN for a score, and forgets the best when the folder is moved.
+    """
+
+    def __init__(self, folder: Path, every: int) -> None:
+        self.folder, self.every = folder, every
+        self.best_nll: float | None = None
+        self.step = self.saved = 0  # optimizer steps by now, and at the last checkpoint
+
+    @property
+    def last(self) -> Path:
+        return self.folder / LAST
+
+    @property
+    def best(self) -> Path:
+        return self.folder / BEST
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"best_nll": self.best_nll, "step": self.step}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.best_nll = state_dict["best_nll"]
+        self.step = self.saved = state_dict["step"]
+
+    def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        for logger in trainer.loggers:
+            if isinstance(logger, MetricsFile):
+                logger.from_step = checkpoint["global_step"]
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Tensor, batch_idx: int
+    ) -> None:
+        stepped, self.step = trainer.global_step > self.step, trainer.global_step
+        assert isinstance(trainer.val_check_batch, int)
+        validates = (trainer.fit_loop.total_batch_idx + 1) % trainer.val_check_batch == 0
+        ends = batch_idx + 1 == trainer.num_training_batches or 0 < trainer.max_steps <= trainer.global_step
+        if stepped and not validates and not ends and self._due(trainer):
+            self._save(trainer)
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        nll = float(trainer.callback_metrics["val/nll"])
+        if not math.isfinite(nll):
+            raise TrainingError(
+                f"the validation NLL is {nll} after step {trainer.global_step}: no model is made of it; "
+                "lower trainer.lr and begin anew with overwrite=true"
+            )
+        if self.best_nll is None or nll < self.best_nll:
+            self.best_nll = nll
+            trainer.save_checkpoint(self.best)
+        if not trainer.fit_loop._should_accumulate():  # gradients of half a step are in no checkpoint
+            self._save(trainer)
+
+    def _due(self, trainer: L.Trainer) -> bool:
+        return trainer.received_sigterm or self.step >= self.saved + self.every
+
+    def _save(self, trainer: L.Trainer) -> None:
+        self.saved = self.step
+        trainer.save_checkpoint(self.last)

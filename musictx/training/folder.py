@@ -1,0 +1,141 @@
+"""A run's folder: begun once, gone on with when the run was stopped, and never mixed with another."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from musictx.config.train import TrainConfig
+from musictx.errors import ConfigError, StoreError
+from musictx.files import replacing
+from musictx.training.checkpoints import LAST
+from musictx.training.guard import FAILED
+from musictx.training.record import RECORD, Record, read_record, write_record
+
+CONFIG, CHECKPOINTS, METRICS, BUNDLE, CURVES = (
+    "config.yaml",
+    "checkpoints",
+    "metrics.csv",
+    "model.safetensors",
+    "curves.png",
+)
+# the demo's seeds and continuations lie in a run's folder too; anything else is a person's own
+OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, "samples", "wandb"}
+OURS_TOO = re.compile(r"seed(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
+FREE = {
+    "out",
+    "overwrite",
+    "resume",
+    "data.path",
+    "data.workers",
+    "trainer.progress_bar",
+}  # change nothing that is learnt
+
+
+def last_checkpoint(folder: Path) -> Path:
+    return folder / CHECKPOINTS / LAST
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Begun by this version, and not yet at its end; perhaps without a checkpoint."""
+    begun = (folder / CONFIG).is_file() and (folder / RECORD).is_file()
+    return begun and (last_checkpoint(folder).is_file() or not (folder / BUNDLE).is_file())
+
+
+def open_run(config: TrainConfig, record: Record) -> Path | None:
+    """The checkpoint that the run in `out` goes on from; None in a new folder, where config and record are written.
+
+    Raises ConfigError rather than mix two runs in one folder, StoreError for other data than the run began with.
+    """
+    folder = Path(config.out)
+    if _aside(folder).exists() and not folder.exists():  # killed between two renames
+        _aside(folder).rename(folder)
+    if is_unfinished(folder) and not config.overwrite:
+        _check_same(config, folder, record)
+        for partial in folder.glob("**/.*.partial*"):  # of a process that was killed while it wrote
+            partial.unlink()
+        if last_checkpoint(folder).is_file():
+            print(f"{folder} is unfinished: going on from its last checkpoint")
+            return last_checkpoint(folder)
+        print(f"{folder} was stopped before its first checkpoint: beginning anew")
+        return None
+    if config.resume is not None:
+        raise ConfigError(f"resume={config.resume}: no unfinished run is there; give the folder of one, or out=")
+    check_free(folder, config.overwrite)
+    if folder.exists() and any(folder.iterdir()):  # kept until the new run has a model
+        if _aside(folder).exists():
+            shutil.rmtree(folder)
+        else:
+            folder.rename(_aside(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_record(folder, record)
+    with replacing(folder / CONFIG) as partial:
+        partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
+    return None
+
+
+def check_free(folder: Path, overwrite: bool) -> None:
+    """Raises ConfigError when a new run would destroy something."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not overwrite:
+        raise ConfigError(f"out={folder} exists already: give another out= or overwrite=true")
+    names = [p.name for p in folder.iterdir()] if folder.is_dir() else [folder.name]
+    foreign = [n for n in names if n not in OURS and not OURS_TOO.fullmatch(n)]
+    if foreign or CONFIG not in names:
+        what = foreign[0] if foreign else f"no {CONFIG}"
+        raise ConfigError(f"out={folder} is not the folder of a run (it has {what}): give another out=")
+
+
+def close_run(folder: Path) -> None:
+    """The run is at its end: there is nothing to go on with, and nothing to fall back to."""
+    last_checkpoint(folder).unlink(missing_ok=True)
+    shutil.rmtree(_aside(folder), ignore_errors=True)
+
+
+def undo_run(folder: Path) -> None:
+    """Nothing came of a run, no checkpoint either: as if it had not been given."""
+    shutil.rmtree(folder)
+    if _aside(folder).exists():
+        _aside(folder).rename(folder)
+
+
+def _aside(folder: Path) -> Path:
+    """Where the run lies that another is to take the place of."""
+    folder = folder.resolve()
+    return folder.with_name(f".{folder.name}.old")
+
+
+def _check_same(config: TrainConfig, folder: Path, record: Record) -> None:
+    then, now = read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+    differing = [name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name)]
+    if differing:
+        told = ", ".join(f"{name}={now.get(name)} (was {then.get(name)})" for name in sorted(differing))
+        raise ConfigError(
+            f"out={folder} holds an unfinished run with other settings: {told}; give those again to go on with it, "
+            "another out=, or overwrite=true to begin anew"
+        )
+    if read_record(folder).store != record.store:
+        raise StoreError(
+            f"data.path={config.data.path} holds other data than the run in {folder} began with: give that store "
+            "again, another out=, or overwrite=true to begin anew"
+        )
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """What config.yaml says, as `group.name`."""
+    return _flat(OmegaConf.to_container(OmegaConf.load(folder / CONFIG)))
+
+
+def _flat(tree: Any) -> dict[str, Any]:
+    def walk(node: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+        for key, value in node.items():
+            if isinstance(value, dict):
+                yield from walk(value, f"{prefix}{key}.")
+            else:
+                yield f"{prefix}{key}", value
+
+    return dict(walk(tree, ""))

@@ -1,0 +1,73 @@
+"""A loss that is no number, or memory that does not suffice: the run stops with what a person needs to mend it."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+from torch import Tensor
+
+from musictx.config.train import TrainConfig
+from musictx.errors import UserError
+
+EXPLODED = 10  # times the NLL of guessing blindly
+FAILED = "failed.pt"
+
+
+class TrainingError(UserError):
+    """A training that went wrong: nothing good would come of going on."""
+
+
+@dataclass
+class Guard(L.Callback):
+    """Looks at each loss before it reaches the weights; writes batch and weights to `folder/failed.pt` if it is bad."""
+
+    folder: Path
+    vocab_size: int
+    validating: bool = False  # when an exception came
+
+    def on_train_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        self.batch = batch
+
+    def on_before_backward(self, trainer: L.Trainer, pl_module: L.LightningModule, loss: Tensor) -> None:
+        value = float(loss.detach()) * trainer.accumulate_grad_batches  # Lightning has divided by them
+        if value <= EXPLODED * math.log(self.vocab_size):  # NaN is not
+            return
+        step, path = trainer.global_step, self.folder / FAILED
+        torch.save({"batch": self.batch, "weights": pl_module.state_dict(), "loss": value, "step": step}, path)
+        what = f"is {value}" if not math.isfinite(value) else f"has exploded to {value:.1f}"
+        raise TrainingError(
+            f"the loss {what} at step {step}: its batch and the weights before it are in {path}; lower trainer.lr or "
+            "trainer.grad_clip and begin anew with overwrite=true"
+        )
+
+    def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
+        self.validating = trainer.validating
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Of the GPU or of the machine."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
+
+
+def less_memory(config: TrainConfig, validating: bool) -> TrainingError:
+    """Which setting to lower, and by how much."""
+    trainer, data = config.trainer, config.data
+    if validating:
+        segment = f", then data.segment={data.length}" if data.segment is None or data.segment > data.length else ""
+        half = max(data.score_batch_tokens // 2, 1)
+        return TrainingError(
+            f"out of memory in validation with data.score_batch_tokens={data.score_batch_tokens}: give {half}{segment}"
+        )
+    batch = int(trainer.batch_size)
+    if batch > 1:
+        advice = f"give trainer.batch_size={batch // 2} trainer.accumulate={trainer.accumulate * 2}"
+    elif not trainer.checkpoint_activations and config.model.kind == "transformer":
+        advice = "give trainer.checkpoint_activations=true"
+    else:
+        advice = f"give data.length={data.length // 2}"
+    return TrainingError(f"out of memory with trainer.batch_size={batch}, data.length={data.length}: {advice}")

@@ -1,0 +1,63 @@
+"""metrics.csv: one row for each time that something is logged."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch.loggers import Logger
+from lightning.pytorch.utilities import rank_zero_only
+
+from musictx.files import replacing
+
+Row = dict[str, Any]
+
+
+class MetricsFile(Logger):
+    """Written row by row. Lightning's CSVLogger deletes the file of the run that it goes on with."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.from_step = 0  # rows from here on are those of steps that are made again
+        self.columns: list[str] = []  # of the file, once it is ours
+
+    @property
+    def name(self) -> str:
+        return ""
+
+    @property
+    def version(self) -> str:
+        return ""
+
+    @rank_zero_only
+    def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
+        """They are in config.yaml."""
+
+    @rank_zero_only
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        row = {**metrics, "step": step}
+        if row.keys() <= set(self.columns):
+            _write(self.path, "a", self.columns, [row])
+            return
+        rows = read_metrics(self.path)
+        rows = [*(rows if self.columns else [r for r in rows if int(r["step"]) < self.from_step]), row]
+        self.columns = sorted({name for each in rows for name in each})
+        with replacing(self.path) as partial:
+            _write(partial, "w", self.columns, rows)
+
+
+def _write(path: Path, mode: str, columns: list[str], rows: list[Row]) -> None:
+    with open(path, mode, newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        if mode == "w":
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def read_metrics(path: Path) -> list[Row]:
+    """The rows, each with what it has; [] for no file. A row that a power cut left unfinished is none."""
+    if not path.is_file():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = [{k: v for k, v in row.items() if k and v} for row in csv.DictReader(file)]
+    return [row for row in rows if row.get("step", "").isdigit()]

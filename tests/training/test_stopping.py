@@ -1,0 +1,161 @@
+"""However a run is stopped, the same command goes on with it; what is not the same is refused."""
+
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from conftest import QUICK, ROOT, TINY, ok
+from lightning.pytorch.utilities.exceptions import SIGTERMException
+from runs import RECURRENT, config_of, losses
+
+from musictx.app import one_line
+from musictx.data.store import Store
+from musictx.errors import ConfigError, StoreError
+from musictx.model.bundle import load_bundle
+from musictx.open import open_bundle
+from musictx.training.checkpoints import WholeFiles
+from musictx.training.fit import fit
+from musictx.training.module import LanguageModelTraining
+
+KILLED = """
+import os, signal, sys
+from musictx.training.module import LanguageModelTraining
+begin = LanguageModelTraining.on_train_batch_start
+def die(self, batch, batch_idx):
+    begin(self, batch, batch_idx)
+    if self.trainer.global_step == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+LanguageModelTraining.on_train_batch_start = die
+from musictx.cli import main
+main()
+"""
+STEPS = ["trainer.max_steps=9", "trainer.log_every=1", "trainer.validate_every=4", "model.dropout=0.1"]
+
+
+@pytest.mark.parametrize("model", [TINY, RECURRENT], ids=["transformer", "recurrent"])
+def test_killed_in_the_middle_of_a_step_and_started_again(world, tmp_path, model):
+    settings = [*STEPS, "trainer.checkpoint_every=3", "trainer.optimizer=muon", "trainer.ema_decay=0.8"]
+    whole = fit(config_of(world, tmp_path / "whole", *settings, model=model))
+    command = ["train", f"data.path={world.store}", "out=run", "trainer.progress_bar=false", *model, *QUICK, *settings]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    killed = subprocess.run([sys.executable, "-c", KILLED, *command], cwd=tmp_path, env=env, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert "run is unfinished: going on from its last checkpoint" in ok(["musictx", *command], tmp_path).stdout
+    assert losses(tmp_path / "run") == losses(whole.parent)
+    a, b = load_bundle(whole), load_bundle(tmp_path / "run" / "model.safetensors")
+    weights = b.model.state_dict()
+    assert all(torch.equal(x, weights[name]) for name, x in a.model.state_dict().items())
+
+
+@contextmanager
+def signalled(at, number=signal.SIGTERM):
+    """A run gets a signal when it begins its batch number `at`."""
+    begin, handler = LanguageModelTraining.on_train_batch_start, signal.getsignal(signal.SIGINT)
+
+    def send(self, batch, batch_idx):
+        begin(self, batch, batch_idx)
+        if self.trainer.fit_loop.total_batch_idx == at:
+            os.kill(os.getpid(), number)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LanguageModelTraining, "on_train_batch_start", send)
+        yield
+    signal.signal(signal.SIGINT, handler)  # Lightning leaves it ignored
+
+
+@pytest.fixture
+def stopped(world, tmp_path):
+    """A run that was told to end after six of nine steps."""
+    with signalled(5), pytest.raises(SIGTERMException):
+        fit(config_of(world, tmp_path / "run", *STEPS))
+    return tmp_path / "run"
+
+
+def test_sigterm_saves_the_step_that_it_came_in(world, tmp_path, capsys):
+    with signalled(5), pytest.raises(SIGTERMException) as caught:
+        fit(config_of(world, tmp_path / "run", *STEPS))
+    assert caught.value.code == 143
+    assert "stopped by SIGTERM after step 6: the same command goes on from there" in capsys.readouterr().out
+    assert len([row for row in losses(tmp_path / "run") if "train/loss" in row]) == 6
+    bundle = fit(config_of(world, tmp_path / "run", *STEPS))
+    whole = fit(config_of(world, tmp_path / "whole", *STEPS))
+    assert losses(tmp_path / "run") == losses(whole.parent)
+    assert load_bundle(bundle).header == load_bundle(whole).header
+    assert not (tmp_path / "run" / "checkpoints" / "last.ckpt").exists()
+
+
+def test_a_stopped_run_is_gone_on_with_wherever_it_lies(world, tmp_path, stopped):
+    stopped.rename(tmp_path / "moved")
+    with pytest.raises(ConfigError, match="resume=.*: no unfinished run is there; give the folder of one, or out="):
+        fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'nowhere'}", *STEPS))
+    assert not (tmp_path / "nowhere").exists()
+    assert fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'moved'}", *STEPS)).parent == tmp_path / "moved"
+    assert not (tmp_path / "x").exists()
+
+
+def test_other_settings_are_refused_by_name(world, stopped):
+    before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
+    with pytest.raises(ConfigError) as caught:
+        fit(config_of(world, stopped, *STEPS, "trainer.lr=0.5", "data.workers=1", "seed=3"))
+    assert re.search(
+        r"run holds an unfinished run with other settings: seed=3 \(was 0\), trainer.lr=0.5 \(was 0.001\); give those",
+        str(caught.value),
+    )
+    assert {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()} == before
+
+
+def test_other_data_is_refused(world, tmp_path, stopped):
+    shutil.copytree(world.store, tmp_path / "store")
+    settings = [*STEPS, f"data.path={tmp_path / 'store'}"]
+    ids = np.memmap(tmp_path / "store" / "train.ids.bin", dtype="<u2", mode="r+")
+    ids[10] += 1
+    ids.flush()
+    Store(tmp_path / "store")  # looks sound
+    with pytest.raises(StoreError, match="store holds other data than the run in .*run began with: give that store"):
+        fit(config_of(world, stopped, *settings))
+    ids[10] -= 1
+    ids.flush()
+    fit(config_of(world, stopped, *settings))  # the same store in another place
+
+
+def test_overwriting_keeps_the_old_run_until_the_new_one_has_a_model(world, tmp_path):
+    old = fit(config_of(world, tmp_path / "run"))
+    before = old.read_bytes()
+    settings = ["overwrite=true", "seed=2"]
+    with signalled(0, signal.SIGINT), pytest.raises(KeyboardInterrupt):
+        fit(config_of(world, tmp_path / "run", *settings))
+    assert old.read_bytes() == before
+    fit(config_of(world, tmp_path / "run", *settings))
+    assert old.read_bytes() != before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run"]
+
+
+def test_a_checkpoint_opens_like_a_bundle(world, stopped):
+    for name in ("last", "best"):
+        opened = open_bundle(stopped / "checkpoints" / f"{name}.ckpt", "cpu", "auto")
+        assert opened.tokenizer.name == "performance"
+        assert (opened.header.val_nll is None) == (name == "last")
+
+
+def test_a_full_disk_leaves_the_former_checkpoint(tmp_path):
+    path, io = tmp_path / "last.ckpt", WholeFiles()
+    io.save_checkpoint({"weights": torch.zeros(10)}, path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))  # bytes that a file may have
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            io.save_checkpoint({"weights": torch.ones(100_000)}, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert re.search("^the disk is full .*: free some space, then give the same command", one_line(caught.value))
+    assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]
+    assert torch.load(path, weights_only=True)["weights"].tolist() == [0.0] * 10
