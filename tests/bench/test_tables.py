@@ -1,0 +1,51 @@
+"""The scripts behind the tables: what they claim of themselves."""
+
+import csv
+import sys
+import zipfile
+
+import pytest
+from conftest import ROOT
+from hydra import compose, initialize_config_dir
+
+from musictx.app import conf_dir, typed
+from musictx.config import register_schemas
+from musictx.config.train import TrainConfig
+from musictx.model.build import build_model
+from musictx.training.start import build_model_config
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import jsb
+import maestro
+
+
+@pytest.mark.parametrize(
+    ("experiment", "vocab", "models"),
+    [
+        ("chorales", 92, {name: overrides for name, (overrides, _) in jsb.MODELS.items()}),
+        ("maestro", 391, maestro.MODELS),
+    ],
+)
+def test_the_models_of_a_table_are_alike_in_size(experiment, vocab, models):
+    register_schemas()
+    sizes = {}
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        for name, overrides in models.items():
+            words = [f"experiment={experiment}", "data.path=x", "out=y", *overrides]
+            config = build_model_config(typed(compose("train", words), TrainConfig), vocab)
+            sizes[name] = sum(p.numel() for p in build_model(config).parameters())
+    assert max(sizes.values()) < 1.05 * min(sizes.values()), sizes
+
+
+def test_a_part_of_an_archive_has_files_of_every_split(tmp_path):
+    names = [f"2004/{split}-{k}.midi" for split in ("train", "validation", "test") for k in range(6)]
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        rows = ["split,midi_filename", *(f"{name[5:].split('-')[0]},{name}" for name in names)]
+        archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
+        for name in names:
+            archive.writestr(f"maestro-v3.0.0/{name}", name)
+    folder = maestro.part_of(tmp_path / "a.zip", 1 / 3, tmp_path / "part")
+    found = sorted(str(p.relative_to(folder)) for p in folder.rglob("*.midi"))
+    assert found == sorted(f"2004/{split}-{k}.midi" for split in ("train", "validation", "test") for k in (0, 3))
+    with open(folder / "maestro-v3.0.0.csv") as file:
+        assert len(list(csv.DictReader(file))) == 18
