@@ -1,14 +1,35 @@
 """musictx train: fit a model to a token store."""
 
-from musictx.app import hydra_app
+from dataclasses import replace
+from pathlib import Path
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf
+
+from musictx.app import hydra_app, typed
 from musictx.config.train import TrainConfig
 from musictx.training.fit import fit
+from musictx.training.folder import CONFIG, is_unfinished
+from musictx.training.smoke import smoke
 
 
 def train(config: TrainConfig) -> None:
+    config = alone(config, list(HydraConfig.get().overrides.task))
+    if config.trainer.smoke:
+        smoke(config)
+        return
     bundle = fit(config)
     print(f"best model: {bundle}")
     print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
+
+
+def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
+    """`resume=FOLDER` and nothing else: with that run's own settings. Other words must agree with them."""
+    if config.resume is None or len(words) > 1 or not is_unfinished(Path(config.resume)):
+        return config
+    stored = OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.load(Path(config.resume) / CONFIG))
+    settings: TrainConfig = typed(stored, TrainConfig)  # type: ignore[arg-type]
+    return replace(settings, resume=config.resume, overwrite=False)
 
 
 main = hydra_app("train", train)

@@ -13,6 +13,7 @@ from musictx.data.datamodule import MusicData
 from musictx.data.store import Manifest
 from musictx.model.build import Model, describe_model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
+from musictx.training.batch_size import with_batch_size
 from musictx.training.check import check_trainer
 from musictx.training.checkpoints import Checkpoints
 from musictx.training.folder import BUNDLE, CHECKPOINTS, close_run, last_checkpoint, open_run, undo_run
@@ -34,7 +35,7 @@ def fit(config: TrainConfig) -> Path:
     check_trainer(config)
     check_logger(config.logger)
     L.seed_everything(config.seed, verbose=False)
-    config = sized_as_bundle(replace(config, out=config.resume or config.out))
+    config = with_batch_size(sized_as_bundle(replace(config, out=config.resume or config.out)))
     world_size = config.trainer.devices * config.trainer.num_nodes
     carry = config.data.carry if config.data.carry is not None else config.model.kind == "recurrent"
     batch_size = int(config.trainer.batch_size)

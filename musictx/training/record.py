@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex
 
-import numpy as np
 import torch
 
 from musictx.data.store import Store
@@ -49,7 +48,7 @@ def store_hash(store: Store) -> str:
     for name in ("train", "validation"):
         split = store.split(name)
         digest.update(split.offsets.tobytes())
-        digest.update(np.ascontiguousarray(split.ids))
+        digest.update(split.ids.data)
     return digest.hexdigest()[:16]
 
 

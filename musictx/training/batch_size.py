@@ -1,0 +1,64 @@
+"""trainer.batch_size=auto: the largest power of two whose training step fits in the memory of the device."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from musictx.config.train import TrainConfig
+from musictx.data.store import Store
+from musictx.training.folder import is_unfinished, read_settings
+from musictx.training.guard import is_out_of_memory, less_memory
+from musictx.training.optimizer import build_optimizer
+from musictx.training.start import starting_model
+
+MOST = 4096
+
+
+def with_batch_size(config: TrainConfig) -> TrainConfig:
+    """The config with a number; that of the run that is to be gone on with. Raises TrainingError when not even one
+    window fits."""
+    if config.trainer.batch_size != "auto":
+        return config
+    if is_unfinished(Path(config.out)) and not config.overwrite:
+        size = int(read_settings(Path(config.out))["trainer.batch_size"])
+    else:
+        size = largest(lambda size: fits(config, size))
+    if size == 0:
+        raise less_memory(replace(config, trainer=replace(config.trainer, batch_size=1)), validating=False)
+    print(f"trainer.batch_size=auto: {size}")
+    return replace(config, trainer=replace(config.trainer, batch_size=size))
+
+
+def largest(fitting: Callable[[int], bool], most: int = MOST) -> int:
+    """The largest power of two up to `most` that fits, as all below it do; 0 when 1 does not."""
+    size = 0
+    while size < most and fitting(max(2 * size, 1)):
+        size = max(2 * size, 1)
+    return size
+
+
+def fits(config: TrainConfig, size: int) -> bool:
+    """Whether two steps with `size` windows go through; the second has the optimizer's moments beside the gradients."""
+    tokenizer = Store(Path(config.data.path), config.tokenizer.name).tokenizer
+    device = torch.device(config.trainer.accelerator)
+    try:
+        model = starting_model(config, tokenizer).to(device)
+        optimizer = build_optimizer(model, config.trainer.optimizer, config.trainer.lr, 0.0)
+        ids = torch.randint(tokenizer.vocab.size, (size, config.data.length + 1), device=device)
+        for _ in range(2):
+            with torch.autocast(device.type, torch.bfloat16, enabled=config.trainer.precision != "32-true"):
+                logits = model(ids[:, :-1])
+            F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten()).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            optimizer.zero_grad()
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return False
+    finally:
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+    return True

@@ -1,0 +1,130 @@
+"""What goes wrong in a training is told in one line, with what a person needs to mend it."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import ok
+from runs import QUICK, RECURRENT, TINY, config_of
+
+from musictx.errors import ConfigError
+from musictx.training.batch_size import fits, largest, with_batch_size
+from musictx.training.fit import fit
+from musictx.training.guard import TrainingError, is_out_of_memory, less_memory
+from musictx.training.module import LanguageModelTraining
+
+
+@pytest.fixture
+def at_step(monkeypatch):
+    """Does something with the module before the batch of a step."""
+
+    def patch(step, do):
+        begin = LanguageModelTraining.on_train_batch_start
+
+        def act(self, batch, batch_idx):
+            begin(self, batch, batch_idx)
+            if self.trainer.global_step == step:
+                do(self)
+
+        monkeypatch.setattr(LanguageModelTraining, "on_train_batch_start", act)
+
+    return patch
+
+
+def spoil(value):
+    return lambda module: module.model.embed.weight.data.mul_(value)
+
+
+@pytest.mark.parametrize(("value", "text"), [(float("nan"), "the loss is nan"), (1e4, r"the loss has exploded to \d+")])
+def test_a_bad_loss_stops_before_it_reaches_the_weights(world, tmp_path, at_step, value, text):
+    at_step(3, spoil(value))
+    with pytest.raises(TrainingError, match=f"{text}.* at step 3: its batch and the weights before it are in"):
+        fit(config_of(world, tmp_path / "run"))
+    kept = torch.load(tmp_path / "run" / "failed.pt", weights_only=True)
+    assert kept["batch"].shape == (4, 33)
+    assert kept["step"] == 3
+    assert not kept["loss"] <= 60
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert (tmp_path / "run" / "checkpoints" / "last.ckpt").exists()  # of step 2, before it went wrong
+
+
+def test_a_validation_that_is_nan_makes_no_bundle(world, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        LanguageModelTraining, "on_validation_epoch_start", lambda self: spoil(float("nan"))(self), raising=False
+    )
+    with pytest.raises(TrainingError, match="the validation NLL is nan after step 2: no model is made of it; lower"):
+        fit(config_of(world, tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_out_of_memory_says_what_to_lower_and_by_how_much(world, tmp_path, at_step):
+    def full(module):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    at_step(1, full)
+    text = "out of memory with trainer.batch_size=4, data.length=32: give trainer.batch_size=2 trainer.accumulate=2"
+    with pytest.raises(TrainingError, match=text):
+        fit(config_of(world, tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_every_advice_about_memory(world, tmp_path):
+    config = config_of(world, tmp_path, "trainer.batch_size=1")
+    assert str(less_memory(config, False)).endswith("give trainer.checkpoint_activations=true")
+    on = replace(config, trainer=replace(config.trainer, checkpoint_activations=True))
+    assert str(less_memory(on, False)).endswith("give data.length=16")
+    recurrent = config_of(world, tmp_path, "trainer.batch_size=1", model=RECURRENT)
+    assert str(less_memory(recurrent, False)).endswith("give data.length=16")
+    text = "out of memory in validation with data.score_batch_tokens=4096: give 2048, then data.segment=32"
+    assert str(less_memory(config, True)) == text
+
+
+def test_what_counts_as_out_of_memory():
+    assert is_out_of_memory(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"))
+    assert is_out_of_memory(MemoryError())
+    assert not is_out_of_memory(RuntimeError("shapes do not match"))
+
+
+@pytest.mark.parametrize(("limit", "found"), [(0, 0), (1, 1), (7, 4), (8, 8), (10**6, 64)])
+def test_the_largest_power_of_two_that_fits(limit, found):
+    tried = []
+
+    def fitting(size):
+        tried.append(size)
+        return size <= limit
+
+    assert largest(fitting, most=64) == found
+    assert tried == sorted(set(tried))
+
+
+def test_a_batch_is_tried_with_the_models_own_step(world, tmp_path, monkeypatch):
+    config = config_of(world, tmp_path / "run")
+    assert fits(config, 3)
+
+    def full(*_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", full)
+    assert not fits(config, 3)
+    automatic = replace(config, trainer=replace(config.trainer, batch_size="auto"))
+    with pytest.raises(TrainingError, match="out of memory with trainer.batch_size=1"):
+        with_batch_size(automatic)
+
+
+def test_a_batch_size_is_found_once_and_kept_when_the_run_is_gone_on_with(world, tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    (tmp_path / "run" / "config.yaml").write_text("trainer: {batch_size: 16}")
+    automatic = config_of(world, tmp_path / "run", "trainer.batch_size=auto")
+    assert with_batch_size(automatic).trainer.batch_size == 16
+    with pytest.raises(ConfigError, match="trainer.batch_size=auto is for CUDA: give a number; 8 is a good beginning"):
+        fit(automatic)
+    with pytest.raises(ConfigError, match="trainer.batch_size=many: give 1 or more, or auto"):
+        fit(config_of(world, tmp_path / "run", "trainer.batch_size=many"))
+
+
+def test_smoke_does_everything_and_keeps_nothing(world, tmp_path):
+    settings = [f"data.path={world.store}", "trainer.progress_bar=false", *TINY, *QUICK]
+    done = ok(["musictx", "train", "trainer=smoke", "out=deep/run", "trainer.sample_every=100", *settings], tmp_path)
+    assert "smoke: two steps, validation, checkpoint and bundle went well in" in done.stdout
+    assert list(tmp_path.iterdir()) == []
