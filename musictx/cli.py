@@ -8,6 +8,7 @@ from musictx.errors import UserError
 
 COMMANDS = {
     "train": "musictx.train:main",
+    "runs": "musictx.runs:main",
     "generate": "musictx.generate:main",
     "evaluate": "musictx.evaluate:main",
     "compare": "musictx.compare:main",
@@ -30,6 +31,7 @@ musictx: language models of symbolic music. MIDI -> tokens -> relative Transform
 usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows every setting
 
   train          fit a model to a token store, keep the best as a bundle
+  runs           the training runs below a folder: state, steps, best NLL
   generate       continue a seed MIDI file
   evaluate       nats per token of a split, beside uniform and unigram baselines
   compare        several models on one store: a report with a table and pictures

@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "sampling": {"notes", "tokenizers", "model"},
     "evaluation": {"notes", "tokenizers", "data", "model", "sampling"},
     "viz": {"notes"},
-    "training": {"data", "model", "tokenizers", "sampling", "viz", "config"},
+    "training": {"notes", "data", "model", "tokenizers", "sampling", "viz", "config"},
 }
 NO_TENSORS = {"notes", "tokenizers", "viz"}
 NO_MUSIC = {"symusic", "pretty_midi", "mido", "music21", "numpy"}

@@ -37,8 +37,10 @@ def test_a_run_folder_holds_config_metrics_and_bundle(world):
     assert sorted(p.name for p in folder.iterdir()) == [
         "checkpoints",
         "config.yaml",
+        "curves.png",
         "metrics.csv",
         "model.safetensors",
+        "run.json",
     ]
     config = OmegaConf.load(folder / "config.yaml")
     assert config.model.d_model == 16

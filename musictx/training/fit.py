@@ -16,11 +16,14 @@ from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
 from musictx.training.batch_size import with_batch_size
 from musictx.training.check import check_trainer
 from musictx.training.checkpoints import Checkpoints
-from musictx.training.folder import BUNDLE, CHECKPOINTS, close_run, last_checkpoint, open_run, undo_run
+from musictx.training.curves import draw_losses
+from musictx.training.folder import BUNDLE, CHECKPOINTS, CURVES, METRICS, close_run, last_checkpoint, open_run, undo_run
 from musictx.training.guard import FAILED, Guard, is_out_of_memory, less_memory
 from musictx.training.loggers import build_loggers, check_logger, close_logger
 from musictx.training.module import LanguageModelTraining
+from musictx.training.progress import build_progress
 from musictx.training.record import make_record, read_record
+from musictx.training.samples import Samples
 from musictx.training.start import sized_as_bundle, starting_model
 from musictx.training.trainer import build_trainer
 
@@ -58,7 +61,7 @@ def fit(config: TrainConfig) -> Path:
     try:
         if trainer.is_global_zero:
             trainer.loggers = build_loggers(config, folder, read_record(folder).wandb_id)
-        trainer.callbacks += [guard, checkpoints]  # type: ignore[attr-defined]
+        trainer.callbacks += [guard, *onlookers(config, data), checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:
         print(f"\nstopped by SIGTERM after step {checkpoints.saved}: the same command goes on from there")
@@ -78,8 +81,18 @@ def fit(config: TrainConfig) -> Path:
             undo_run(folder)  # the same command can be given again
     bundle = keep_best(folder, checkpoints)
     if trainer.is_global_zero:
+        draw_losses(folder / METRICS, folder / CURVES, config.name, data.tokenizer.vocab.size)
         close_run(folder)
     return bundle
+
+
+def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
+    """What shows a person how it goes."""
+    trainer = config.trainer
+    shown = [build_progress()] if trainer.progress_bar else []
+    if trainer.sample_every is not None and trainer.strategy != "fsdp":  # whose model is in no process as a whole
+        shown.append(Samples(Path(config.out) / "samples", trainer.sample_every, data.store, config.seed))
+    return shown
 
 
 def keep_best(folder: Path, checkpoints: Checkpoints) -> Path:

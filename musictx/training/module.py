@@ -127,14 +127,14 @@ class LanguageModelTraining(L.LightningModule):
     def configure_optimizers(self) -> OptimizerLRScheduler:
         config = self.config
         optimizer = build_optimizer(self.model, config.optimizer, config.lr, config.weight_decay)
-        total = self._total_steps()
+        total = self.total_steps()
         warmup = min(self.config.warmup_steps, total)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warmup_cosine(step, warmup, total))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
-    def _total_steps(self) -> int:
-        """Lightning's `estimated_stepping_batches` would set up the loader before a checkpoint can tell it where to
-        begin."""
+    def total_steps(self) -> int:
+        """Optimizer steps of the run. Asking Lightning for its estimate would set up the loader before a checkpoint can
+        tell it where to begin."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         per_epoch = -(-data.batches_per_epoch // self.config.accumulate)
         total: int = per_epoch * self.config.max_epochs

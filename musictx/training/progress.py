@@ -1,0 +1,76 @@
+"""What a person sees while a run goes on: a bar in a terminal, a line at each validation elsewhere."""
+
+import resource
+from datetime import timedelta
+from time import perf_counter
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.pytorch.callbacks import RichProgressBar
+from rich.console import Console
+
+from musictx.training.module import LanguageModelTraining
+
+FIGURES = {"NLL": ("train/loss", "{:.3f}"), "val": ("val/nll", "{:.4f}"), "tok/s": ("train/tokens_per_s", "{:,.0f}")}
+
+
+def build_progress() -> L.Callback:
+    return Bar() if Console().is_terminal else Lines()
+
+
+class Clock:
+    """How long a run will still take, by the steps that it has made since it was started."""
+
+    def start(self, trainer: L.Trainer) -> None:
+        self.since, self.first_step = perf_counter(), trainer.global_step
+
+    def figures(self, trainer: L.Trainer, training: L.LightningModule) -> dict[str, str]:
+        """All of it in words."""
+        assert isinstance(training, LanguageModelTraining)
+        seen, total = trainer.progress_bar_metrics, training.total_steps()
+        made = trainer.global_step - self.first_step
+        left_s = (perf_counter() - self.since) / made * (total - trainer.global_step) if made else None
+        figures = {"step": f"{trainer.global_step}/{total}"}
+        figures |= {name: form.format(float(seen[key])) for name, (key, form) in FIGURES.items() if key in seen}
+        figures["lr"] = f"{trainer.optimizers[0].param_groups[0]['lr']:.2e}"
+        figures["memory"] = f"{memory_gib(training.device):.1f}GiB"
+        figures["left"] = "?" if left_s is None else str(timedelta(seconds=round(left_s)))
+        return figures
+
+
+def memory_gib(device: torch.device) -> float:
+    """The most that was used so far: of the GPU, or of the machine by this process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
+
+
+class Bar(RichProgressBar):
+    """Lightning's bar of the epoch, with the figures of the run."""
+
+    def __init__(self) -> None:
+        super().__init__(refresh_rate=5)
+        self.clock = Clock()
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.clock.start(trainer)
+        super().on_train_start(trainer, pl_module)
+
+    def get_metrics(self, trainer: L.Trainer, pl_module: L.LightningModule) -> dict[str, Any]:
+        return dict(self.clock.figures(trainer, pl_module))
+
+
+class Lines(L.Callback):
+    """For a file or a batch system's log."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.clock.start(trainer)
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        if trainer.is_global_zero:
+            figures = self.clock.figures(trainer, pl_module)
+            print(", ".join(f"{name} {value}" for name, value in figures.items()), flush=True)

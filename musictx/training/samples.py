@@ -1,0 +1,82 @@
+"""What the model makes of a held-out beginning, every so many steps: to be heard and seen while it learns."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+from lightning.pytorch.loggers import WandbLogger
+from torch import Tensor
+
+from musictx.data.store import Store
+from musictx.errors import UserError
+from musictx.notes.score import Score
+from musictx.notes.write import write_midi
+from musictx.sampling.music import Continuation, continue_score
+from musictx.sampling.settings import Sampling
+from musictx.training.module import LanguageModelTraining
+from musictx.viz.piano_roll import piano_roll
+from musictx.viz.sound import write_wav
+
+SEED_TOKENS, LENGTH_S, MOST_TOKENS = 128, 10.0, 1000
+SAMPLING = Sampling(top_p=0.98)
+
+
+def held_out_seed(store: Store) -> Score:
+    """The beginning of the first validation piece."""
+    ids = store.split("validation")[0]
+    n_tokens = min(SEED_TOKENS, max(len(ids) // 2, 1))
+    group = store.tokenizer.group
+    return store.tokenizer.decode(ids[: -(-n_tokens // group) * group])
+
+
+@dataclass
+class Samples(L.Callback):
+    """Writes `folder/step-N.mid`, `.wav` and `.png` every `every` optimizer steps, and hands them to wandb.
+
+    All are drawn with the same random numbers. What cannot be drawn is told, and the training goes on.
+    """
+
+    folder: Path
+    every: int
+    store: Store
+    seed: int
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Tensor, batch_idx: int
+    ) -> None:
+        stepped = not trainer.fit_loop._should_accumulate()
+        if stepped and trainer.global_step % self.every == 0 and trainer.is_global_zero:
+            assert isinstance(pl_module, LanguageModelTraining)
+            pl_module.model.eval()
+            try:
+                self._write(trainer, self._draw(pl_module))
+            except UserError as error:
+                print(f"\nno sample at step {trainer.global_step}: {error}")
+            finally:
+                pl_module.model.train()
+
+    def _draw(self, training: LanguageModelTraining) -> Continuation:
+        return continue_score(
+            held_out_seed(self.store),
+            training.model,
+            self.store.tokenizer,
+            SAMPLING,
+            length_seconds=LENGTH_S,
+            seed=self.seed,
+            max_tokens=MOST_TOKENS,
+            device=str(training.device),
+        )[0]
+
+    def _write(self, trainer: L.Trainer, music: Continuation) -> None:
+        self.folder.mkdir(exist_ok=True)
+        midi, wav, png = (self.folder / f"step-{trainer.global_step}.{end}" for end in ("mid", "wav", "png"))
+        write_midi(music.score, midi)
+        write_wav(music.score, wav)
+        piano_roll([(midi.stem, music.score, music.new_from_s)], png)
+        for logger in trainer.loggers:
+            if isinstance(logger, WandbLogger):
+                step = {"trainer/global_step": trainer.global_step}
+                logger.log_image("sample/roll", [str(png)])
+                logger.log_audio("sample/sound", [str(wav)])
+                logger.experiment.log(step)

@@ -1,0 +1,117 @@
+"""What a run leaves to be read, seen and heard."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import soundfile
+from conftest import ok, refused
+from runs import config_of, losses
+
+from musictx.notes.read import read_midi
+from musictx.runs import Run, find_runs
+from musictx.training.curves import curve
+from musictx.training.fit import fit
+from musictx.training.metrics import MetricsFile, read_metrics
+from musictx.training.record import git_commit
+
+PNG = b"\x89PNG"
+
+
+def test_samples_begin_with_the_held_out_seed_and_do_not_change_what_is_learnt(world, tmp_path):
+    plain = fit(config_of(world, tmp_path / "plain", "trainer.log_every=1"))
+    heard = fit(config_of(world, tmp_path / "heard", "trainer.log_every=1", "trainer.sample_every=2"))
+    assert losses(plain.parent) == losses(heard.parent)
+    folder = heard.parent / "samples"
+    assert sorted(p.name for p in folder.iterdir()) == [f"step-{n}.{e}" for n in (2, 4) for e in ("mid", "png", "wav")]
+    first, second = (read_midi(folder / f"step-{n}.mid") for n in (2, 4))
+    assert len(first) >= 8
+    np.testing.assert_array_equal(first.pitch[:8], second.pitch[:8])
+    assert soundfile.info(folder / "step-4.wav").duration > 1
+    assert (folder / "step-4.png").read_bytes().startswith(PNG)
+
+
+def test_a_run_says_what_it_was_made_by(world):
+    folder = world.bundle.parent
+    record = json.loads((folder / "run.json").read_text())
+    assert set(record["versions"]) == {"python", "musictx", "torch", "lightning", "numpy"}
+    assert record["git_commit"] == git_commit() or record["git_commit"].endswith("+")
+    assert (record["device"], len(record["store"])) == ("cpu", 16)
+    assert (folder / "curves.png").read_bytes().startswith(PNG)
+
+
+def test_a_log_file_gets_a_line_at_each_validation(world, tmp_path, capsys):
+    fit(config_of(world, tmp_path / "run", "trainer.progress_bar=true"))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step ")]
+    assert [line.split(",")[0] for line in lines] == ["step 2/4", "step 4/4"]
+    for name in ("NLL ", "val ", "tok/s ", "lr ", "memory ", "left "):
+        assert name in lines[0]
+    assert lines[1].endswith("left 0:00:00")
+
+
+def test_a_terminal_gets_a_bar(world, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    fit(config_of(world, tmp_path / "run", "trainer.progress_bar=true"))
+    assert "tok/s" in capsys.readouterr().out
+
+
+def test_wandb_offline_gets_the_samples_and_the_metrics_file_is_there_too(world, tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    settings = ["logger=wandb", "logger.mode=offline", "trainer.sample_every=2", "trainer.log_every=1"]
+    folder = fit(config_of(world, tmp_path / "run", *settings)).parent
+    import wandb
+
+    wandb.finish()
+    (run,) = (folder / "wandb").glob("offline-run-*")
+    assert run.name.endswith(json.loads((folder / "run.json").read_text())["wandb_id"])
+    media = {p.suffix for p in (run / "files" / "media").rglob("*.*")}
+    assert media == {".png", ".wav"}
+    assert len([row for row in read_metrics(folder / "metrics.csv") if "train/loss" in row]) == 4
+
+
+def test_runs_lists_the_best_first(world, tmp_path):
+    root = world.bundle.parent.parent
+    runs = find_runs(root)
+    assert [run.name for run in runs] == ["run", "run"]
+    assert runs[0].best_nll < runs[1].best_nll
+    assert {run.state for run in runs} == {"finished"}
+    shown = ok(["musictx", "runs", root], tmp_path).stdout.splitlines()
+    assert shown[0].split() == ["run", "name", "state", "steps", "best", "NLL"]
+    assert shown[1].split()[1:] == ["run", "finished", "4", f"{runs[0].best_nll:.4f}"]
+    assert "holds no runs: `musictx train` writes one" in refused(["musictx", "runs", tmp_path], tmp_path)
+
+
+def test_a_failed_and_an_unfinished_run(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text("{}")
+        (tmp_path / name / "config.yaml").write_text(f"name: {name}")
+    (tmp_path / "a" / "failed.pt").touch()
+    (tmp_path / "b" / "metrics.csv").write_text("step,train/loss,val/nll\n9,4.0,\n19,3.0,\n19,,2.5\n2")
+    b, a = find_runs(tmp_path)
+    assert b == Run(str(tmp_path / "b"), "b", "unfinished", 20, 2.5)
+    assert (a.state, a.steps, a.best_nll) == ("failed", 0, None)
+
+
+def test_metrics_are_one_table_whatever_comes_when(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.csv")
+    for step in range(3):
+        file.log_metrics({"loss": step / 2}, step)
+    file.log_metrics({"nll": 7.0}, 2)
+    file.log_metrics({"loss": 9.0}, 3)
+    again = MetricsFile(tmp_path / "metrics.csv")
+    again.from_step = 2
+    again.log_metrics({"loss": 1.0}, 2)
+    again.log_metrics({"nll": 6.0}, 2)
+    rows = [(int(r["step"]), r.get("loss"), r.get("nll")) for r in read_metrics(tmp_path / "metrics.csv")]
+    assert rows == [(0, "0.0", None), (1, "0.5", None), (2, "1.0", None), (2, None, "6.0")]
+
+
+@pytest.mark.parametrize("n", [0, 1, 39, 40, 1000])
+def test_a_curve_has_at_most_forty_points_between_its_extremes(n):
+    rows = [{"step": str(i), "x": str(math.sin(i))} for i in range(n)]
+    step, mean, low, high = curve(rows, "x")
+    assert len(step) == min(n, 40)
+    assert ((low <= mean) & (mean <= high)).all()
