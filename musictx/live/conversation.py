@@ -1,0 +1,153 @@
+"""Whose turn it is: a state machine fed with the player's messages and a clock, which schedules what is to sound."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from musictx.live.idiom import Idiom, Reader
+from musictx.live.keyboard import Keyboard
+from musictx.live.partner import Partner
+from musictx.live.playback import Event, Playback
+
+SETTLE_S = 0.03  # a message may come so late, and the notes of a chord so far apart
+LOOK_S = 0.05  # how often the phrase is read along
+FAR_S = 10.0  # beyond now: the end of notes that sound still
+AHEAD_S = 1.0  # so much music is drawn before it sounds
+STUMBLE_S = 0.03  # notes later than this move all that follow: the model was too slow
+
+
+class Turns(NamedTuple):
+    """`pause_s` without a key held ends a phrase of at least `phrase_s`; a reply lasts `reply_s`, None: as long as the
+    phrase."""
+
+    pause_s: float
+    phrase_s: float
+    reply_s: float | None
+
+
+@dataclass
+class Reply:
+    """A reply as far as it is drawn; `origin_s` is when it began to sound."""
+
+    length_s: float
+    reader: Reader
+    ids: list[int] = field(default_factory=list)
+    sounding: set[int] = field(default_factory=set)
+    origin_s: float | None = None
+    drawn: bool = False  # to its end
+
+
+class Conversation:
+    """`hear` takes messages in, `work` does what is due, in small pieces; `next_s` says when there is more to do."""
+
+    def __init__(
+        self,
+        keyboard: Keyboard,
+        idiom: Idiom,
+        partner: Partner,
+        playback: Playback,
+        clock: Callable[[], float],
+        turns: Turns,
+    ) -> None:
+        self.keyboard, self.idiom, self.partner, self.playback = keyboard, idiom, partner, playback
+        self.clock, self.turns = clock, turns
+        self.reply: Reply | None = None
+        self.look_s = inf  # when the phrase is looked at next
+        self.interrupted = 0
+
+    @property
+    def due_s(self) -> float:
+        """When the pause will be over; infinity while there is none."""
+        keys = self.keyboard
+        if keys.start_s is None or not keys.hands_up or keys.free_s - keys.start_s < self.turns.phrase_s:
+            return inf
+        return keys.free_s + self.turns.pause_s
+
+    @property
+    def idle(self) -> bool:
+        """Nothing will happen until the player plays."""
+        return self.reply is None and self.due_s == inf
+
+    def next_s(self) -> float:
+        reply = self.reply
+        if reply is None:
+            return min(self.look_s, self.due_s)
+        if reply.origin_s is None:
+            return -inf
+        return reply.origin_s + (reply.length_s if reply.drawn else reply.reader.clock_s - AHEAD_S)
+
+    def hear(self, at_s: float, message: Any) -> None:
+        """A mido message of the player's. A note struck ends a reply."""
+        struck = self.keyboard.hear(at_s, message)
+        if struck and self.reply is not None:
+            self.playback.silence(self.clock())
+            self.interrupted += 1
+            self._end(at_s)
+        self.look_s = min(self.look_s, at_s + LOOK_S)
+
+    def work(self) -> None:
+        """One token of a reply at most, or a look at the phrase."""
+        now_s = self.clock()
+        if self.reply is not None:
+            self._play(self.reply, now_s)
+        elif now_s >= self.due_s:
+            self._begin(now_s)
+        elif now_s >= self.look_s:
+            self._look(now_s)
+
+    def _look(self, now_s: float) -> None:
+        keys = self.keyboard
+        if keys.start_s is not None:
+            self.partner.hear(self.idiom.ids(keys.score(now_s + FAR_S), now_s - SETTLE_S - keys.start_s))
+        settled_s = keys.last_s + LOOK_S
+        self.look_s = settled_s if settled_s > now_s else inf
+
+    def _begin(self, now_s: float) -> None:
+        keys = self.keyboard
+        assert keys.start_s is not None
+        self.playback.begin(now_s - self.due_s)
+        self.partner.hear(self.idiom.ids(keys.score(now_s), inf))
+        self.partner.begin()
+        length_s = self.turns.reply_s or keys.free_s - keys.start_s
+        keys.forget()
+        self.reply, self.look_s = Reply(length_s, self.idiom.reader()), inf
+
+    def _play(self, reply: Reply, now_s: float) -> None:
+        if reply.drawn:
+            if now_s >= self.next_s():
+                self._end(now_s)
+            return
+        if now_s < self.next_s():
+            return
+        id_ = self.partner.draw(reply.reader.clock_s / reply.length_s, opening=reply.origin_s is None)
+        reply.ids.append(id_)
+        events = reply.reader.read(id_)
+        now_s = self.clock()  # drawing took its time
+        if reply.origin_s is None and (events or reply.reader.clock_s >= reply.length_s):
+            reply.origin_s = now_s
+        if reply.origin_s is None:
+            return
+        if events and now_s - reply.origin_s - events[0].at_s > STUMBLE_S:
+            reply.origin_s = now_s - events[0].at_s
+        if reply.reader.clock_s >= reply.length_s:
+            reply.drawn = True
+        self._schedule(reply, events)
+
+    def _schedule(self, reply: Reply, events: list[Event]) -> None:
+        assert reply.origin_s is not None
+        events = [event for event in events if event.at_s < reply.length_s]
+        for event in events:
+            (reply.sounding.add if event.velocity else reply.sounding.discard)(event.pitch)
+        if reply.drawn:
+            events += [Event(reply.length_s, pitch, 0) for pitch in sorted(reply.sounding)]
+        self.playback.schedule(Event(reply.origin_s + at_s, pitch, v) for at_s, pitch, v in events)
+
+    def _end(self, at_s: float) -> None:
+        reply, self.reply = self.reply, None
+        assert reply is not None
+        sounded_s = at_s - reply.origin_s if reply.origin_s is not None else 0.0
+        ids = np.array(reply.ids, dtype=np.uint16)
+        self.partner.end(self.idiom.heard(ids, min(max(sounded_s, 0.0), reply.length_s)))

@@ -1,0 +1,96 @@
+"""The player's hands and foot: MIDI messages as they come, and the notes of the phrase they make."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from musictx.notes.score import Score
+from musictx.notes.sustain import PEDAL_DOWN
+from musictx.notes.ticks import PEDAL
+from musictx.notes.tolerant import DRUM_CHANNEL
+
+ALL_OFF = (120, 123)  # the controllers that end all sound and all notes
+
+
+class Keyboard:
+    """The phrase since the last `forget`. Times are seconds of the session.
+
+    A key let go while the pedal is down sounds until the pedal comes up or the key is struck again. Drums, and notes
+    that a model has no token for (outside `lo` … `hi`), are no part of a phrase.
+    """
+
+    def __init__(self, lo: int, hi: int, quarter_s: float) -> None:
+        self.lo, self.hi, self.quarter_s = lo, hi, quarter_s
+        self.outside = 0  # notes outside the range, in all
+        self.down: Counter[int] = Counter()  # keys held, by pitch: two channels may hold one
+        self.pedal = False
+        self.last_s = 0.0  # the newest message
+        self.free_s = 0.0  # when the last key was let go
+        self.forget()
+
+    def forget(self) -> None:
+        """The phrase is over: the next note begins another."""
+        self.start_s: float | None = None
+        self.ended: list[tuple[float, float, int, int]] = []  # onset, offset, pitch, velocity
+        self.open: dict[int, tuple[float, int]] = {}  # pitch -> onset, velocity of what sounds
+
+    @property
+    def hands_up(self) -> bool:
+        return not self.down
+
+    def hear(self, at_s: float, message: Any) -> bool:
+        """Takes a mido message in. True if it strikes a note."""
+        at_s = self.last_s = max(at_s, self.last_s)
+        if message.type == "control_change":
+            if message.control == PEDAL:
+                self._press(at_s, message.value >= PEDAL_DOWN)
+            elif message.control in ALL_OFF:
+                for pitch in list(self.down.elements()):
+                    self._release(at_s, pitch)
+        elif message.type in ("note_on", "note_off") and message.channel != DRUM_CHANNEL:
+            if message.type == "note_on" and message.velocity > 0:
+                self._strike(at_s, message.note, message.velocity)
+                return True
+            if message.note in self.down:
+                self._release(at_s, message.note)
+        return False
+
+    def score(self, until_s: float) -> Score:
+        """The phrase from its first note on; what still sounds ends at `until_s`."""
+        start_s = self.start_s or 0.0
+        open_ = [(onset, until_s, pitch, velocity) for pitch, (onset, velocity) in self.open.items()]
+        columns = np.array(self.ended + open_, dtype=np.float64).reshape(-1, 4).T
+        onset, offset = columns[:2] - start_s
+        return Score(onset, np.maximum(offset, onset), columns[2], columns[3], self.quarter_s)
+
+    def _strike(self, at_s: float, pitch: int, velocity: int) -> None:
+        self.down[pitch] += 1
+        if not self.lo <= pitch <= self.hi:
+            self.outside += 1
+            return
+        if self.start_s is None:
+            self.start_s = at_s
+        self._end(at_s, pitch)
+        self.open[pitch] = at_s, velocity
+
+    def _release(self, at_s: float, pitch: int) -> None:
+        self.down[pitch] -= 1
+        if self.down[pitch] > 0:  # another channel holds it
+            return
+        del self.down[pitch]
+        if self.hands_up:
+            self.free_s = at_s
+        if not self.pedal:
+            self._end(at_s, pitch)
+
+    def _press(self, at_s: float, down: bool) -> None:
+        self.pedal = down
+        if not down:
+            for pitch in [p for p in self.open if p not in self.down]:
+                self._end(at_s, pitch)
+
+    def _end(self, at_s: float, pitch: int) -> None:
+        if pitch in self.open:
+            onset_s, velocity = self.open.pop(pitch)
+            self.ended.append((onset_s, at_s, pitch, velocity))

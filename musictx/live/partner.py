@@ -1,0 +1,136 @@
+"""The one who replies: a model that reads along while the player plays, and draws when it is its turn."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.live.idiom import Idiom
+from musictx.model.protocol import LanguageModel
+from musictx.sampling.batch import LOOK_EVERY
+from musictx.sampling.engine import PREFILL_BLOCK, prefill
+from musictx.sampling.filters import draw
+from musictx.sampling.grammar import build_grammar
+from musictx.sampling.guard import warmed
+from musictx.sampling.nan import nan_error
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
+from musictx.sampling.streams import Uniforms
+from musictx.tokenizers import Ids, Tokenizer
+
+WINDOW = 2048  # tokens, for a model whose memory has no end
+WARM_UP = 8  # tokens drawn for nothing: the first ones of a process are slow
+
+NOTHING: Ids = np.zeros(0, dtype=np.uint16)
+
+
+class Partner:
+    """Phrases and replies in turn are one stream of ids to the model, without the pauses between them.
+
+    Of a long conversation it remembers the newest: whenever a turn is over it reads again the last half of its window,
+    so that the other half is left for the next. Reply k is a function of what was heard, `seed` and k.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        tokenizer: Tokenizer,
+        idiom: Idiom,
+        quarter_s: float,
+        sampling: Sampling,
+        rules: Rules,
+        seed: int = 0,
+        window: int | None = None,
+        device: str = "cpu",
+    ) -> None:
+        """Raises ConfigError for rules that the encoding cannot keep."""
+        self.model, self.tokenizer, self.quarter_s, self.device = model, tokenizer, quarter_s, device
+        self.sampling, self.rules, self.seed, self.replies = sampling, rules, seed, 0
+        self.window = window or model.window or WINDOW
+        self.waits = torch.from_numpy(idiom.waits).to(device)
+        self.past = self.phrase = NOTHING
+        self.reply: list[int] = []
+        self.logits, self.state = self._prefilled()
+        self._warm_up()
+
+    def hear(self, phrase: Ids) -> None:
+        """The player's phrase as far as it is known: what is new of it is read at once."""
+        known = len(self.phrase)
+        goes_on = np.array_equal(phrase[:known], self.phrase)
+        new, self.phrase = phrase[known:], phrase
+        if not goes_on:
+            self._recall()
+        elif len(new):
+            self._read(self._tensor(new))
+
+    def begin(self) -> None:
+        """A reply begins, with the phrase as it is known."""
+        self.grammar = build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device)
+        self.uniforms = Uniforms([(self.seed, self.replies)], self.device)
+        self.warmth = np.ones(1)
+        self.replies += 1
+
+    @torch.inference_mode()
+    def draw(self, share: float, opening: bool) -> int:
+        """The next id, a share of the asked length into the reply; `opening`: not one that waits. Raises NanError."""
+        if self.reply:
+            self._read(torch.tensor([self.reply[-1]], device=self.device))
+        legal = self.grammar.legal()  # (1, V)
+        at_once = legal & ~self.waits
+        if opening and at_once.any():
+            legal = at_once
+        logits = self.logits.float()
+        if not logits.isfinite().all():
+            raise nan_error(self.model, self._context())
+        heat = torch.tensor(self.sampling.temperature_at(share) * self.warmth, device=self.device)[:, None]
+        masked = logits.masked_fill(~legal, -torch.inf)
+        ids = draw(masked, self.sampling, heat.to(logits.dtype), self.uniforms.next())
+        self.grammar.update(ids)
+        self.reply.append(int(ids))
+        if self.sampling.guard and len(self.reply) % LOOK_EVERY == 0:
+            self.warmth = warmed(self.warmth, np.array([self.reply]))
+        return self.reply[-1]
+
+    def end(self, heard: Ids) -> None:
+        """The reply is over; `heard` is what sounded of it."""
+        past = np.concatenate([self.past, self.phrase, heard])
+        self.past = past[-(self.window - self.window % self.tokenizer.group) :]
+        self.phrase, self.reply = NOTHING, []
+        self._recall()
+
+    def _warm_up(self) -> None:
+        self.begin()
+        for _ in range(WARM_UP):
+            self.draw(0.0, opening=True)
+        self.end(NOTHING)
+        self.replies = 0
+
+    @torch.inference_mode()
+    def _read(self, ids: Tensor) -> None:
+        """ids (T,) into the model's state."""
+        try:
+            for start in range(0, len(ids), min(PREFILL_BLOCK, self.window)):
+                block = ids[None, start : start + min(PREFILL_BLOCK, self.window)]
+                self.logits = self.model.prefill(block, self.state)  # (1, V)
+        except ConfigError:  # a model of learned positions ends with its table: it begins again
+            self._recall()
+
+    def _recall(self) -> None:
+        self.logits, self.state = self._prefilled()
+
+    def _prefilled(self) -> tuple[Tensor, Any]:
+        return prefill(self.model, [self._context()], [0], self.window, True)
+
+    def _context(self) -> Tensor:
+        """BOS and all ids so far, or the newest half a window of them (T,)."""
+        ids = np.concatenate([self.past, self.phrase, np.array(self.reply, dtype=np.uint16)])
+        half, group = self.window // 2, self.tokenizer.group
+        if len(ids) < half:
+            return self._tensor(np.concatenate([[self.tokenizer.vocab.bos], ids]))
+        # in whole groups from the beginning of one, wherever the newest id stands in its own
+        return self._tensor(ids[len(ids) - len(ids) % group - (half - half % group) :])
+
+    def _tensor(self, ids: Ids) -> Tensor:
+        return torch.from_numpy(ids.astype(np.int64)).to(self.device)

@@ -1,0 +1,109 @@
+"""Who plays: a person at a MIDI port, or a file that plays itself."""
+
+import io
+from collections import deque
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event as Flag
+from typing import Any, Protocol
+
+import mido
+
+from musictx.errors import MidiError, UserError
+from musictx.live.ports import open_input
+from musictx.notes.read import fit_chunks, read_bytes, read_tracks, unwrap
+
+Timed = tuple[float, Any]  # seconds of the session, mido message
+
+
+class Player(Protocol):
+    """`arrived` is set when a message has come that `take` has not given yet."""
+
+    arrived: Flag
+
+    @property
+    def next_s(self) -> float:
+        """When the next message comes; infinity where nobody knows."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Nothing will ever come."""
+        ...
+
+    def take(self, now_s: float) -> list[Timed]:
+        """The messages up to now that have not been taken yet, in time."""
+        ...
+
+
+class FilePlayer:
+    """The notes and pedals of a MIDI file, each at its time. Keys still held at its end are let go there.
+
+    Raises MidiError for a file that is no music, UserError for a silent one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        data = read_bytes(path)
+        tracks = read_tracks(data, path)
+        if not len(tracks.merge()):
+            raise UserError(f"{path}: the player has no notes: give a file with music in it, other than drums")
+        self.quarter_s, self.arrived = tracks.quarter_s, Flag()
+        try:
+            self.messages = deque(_messages(data))
+        except Exception as error:  # mido raises whatever the damage leads to
+            detail = " ".join(str(error).split())[:100] or type(error).__name__
+            raise MidiError(path, f"damaged MIDI file ({detail}): write it again with another program") from None
+
+    @property
+    def next_s(self) -> float:
+        return self.messages[0][0] if self.messages else inf
+
+    @property
+    def over(self) -> bool:
+        return not self.messages
+
+    def take(self, now_s: float) -> list[Timed]:
+        taken = []
+        while self.messages and self.messages[0][0] <= now_s:
+            taken.append(self.messages.popleft())
+        return taken
+
+
+def _messages(data: bytes) -> list[Timed]:
+    now_s, out, held = 0.0, list[Timed](), list[tuple[int, int]]()
+    for message in mido.MidiFile(file=io.BytesIO(fit_chunks(unwrap(data))), clip=True):
+        now_s += message.time
+        if message.is_meta or not hasattr(message, "channel"):
+            continue
+        out.append((now_s, message))
+        if message.type in ("note_on", "note_off"):
+            key = message.channel, message.note
+            if message.type == "note_on" and message.velocity > 0:
+                held.append(key)
+            elif key in held:
+                held.remove(key)
+    return out + [(now_s, mido.Message("note_off", channel=channel, note=note)) for channel, note in held]
+
+
+class PortPlayer:
+    """A person at a MIDI port; each message has the time at which it came in. Raises ConfigError."""
+
+    next_s, over = inf, False
+
+    def __init__(self, name: str, virtual: bool, clock: Callable[[], float]) -> None:
+        self.clock, self.arrived = clock, Flag()
+        self.queue: SimpleQueue[Timed] = SimpleQueue()
+        self.port = open_input(name, virtual, self._receive)
+
+    def _receive(self, message: Any) -> None:
+        self.queue.put((self.clock(), message))
+        self.arrived.set()
+
+    def take(self, now_s: float) -> list[Timed]:
+        self.arrived.clear()
+        return [self.queue.get() for _ in range(self.queue.qsize())]
+
+    def close(self) -> None:
+        self.port.close()

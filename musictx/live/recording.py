@@ -1,0 +1,78 @@
+"""The whole session as a MIDI file: the player on one track, the replies on another."""
+
+from pathlib import Path
+from typing import Any
+
+import mido
+
+from musictx.files import replacing
+from musictx.live.playback import Event
+from musictx.notes.write import MAX_MSPQ, TICKS_PER_QUARTER
+
+
+class Recording:
+    """Messages as they come in and go out, with seconds of the session."""
+
+    def __init__(self, quarter_s: float, channel: int) -> None:
+        self.mspq, self.channel = min(max(round(quarter_s * 1e6), 1), MAX_MSPQ), channel
+        self.player: list[tuple[float, Any]] = []
+        self.partner: list[tuple[float, Any]] = []
+
+    def hear(self, at_s: float, message: Any) -> None:
+        if hasattr(message, "channel"):  # clock ticks and the like are not for a file
+            self.player.append((at_s, message))
+
+    def sound(self, event: Event) -> Any:
+        """The event as a message, which is kept."""
+        kind = "note_on" if event.velocity else "note_off"
+        message = mido.Message(kind, channel=self.channel, note=event.pitch, velocity=event.velocity)
+        self.partner.append((event.at_s, message))
+        return message
+
+    @property
+    def notes(self) -> tuple[int, int]:
+        """How many the player and the partner have struck."""
+        return _struck(self.player), _struck(self.partner)
+
+    @property
+    def duration_s(self) -> float:
+        return max((at_s for at_s, _ in self.player + self.partner), default=0.0)
+
+    def write(self, path: Path) -> None:
+        """Notes that still sound end with the session. Written whole or not at all."""
+        midi = mido.MidiFile(type=1, ticks_per_beat=TICKS_PER_QUARTER)
+        for name, messages in (("player", self.player), ("musictx", self.partner)):
+            track = mido.MidiTrack([mido.MetaMessage("track_name", name=name)])
+            if name == "player":
+                track.append(mido.MetaMessage("set_tempo", tempo=self.mspq))
+            before = 0
+            for at_s, message in sorted(messages + _ends(messages, self.duration_s), key=lambda timed: timed[0]):
+                tick = round(at_s * 1e6 / self.mspq * TICKS_PER_QUARTER)
+                track.append(message.copy(time=tick - before))
+                before = tick
+            midi.tracks.append(track)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as partial:
+            midi.save(partial)
+
+
+def _strikes(message: Any) -> bool:
+    return bool(message.type == "note_on" and message.velocity > 0)
+
+
+def _struck(messages: list[tuple[float, Any]]) -> int:
+    return sum(_strikes(message) for _, message in messages)
+
+
+def _ends(messages: list[tuple[float, Any]], at_s: float) -> list[tuple[float, Any]]:
+    """What lets go the keys that are held after the messages."""
+    held: dict[tuple[int, int], int] = {}
+    for _, message in messages:
+        if message.type in ("note_on", "note_off"):
+            key = message.channel, message.note
+            held[key] = max(held.get(key, 0) + (1 if _strikes(message) else -1), 0)
+    return [
+        (at_s, mido.Message("note_off", channel=channel, note=note))
+        for (channel, note), count in held.items()
+        for _ in range(count)
+    ]

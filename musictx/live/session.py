@@ -1,0 +1,114 @@
+"""Time: a clock that runs or one that jumps, a thread that sends by deadlines, the loop around a conversation."""
+
+import time
+from collections.abc import Callable, Iterable
+from math import inf
+from threading import Condition, Thread
+from threading import Event as Flag
+from typing import Protocol
+
+from musictx.errors import UserError
+from musictx.live.conversation import Conversation
+from musictx.live.playback import Event, Playback
+from musictx.live.players import Player
+
+LONGEST_WAIT_S = 0.5  # so that Ctrl-C, and a port that is gone, are noticed
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds of the session."""
+        ...
+
+    def wait(self, until_s: float, arrived: Flag) -> None:
+        """Until then, or until a message has arrived."""
+        ...
+
+
+class RealClock:
+    """Counts from its making, and never goes back."""
+
+    def __init__(self) -> None:
+        self.start_s = time.monotonic()
+
+    def now(self) -> float:
+        return time.monotonic() - self.start_s
+
+    def wait(self, until_s: float, arrived: Flag) -> None:
+        seconds = min(until_s - self.now(), LONGEST_WAIT_S)
+        if seconds > 0:
+            arrived.wait(seconds)
+
+
+class VirtualClock:
+    """Jumps to the next moment at which there is something to do: music of an hour in the time it takes to draw it."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def now(self) -> float:
+        return self.now_s
+
+    def wait(self, until_s: float, arrived: Flag) -> None:
+        self.now_s = max(self.now_s, until_s) if until_s < inf else self.now_s
+
+
+class Sender(Playback):
+    """A playback whose events are sent by a thread of their own, which sleeps until the next one's deadline: how long
+    the model thinks moves none of them."""
+
+    def __init__(self, emit: Callable[[Event], None], clock: RealClock) -> None:
+        super().__init__(emit)
+        self.clock, self.changed = clock, Condition()
+        self.closed = False
+        self.error: OSError | None = None
+        self.thread = Thread(target=self._run, name="sender", daemon=True)
+        self.thread.start()
+
+    def schedule(self, events: Iterable[Event]) -> None:
+        with self.changed:
+            super().schedule(events)
+            self.changed.notify()
+
+    def silence(self, now_s: float) -> None:
+        with self.changed:
+            super().silence(now_s)
+
+    def check(self, now_s: float) -> None:
+        """Raises UserError when nothing can be sent any more."""
+        if self.error is not None:
+            raise UserError(f"the output port takes no more messages ({self.error}): connect it again")
+
+    def close(self, now_s: float) -> None:
+        """Ends the thread, then all notes."""
+        with self.changed:
+            self.closed = True
+            self.changed.notify()
+        self.thread.join()
+        if self.error is None:
+            self.silence(now_s)
+
+    def _run(self) -> None:
+        with self.changed:
+            while not self.closed:
+                try:
+                    self.due(self.clock.now())
+                except OSError as error:
+                    self.error = error
+                    return
+                left_s = self.pending[0].at_s - self.clock.now() if self.pending else None
+                if left_s is None or left_s > 0:
+                    self.changed.wait(left_s)
+
+
+def converse(
+    conversation: Conversation, player: Player, clock: Clock, watch: Callable[[], None] = lambda: None
+) -> None:
+    """Until the player will play no more and has been answered; `watch` is called after every step."""
+    while not (player.over and conversation.idle):
+        for at_s, message in player.take(clock.now()):
+            conversation.hear(at_s, message)
+        conversation.work()
+        conversation.playback.check(clock.now())
+        watch()
+        clock.wait(min(conversation.next_s(), player.next_s), player.arrived)

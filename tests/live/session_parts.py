@@ -1,0 +1,129 @@
+"""A tiny session without files: a random model, a virtual clock, a player who is a list of messages."""
+
+from collections import deque
+from math import inf
+from threading import Event as Flag
+
+import mido
+import numpy as np
+import torch
+
+from musictx.live.conversation import Conversation, Turns
+from musictx.live.idiom import build_idiom
+from musictx.live.keyboard import Keyboard
+from musictx.live.partner import Partner
+from musictx.live.playback import Playback
+from musictx.live.session import VirtualClock, converse
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
+from musictx.tokenizers import build_tokenizer
+
+QUARTER_S = 0.6
+TURNS = Turns(0.6, 0.0, 2.0)
+RULES = Rules(max_silence_s=0.5, max_note_s=2.0)
+
+
+def tiny_model(encoding, **changes):
+    torch.manual_seed(1)
+    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32, "max_distance": 32, "max_positions": 64}
+    net = Transformer(TransformerConfig(build_tokenizer(encoding).vocab.size, **(sizes | changes))).eval()
+    torch.nn.init.normal_(net.embed.weight, std=0.1)
+    return net
+
+
+def make_partner(encoding="performance", seed=0, **changes):
+    tokenizer = build_tokenizer(encoding)
+    idiom = build_idiom(tokenizer, QUARTER_S)
+    return Partner(tiny_model(encoding, **changes), tokenizer, idiom, QUARTER_S, Sampling(), RULES, seed), idiom
+
+
+def phrase_score(seed):
+    """What a keyboard makes of random playing."""
+    keyboard = Keyboard(21, 108, QUARTER_S)
+    for at_s, message in random_playing(seed):
+        keyboard.hear(at_s, message)
+    return keyboard.score(keyboard.last_s + 1)
+
+
+class Messages:
+    """A player: (seconds, mido message) in time."""
+
+    def __init__(self, messages):
+        self.messages, self.arrived = deque(messages), Flag()
+
+    @property
+    def over(self):
+        return not self.messages
+
+    @property
+    def next_s(self):
+        return self.messages[0][0] if self.messages else inf
+
+    def take(self, now_s):
+        taken = []
+        while self.messages and self.messages[0][0] <= now_s:
+            taken.append(self.messages.popleft())
+        return taken
+
+
+def note(onset_s, offset_s, pitch, velocity=80):
+    return [
+        (onset_s, mido.Message("note_on", note=pitch, velocity=velocity)),
+        (offset_s, mido.Message("note_off", note=pitch)),
+    ]
+
+
+def pedal(at_s, value):
+    return [(at_s, mido.Message("control_change", control=64, value=value))]
+
+
+def played(*parts):
+    return sorted((timed for part in parts for timed in part), key=lambda timed: timed[0])
+
+
+class Session:
+    """What came out of a whole session: `events`, and the parts as they are at its end."""
+
+    def __init__(
+        self,
+        messages,
+        encoding="performance",
+        turns=TURNS,
+        seed=0,
+        watch=lambda session: None,
+        **changes,
+    ):
+        self.events = []
+        self.partner, idiom = make_partner(encoding, seed, **changes)
+        self.playback, self.clock = Playback(self.events.append), VirtualClock()
+        tokenizer = build_tokenizer(encoding)
+        keyboard = Keyboard(tokenizer.lo, tokenizer.hi, QUARTER_S)
+        self.conversation = Conversation(keyboard, idiom, self.partner, self.playback, self.clock.now, turns)
+        self.player = Messages(messages)
+        converse(self.conversation, self.player, self.clock, lambda: watch(self))
+        self.playback.close(self.clock.now())
+
+    @property
+    def begins(self):
+        return [event for event in self.events if event.velocity]
+
+
+def hanging(events):
+    """The pitches that still sound after all; no note may begin twice, nor end when it is silent."""
+    on = set()
+    for event in events:
+        assert (event.pitch in on) == (event.velocity == 0), event
+        (on.add if event.velocity else on.discard)(event.pitch)
+    return on
+
+
+def random_playing(seed, count=40):
+    """Messages of careless hands and a foot."""
+    rng = np.random.default_rng(seed)
+    onset = np.cumsum(rng.choice([0.0, 0.004, 0.1, 0.23, 1.4], count))
+    notes = [
+        note(float(at), float(at + rng.choice([0.003, 0.12, 0.6, 2.5])), int(rng.integers(40, 90))) for at in onset
+    ]
+    feet = [pedal(float(at), int(value)) for at, value in zip(onset[::5], rng.choice([0, 127], count), strict=False)]
+    return played(*notes, *feet)

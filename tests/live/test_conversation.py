@@ -1,0 +1,161 @@
+"""Whose turn it is, on a clock that jumps: no thread, no port, no file."""
+
+import mido
+import numpy as np
+import pytest
+from session_parts import Session, hanging, note, pedal, played, random_playing
+
+from musictx.live.conversation import AHEAD_S, STUMBLE_S, Turns
+
+PHRASE = played(*[note(1 + 0.3 * k, 1.25 + 0.3 * k, 60 + k) for k in range(6)])
+END_S = 1.25 + 0.3 * 5
+BOTH = ["performance", "chorale"]
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_a_reply_begins_when_the_pause_is_over_and_lasts_as_long_as_asked(encoding):
+    session = Session(PHRASE, encoding)
+    assert session.begins[0].at_s == pytest.approx(END_S + 0.6)
+    assert max(event.at_s for event in session.events) <= END_S + 0.6 + 2.0 + 1e-9
+    assert session.events[-1].at_s == pytest.approx(END_S + 0.6 + 2.0, abs=0.6)
+    assert not hanging(session.events)
+    assert len(session.playback.latencies_s) == 1
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_the_seed_alone_decides(encoding):
+    first, again, other = (Session(PHRASE, encoding, seed=seed).events for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_a_player_who_comes_back_is_listened_to_at_once(encoding):
+    back_s = END_S + 0.6 + 1.0
+    session = Session(played(PHRASE, note(back_s, back_s + 1, 72)), encoding)
+    first = [event for event in session.events if event.at_s <= back_s]
+    second = [event for event in session.events if event.at_s > back_s]
+    assert first
+    assert not hanging(first)
+    assert second[0].at_s == pytest.approx(back_s + 1 + 0.6)
+    assert not hanging(session.events)
+    assert session.conversation.interrupted == 1
+    assert session.partner.replies == 2
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_what_the_partner_remembers_is_what_was_heard(encoding):
+    back_s = END_S + 0.6 + 1.0
+    session = Session(played(PHRASE, note(back_s, back_s + 1, 72)), encoding, max_distance=500)
+    tokenizer = session.partner.tokenizer
+    past = tokenizer.decode(session.partner.past, 0.6)
+    begins = sorted(event.pitch for event in session.begins)
+    if encoding == "performance":
+        assert sorted(past.pitch.tolist()) == sorted([*range(60, 66), 72, *begins])
+        assert past.duration_s == pytest.approx(END_S - 1 + 1.0 + 1 + 2.0, abs=0.7)
+    else:
+        assert set(past.pitch.tolist()) == {*range(60, 66), 72, *begins}
+
+
+def test_keys_that_are_held_are_no_pause_and_a_pedal_is_one():
+    held = Session(note(0, 5, 60)).begins[0].at_s
+    assert held == pytest.approx(5.6)
+    messages = played(pedal(0, 127), note(0.5, 1, 60))
+    session = Session(messages)
+    assert session.begins[0].at_s == pytest.approx(1.6)
+    phrase = session.partner.tokenizer.decode(session.partner.past).clip(0, 1.0)
+    assert phrase.offset_s[0] - phrase.onset_s[0] >= 1.0  # it sounded until the pause was over
+
+
+def test_a_short_phrase_waits_for_more():
+    messages = played(note(0, 0.2, 60), note(3, 4, 64))
+    assert Session(messages, turns=Turns(0.6, 1.0, 2.0)).begins[0].at_s == pytest.approx(4.6)
+    silent = Session(messages[:2], turns=Turns(0.6, 1.0, 2.0))
+    assert not silent.events
+
+
+def test_a_reply_may_be_as_long_as_the_phrase():
+    session = Session(PHRASE, turns=Turns(0.6, 0.0, None))
+    length_s = END_S - 1
+    assert session.clock.now() == pytest.approx(END_S + 0.6 + length_s)
+
+
+def test_a_note_too_low_for_the_model_begins_no_phrase():
+    assert not Session(note(0, 1, 10), "chorale").events
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+@pytest.mark.parametrize("seed", range(3))
+def test_careless_hands_get_music_without_hanging_notes(encoding, seed):
+    session = Session(random_playing(seed), encoding, seed=seed)
+    assert session.events
+    assert not hanging(session.events)
+    assert [event.at_s for event in session.events] == sorted(event.at_s for event in session.events)
+
+
+def test_the_phrase_is_read_along_so_that_nothing_is_left_to_read_at_the_pause():
+    read = []
+    Session(PHRASE, watch=lambda session: read.append((session.partner.phrase.copy(), session.clock.now())))
+    before = [ids for ids, now_s in read if now_s < END_S + 0.5][-1]
+    at_pause = next(ids for ids, now_s in read if now_s >= END_S + 0.6)
+    assert len(before) > 20
+    assert np.array_equal(before, at_pause)
+    assert len({len(ids) for ids, now_s in read if now_s < END_S + 0.6}) > 5  # note by note
+
+
+def test_music_is_drawn_a_little_ahead_and_no_further():
+    ahead = []
+
+    def watch(session):
+        ahead.extend(event.at_s - session.clock.now() for event in session.playback.pending)
+
+    Session(PHRASE, turns=Turns(0.6, 0.0, 6.0), watch=watch)
+    assert AHEAD_S / 2 < max(ahead) <= AHEAD_S + 1.0  # and the longest shift
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_the_music_of_a_slow_model_waits_for_it(encoding):
+    session = Session([], encoding)
+    conversation, clock, playback = session.conversation, session.clock, session.playback
+    for at_s, message in note(0, 1, 60):
+        conversation.hear(at_s, message)
+    scheduled = playback.schedule
+
+    def schedule(events):
+        events = list(events)
+        assert all(event.at_s >= clock.now_s - STUMBLE_S for event in events)
+        scheduled(events)
+
+    playback.schedule = schedule
+    clock.now_s = 1.6
+    conversation.work()
+    while conversation.reply is not None:
+        clock.now_s += 0.2  # so long does one token take
+        conversation.work()
+        playback.check(clock.now_s)
+    assert len(session.begins) > 1
+    assert [event.at_s for event in session.events] == sorted(event.at_s for event in session.events)
+    assert not hanging(session.events)
+
+
+@pytest.mark.parametrize("position", ["relative", "learned", "rope"])
+@pytest.mark.parametrize("encoding", BOTH)
+def test_a_conversation_longer_than_the_model_looks_back(encoding, position):
+    turns = played(*[note(5 * k + 0.2 * i, 5 * k + 0.2 * i + 0.1, 60 + i) for k in range(5) for i in range(8)])
+    session = Session(turns, encoding, position=position, max_distance=12, max_positions=40)
+    assert session.partner.replies == 5
+    assert not hanging(session.events)
+    assert len(session.partner.past) <= session.partner.window
+
+
+def test_other_messages_pass_without_harm():
+    odd = [
+        (0.1, mido.Message("pitchwheel", pitch=100)),
+        (0.2, mido.Message("program_change", program=3)),
+        (0.3, mido.Message("clock")),
+        (0.4, mido.Message("sysex", data=[1, 2])),
+        (END_S + 0.7, mido.Message("control_change", control=1, value=5)),  # while the reply sounds
+    ]
+    session = Session(played(PHRASE, odd))
+    assert session.events
+    assert session.conversation.interrupted == 0

@@ -1,0 +1,79 @@
+"""What a model has read is the same however it was told, and what it draws begins with a note."""
+
+import numpy as np
+import pytest
+import torch
+from session_parts import make_partner, phrase_score
+
+from musictx.sampling.nan import NanError
+
+BOTH = ["performance", "chorale"]
+
+
+def drawn(partner, idiom, count=40):
+    partner.begin()
+    return [partner.draw(0.0, opening=k == 0) for k in range(count)]
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_a_phrase_told_in_parts_is_the_phrase(encoding):
+    (one, idiom), (two, _) = make_partner(encoding), make_partner(encoding)
+    ids = idiom.ids(phrase_score(1), np.inf)
+    one.hear(ids)
+    for n in range(0, len(ids) + 1, 3):
+        two.hear(ids[:n])
+    two.hear(ids)
+    torch.testing.assert_close(one.logits, two.logits)
+    assert drawn(one, idiom) == drawn(two, idiom)
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_a_phrase_that_turns_out_otherwise_is_read_again(encoding):
+    (one, idiom), (two, _) = make_partner(encoding), make_partner(encoding)
+    ids = idiom.ids(phrase_score(1), np.inf)
+    one.hear(ids[:12])
+    two.hear(np.flip(ids[:16]))
+    two.hear(ids[:12])
+    torch.testing.assert_close(one.logits, two.logits)
+
+
+def test_a_reply_that_was_broken_off_is_forgotten_from_there_on():
+    (one, idiom), (two, _) = make_partner(max_distance=200), make_partner(max_distance=200)
+    ids = idiom.ids(phrase_score(2), np.inf)
+    for partner in (one, two):
+        partner.hear(ids)
+    reply = np.array(drawn(one, idiom), dtype=np.uint16)
+    one.end(reply[:10])
+    two.hear(np.concatenate([ids, reply[:10]]))
+    torch.testing.assert_close(one.logits, two.logits)
+
+
+def test_every_reply_has_chance_of_its_own():
+    partner, idiom = make_partner()
+    replies = []
+    for _ in range(3):
+        replies.append(tuple(drawn(partner, idiom)))
+        partner.past = partner.past[:0]
+        partner.end(partner.past)
+    assert len(set(replies)) == 3
+
+
+def test_the_first_note_is_not_waited_for():
+    for seed in range(8):
+        partner, _ = make_partner(seed=seed)
+        partner.begin()
+        vocab = partner.tokenizer.vocab
+        assert vocab.mask("VELOCITY")[partner.draw(0.0, opening=True)]
+        assert vocab.mask("NOTE_ON")[partner.draw(0.0, opening=True)]
+        partner, _ = make_partner("chorale", seed=seed)
+        partner.begin()
+        assert partner.draw(0.0, opening=True) != partner.tokenizer.rest
+
+
+def test_a_model_without_numbers_is_named():
+    partner, _ = make_partner()
+    partner.model.blocks[0].up.weight.data.fill_(float("nan"))
+    partner.end(partner.past)
+    partner.begin()
+    with pytest.raises(NanError, match="logits are not finite numbers .*blocks.0.up"):
+        partner.draw(0.0, opening=True)

@@ -1,0 +1,66 @@
+"""Events go out at their time, and all notes end."""
+
+import time
+
+import pytest
+
+from musictx.errors import UserError
+from musictx.live.playback import Event, Playback
+from musictx.live.session import RealClock, Sender
+
+
+def test_only_what_is_due_goes_out():
+    out = []
+    playback = Playback(out.append)
+    playback.schedule([Event(1.0, 60, 80), Event(2.0, 60, 0)])
+    playback.check(0.9)
+    assert not out
+    playback.check(1.0)
+    assert out == [Event(1.0, 60, 80)]
+
+
+def test_silence_ends_what_sounds_and_forgets_the_rest():
+    out = []
+    playback = Playback(out.append)
+    playback.schedule([Event(1.0, 60, 80), Event(1.0, 64, 80), Event(1.5, 60, 0), Event(3.0, 67, 80)])
+    playback.silence(2.0)
+    playback.close(9.0)
+    assert out[2:] == [Event(1.5, 60, 0), Event(2.0, 64, 0)]
+    assert not playback.pending
+
+
+def test_a_latency_is_counted_once_a_reply_and_not_for_one_without_a_note():
+    playback = Playback(lambda event: None)
+    playback.begin(0.25)
+    playback.silence(0.0)
+    playback.begin(0.25)
+    playback.schedule([Event(0.0, 60, 80), Event(0.0, 64, 80)])
+    playback.check(0.0)
+    assert len(playback.latencies_s) == 1
+    assert playback.latencies_s[0] >= 0.25
+
+
+def test_the_sender_sends_by_itself_and_ends_all_notes():
+    out, clock = [], RealClock()
+    sender = Sender(out.append, clock)
+    sender.schedule([Event(0.0, 60, 80), Event(0.02, 64, 80), Event(1000.0, 67, 80)])
+    until = time.monotonic() + 60
+    while len(out) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    sender.check(clock.now())
+    sender.close(5.0)
+    assert out == [Event(0.0, 60, 80), Event(0.02, 64, 80), Event(5.0, 60, 0), Event(5.0, 64, 0)]
+    assert not sender.thread.is_alive()
+
+
+def test_a_port_that_is_gone_is_told():
+    def gone(event):
+        raise OSError("no device")
+
+    clock = RealClock()
+    sender = Sender(gone, clock)
+    sender.schedule([Event(0.0, 60, 80)])
+    sender.thread.join(60)
+    with pytest.raises(UserError, match=r"the output port takes no more messages \(no device\): connect it again"):
+        sender.check(clock.now())
+    sender.close(1.0)
