@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
+from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
 from musictx.app import hydra_app, typed
@@ -19,6 +20,8 @@ def train(config: TrainConfig) -> None:
         smoke(config)
         return
     bundle = fit(config)
+    if getattr(rank_zero_only, "rank", 0):  # of several processes one speaks
+        return
     print(f"best model: {bundle}")
     print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
 

@@ -4,6 +4,8 @@ import math
 import sys
 
 import torch
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
@@ -78,6 +80,11 @@ def _check_together(config: TrainConfig) -> None:
         raise ConfigError("trainer.checkpoint_activations=true: model.kind=recurrent has no blocks; leave it out")
     if processes > 1 and trainer.strategy == "auto":
         raise ConfigError(f"trainer.strategy=auto is for one device, not {processes}: use trainer=ddp or trainer=fsdp")
+    if processes > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
+        raise ConfigError(
+            f"trainer.devices={trainer.devices}, trainer.num_nodes={trainer.num_nodes}: start the processes with "
+            f"`torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun; docs/training.md has both"
+        )
     if trainer.strategy == "fsdp":
         if trainer.accelerator != "cuda":
             raise ConfigError("trainer.strategy=fsdp shards over CUDA devices: use trainer=ddp on CPU")

@@ -108,7 +108,9 @@ class Checkpoints(L.Callback):
             self._save(trainer)
 
     def _due(self, trainer: L.Trainer) -> bool:
-        return trainer.received_sigterm or self.step >= self.saved + self.every
+        # several processes hear of it at different times, and could not agree on a step
+        stopping = trainer.received_sigterm and trainer.world_size == 1
+        return stopping or self.step >= self.saved + self.every
 
     def _save(self, trainer: L.Trainer) -> None:
         self.saved = self.step

@@ -47,11 +47,12 @@ def fit(config: TrainConfig) -> Path:
     folder = Path(config.out)
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(folder / CHECKPOINTS))
     trainer.strategy.setup_environment()  # the processes meet: one of them opens the folder for all
-    opened = None
+    opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         print(describe_model(model))
-        opened = open_run(config, make_record(data.store, config.trainer.accelerator))
-    go_on_from: Path | None = trainer.strategy.broadcast(opened)
+        go_on_from = open_run(config, make_record(data.store, config.trainer.accelerator))
+        opened = go_on_from, read_record(folder).wandb_id
+    go_on_from, wandb_id = trainer.strategy.broadcast(opened)
 
     checkpoints = Checkpoints(folder / CHECKPOINTS, config.trainer.checkpoint_every)
     guard = Guard(folder, data.tokenizer.vocab.size)
@@ -59,8 +60,7 @@ def fit(config: TrainConfig) -> Path:
         model, data.tokenizer.vocab, config.trainer, config.seed, header_of(config, model, data.store.manifest)
     )
     try:
-        if trainer.is_global_zero:
-            trainer.loggers = build_loggers(config, folder, read_record(folder).wandb_id)
+        trainer.loggers = build_loggers(config, folder, wandb_id)
         trainer.callbacks += [guard, *onlookers(config, data), checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:
@@ -79,8 +79,9 @@ def fit(config: TrainConfig) -> Path:
         if trainer.is_global_zero and not (last_checkpoint(folder).exists() or (folder / FAILED).exists()):
             close_logger(config.logger)
             undo_run(folder)  # the same command can be given again
-    bundle = keep_best(folder, checkpoints)
+    bundle = folder / BUNDLE
     if trainer.is_global_zero:
+        keep_best(folder, checkpoints)
         draw_losses(folder / METRICS, folder / CURVES, config.name, data.tokenizer.vocab.size)
         close_run(folder)
     return bundle

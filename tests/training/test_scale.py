@@ -1,0 +1,108 @@
+"""Several processes learn what one does; ways to save time and memory change nothing of it."""
+
+import os
+import subprocess
+import sys
+from functools import partialmethod
+
+import pytest
+import torch
+from conftest import QUICK, ROOT, TINY
+from runs import RECURRENT, config_of
+
+from musictx.errors import ConfigError
+from musictx.model.bundle import load_bundle
+from musictx.training.fit import fit
+from musictx.training.metrics import read_metrics
+
+STEPS = ["model.dropout=0", "trainer.max_steps=6", "trainer.validate_every=3", "trainer.log_every=1"]
+PLAIN = ["trainer.checkpoint_every=1", *STEPS]
+
+
+def curve(folder, key):
+    return [float(row[key]) for row in read_metrics(folder / "metrics.csv") if key in row]
+
+
+def torchrun(cwd, *args):
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "musictx", "train"]
+    two = ["trainer.strategy=ddp", "trainer.devices=2", "trainer.progress_bar=false"]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *start, *two, *args], cwd=cwd, env=env, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("model", [TINY, RECURRENT], ids=["transformer", "recurrent"])
+def test_two_processes_have_the_losses_of_one_with_the_same_global_batch(world, tmp_path, model):
+    whole = fit(config_of(world, tmp_path / "one", *PLAIN, model=model))  # batches of 4
+    settings = [f"data.path={world.store}", "out=two", *model, *QUICK, *PLAIN, "trainer.batch_size=2"]
+    done = torchrun(tmp_path, *settings)
+    assert done.returncode == 0, done.stderr
+    for key in ("train/loss", "val/nll"):
+        torch.testing.assert_close(curve(tmp_path / "two", key), curve(whole.parent, key), rtol=1e-4, atol=1e-5)
+    weights = load_bundle(tmp_path / "two" / "model.safetensors").model.state_dict()
+    for name, tensor in load_bundle(whole).model.state_dict().items():
+        torch.testing.assert_close(weights[name], tensor, rtol=1e-2, atol=1e-4)
+    assert not (tmp_path / "two" / "checkpoints" / "last.ckpt").exists()
+    assert done.stdout.count("best model: ") == 1
+
+
+def test_recomputed_blocks_learn_the_same(world, tmp_path):
+    settings = ["trainer.log_every=1", "model.dropout=0.1", "trainer.ema_decay=0.9"]
+    plain = fit(config_of(world, tmp_path / "plain", *settings))
+    less = fit(config_of(world, tmp_path / "less", *settings, "trainer.checkpoint_activations=true"))
+    assert curve(less.parent, "train/loss") == curve(plain.parent, "train/loss")
+    assert curve(less.parent, "val/nll") == curve(plain.parent, "val/nll")
+
+
+def test_a_compiled_model_learns_the_same(world, tmp_path, monkeypatch):
+    # the graph alone: making machine code of it would take longer than all other tests
+    monkeypatch.setattr("torch.nn.Module.compile", partialmethod(torch.nn.Module.compile, backend="eager"))
+    plain = fit(config_of(world, tmp_path / "plain", *STEPS))
+    fast = fit(config_of(world, tmp_path / "fast", *STEPS, "trainer.compile=true", "trainer.ema_decay=0.5"))
+    losses = [curve(bundle.parent, "train/loss") for bundle in (fast, plain)]
+    torch.testing.assert_close(*losses, rtol=1e-4, atol=1e-5)
+    assert set(load_bundle(fast).model.state_dict()) == set(load_bundle(plain).model.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ("trainer.strategy=horovod", "trainer.strategy=horovod: choose one of auto, ddp, fsdp"),
+        ("trainer.devices=2", "trainer.strategy=auto is for one device, not 2: use trainer=ddp or trainer=fsdp"),
+        ("trainer.devices=0", "trainer.devices=0: give 1 or more"),
+        (
+            "trainer.devices=2 trainer.num_nodes=3 trainer.strategy=ddp",
+            "trainer.devices=2, trainer.num_nodes=3: start the processes with `torchrun --nproc-per-node=2 -m musictx",
+        ),
+        ("trainer.strategy=fsdp", "trainer.strategy=fsdp shards over CUDA devices: use trainer=ddp on CPU"),
+    ],
+)
+def test_ways_to_run_that_cannot_be(world, tmp_path, settings, text):
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        fit(config_of(world, tmp_path / "run", *settings.split()))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        (
+            "trainer.optimizer=muon",
+            "trainer.optimizer=muon needs whole matrices: with fsdp use trainer.optimizer=",
+        ),
+        ("trainer.ema_decay=0.9", "trainer.ema_decay=0.9 needs whole matrices: with fsdp use trainer.ema_decay=null"),
+        ("trainer.batch_size=auto", "is for one device, not 2: find it with one, then give it"),
+    ],
+)
+def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, text):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("lightning.fabric.plugins.environments.SLURMEnvironment.detect", lambda: True)
+    settings = ["trainer.strategy=fsdp", "trainer.accelerator=cuda", "trainer.devices=2"]
+    with pytest.raises(ConfigError, match=text):
+        fit(config_of(world, tmp_path / "run", *settings, setting))
+
+
+def test_recurrent_models_have_no_blocks_to_recompute(world, tmp_path):
+    with pytest.raises(ConfigError, match="trainer.checkpoint_activations=true: model.kind=recurrent has no blocks"):
+        fit(config_of(world, tmp_path / "run", "trainer.checkpoint_activations=true", model=RECURRENT))
