@@ -142,3 +142,23 @@ def test_rules_that_a_model_cannot_keep(world, tmp_path):
     assert "rules.voice_ranges are for chorale models, and performance has no voices" in line
     assert "rules.scale=X: give a tonic and one of" in refused([*args, "rules.scale=X"], tmp_path)
     assert not (tmp_path / "o").exists()
+
+
+def test_weights_of_fewer_bits_make_music_too(world, tmp_path):
+    for weights in ("bfloat16", "int8"):
+        command(world, tmp_path, f"seed_midi={world.seed}", f"out={weights}", f"weights={weights}", "length_seconds=1")
+        assert len(read_midi(tmp_path / weights / "tune 0-1.mid"))
+    line = refused(
+        ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "weights=int4"], tmp_path
+    )
+    assert line == "error: weights=int4: choose one of float32, bfloat16, int8"
+
+
+def test_draws_are_ranked_as_asked(world, tmp_path):
+    args = [f"seed_midi={world.seed}", "length_seconds=1", "draws=3"]
+    for rank in ("likelihood", "motif", "both"):
+        command(world, tmp_path, *args, f"out={rank}", f"rank={rank}")
+        assert [p.name for p in (tmp_path / rank).iterdir()] == ["tune 0-1.mid"]
+    assert "rank=beauty: choose one of" in refused(
+        ["musictx", "generate", f"bundle={world.bundle}", *args, "rank=beauty"], tmp_path
+    )

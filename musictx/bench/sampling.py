@@ -6,7 +6,6 @@ tokens. The uncached loop may be timed at some lengths only, between which its c
 """
 
 import copy
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -19,7 +18,6 @@ import numpy as np
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from torch import nn
 
 from musictx.app import hydra_app
 from musictx.bench.facts import begin, keep, rates, wait, why
@@ -28,6 +26,7 @@ from musictx.bench.static_step import StaticSteps
 from musictx.config.bench import BenchSamplingConfig
 from musictx.errors import ConfigError
 from musictx.files import replacing
+from musictx.model.int8 import to_int8
 from musictx.model.protocol import LanguageModel
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.notes.meter import Meter
@@ -177,16 +176,6 @@ def hugging_face(config: BenchSamplingConfig) -> Run:
     return run
 
 
-def int8(model: nn.Module, batch: int, device: str) -> Run:
-    """Linear layers with int8 weights, their inputs quantised on the way. PyTorch calls it deprecated."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from torch.ao.quantization import quantize_dynamic
-
-        quantised: Any = quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)  # type: ignore[no-untyped-call]
-    return ours(quantised, batch, device)
-
-
 def graphed(model: Transformer, batch: int, room: int, device: str) -> Run:
     return ours(StaticSteps(model, batch, room), batch, device)
 
@@ -195,6 +184,7 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
     """(name, batch) -> what prepares it; which may fail."""
     model, device = transformer(config), config.device
     bf16 = copy.deepcopy(model).bfloat16()
+    int8 = to_int8(copy.deepcopy(model)) if device == "cpu" else model
     found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): partial(ours, model, 1, device, guard=True)}
     room = len(prompt("cpu").heard) + max(config.length, WARM_UP)
     for n in (1, *config.batches):
@@ -202,7 +192,7 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
         found[NO_MASKS, n] = partial(ours, model, n, device, masks=False)
         found["musictx, bf16 weights", n] = partial(ours, bf16, n, device)
         if device == "cpu":
-            found["musictx, int8 linear layers", n] = partial(int8, model, n, device)
+            found["musictx, int8 linear layers", n] = partial(ours, int8, n, device)
         else:
             found["musictx, bf16 weights, CUDA graph", n] = partial(graphed, bf16, n, room, device)
     points = config.public_points

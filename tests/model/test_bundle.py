@@ -37,6 +37,15 @@ def test_what_was_saved_is_loaded_bit_for_bit(path, model):
     assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
 
 
+def test_a_bundle_of_16_bits_is_half_as_large_and_read_back_as_float32(path, model, tmp_path):
+    save_bundle(tmp_path / "half.safetensors", model, HEADER, torch.float16)
+    half = load_bundle(tmp_path / "half.safetensors").model
+    for name, tensor in model.state_dict().items():
+        assert half.state_dict()[name].dtype == torch.float32
+        torch.testing.assert_close(half.state_dict()[name], tensor, rtol=1e-3, atol=1e-6)
+    assert (tmp_path / "half.safetensors").stat().st_size < 0.6 * path.stat().st_size
+
+
 def test_another_implementation_may_be_named_since_weights_are_shared(path, model):
     bundle = load_bundle(path, attention="reference")
     assert bundle.model.config.attention == "reference"

@@ -1,0 +1,49 @@
+import pytest
+import torch
+from torch import nn
+
+from musictx.errors import ConfigError
+from musictx.model.int8 import Int8Linear, to_int8
+from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.transformer import Transformer, TransformerConfig
+
+
+@pytest.mark.parametrize("rows", [1, 5, 32, 33, 200])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_layer_is_the_full_one_within_its_rounding(rows, bias):
+    torch.manual_seed(rows)
+    linear = nn.Linear(64, 48, bias=bias)
+    x = torch.randn(2, rows, 64)
+    with torch.inference_mode():
+        exact, got = linear(x), Int8Linear(linear)(x)
+    assert got.shape == exact.shape
+    assert got.dtype == torch.float32
+    # weights: half a step of 1/127 of the largest, 64 of them at random; activations and output: 8 bits
+    step = linear.weight.abs().amax(1) / 127
+    allowed = 5 * (0.29 * step * 8 + 2**-8 * exact.abs() + 2**-8 * linear.weight.norm(dim=1))
+    assert ((got - exact).abs() <= allowed).all()
+
+
+def test_few_rows_and_many_rows_go_by_two_ways_to_the_same_figures():
+    layer = Int8Linear(nn.Linear(64, 48))
+    x = torch.randn(40, 64)
+    with torch.inference_mode():
+        torch.testing.assert_close(layer(x)[:8], layer(x[:8]), rtol=2e-2, atol=2e-2)
+
+
+def test_a_transformer_keeps_its_likelihoods_and_loses_three_quarters_of_its_layers():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(vocab_size=50, d_model=64, n_layers=2, n_heads=2, d_ff=128)).eval()
+    ids = torch.randint(50, (2, 20))
+    with torch.inference_mode():
+        before = model(ids).log_softmax(-1)
+        after = to_int8(model)(ids).log_softmax(-1)
+    assert 0 < (before - after).abs().max() < 0.05
+    layers = [m for m in model.modules() if isinstance(m, Int8Linear)]
+    assert len(layers) == 8
+    assert all(m.weight.element_size() == 1 for m in layers)
+
+
+def test_a_model_without_linear_layers_is_refused():
+    with pytest.raises(ConfigError, match="weights=int8: this model has no linear layers"):
+        to_int8(Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1)))
