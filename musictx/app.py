@@ -19,7 +19,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from musictx.config import SCHEMAS, register_schemas
 from musictx.errors import ConfigError, UserError
 
-PATH_KEY = re.compile(r"\+{0,2}([\w.]*[_.])?(path|midi|bundle|out|store|downloads|soundfont)")
+PATH_KEY = re.compile(r"\+{0,2}([\w.]*[_.])?(path|midi|bundle|out|store|downloads|soundfont|input|output|record)")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 

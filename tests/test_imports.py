@@ -12,6 +12,7 @@ MAY_IMPORT = {
     "model": set(),
     "data": {"notes", "tokenizers", "config"},
     "sampling": {"notes", "tokenizers", "model"},
+    "live": {"notes", "tokenizers", "model", "sampling"},
     "evaluation": {"notes", "tokenizers", "data", "model", "sampling"},
     "viz": {"notes"},
     "training": {"notes", "data", "model", "tokenizers", "sampling", "viz", "config"},

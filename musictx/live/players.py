@@ -70,6 +70,9 @@ class FilePlayer:
             taken.append(self.messages.popleft())
         return taken
 
+    def close(self) -> None:
+        """As a port does."""
+
 
 def _messages(data: bytes) -> list[Timed]:
     now_s, out, held = 0.0, list[Timed](), list[tuple[int, int]]()

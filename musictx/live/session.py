@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from threading import Condition, Thread
 from threading import Event as Flag
-from typing import Protocol
+from typing import Any, Protocol
 
 from musictx.errors import UserError
 from musictx.live.conversation import Conversation
@@ -101,12 +101,22 @@ class Sender(Playback):
                     self.changed.wait(left_s)
 
 
+def _nothing(*args: Any) -> None:
+    pass
+
+
 def converse(
-    conversation: Conversation, player: Player, clock: Clock, watch: Callable[[], None] = lambda: None
+    conversation: Conversation,
+    player: Player,
+    clock: Clock,
+    record: Callable[[float, Any], None] = _nothing,
+    watch: Callable[[], None] = _nothing,
 ) -> None:
-    """Until the player will play no more and has been answered; `watch` is called after every step."""
+    """Until the player will play no more and has been answered. `record` gets every message of the player's, `watch`
+    is called after every step."""
     while not (player.over and conversation.idle):
         for at_s, message in player.take(clock.now()):
+            record(at_s, message)
             conversation.hear(at_s, message)
         conversation.work()
         conversation.playback.check(clock.now())

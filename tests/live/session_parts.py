@@ -101,7 +101,7 @@ class Session:
         keyboard = Keyboard(tokenizer.lo, tokenizer.hi, QUARTER_S)
         self.conversation = Conversation(keyboard, idiom, self.partner, self.playback, self.clock.now, turns)
         self.player = Messages(messages)
-        converse(self.conversation, self.player, self.clock, lambda: watch(self))
+        converse(self.conversation, self.player, self.clock, watch=lambda: watch(self))
         self.playback.close(self.clock.now())
 
     @property
