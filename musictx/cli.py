@@ -10,6 +10,7 @@ COMMANDS = {
     "train": "musictx.train:main",
     "runs": "musictx.runs:main",
     "generate": "musictx.generate:main",
+    "jam": "musictx.jam:main",
     "evaluate": "musictx.evaluate:main",
     "compare": "musictx.compare:main",
     "inspect": "musictx.inspect:inspect_main",
@@ -33,18 +34,15 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   train          fit a model to a token store, keep the best as a bundle
   runs           the training runs below a folder: state, steps, best NLL
   generate       continue a seed MIDI file
+  jam            continue what you play, whenever you pause: live, through MIDI ports
   evaluate       nats per token of a split, beside uniform and unigram baselines
   compare        several models on one store: a report with a table and pictures
   inspect        a MIDI file's tracks and tokens, or a store's contents and histograms
   verify         read a store again: fingerprint, offsets, ids, music
   attend         arcs over a piano roll to the notes that the model looks at; what each head is for
   render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
-  bench tokens   files and events per second of reading, encoding, decoding
-  bench prepare  preparing a corpus beside MidiTok, and its cost for 1, 4 and 16 times the files
-  bench attention  time and memory of every attention kernel beside plain attention
-  bench positions  validation NLL of the forms of position, trained alike
-  bench sampling   tokens per second drawn, beside the public Music Transformer code and Hugging Face
-  bench training   tokens per second of a training step beside that code, loading, FLOP utilisation
+  bench WHAT     tokens, prepare, attention, positions, sampling or training: its time and memory, beside that of
+                 MidiTok, plain attention, the public Music Transformer code or Hugging Face
   demo           all of it on Bach chorales, in about four minutes on two cores
 
 examples

@@ -14,6 +14,7 @@ from musictx.config.bench import (
     BenchTokensConfig,
     BenchTrainingConfig,
 )
+from musictx.config.jam import JamConfig
 from musictx.config.look import AttendConfig, RenderConfig
 from musictx.config.prepare import (
     PrepareChoralesConfig,
@@ -28,6 +29,7 @@ from musictx.config.use import CompareConfig, DemoConfig, EvaluateConfig, Genera
 SCHEMAS = {
     "train": TrainConfig,
     "generate": GenerateConfig,
+    "jam": JamConfig,
     "evaluate": EvaluateConfig,
     "compare": CompareConfig,
     "demo": DemoConfig,
