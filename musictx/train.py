@@ -4,18 +4,26 @@ from dataclasses import replace
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
 from musictx.app import hydra_app, typed
 from musictx.config.train import TrainConfig
 from musictx.training.fit import fit
-from musictx.training.folder import CONFIG, is_unfinished
+from musictx.training.folder import CONFIG, differences, is_finished, is_unfinished
 from musictx.training.smoke import smoke
 
 
 def train(config: TrainConfig) -> None:
-    config = alone(config, list(HydraConfig.get().overrides.task))
+    hydra = HydraConfig.get()
+    config = alone(config, list(hydra.overrides.task))
+    if hydra.mode == RunMode.MULTIRUN:
+        config = one_of_many(config, hydra.job.num)
+        folder = Path(config.out)
+        if is_finished(folder) and not config.overwrite and not differences(config, folder):
+            print(f"{folder} is finished already")
+            return
     if config.trainer.smoke:
         smoke(config)
         return
@@ -33,6 +41,11 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     stored = OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.load(Path(config.resume) / CONFIG))
     settings: TrainConfig = typed(stored, TrainConfig)  # type: ignore[arg-type]
     return replace(settings, resume=config.resume, overwrite=False)
+
+
+def one_of_many(config: TrainConfig, number: int) -> TrainConfig:
+    """A job of a sweep (`-m`): in a folder of its own, `out-0`, `out-1` …, the same when the sweep is given again."""
+    return replace(config, out=f"{config.out}-{number}")
 
 
 main = hydra_app("train", train)

@@ -77,13 +77,14 @@ def fit(config: TrainConfig) -> Path:
         raise less_memory(config, guard.validating) from None
     finally:
         if trainer.is_global_zero and not (last_checkpoint(folder).exists() or (folder / FAILED).exists()):
-            close_logger(config.logger)
+            close_logger(config.logger, failed=True)
             undo_run(folder)  # the same command can be given again
     bundle = folder / BUNDLE
     if trainer.is_global_zero:
         keep_best(folder, checkpoints)
         draw_losses(folder / METRICS, folder / CURVES, config.name, data.tokenizer.vocab.size)
         close_run(folder)
+        close_logger(config.logger, failed=False)
     return bundle
 
 

@@ -45,6 +45,18 @@ def is_unfinished(folder: Path) -> bool:
     return begun and (last_checkpoint(folder).is_file() or not (folder / BUNDLE).is_file())
 
 
+def is_finished(folder: Path) -> bool:
+    """It has its bundle, and nothing to go on with."""
+    return (folder / BUNDLE).is_file() and (folder / CONFIG).is_file() and not is_unfinished(folder)
+
+
+def differences(config: TrainConfig, folder: Path) -> list[str]:
+    """The settings that another run began with, each as `name=now (was then)`."""
+    then, now = read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+    names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
+    return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
+
+
 def open_run(config: TrainConfig, record: Record) -> Path | None:
     """The checkpoint that the run in `out` goes on from; None in a new folder, where config and record are written.
 
@@ -110,10 +122,7 @@ def _aside(folder: Path) -> Path:
 
 
 def _check_same(config: TrainConfig, folder: Path, record: Record) -> None:
-    then, now = read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
-    differing = [name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name)]
-    if differing:
-        told = ", ".join(f"{name}={now.get(name)} (was {then.get(name)})" for name in sorted(differing))
+    if told := ", ".join(differences(config, folder)):
         raise ConfigError(
             f"out={folder} holds an unfinished run with other settings: {told}; give those again to go on with it, "
             "another out=, or overwrite=true to begin anew"

@@ -52,12 +52,12 @@ def build_loggers(config: TrainConfig, folder: Path, wandb_id: str) -> list[Logg
     return [metrics, logger]
 
 
-def close_logger(config: LoggerConfig) -> None:
-    """Ends wandb's own process, which writes into the run's folder, so that the folder can be removed."""
+def close_logger(config: LoggerConfig, failed: bool) -> None:
+    """Ends wandb's own process, which writes into the run's folder: the folder can be removed, another run begun."""
     if config.name == "wandb":
         import wandb
 
-        wandb.finish(exit_code=1)
+        wandb.finish(exit_code=int(failed))
 
 
 def _no_wandb(error: Exception) -> ConfigError:

@@ -1,0 +1,45 @@
+"""Beginning with the weights of a bundle."""
+
+import pytest
+import torch
+from runs import RECURRENT, config_of
+
+from musictx.errors import BundleError, ConfigError
+from musictx.model.bundle import load_bundle, read_header
+from musictx.training.fit import fit
+from musictx.training.start import starting_model
+
+
+def test_a_bundle_is_learnt_on_with_its_own_sizes(world, tmp_path):
+    # sizes that are given are not the bundle's; its 16 channels are taken all the same
+    settings = [f"init_from={world.bundle}", "model.d_model=64", "model.dropout=0.3", "trainer.lr=1e-4"]
+    bundle = fit(config_of(world, tmp_path / "run", *settings))
+    header = read_header(bundle)
+    assert (header.model["d_model"], header.model["dropout"]) == (16, 0.3)
+    assert header.val_nll < read_header(world.bundle).val_nll
+
+
+def test_what_it_begins_with_is_the_bundle(world, tmp_path):
+    from musictx.data.store import Store
+    from musictx.training.start import sized_as_bundle
+
+    config = sized_as_bundle(config_of(world, tmp_path / "run", f"init_from={world.bundle}"))
+    model = starting_model(config, Store(world.store).tokenizer)
+    weights = load_bundle(world.bundle).model.state_dict()
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
+
+
+def test_a_recurrent_bundle_under_transformer_defaults(world, tmp_path):
+    first = fit(config_of(world, tmp_path / "first", model=RECURRENT))
+    again = fit(config_of(world, tmp_path / "again", f"init_from={first}"))
+    assert read_header(again).model["kind"] == "recurrent"
+    assert read_header(again).val_nll < read_header(first).val_nll
+
+
+def test_another_vocabulary_is_refused(world, tmp_path):
+    text = "init_from=.* speaks chorale tokens .*, the store performance .*: prepare your music with tokenizer=chorale"
+    with pytest.raises(ConfigError, match=text):
+        fit(config_of(world, tmp_path / "run", f"init_from={world.hymn_bundle}"))
+    with pytest.raises(BundleError, match="nothing.safetensors: no such bundle"):
+        fit(config_of(world, tmp_path / "run", "init_from=nothing.safetensors"))
+    assert not (tmp_path / "run").exists()
