@@ -75,7 +75,7 @@ def test_no_yaml_outside_the_groups_is_left_over():
         ("+model.wings=2", "model.wings is not a setting: model has kind, d_model"),
         ("modle.d_model=3", r"modle is not a setting: did you mean model\? this command has name, seed"),
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
-        ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu gpu"),
+        ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu ddp fsdp gpu smoke"),
         ("experiment=mine", "Could not find 'experiment/mine' .*chorales demo maestro"),
         ("data.stretch=fast", "data.stretch: "),
     ],
