@@ -17,6 +17,7 @@ COMMANDS = {
     "verify": "musictx.inspect:verify_main",
     "attend": "musictx.attend:main",
     "render": "musictx.render:main",
+    "serve": "musictx.serve:main",
     "bench tokens": "musictx.bench.tokens:main",
     "bench prepare": "musictx.bench.prepare:main",
     "bench attention": "musictx.bench.attention:main",
@@ -41,6 +42,7 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   verify         read a store again: fingerprint, offsets, ids, music
   attend         arcs over a piano roll to the notes that the model looks at; what each head is for
   render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
+  serve          a page in the browser: drop music, continue it, hear it, see what the model looks at
   bench WHAT     tokens, prepare, attention, positions, sampling or training: its time and memory, beside that of
                  MidiTok, plain attention, the public Music Transformer code or Hugging Face
   demo           all of it on Bach chorales, in about four minutes on two cores

@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "live": {"notes", "tokenizers", "model", "sampling"},
     "evaluation": {"notes", "tokenizers", "data", "model", "sampling"},
     "viz": {"notes"},
+    "web": {"notes", "tokenizers", "model", "sampling", "viz", "data", "heads", "trace"},
     "training": {"notes", "data", "model", "tokenizers", "sampling", "viz", "config"},
 }
 NO_TENSORS = {"notes", "tokenizers", "viz"}

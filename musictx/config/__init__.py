@@ -25,6 +25,7 @@ from musictx.config.prepare import (
 )
 from musictx.config.train import TrainConfig
 from musictx.config.use import CompareConfig, DemoConfig, EvaluateConfig, GenerateConfig
+from musictx.config.web import ServeConfig
 
 SCHEMAS = {
     "train": TrainConfig,
@@ -35,6 +36,7 @@ SCHEMAS = {
     "demo": DemoConfig,
     "attend": AttendConfig,
     "render": RenderConfig,
+    "serve": ServeConfig,
     "bench_tokens": BenchTokensConfig,
     "bench_prepare": BenchPrepareConfig,
     "bench_attention": BenchAttentionConfig,

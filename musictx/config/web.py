@@ -1,0 +1,24 @@
+"""What the page in the browser can be told."""
+
+from dataclasses import dataclass, field
+
+from musictx.config.train import AttentionConfig
+
+
+@dataclass
+class ServeConfig:
+    """musictx serve: a page on which people continue music. All limits are for one request of one person."""
+
+    bundle: str | None = None  # a model file that `musictx train` made; null: the one inside musictx
+    host: str = "127.0.0.1"  # this machine alone; 0.0.0.0: whoever reaches it
+    port: int = 7860
+    seconds: float = 30.0  # for drawing a continuation; what there is by then is shown
+    length_seconds: float = 60.0  # most new music
+    variations: int = 4  # most
+    upload_mb: float = 1.0  # largest file
+    file_seconds: float = 10.0  # for reading it
+    memory_mb: int = 512  # for reading it
+    at_once: int = 1  # people whom the model serves at the same time; the others wait in line
+    queue: int = 20  # people who may wait
+    device: str = "cpu"
+    attention: AttentionConfig = field(default_factory=AttentionConfig)

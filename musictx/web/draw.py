@@ -1,0 +1,130 @@
+"""Continuing music for somebody who waits: told how far it has come, and ended when the time is over."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from musictx.errors import ConfigError, UserError
+from musictx.model.protocol import LanguageModel
+from musictx.sampling.length import Length
+from musictx.sampling.motif import Motif, Part, choose_motif
+from musictx.sampling.music import Continuation, Settings, continue_motifs
+from musictx.sampling.settings import Sampling
+from musictx.tokenizers import Tokenizer
+from musictx.web.limits import Limits
+from musictx.web.session import Music
+
+TELL_EVERY = 16  # tokens
+SLIDER_S = 0.1  # the step in which a motif is chosen
+Tell = Callable[[float], None]  # gets seconds of new music
+
+
+class Wish(NamedTuple):
+    """What a person sets before pressing Continue."""
+
+    motif_s: float
+    motif_from: str = "start"
+    length_s: float = 20.0
+    temperature: float = 1.0
+    top_p: float = 0.95
+    variations: int = 2
+
+
+class Timed:
+    """A language model that ends as Ctrl-C does when its time is over, and shows each token drawn before."""
+
+    def __init__(self, model: LanguageModel, seconds: float, see: Callable[[Tensor], None]) -> None:
+        self.model, self.end, self.see = model, time.monotonic() + seconds, see
+
+    @property
+    def window(self) -> int | None:
+        return self.model.window
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        return self.model(ids)
+
+    def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
+        return self.model.init_state(batch, max_T, rolling)
+
+    def prefill(self, ids: Tensor, state: Any) -> Tensor:
+        self._in_time()
+        return self.model.prefill(ids, state)
+
+    def step(self, ids: Tensor, state: Any) -> Tensor:
+        self._in_time()
+        self.see(ids)
+        return self.model.step(ids, state)
+
+    def _in_time(self) -> None:
+        if time.monotonic() > self.end:
+            raise KeyboardInterrupt
+
+
+def draw_takes(
+    music: Music, wish: Wish, model: LanguageModel, tokenizer: Tokenizer, limits: Limits, chance: int, tell: Tell
+) -> tuple[Continuation, ...]:
+    """The continuations, shorter than wished where the time did not suffice. Raises UserError for what cannot be."""
+    check_wish(wish, limits)
+    motif = make_motif(music, wish)
+    settings = Settings(Sampling(wish.temperature, top_p=wish.top_p, guard=True), Length(wish.length_s), seed=chance)
+    seen: list[int] = []
+
+    def see(ids: Tensor) -> None:
+        seen.append(int(ids[0]))
+        if len(seen) % TELL_EVERY == 0:
+            tell(tokenizer.seconds(np.array(seen), motif.score.quarter_s))
+
+    try:
+        with torch.inference_mode():
+            timed = Timed(model, limits.seconds, see)
+            takes = continue_motifs([motif], timed, tokenizer, settings, wish.variations)[0]
+    except KeyboardInterrupt:
+        takes = []
+    if not takes:
+        raise UserError(f"{limits.seconds:g} s went by before any music was drawn: give less of a motif")
+    return tuple(takes)
+
+
+def make_motif(music: Music, wish: Wish) -> Motif:
+    """The part of the music that is continued. Raises UserError where no note begins in it."""
+    start_s, end_s = span(music, wish)
+    whole = end_s - start_s >= music.score.duration_s
+    try:
+        return choose_motif(music.score, music.meter, Part(None if whole else end_s - start_s, side=wish.motif_from))
+    except UserError:
+        raise UserError("no note begins in so short a motif: take more of the music") from None
+
+
+def span(music: Music, wish: Wish) -> tuple[float, float]:
+    """From when to when the motif is in the music, in seconds."""
+    whole_s = music.score.duration_s
+    long_s = whole_s if wish.motif_s > whole_s - SLIDER_S else max(wish.motif_s, SLIDER_S)
+    return (whole_s - long_s, whole_s) if wish.motif_from == "end" else (0.0, long_s)
+
+
+def check_wish(wish: Wish, limits: Limits) -> None:
+    """Raises ConfigError for more than one person may ask for."""
+    for name, value, most in (
+        ("length", wish.length_s, limits.length_s),
+        ("variations", wish.variations, limits.variations),
+    ):
+        if not 0 < value <= most:
+            raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
+
+
+def fit(music: Music, tokenizer: Tokenizer) -> Music:
+    """The music within the model's range, and a note of what is left out. Raises UserError where nothing remains,
+    TokenError for what the vocabulary cannot hold otherwise."""
+    score = music.score
+    inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
+    if not inside.any():
+        raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
+    if not inside.all():
+        left = f"{int((~inside).sum())} of {len(score)} notes lie outside the model's range and are left out"
+        music = music._replace(score=score.select(inside), note=left)
+    tokenizer.encode(music.score)
+    return music

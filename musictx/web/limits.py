@@ -1,0 +1,19 @@
+"""What one person may ask of a server that others use too."""
+
+from typing import NamedTuple
+
+MOST_STEPS = 20  # that can be undone
+
+
+class Limits(NamedTuple):
+    """Amounts for one request; the queue's are for all people together."""
+
+    length_s: float = 60.0  # of new music
+    variations: int = 4
+    seconds: float = 30.0  # for drawing
+    upload_bytes: int = 2**20
+    notes: int = 20_000  # of a file
+    file_seconds: float = 10.0  # for reading it
+    memory_mb: int = 512
+    at_once: int = 1  # requests that the model works on
+    queue: int = 20  # that wait

@@ -1,0 +1,198 @@
+"""The page itself: where things stand, and which action each of them calls. Gradio is known here and in `server`."""
+
+import html
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from musictx.errors import UserError
+from musictx.web import keyboard, stage
+from musictx.web.attention import Point
+from musictx.web.draw import SLIDER_S, Wish
+from musictx.web.session import Session
+from musictx.web.studio import Studio
+
+Updates = dict[Any, Any]  # by component: what is not in it stays as it is
+
+CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+FORGET_S = 3600.0  # a person who is gone
+MIDI_FILES = [".mid", ".midi", ".rmi", ".kar"]
+ALL_HEADS = "mean of all heads"
+PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="status"></span><div class="row">
+<button data-action="take">Take it</button><button data-action="clear">Clear</button>
+<button data-action="midi">MIDI keyboard</button></div></div>"""
+
+
+class Page:
+    """Components, and the handlers that change them."""
+
+    def __init__(self, studio: Studio, title: str) -> None:
+        self.studio = studio
+        with gr.Blocks(
+            title="musictx", analytics_enabled=False, fill_width=True, delete_cache=(600, int(FORGET_S))
+        ) as self.blocks:
+            self.session = gr.State(Session(), time_to_live=FORGET_S)
+            gr.HTML(f"<h1>musictx <small>{html.escape(title)}</small></h1>", js_on_load=None)
+            with gr.Row():
+                with gr.Column(scale=0, min_width=350):
+                    self._controls()
+                with gr.Column(scale=1, min_width=500):
+                    self._results()
+            self._connect()
+
+    def _controls(self) -> None:
+        limits = self.studio.limits
+        with gr.Tabs():
+            with gr.Tab("File"):
+                self.file = gr.File(label="a MIDI file", file_types=MIDI_FILES, height=110, elem_id="file")
+            with gr.Tab("Example"):
+                self.example = gr.Radio(list(self.studio.examples), show_label=False, elem_id="example")
+            with gr.Tab("Keyboard"):
+                self.piano = gr.HTML(html_template=PIANO, js_on_load=keyboard.SCRIPT, elem_id="piano")
+        with gr.Group():
+            self.motif = slider("motif, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False)
+            self.side = gr.Radio(
+                [("its beginning", "start"), ("its end", "end")], value="start", show_label=False, elem_id="side"
+            )
+        with gr.Group():
+            self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, 20, 1)
+            self.temperature = slider("temperature", 0, 2, 1, 0.05)
+            self.top_p = slider("top-p", 0.05, 1, 0.95, 0.01)
+            most = limits.variations
+            self.variations = slider("variations", 1, max(most, 2), min(most, 2), 1, interactive=most > 1)
+        self.go = gr.Button("Continue", variant="primary", interactive=False)
+
+    def _results(self) -> None:
+        with gr.Row(elem_id="top"):
+            self.status = gr.HTML(told("Nothing leaves this server."), js_on_load=None, elem_id="status", scale=1)
+            self.on = gr.Button("Go on from this variation", size="sm", interactive=False, scale=0, min_width=200)
+            self.undo = gr.Button("Undo", size="sm", interactive=False, scale=0, min_width=80)
+        self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
+        layers = [(ALL_HEADS, -1), *((f"layer {k}, each head", k) for k in range(self.studio.reader.layers))]
+        with gr.Row(visible=False) as self.looking:
+            self.note = slider("the note, and what it comes from", 2, 3, 2, 1, scale=3)
+            self.layer = gr.Dropdown(layers, value=-1, label="attention of", scale=1)
+        self.arcs = gr.HTML("", elem_id="arcs", js_on_load=None)
+
+    def _connect(self) -> None:
+        wish = [self.motif, self.side, self.length, self.temperature, self.top_p, self.variations]
+        parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
+        parts += [self.looking, self.note, self.arcs]
+        quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
+
+        def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
+            event(self._told(action), [self.session, *inputs], parts, **(quiet | how))
+
+        on(self.file.upload, self.upload, self.file)
+        on(self.example.input, self.pick_example, self.example)
+        on(self.piano.take, self.take_played)
+        for motif in (self.motif.release, self.side.input):
+            on(motif, self.change_motif, *wish)
+        busy = {"show_progress": "full", "show_progress_on": self.stage}
+        on(
+            self.go.click,
+            self.go_on,
+            *wish,
+            concurrency_id="draw",
+            concurrency_limit=self.studio.limits.at_once,
+            **busy,
+        )
+        on(self.stage.choose, self.choose)
+        look = {"concurrency_id": "look", "concurrency_limit": 1}
+        on(self.stage.pick, self.pick_note, self.layer, **look)
+        for control in (self.note.release, self.layer.input):
+            on(control, self.look, self.note, self.layer, **look)
+        on(self.on.click, self.begin_from_take)
+        on(self.undo.click, self.step_back)
+
+    def upload(self, session: Session, path: str | None) -> Updates:
+        return self._show(self.studio.upload(session, Path(path))) if path else {}
+
+    def pick_example(self, session: Session, name: str) -> Updates:
+        return self._show(self.studio.example(session, name))
+
+    def take_played(self, session: Session, event: gr.EventData) -> Updates:
+        return self._show(self.studio.played(session, (event._data or {}).get("notes")))
+
+    def change_motif(self, session: Session, *wish: Any) -> Updates:
+        if session.now is None or session.now.takes:
+            return {}
+        return {self.stage: self.studio.show(session, Wish(*wish))}
+
+    def go_on(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
+        asked = Wish(*wish)
+
+        def tell(seconds: float) -> None:
+            progress(min(seconds / asked.length_s, 1.0), desc=f"{seconds:.0f} of {asked.length_s:.0f} s of music")
+
+        session, what = self.studio.go_on(session, asked, tell)
+        return self._show(session) | {self.status: told(what)}
+
+    def choose(self, session: Session, event: gr.EventData) -> Updates:
+        return self._show(session.choose(int(event._data["take"])))
+
+    def pick_note(self, session: Session, layer: int, event: gr.EventData) -> Updates:
+        if session.now is None:
+            return {}
+        chosen = session.choose(int(event._data["take"]))
+        updates = self._show(chosen) if chosen.now != session.now else {}
+        note = self.studio.note_at(chosen, Point(float(event._data["seconds"]), float(event._data["pitch"])))
+        return updates | self.look(chosen, note + 1, layer)
+
+    def look(self, session: Session, note: int, layer: int) -> Updates:
+        arcs = self.studio.arcs(session, int(note) - 1, None if layer < 0 else layer)
+        most = max(self.studio.count_notes(session), 3)
+        slider = gr.update(maximum=most, value=min(max(int(note), 2), most))
+        return {self.arcs: arcs, self.note: slider, self.looking: gr.update(visible=True)}
+
+    def begin_from_take(self, session: Session) -> Updates:
+        return self._show(session.go_on())
+
+    def step_back(self, session: Session) -> Updates:
+        return self._show(session.undo())
+
+    def _show(self, session: Session) -> Updates:
+        """Everything that depends on the newest step."""
+        now = session.now
+        whole_s = max(now.music.score.duration_s, SLIDER_S) if now else 10.0
+        what = "Nothing is left to undo." if now is None else f"{now.name}: {len(now.score)} notes, "
+        if now:
+            what += f"{now.score.duration_s:.1f} s. {now.music.note}"
+        return {
+            self.session: session,
+            self.status: told(what),
+            self.stage: self.studio.show(session, Wish(whole_s)),
+            self.motif: gr.update(
+                maximum=round(whole_s + SLIDER_S / 2, 1), value=round(whole_s, 1), interactive=now is not None
+            ),
+            self.go: gr.update(interactive=now is not None),
+            self.on: gr.update(interactive=bool(now and now.takes)),
+            self.undo: gr.update(interactive=now is not None),
+            self.arcs: "",
+            self.looking: gr.update(visible=False),
+        }
+
+    def _told(self, action: Callable[..., Updates]) -> Callable[..., Updates]:
+        """The action with a person's mistakes told in the status line, nothing else changed."""
+
+        @wraps(action)
+        def safely(*args: Any, **kwargs: Any) -> Updates:
+            try:
+                return action(*args, **kwargs) or {self.status: gr.skip()}
+            except UserError as error:
+                return {self.status: told(str(error), wrong=True)}
+
+        return safely
+
+
+def slider(label: str, low: float, high: float, value: float, step: float, **how: Any) -> Any:
+    return gr.Slider(low, high, value=min(value, high), step=step, label=label, buttons=[], **how)
+
+
+def told(what: str, wrong: bool = False) -> str:
+    """A line for the status, red where something went wrong."""
+    role, look = ("alert", "status wrong") if wrong else ("status", "status")
+    return f'<p role="{role}" class="{look}">{html.escape(what)}</p>'

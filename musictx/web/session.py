@@ -1,0 +1,64 @@
+"""What one person has at the page: music to begin with, what came of it, and the way back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from musictx.notes.meter import Meter
+from musictx.notes.score import Score
+from musictx.sampling.music import Continuation
+from musictx.web.limits import MOST_STEPS
+
+
+class Music(NamedTuple):
+    """Something to begin with, and what a person should know of it."""
+
+    name: str
+    score: Score
+    meter: Meter
+    note: str = ""
+
+
+class Step(NamedTuple):
+    """Music, and the continuations of it if there are any yet."""
+
+    music: Music
+    takes: tuple[Continuation, ...] = ()
+    chosen: int = 0
+
+    @property
+    def score(self) -> Score:
+        """What is heard: the chosen continuation, or the music itself."""
+        return self.takes[self.chosen].score if self.takes else self.music.score
+
+    @property
+    def name(self) -> str:
+        return f"{self.music.name}-{self.chosen + 1}" if self.takes else self.music.name
+
+
+class Session(NamedTuple):
+    """The steps a person took, the newest last. Every change returns a new Session."""
+
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def now(self) -> Step | None:
+        return self.steps[-1] if self.steps else None
+
+    def push(self, step: Step) -> Session:
+        return Session((*self.steps, step)[-MOST_STEPS:])
+
+    def undo(self) -> Session:
+        return Session(self.steps[:-1])
+
+    def choose(self, variation: int) -> Session:
+        """Another of the newest continuations; one that does not exist changes nothing."""
+        if self.now is None or not 0 <= variation < len(self.now.takes):
+            return self
+        return Session((*self.steps[:-1], self.now._replace(chosen=variation)))
+
+    def go_on(self) -> Session:
+        """The chosen continuation as music to begin with; without one nothing changes."""
+        if self.now is None or not self.now.takes:
+            return self
+        return self.push(Step(self.now.music._replace(name=self.now.name, score=self.now.score, note="")))

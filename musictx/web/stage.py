@@ -1,0 +1,76 @@
+"""What is seen and heard of a step, as HTML: rolls that can be clicked, a player, files to take home."""
+
+import html
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from musictx.notes.write import write_midi
+from musictx.viz.figure import save_figure
+from musictx.viz.piano_roll import Panel, draw_rolls
+from musictx.viz.sound import write_wav
+from musictx.web.files import PEN, as_data, new_place
+from musictx.web.session import Step
+
+SCRIPT = (Path(__file__).parent / "stage.js").read_text(encoding="utf-8")
+WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
+
+
+def stage(step: Step | None, motif_s: tuple[float, float] | None, folder: Path) -> str:
+    """The HTML for a step, its files written below `folder`; before there is any, a word of welcome.
+
+    `motif_s`: from when to when in the music the motif is; what is not of it is veiled.
+    """
+    if step is None:
+        return WELCOME
+    place = new_place(folder)
+    picture, boxes = rolls(step, place)
+    midi, wav = place / f"{step.name}.mid", place / f"{step.name}.wav"
+    write_midi(step.score, midi, step.music.meter.signature)
+    write_wav(step.score, wav)
+    choices = "".join(
+        f'<button data-take="{k}" aria-pressed="{str(k == step.chosen).lower()}">{k + 1}</button>'
+        for k in range(len(step.takes))
+    )
+    choose = f'<span class="choices" role="group" aria-label="variation">{choices}</span>' if choices else ""
+    links = "".join(
+        f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>'
+        for kind, path in (("MIDI", midi), ("WAV", wav))
+    )
+    data = html.escape(json.dumps({"boxes": boxes, "chosen": step.chosen, "motif": motif_s}))
+    return (
+        f'<div class="picture" data-roll="{data}"><img alt="piano roll" src="{picture}"><i class="playhead"></i></div>'
+        f'<div class="player">{choose}<audio controls preload="auto" src="{_address(wav)}"></audio>{links}</div>'
+    )
+
+
+def rolls(step: Step, place: Path) -> tuple[str, list[dict[str, float]]]:
+    """The picture as a data address, and where in it the panels lie: fractions of its size from the upper left, the
+    seconds and pitches at their edges."""
+    names = [f"variation {k + 1}" for k in range(len(step.takes))]
+    panels: list[Panel] = [(name, t.score, t.new_from_s) for name, t in zip(names, step.takes, strict=True)]
+    panels = panels or [(step.music.name, step.score, np.inf)]
+    with PEN:
+        figure = draw_rolls(panels)
+        path = place / "roll.svg"
+        save_figure(figure, path)
+        boxes = _boxes(figure, len(panels))
+    return as_data(path), boxes
+
+
+def _boxes(figure: Figure, n_panels: int) -> list[dict[str, float]]:
+    rows = len(figure.axes) // n_panels
+    boxes = []
+    for k, axes in enumerate(figure.axes):
+        at, (start_s, end_s), (low, high) = axes.get_position(), axes.get_xlim(), axes.get_ylim()
+        where = {"left": at.x0, "top": 1 - at.y1, "width": at.width, "height": at.height}
+        sizes = where | {"start_s": start_s, "end_s": end_s, "low": low, "high": high}
+        boxes.append({"panel": k // rows} | {name: round(float(value), 4) for name, value in sizes.items()})
+    return boxes
+
+
+def _address(path: Path) -> str:
+    return f"gradio_api/file={quote(str(path))}"

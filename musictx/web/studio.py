@@ -1,0 +1,77 @@
+"""What the page can do, without a page: every action takes a Session and returns the next one, or raises UserError."""
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+from musictx.errors import UserError
+from musictx.model.protocol import LanguageModel
+from musictx.sampling.streams import MAX_SEED
+from musictx.tokenizers import Tokenizer
+from musictx.web.attention import Point, Reader
+from musictx.web.draw import Tell, Wish, draw_takes, fit, span
+from musictx.web.examples import examples
+from musictx.web.files import PEN, as_data, new_place
+from musictx.web.keyboard import read_played
+from musictx.web.limits import Limits
+from musictx.web.session import Music, Session, Step
+from musictx.web.stage import stage
+from musictx.web.upload import read_upload
+
+
+class Studio:
+    """A model and a folder for what is made with it, shared by everybody at the page."""
+
+    def __init__(self, model: LanguageModel, tokenizer: Tokenizer, folder: Path, limits: Limits = Limits()) -> None:  # noqa: B008 - it is immutable
+        self.model, self.tokenizer, self.folder, self.limits = model, tokenizer, folder, limits
+        self.reader = Reader(model, tokenizer)
+        self.examples = examples()
+
+    def upload(self, session: Session, path: Path) -> Session:
+        return self._begin(session, read_upload(path, path.name, self.limits, self.tokenizer.metrical))
+
+    def example(self, session: Session, name: str) -> Session:
+        if name not in self.examples:
+            raise UserError(f"there is no example {name!r}: choose one of {', '.join(self.examples)}")
+        return self._begin(session, self.examples[name])
+
+    def played(self, session: Session, notes: Any) -> Session:
+        return self._begin(session, read_played(notes))
+
+    def go_on(self, session: Session, wish: Wish, tell: Tell) -> tuple[Session, str]:
+        """Continues the newest music; and what became of it in words."""
+        if session.now is None:
+            raise UserError("there is no music to continue yet: drop a file, pick an example or play a phrase")
+        music, began = session.now.music, time.monotonic()
+        chance = random.randint(0, MAX_SEED)
+        takes = draw_takes(music, wish, self.model, self.tokenizer, self.limits, chance, tell)
+        took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
+        took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
+        told = f"{took} of {music.name}, in {time.monotonic() - began:.1f} s. Click a note to see what it comes from."
+        if any(take.stopped for take in takes):
+            told = f"Stopped at the time limit of {self.limits.seconds:g} s: this is what there was by then."
+        return session.push(Step(music, takes)), told
+
+    def show(self, session: Session, wish: Wish) -> str:
+        """The HTML of the newest step; before there are continuations, with the motif in it marked."""
+        now = session.now
+        return stage(now, span(now.music, wish) if now and not now.takes else None, self.folder)
+
+    def arcs(self, session: Session, note: int, layer: int | None) -> str:
+        """The HTML of what the model looked at for the note number `note`, counted from 0."""
+        if session.now is None:
+            return ""
+        path = new_place(self.folder) / "arcs.svg"
+        with PEN:
+            self.reader.draw(session.now.score, session.now.name, note, layer, path)
+        return f'<img alt="attention arcs" src="{as_data(path)}">'
+
+    def note_at(self, session: Session, at: Point) -> int:
+        return self.reader.nearest(session.now.score, at) if session.now else 0
+
+    def count_notes(self, session: Session) -> int:
+        return len(self.reader.traced(session.now.score).score) if session.now else 0
+
+    def _begin(self, session: Session, music: Music) -> Session:
+        return session.push(Step(fit(music, self.tokenizer)))

@@ -1,0 +1,57 @@
+"""A stranger's MIDI file as music: read by a process of its own, limited in time and memory, as corpora are."""
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from musictx.data.work.sandbox import Limits as ReaderLimits
+from musictx.data.work.sandbox import run_batch
+from musictx.errors import MidiError, UserError
+from musictx.notes.meter import Meter
+from musictx.notes.read import read_tracks
+from musictx.notes.score import Score
+from musictx.web.limits import Limits
+from musictx.web.session import Music
+
+NAME_LENGTH = 40
+
+
+class Heard(NamedTuple):
+    score: Score
+    meter: Meter
+
+
+def read_upload(path: Path, name: str, limits: Limits, one_tempo: bool) -> Music:
+    """Raises UserError that says in one line what is wrong with the file."""
+    size = path.stat().st_size
+    if size > limits.upload_bytes:
+        raise UserError(f"{name}: {size / 2**20:.1f} MB; files up to {limits.upload_bytes / 2**20:g} MB are taken")
+    if not size:
+        raise UserError(f"{name}: the file is empty: give a MIDI file")
+    allowed = ReaderLimits(limits.file_seconds, limits.memory_mb)
+    read = cast(Any, partial(read_music, one_tempo=one_tempo, most=limits.notes))
+    heard = cast(Heard | str, run_batch(read, [path.read_bytes()], allowed)[0])
+    if isinstance(heard, str):
+        raise UserError(f"{name}: {heard}")
+    return Music(plain_name(name), heard.score, heard.meter)
+
+
+def read_music(data: bytes, *, one_tempo: bool, most: int) -> Heard | str:
+    """In the reader process: the music without drums, or why there is none."""
+    try:
+        tracks = read_tracks(data, "", one_tempo=one_tempo)
+    except MidiError as error:
+        return error.reason
+    score = tracks.merge()
+    if len(score) > most:
+        return f"{len(score)} notes; up to {most} are taken: give a part of it"
+    if not len(score):
+        only_drums = len(tracks.merge(drums=True)) > 0
+        return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
+    return Heard(score, tracks.meter())
+
+
+def plain_name(name: str) -> str:
+    """A file's name without its suffix, of letters, digits and what does no harm in titles and in other names."""
+    return re.sub(r"[^\w .-]+", " ", Path(name).stem).strip(" .")[:NAME_LENGTH] or "music"
