@@ -13,6 +13,7 @@ from musictx.data.store import Store
 from musictx.errors import StoreError, UserError
 from musictx.notes.grid import N_VOICES
 from musictx.notes.write import write_midi
+from musictx.open import shipped_bundle
 
 SEED_BARS = 2
 
@@ -21,7 +22,7 @@ def demo(config: DemoConfig) -> None:
     out, store = Path(config.out), Path(config.store)
     bundle, seed = out / "model.safetensors", out / "seed.mid"
 
-    _say("1 of 4: prepare the chorales that music21 ships", "python data_prep/chorales.py")
+    _say("1 of 5: prepare the chorales that music21 ships", "python data_prep/chorales.py")
     if (store / "manifest.json").is_file():
         print(f"there already: {store} (delete it to prepare it again)")
         check_store(Store(store, "chorale"))
@@ -31,29 +32,36 @@ def demo(config: DemoConfig) -> None:
 
     steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
     if bundle.is_file():
-        _say("2 of 4: train a relative Transformer")
+        _say("2 of 5: train a relative Transformer")
         print(f"there already: {bundle} (delete {out} to train again)")
     else:
         out_again = ["overwrite=true"] if out.exists() else []
         _run(
-            "2 of 4: train a relative Transformer",
+            "2 of 5: train a relative Transformer",
             ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps, *out_again],
         )
     _run(
-        "3 of 4: score the held-out chorales",
+        "3 of 5: score the held-out chorales",
         ["evaluate", f"bundle={bundle}", "data=chorales", f"data.path={store}"],
     )
     name = write_seed(Store(store, "chorale"), seed)
     _run(
-        f"4 of 4: continue the first {SEED_BARS} bars of {name}, which the model has never seen",
+        f"4 of 5: continue the first {SEED_BARS} bars of {name}, which the model has never seen",
         ["generate", f"bundle={bundle}", f"seed_midi={seed}", f"out={out}", f"variations={config.variations}"]
         + ["sampler.temperature=1.1", "wav=true", "png=true", "overwrite=true"],
+    )
+    example = shipped_bundle().with_suffix(".mid")
+    _run(
+        "5 of 5: continue two bars it has never seen with the model inside the package, trained for two hours",
+        ["generate", f"seed_midi={example}", f"out={out}", f"variations={config.variations}"]
+        + ["wav=true", "png=true", "overwrite=true"],
     )
     print(f"""
 Everything is in {out}/
   seed.mid          the first {SEED_BARS} bars of {name}
   seed-1.mid …      the seed and its continuations; seed-1.wav … to listen to
   seed.png          all of them as piano rolls
+  chorale-1.mid …   the same of the model inside the package: chorale-1.wav is what to listen to first
   config.yaml       the run's resolved config; metrics.csv its losses
   model.safetensors the model
 

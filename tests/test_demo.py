@@ -24,6 +24,8 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path):
         "seed-2.mid",
         "seed-1.wav",
         "seed.png",
+        "chorale-2.wav",
+        "chorale.png",
         "config.yaml",
         "model.safetensors",
     }

@@ -120,7 +120,7 @@ def test_a_truncated_bundle(world, tmp_path):
 
 def test_a_missing_bundle_and_none_at_all(world, tmp_path):
     assert "no.safetensors: no such bundle" in generate(world, tmp_path, bundle="no.safetensors")
-    line = refused(["musictx", "generate", f"seed_midi={world.seed}"], tmp_path)
+    line = refused(["musictx", "evaluate", f"data.path={world.store}"], tmp_path)
     assert line == "error: bundle=… is required and was not given; see --help"
 
 

@@ -24,7 +24,7 @@ CONFIG, CHECKPOINTS, METRICS, BUNDLE, CURVES = (
 )
 # the demo's seeds and continuations lie in a run's folder too; anything else is a person's own
 OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, "samples", "wandb"}
-OURS_TOO = re.compile(r"seed(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
+OURS_TOO = re.compile(r"(seed|chorale)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
 FREE = {
     "out",
     "overwrite",

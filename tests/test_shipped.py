@@ -1,0 +1,38 @@
+"""The model inside the package: what its card says, and that it plays."""
+
+import re
+
+import pytest
+from conftest import ROOT, ok
+
+from musictx.errors import BundleError
+from musictx.notes.grid import score_to_grid
+from musictx.notes.read import read_midi
+from musictx.open import SHIPPED, open_bundle, shipped_bundle
+
+
+def test_the_card_tells_what_the_bundle_says_of_itself():
+    model, tokenizer, header = open_bundle(shipped_bundle(), "cpu", "auto")
+    card = (ROOT / "docs" / "models.md").read_text()
+    assert f"validation **{header.val_nll:.3f}**" in card
+    parameters = sum(p.numel() for p in model.parameters())
+    assert f"{parameters / 1e6:.1f} million parameters" in card
+    size_mb = SHIPPED.stat().st_size / 1e6
+    assert f"{size_mb:.1f} MB" in card
+    assert size_mb <= 10
+    assert tokenizer.name == "chorale"
+    assert header.corpus.startswith("JSB chorales")
+
+
+def test_it_plays_when_no_bundle_is_named_and_says_so(tmp_path):
+    seed = SHIPPED.with_suffix(".mid")
+    told = ok(["musictx", "generate", f"seed_midi={seed}", "out=o", "length_bars=1"], tmp_path).stdout
+    assert re.search("no bundle= is given: the model inside musictx, trained on JSB chorales", told)
+    grid = score_to_grid(read_midi(tmp_path / "o" / "chorale-1.mid"))
+    assert len(grid) == 48  # two bars of seed and one more
+
+
+def test_a_package_without_it_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr("musictx.open.SHIPPED", tmp_path / "none.safetensors")
+    with pytest.raises(BundleError, match="built without its model: name one with bundle=FILE"):
+        shipped_bundle()
