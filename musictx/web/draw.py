@@ -10,6 +10,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
+from musictx.notes.score import Score
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, choose_motif
 from musictx.sampling.music import Continuation, Settings, continue_motifs
@@ -95,6 +96,8 @@ def make_motif(music: Music, wish: Wish) -> Motif:
     whole = end_s - start_s >= music.score.duration_s
     try:
         return choose_motif(music.score, music.meter, Part(None if whole else end_s - start_s, side=wish.motif_from))
+    except ConfigError:
+        raise
     except UserError:
         raise UserError("no note begins in so short a motif: take more of the music") from None
 
@@ -116,15 +119,29 @@ def check_wish(wish: Wish, limits: Limits) -> None:
             raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
 
 
-def fit(music: Music, tokenizer: Tokenizer) -> Music:
-    """The music within the model's range, and a note of what is left out. Raises UserError where nothing remains,
-    TokenError for what the vocabulary cannot hold otherwise."""
-    score = music.score
+def fit(music: Music, tokenizer: Tokenizer, limits: Limits) -> Music:
+    """As much of the music as is taken, within the model's range, and a note of what is left out. Raises UserError
+    where nothing remains, TokenError for what the vocabulary cannot hold otherwise."""
+    score, left = beginning(music.score, limits), ""
+    if not len(score):
+        raise UserError(f"{music.name}: no note begins in its first {limits.music_s:g} s")
+    if len(score) < len(music.score):
+        left = f"Longer music is not taken here: these are the first {score.duration_s:.0f} s."
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
         raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
     if not inside.all():
-        left = f"{int((~inside).sum())} of {len(score)} notes lie outside the model's range and are left out"
-        music = music._replace(score=score.select(inside), note=left)
-    tokenizer.encode(music.score)
-    return music
+        left += f" {int((~inside).sum())} notes outside the model's range are left out."
+    score = score.select(inside)
+    tokenizer.encode(score)
+    return music._replace(score=score, note=left.strip())
+
+
+def beginning(score: Score, limits: Limits) -> Score:
+    """The music up to where it becomes more than is taken."""
+    sounding_s = np.cumsum(np.minimum(score.offset_s, limits.music_s) - score.onset_s)
+    few = np.arange(len(score)) < limits.notes
+    taken = few & (score.onset_s < limits.music_s) & (sounding_s <= limits.sounding_s)
+    if taken.all():
+        return score.clip(0.0, limits.music_s)
+    return score.clip(0.0, float(score.onset_s[np.argmin(taken)]))

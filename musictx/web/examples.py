@@ -4,14 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-import musictx
 from musictx.notes.grid import grid_to_score
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
 from musictx.web.session import Music
 
-SHIPPED = Path(musictx.__file__).parent / "bundles" / "chorale.mid"  # the seed beside the model inside musictx
+SHIPPED = Path(__file__).parents[1] / "bundles" / "chorale.mid"  # the seed beside the model inside musictx
 
 # soprano, alto, tenor, bass of each quarter
 OLD_HUNDREDTH = (

@@ -12,8 +12,10 @@ class Limits(NamedTuple):
     variations: int = 4
     seconds: float = 30.0  # for drawing
     upload_bytes: int = 2**20
-    notes: int = 20_000  # of a file
     file_seconds: float = 10.0  # for reading it
     memory_mb: int = 512
+    music_s: float = 180.0  # of music to begin with
+    notes: int = 5000  # in it
+    sounding_s: float = 3000.0  # of all its notes together, which the player of its sound works through
     at_once: int = 1  # requests that the model works on
     queue: int = 20  # that wait

@@ -1,8 +1,9 @@
 """The page itself: where things stand, and which action each of them calls. Gradio is known here and in `server`."""
 
 import html
+import math
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ Updates = dict[Any, Any]  # by component: what is not in it stays as it is
 CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
 MIDI_FILES = [".mid", ".midi", ".rmi", ".kar"]
+BEGIN = "Nothing leaves this server."
 ALL_HEADS = "mean of all heads"
 PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="status"></span><div class="row">
 <button data-action="take">Take it</button><button data-action="clear">Clear</button>
@@ -47,9 +49,9 @@ class Page:
         limits = self.studio.limits
         with gr.Tabs():
             with gr.Tab("File"):
-                self.file = gr.File(label="a MIDI file", file_types=MIDI_FILES, height=110, elem_id="file")
+                self.file = gr.File(label="a MIDI file", file_types=MIDI_FILES, height=130, elem_id="file")
             with gr.Tab("Example"):
-                self.example = gr.Radio(list(self.studio.examples), show_label=False, elem_id="example")
+                self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):
                 self.piano = gr.HTML(html_template=PIANO, js_on_load=keyboard.SCRIPT, elem_id="piano")
         with gr.Group():
@@ -67,7 +69,7 @@ class Page:
 
     def _results(self) -> None:
         with gr.Row(elem_id="top"):
-            self.status = gr.HTML(told("Nothing leaves this server."), js_on_load=None, elem_id="status", scale=1)
+            self.status = gr.HTML(told(BEGIN), js_on_load=None, elem_id="status", scale=1)
             self.on = gr.Button("Go on from this variation", size="sm", interactive=False, scale=0, min_width=200)
             self.undo = gr.Button("Undo", size="sm", interactive=False, scale=0, min_width=80)
         self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
@@ -80,17 +82,18 @@ class Page:
     def _connect(self) -> None:
         wish = [self.motif, self.side, self.length, self.temperature, self.top_p, self.variations]
         parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
-        parts += [self.looking, self.note, self.arcs]
+        parts += [self.looking, self.note, self.arcs, self.file]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
             event(self._told(action), [self.session, *inputs], parts, **(quiet | how))
 
         on(self.file.upload, self.upload, self.file)
-        on(self.example.input, self.pick_example, self.example)
+        for name, button in self.examples.items():
+            on(button.click, partial(self.pick_example, name=name))
         on(self.piano.take, self.take_played)
-        for motif in (self.motif.release, self.side.input):
-            on(motif, self.change_motif, *wish)
+        for motif in (self.motif.input, self.side.input):
+            motif(None, [self.motif, self.side], js=stage.MOTIF)
         busy = {"show_progress": "full", "show_progress_on": self.stage}
         on(
             self.go.click,
@@ -103,24 +106,25 @@ class Page:
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)
-        for control in (self.note.release, self.layer.input):
-            on(control, self.look, self.note, self.layer, **look)
+        for control in (self.note.input, self.layer.input):
+            on(control, self.look, self.note, self.layer, trigger_mode="always_last", **look)
         on(self.on.click, self.begin_from_take)
         on(self.undo.click, self.step_back)
 
     def upload(self, session: Session, path: str | None) -> Updates:
-        return self._show(self.studio.upload(session, Path(path))) if path else {}
+        if not path:
+            return {}
+        try:
+            updates = self._show(self.studio.upload(session, Path(path)))
+        except UserError as error:
+            updates = {self.status: told(str(error), wrong=True)}
+        return updates | {self.file: None}  # there is room for the next one
 
     def pick_example(self, session: Session, name: str) -> Updates:
         return self._show(self.studio.example(session, name))
 
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
         return self._show(self.studio.played(session, (event._data or {}).get("notes")))
-
-    def change_motif(self, session: Session, *wish: Any) -> Updates:
-        if session.now is None or session.now.takes:
-            return {}
-        return {self.stage: self.studio.show(session, Wish(*wish))}
 
     def go_on(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
         asked = Wish(*wish)
@@ -129,16 +133,16 @@ class Page:
             progress(min(seconds / asked.length_s, 1.0), desc=f"{seconds:.0f} of {asked.length_s:.0f} s of music")
 
         session, what = self.studio.go_on(session, asked, tell)
-        return self._show(session) | {self.status: told(what)}
+        return self._show(session, new=False) | {self.status: told(what)}
 
     def choose(self, session: Session, event: gr.EventData) -> Updates:
-        return self._show(session.choose(int(event._data["take"])))
+        return self._show(session.choose(int(event._data["take"])), new=False)
 
     def pick_note(self, session: Session, layer: int, event: gr.EventData) -> Updates:
         if session.now is None:
             return {}
         chosen = session.choose(int(event._data["take"]))
-        updates = self._show(chosen) if chosen.now != session.now else {}
+        updates = self._show(chosen, new=False) if chosen.now != session.now else {}
         note = self.studio.note_at(chosen, Point(float(event._data["seconds"]), float(event._data["pitch"])))
         return updates | self.look(chosen, note + 1, layer)
 
@@ -149,31 +153,30 @@ class Page:
         return {self.arcs: arcs, self.note: slider, self.looking: gr.update(visible=True)}
 
     def begin_from_take(self, session: Session) -> Updates:
-        return self._show(session.go_on())
+        return self._show(self.studio.begin_from_take(session))
 
     def step_back(self, session: Session) -> Updates:
         return self._show(session.undo())
 
-    def _show(self, session: Session) -> Updates:
-        """Everything that depends on the newest step."""
+    def _show(self, session: Session, new: bool = True) -> Updates:
+        """Everything that depends on the newest step; `new` music is a motif as a whole."""
         now = session.now
-        whole_s = max(now.music.score.duration_s, SLIDER_S) if now else 10.0
-        what = "Nothing is left to undo." if now is None else f"{now.name}: {len(now.score)} notes, "
-        if now:
-            what += f"{now.score.duration_s:.1f} s. {now.music.note}"
-        return {
+        updates: Updates = {
             self.session: session,
-            self.status: told(what),
-            self.stage: self.studio.show(session, Wish(whole_s)),
-            self.motif: gr.update(
-                maximum=round(whole_s + SLIDER_S / 2, 1), value=round(whole_s, 1), interactive=now is not None
-            ),
-            self.go: gr.update(interactive=now is not None),
+            self.status: told(BEGIN),
             self.on: gr.update(interactive=bool(now and now.takes)),
-            self.undo: gr.update(interactive=now is not None),
             self.arcs: "",
             self.looking: gr.update(visible=False),
         }
+        updates |= {part: gr.update(interactive=now is not None) for part in (self.motif, self.go, self.undo)}
+        whole_s = SLIDER_S
+        if now:
+            about = f"{now.name}: {len(now.score)} notes, {now.score.duration_s:.1f} s. {now.music.note}"
+            updates[self.status] = told(about)
+            whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
+        if now and new:
+            updates[self.motif] = gr.update(maximum=round(whole_s, 1), value=round(whole_s, 1), interactive=True)
+        return updates | {self.stage: self.studio.show(session)}
 
     def _told(self, action: Callable[..., Updates]) -> Callable[..., Updates]:
         """The action with a person's mistakes told in the status line, nothing else changed."""

@@ -12,17 +12,18 @@ function place(part, box, from_s, to_s) {
   part.style.height = `${100 * box.height}%`;
 }
 
-function veil() {
+function veil(event) {
   const data = roll();
   element.querySelectorAll(".veil").forEach((old) => old.remove());
-  if (!data || !data.motif) return;
+  if (!data || data.whole_s === null) return;
+  const { seconds, side } = event.detail;
+  const outside = side === "end" ? [0, data.whole_s - seconds] : [seconds, data.whole_s];
   for (const box of data.boxes) {
-    for (const [from_s, to_s] of [[box.start_s, data.motif[0]], [data.motif[1], box.end_s]]) {
-      const part = document.createElement("i");
-      part.className = "veil";
-      place(part, box, from_s, to_s);
-      element.querySelector(".picture").append(part);
-    }
+    if (outside[0] >= Math.min(outside[1], box.end_s) || outside[1] <= box.start_s) continue;
+    const part = document.createElement("i");
+    part.className = "veil";
+    place(part, box, ...outside);
+    element.querySelector(".picture").append(part);
   }
 }
 
@@ -37,6 +38,7 @@ function follow() {
   if (!audio.paused) requestAnimationFrame(follow);
 }
 
+element.addEventListener("motif", veil);
 element.addEventListener("click", (event) => {
   const button = event.target.closest("[data-take]");
   if (button) return trigger("choose", { take: Number(button.dataset.take) });
@@ -55,5 +57,3 @@ element.addEventListener("click", (event) => {
   trigger("pick", { take: box.panel, seconds, pitch });
 });
 for (const name of ["play", "seeked"]) element.addEventListener(name, follow, true);
-watch("value", veil);
-veil();

@@ -16,14 +16,14 @@ from musictx.web.files import PEN, as_data, new_place
 from musictx.web.session import Step
 
 SCRIPT = (Path(__file__).parent / "stage.js").read_text(encoding="utf-8")
+# tells the script above of the motif that a person is choosing
+MOTIF = """(seconds, side) => { document.querySelector("#stage .picture")?.dispatchEvent(
+    new CustomEvent("motif", { bubbles: true, detail: { seconds, side } })) }"""
 WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
 
 
-def stage(step: Step | None, motif_s: tuple[float, float] | None, folder: Path) -> str:
-    """The HTML for a step, its files written below `folder`; before there is any, a word of welcome.
-
-    `motif_s`: from when to when in the music the motif is; what is not of it is veiled.
-    """
+def stage(step: Step | None, folder: Path) -> str:
+    """The HTML for a step, its files written below `folder`; before there is any, a word of welcome."""
     if step is None:
         return WELCOME
     place = new_place(folder)
@@ -40,7 +40,8 @@ def stage(step: Step | None, motif_s: tuple[float, float] | None, folder: Path) 
         f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>'
         for kind, path in (("MIDI", midi), ("WAV", wav))
     )
-    data = html.escape(json.dumps({"boxes": boxes, "chosen": step.chosen, "motif": motif_s}))
+    whole_s = None if step.takes else step.score.duration_s  # of which a motif can be chosen
+    data = html.escape(json.dumps({"boxes": boxes, "chosen": step.chosen, "whole_s": whole_s}))
     return (
         f'<div class="picture" data-roll="{data}"><img alt="piano roll" src="{picture}"><i class="playhead"></i></div>'
         f'<div class="player">{choose}<audio controls preload="auto" src="{_address(wav)}"></audio>{links}</div>'

@@ -10,7 +10,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
 from musictx.web.attention import Point, Reader
-from musictx.web.draw import Tell, Wish, draw_takes, fit, span
+from musictx.web.draw import Tell, Wish, draw_takes, fit
 from musictx.web.examples import examples
 from musictx.web.files import PEN, as_data, new_place
 from musictx.web.keyboard import read_played
@@ -53,10 +53,15 @@ class Studio:
             told = f"Stopped at the time limit of {self.limits.seconds:g} s: this is what there was by then."
         return session.push(Step(music, takes)), told
 
-    def show(self, session: Session, wish: Wish) -> str:
-        """The HTML of the newest step; before there are continuations, with the motif in it marked."""
-        now = session.now
-        return stage(now, span(now.music, wish) if now and not now.takes else None, self.folder)
+    def begin_from_take(self, session: Session) -> Session:
+        """The chosen continuation as music to begin with."""
+        if session.now and session.now.score.duration_s > self.limits.music_s:
+            raise UserError(f"more than {self.limits.music_s:g} s are not continued here: take it home as MIDI")
+        return session.go_on()
+
+    def show(self, session: Session) -> str:
+        """The HTML of the newest step."""
+        return stage(session.now, self.folder)
 
     def arcs(self, session: Session, note: int, layer: int | None) -> str:
         """The HTML of what the model looked at for the note number `note`, counted from 0."""
@@ -74,4 +79,4 @@ class Studio:
         return len(self.reader.traced(session.now.score).score) if session.now else 0
 
     def _begin(self, session: Session, music: Music) -> Session:
-        return session.push(Step(fit(music, self.tokenizer)))
+        return session.push(Step(fit(music, self.tokenizer, self.limits)))

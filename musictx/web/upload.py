@@ -30,22 +30,20 @@ def read_upload(path: Path, name: str, limits: Limits, one_tempo: bool) -> Music
     if not size:
         raise UserError(f"{name}: the file is empty: give a MIDI file")
     allowed = ReaderLimits(limits.file_seconds, limits.memory_mb)
-    read = cast(Any, partial(read_music, one_tempo=one_tempo, most=limits.notes))
+    read = cast(Any, partial(read_music, one_tempo=one_tempo))
     heard = cast(Heard | str, run_batch(read, [path.read_bytes()], allowed)[0])
     if isinstance(heard, str):
         raise UserError(f"{name}: {heard}")
     return Music(plain_name(name), heard.score, heard.meter)
 
 
-def read_music(data: bytes, *, one_tempo: bool, most: int) -> Heard | str:
+def read_music(data: bytes, *, one_tempo: bool) -> Heard | str:
     """In the reader process: the music without drums, or why there is none."""
     try:
         tracks = read_tracks(data, "", one_tempo=one_tempo)
     except MidiError as error:
         return error.reason
     score = tracks.merge()
-    if len(score) > most:
-        return f"{len(score)} notes; up to {most} are taken: give a part of it"
     if not len(score):
         only_drums = len(tracks.merge(drums=True)) > 0
         return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
@@ -54,4 +52,4 @@ def read_music(data: bytes, *, one_tempo: bool, most: int) -> Heard | str:
 
 def plain_name(name: str) -> str:
     """A file's name without its suffix, of letters, digits and what does no harm in titles and in other names."""
-    return re.sub(r"[^\w .-]+", " ", Path(name).stem).strip(" .")[:NAME_LENGTH] or "music"
+    return " ".join(re.sub(r"[^\w.-]+", " ", Path(name).stem).split()).strip(".")[:NAME_LENGTH] or "music"

@@ -1,0 +1,234 @@
+"""The page in a real browser. `MUSICTX_SHOTS=docs/img` writes its pictures there, of the model inside musictx."""
+
+import io
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from musictx.notes.read import read_midi
+from musictx.notes.write import write_midi
+from musictx.web.examples import examples
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError:
+    sync_playwright = None
+
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="needs a browser: apt-get install chromium"),
+    pytest.mark.skipif(sync_playwright is None, reason="needs playwright: pip install 'musictx[dev]'"),
+]
+SHOTS = os.environ.get("MUSICTX_SHOTS")
+HYMN = "Old Hundredth, in four voices"
+
+
+@pytest.fixture(scope="module")
+def address(world, tmp_path_factory):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    bundle = [] if SHOTS else [f"bundle={world.hymn_bundle}"]
+    command = [sys.executable, "-m", "musictx", "serve", f"port={port}", "upload_mb=0.01", *bundle]
+    temporary = tmp_path_factory.mktemp("server")
+    there = os.environ | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=there) as server:
+        line = server.stdout.readline()
+        assert line == f"http://127.0.0.1:{port}/ continues music until Ctrl-C\n"
+        yield line.split()[0]
+        server.send_signal(signal.SIGINT)
+        assert server.wait(20) == 130
+    assert list(temporary.glob("musictx-*")) == []
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, address):
+    """Opens the page as another person; nobody may be sent elsewhere or meet an error of the page's own."""
+    strayed, broken = [], []
+
+    def open_page():
+        page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
+        page.set_default_timeout(20_000)
+        ours = (address, address.replace("http", "ws"), "data:", "blob:")
+        page.on("request", lambda request: request.url.startswith(ours) or strayed.append(request.url))
+        page.on("pageerror", lambda error: broken.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector(".welcome")
+        return page
+
+    yield open_page
+    for context in chromium.contexts:
+        context.close()
+    assert strayed == []
+    assert broken == []
+
+
+def shoot(page, name):
+    if SHOTS:
+        page.mouse.move(0, 0)
+        page.wait_for_timeout(800)
+        page.screenshot(path=Path(SHOTS) / f"{name}.png")
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def begin(page, name=HYMN):
+    page.get_by_role("tab", name="Example").click()
+    button(page, name).click()
+    page.wait_for_selector(".picture")
+
+
+def go_on(page, seconds=20):
+    page.get_by_label("number input for new music, seconds").fill(str(seconds))
+    button(page, "Continue").click()
+    page.wait_for_selector("[data-take]")
+
+
+def status(page, text):
+    page.locator("#status", has_text=text).wait_for()
+
+
+def linked(page, name):
+    """The file behind a link, as a browser fetches it."""
+    link = page.get_by_role("link", name=name, exact=True)
+    answer = page.request.get(page.url + link.get_attribute("href"))
+    assert answer.ok
+    return link.get_attribute("download"), answer.body()
+
+
+def test_a_file_is_continued_heard_and_taken_home(visit, tmp_path):
+    page = visit()
+    seed = examples()[HYMN].score
+    write_midi(seed, tmp_path / "my chorale.mid")
+    page.locator("#file input[type=file]").set_input_files(tmp_path / "my chorale.mid")
+    page.wait_for_selector(".picture")
+    status(page, "notes")
+    go_on(page)
+    status(page, "2 variations of my chorale")
+    picture = page.locator(".picture img")
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 500
+
+    sound = page.locator("audio")
+    sound.evaluate("audio => audio.readyState > 0 || new Promise(done => audio.onloadedmetadata = done)")
+    assert sound.evaluate("audio => audio.duration") > 15
+    name, data = linked(page, "WAV")
+    assert name == "my chorale-1.wav"
+    with wave.open(io.BytesIO(data)) as file:
+        assert np.abs(np.frombuffer(file.readframes(file.getnframes()), np.int16)).max() > 20000
+    with page.expect_download() as taking:
+        page.get_by_role("link", name="MIDI", exact=True).click()
+    taking.value.save_as(tmp_path / "home.mid")
+    home, end_s = read_midi(tmp_path / "home.mid"), seed.duration_s
+    head, was = home.clip(0, end_s), seed.clip(0, end_s)
+    assert head.pitch[: len(was)].tolist() == was.pitch.tolist()
+    np.testing.assert_allclose(head.onset_s[: len(was)], was.onset_s, atol=0.01)
+    assert home.duration_s > end_s + 10
+
+    shoot(page, "serve")
+    box = picture.bounding_box()
+    page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + 0.25 * box["height"])
+    page.wait_for_selector("#arcs img")
+    assert sound.evaluate("audio => audio.currentTime") > 5
+    page.get_by_label("attention of").click()
+    page.get_by_role("option", name="layer 0, each head").click()
+    page.locator("#arcs img").wait_for()
+    shoot(page, "serve-attention")
+    before = page.locator("#arcs img").get_attribute("src")
+    page.get_by_label("number input for the note, and what it comes from").fill("9")
+    page.wait_for_function("before => document.querySelector('#arcs img').src != before", arg=before)
+
+
+def test_another_variation_is_gone_on_from_and_undone(visit):
+    page = visit()
+    begin(page)
+    go_on(page, 4)
+    page.locator("[data-take='1']").click()
+    page.wait_for_selector("[data-take='1'][aria-pressed=true]")
+    assert linked(page, "MIDI")[0] == "Old Hundredth-2.mid"
+    button(page, "Go on from this variation").click()
+    page.wait_for_selector("[data-take]", state="detached")
+    status(page, "Old Hundredth-2: ")
+    button(page, "Undo").click()
+    page.wait_for_selector("[data-take='1'][aria-pressed=true]")
+    for gone in ("[data-take]", ".picture"):
+        button(page, "Undo").click()
+        page.wait_for_selector(gone, state="detached")
+    page.wait_for_selector(".welcome")
+    assert button(page, "Continue").is_disabled()
+
+
+def test_the_motif_is_veiled_off(visit):
+    page = visit()
+    begin(page)
+    page.get_by_label("number input for motif, seconds").fill("2")
+    veil = page.locator(".veil")
+    veil.wait_for()
+    right = veil.bounding_box()
+    page.get_by_text("its end").click()
+    page.wait_for_function("x => document.querySelector('.veil').getBoundingClientRect().x < x - 100", arg=right["x"])
+    assert veil.bounding_box()["width"] == pytest.approx(right["width"], abs=2)
+    page.get_by_label("number input for motif, seconds").fill("5.4")
+    veil.wait_for(state="detached")
+
+
+def test_a_phrase_is_played(visit):
+    page = visit()
+    page.get_by_role("tab", name="Keyboard").click()
+    for pitch in (60, 64, 67):
+        key = page.locator(f"[data-pitch='{pitch}']").bounding_box()
+        page.mouse.move(key["x"] + key["width"] / 2, key["y"] + key["height"] - 8)
+        page.mouse.down()
+        page.wait_for_timeout(150)
+        page.mouse.up()
+    page.keyboard.down("k")
+    page.wait_for_timeout(150)
+    page.keyboard.up("k")
+    page.locator(".told", has_text="4 notes").wait_for()
+    shoot(page, "serve-keyboard")
+    button(page, "Take it").click()
+    status(page, "played: 4 notes")
+    go_on(page, 4)
+    button(page, "Take it").click()
+    status(page, "nothing was played")
+
+
+def test_what_is_wrong_with_a_file_is_said(visit, tmp_path):
+    page = visit()
+    for data, what in ((b"\x89PNG and so on", "wrong.mid: not a MIDI file"), (b"", "wrong.mid: the file is empty")):
+        (tmp_path / "wrong.mid").write_bytes(data)
+        page.locator("#file input[type=file]").set_input_files(tmp_path / "wrong.mid")
+        page.locator(".status.wrong", has_text=what).wait_for()
+    shoot(page, "serve-wrong")
+    assert page.locator(".welcome").is_visible()
+    (tmp_path / "large.mid").write_bytes(bytes(20_000))
+    page.locator("#file input[type=file]").set_input_files(tmp_path / "large.mid")
+    page.get_by_text("exceed the maximum allowed size").first.wait_for()
+
+
+def test_two_people_at_once(visit):
+    pages = [visit(), visit()]
+    for page, name in zip(pages, (HYMN, "Ode to Joy"), strict=True):
+        begin(page, name)
+    for page in pages:
+        button(page, "Continue").click()
+    for page, name in zip(pages, ("Old Hundredth", "Ode to Joy"), strict=True):
+        page.wait_for_selector("[data-take]")
+        status(page, f"2 variations of {name}")
+        assert linked(page, "MIDI")[0] == f"{name}-1.mid"

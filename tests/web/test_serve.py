@@ -1,0 +1,38 @@
+"""musictx serve before the page is there: what it refuses, and where it listens."""
+
+import socket
+
+import pytest
+from conftest import refused
+
+from musictx import serve as command
+from musictx.config.web import ServeConfig
+from musictx.errors import ConfigError, UserError
+
+
+def test_a_port_that_is_taken(world, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = refused(["musictx", "serve", f"bundle={world.hymn_bundle}", f"port={port}"], tmp_path)
+    assert line == f"error: nothing can listen at 127.0.0.1 port {port}: give another port=, or host=127.0.0.1"
+
+
+def test_without_the_extra(monkeypatch, world):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"the page needs the optional extra web: pip install 'musictx\[web\]'"):
+        command.serve(ServeConfig(bundle=str(world.hymn_bundle)))
+
+
+@pytest.mark.parametrize("change", [{"port": 0}, {"port": 70000}, {"seconds": 0}, {"queue": -1}, {"upload_mb": 1e999}])
+def test_impossible_amounts(change):
+    with pytest.raises(ConfigError, match=f"{next(iter(change))}="):
+        command.check(ServeConfig(**change))
+
+
+def test_what_is_told_is_text():
+    page = pytest.importorskip("musictx.web.page", reason="needs the extra web: pip install 'musictx[web]'")
+    assert "&lt;b&gt;x.mid" in page.told("<b>x.mid: not a MIDI file", wrong=True)
+
+
+def test_it_listens_on_loopback_unless_told():
+    assert ServeConfig().host == "127.0.0.1"

@@ -1,0 +1,176 @@
+"""What the page can do, asked without a page."""
+
+import io
+import json
+import re
+import time
+import wave
+from html import unescape
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+import torch
+
+from musictx.errors import UserError
+from musictx.notes.read import read_midi
+from musictx.open import open_bundle
+from musictx.web.attention import Point
+from musictx.web.draw import Timed, Wish
+from musictx.web.limits import Limits
+from musictx.web.session import Session, Step
+from musictx.web.studio import Studio
+
+HYMN = "Old Hundredth, in four voices"
+WISH = Wish(motif_s=2.4, length_s=4.0, variations=2)
+
+
+@pytest.fixture(scope="module")
+def opened(world):
+    return open_bundle(world.hymn_bundle, "cpu", "auto")
+
+
+@pytest.fixture
+def studio(opened, tmp_path):
+    return Studio(opened.model, opened.tokenizer, tmp_path)
+
+
+def quiet(seconds):
+    pass
+
+
+def files(page):
+    return {path.rpartition(".")[2]: unquote(path) for path in re.findall(r'gradio_api/file=([^"]+)', page)}
+
+
+def test_the_way_from_an_example_and_back(studio):
+    told = []
+    begun = studio.example(Session(), HYMN)
+    after, what = studio.go_on(begun, WISH, told.append)
+    assert what.startswith("2 variations of Old Hundredth, in ")
+    assert len(told) > 2
+    assert told == sorted(told)
+    assert 3 < told[-1] < 10
+    motif = begun.now.music.score.clip(0, 2.4)
+    for take in after.now.takes:
+        assert take.new_from_s == pytest.approx(2.4)
+        assert take.score.clip(0, 2.4) == motif
+    chosen = after.choose(1)
+    assert chosen.choose(2) == chosen.choose(-1) == chosen
+    further = studio.begin_from_take(chosen)
+    assert further.now.music.score == after.now.takes[1].score
+    assert further.now.name == "Old Hundredth-2"
+    assert further.undo() == chosen
+    assert further.undo().undo().undo() == Session()
+    assert Session().undo() == Session()
+
+
+def test_a_step_is_seen_and_heard(studio):
+    session, _ = studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
+    page = studio.show(session)
+    roll = json.loads(unescape(re.search(r'data-roll="([^"]+)"', page)[1]))
+    assert [box["panel"] for box in roll["boxes"]] == [0, 1]
+    assert all(0 < box["top"] < box["top"] + box["height"] < 1 and box["start_s"] == 0 for box in roll["boxes"])
+    assert page.count("data-take=") == 2
+    taken = files(page)
+    assert read_midi(taken["mid"]).clip(0, 2.4).pitch.tolist() == session.now.score.clip(0, 2.4).pitch.tolist()
+    with open(taken["wav"], "rb") as file, wave.open(io.BytesIO(file.read())) as sound:
+        samples = np.frombuffer(sound.readframes(sound.getnframes()), np.int16)
+        assert sound.getnframes() / sound.getframerate() > 6
+    assert np.abs(samples).max() > 20000
+
+
+def test_before_there_is_more_a_motif_can_be_chosen(studio):
+    session = studio.example(Session(), HYMN)
+    assert f'"whole_s": {session.now.score.duration_s}' in unescape(studio.show(session))
+    after, _ = studio.go_on(session, WISH._replace(variations=1), quiet)
+    assert '"whole_s": null' in unescape(studio.show(after))
+    assert "appears here" in studio.show(Session())
+
+
+def test_arcs_of_the_note_that_is_clicked(studio):
+    session = studio.example(Session(), HYMN)
+    score = session.now.score
+    note = studio.note_at(session, Point(float(score.onset_s[9]) + 0.1, float(score.pitch[9])))
+    assert (score.onset_s[note], score.pitch[note]) == (score.onset_s[9], score.pitch[9])
+    assert studio.count_notes(session) == len(score)
+    for layer in (None, 0):
+        assert studio.arcs(session, note, layer).startswith('<img alt="attention arcs" src="data:image/svg+xml')
+    assert studio.arcs(Session(), 3, None) == ""
+
+
+def test_time_runs_out(opened, tmp_path):
+    class Slow:
+        window = None
+
+        def __getattr__(self, name):
+            return getattr(opened.model, name)
+
+        def step(self, ids, state):
+            time.sleep(0.01)
+            return opened.model.step(ids, state)
+
+    studio = Studio(Slow(), opened.tokenizer, tmp_path, Limits(seconds=0.7))
+    began = time.monotonic()
+    session, what = studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=60), quiet)
+    assert time.monotonic() - began < 5
+    assert what == "Stopped at the time limit of 0.7 s: this is what there was by then."
+    assert 2.4 < session.now.score.duration_s < 40
+    with pytest.raises(UserError, match="this model has no attention"):
+        studio.arcs(session, 5, None)
+
+
+def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
+    studio = Studio(opened.model, opened.tokenizer, tmp_path, Limits(seconds=-1))
+    with pytest.raises(UserError, match="went by before any music was drawn"):
+        studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
+    with pytest.raises(KeyboardInterrupt):
+        Timed(opened.model, -1, quiet).prefill(torch.zeros(1, 1, dtype=torch.long), None)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"length_s": 61}, "length 61: give more than 0 and at most 60"),
+        ({"length_s": float("nan")}, "length nan"),
+        ({"variations": 5}, "variations 5: give more than 0 and at most 4"),
+        ({"temperature": -1}, "temperature"),
+        ({"top_p": 0}, "top_p"),
+        ({"motif_s": float("nan")}, "seed_seconds=nan"),
+        ({"motif_s": 0.1, "motif_from": "end"}, "no note begins in so short a motif"),
+        ({"motif_from": "middle"}, "choose one of start, end"),
+    ],
+)
+def test_wishes_beyond_what_is_allowed(studio, change, reason):
+    with pytest.raises(UserError, match=reason):
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(**change), quiet)
+
+
+def test_without_music_there_is_nothing_to_continue(studio):
+    with pytest.raises(UserError, match="there is no music to continue yet"):
+        studio.go_on(Session(), WISH, quiet)
+    with pytest.raises(UserError, match="there is no example 'x'"):
+        studio.example(Session(), "x")
+
+
+def test_music_does_not_grow_for_ever(opened, tmp_path):
+    studio = Studio(opened.model, opened.tokenizer, tmp_path, Limits(music_s=5))
+    session, _ = studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
+    with pytest.raises(UserError, match="more than 5 s are not continued here"):
+        studio.begin_from_take(session)
+
+
+def test_what_was_played_and_uploaded_can_be_continued(studio, world):
+    for session in (
+        studio.played(Session(), [[0, 0.4, 60, 80], [0.5, 0.9, 64, 80]]),
+        studio.upload(Session(), world.hymn),
+    ):
+        after, _ = studio.go_on(session, WISH._replace(motif_s=100, variations=1), quiet)
+        assert len(after.now.takes) == 1
+
+
+def test_the_oldest_steps_are_forgotten(studio):
+    session = studio.example(Session(), HYMN)
+    for _ in range(30):
+        session = session.push(Step(session.now.music))
+    assert len(session.steps) == 20

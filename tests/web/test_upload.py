@@ -1,0 +1,82 @@
+"""Strangers' files: read apart, shortened, refused in one line."""
+
+import mido
+import numpy as np
+import pytest
+
+from musictx.errors import UserError
+from musictx.notes.score import Score
+from musictx.notes.write import write_midi
+from musictx.tokenizers import build_tokenizer
+from musictx.web.draw import beginning, fit
+from musictx.web.limits import Limits
+from musictx.web.session import Music
+from musictx.web.upload import plain_name, read_upload
+
+TUNE = Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 67], [80, 80, 80])
+LIMITS = Limits(upload_bytes=5000)
+
+
+def read(path):
+    return read_upload(path, path.name, LIMITS, False)
+
+
+def test_a_file_is_read_with_its_bars(tmp_path):
+    write_midi(TUNE, tmp_path / "my tune.mid", (3, 4))
+    music = read(tmp_path / "my tune.mid")
+    assert (music.name, len(music.score), music.meter.signature) == ("my tune", 3, (3, 4))
+
+
+def drums(path):
+    write_midi(Score([0, 1], [0.5, 1.5], [36, 38], [80, 80], program=np.array(128)), path)
+
+
+def silence(path):
+    midi = mido.MidiFile()
+    midi.add_track("nothing")
+    midi.save(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda path: path.write_bytes(b"\x89PNG and so on"), "not a MIDI file: it begins with"),
+        (lambda path: path.write_bytes(b""), "the file is empty"),
+        (lambda path: path.write_bytes(b"MThd" + bytes(6000)), "files up to 0.00476837 MB are taken"),
+        (drums, "there are only drums in it"),
+        (silence, "there are no notes in it"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(tmp_path, make, reason):
+    make(tmp_path / "a.mid")
+    with pytest.raises(UserError, match=reason) as error:
+        read(tmp_path / "a.mid")
+    assert str(error.value).startswith("a.mid: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_name_does_no_harm():
+    assert plain_name("../x/<b>$a$.mid") == "b a"
+    assert plain_name("<script>.mid") == "script"
+    assert plain_name("$.mid") == "music"
+    assert plain_name("Für Elise.mid") == "Für Elise"
+
+
+def test_long_music_is_shortened_where_it_becomes_too_much():
+    long = Score(np.arange(100.0), np.arange(100.0) + 10, np.full(100, 60), np.full(100, 80))
+    assert len(beginning(long, Limits())) == 100
+    assert beginning(long, Limits(music_s=20)).duration_s == 20
+    assert len(beginning(long, Limits(notes=7))) == 7
+    assert len(beginning(long, Limits(sounding_s=55))) == 5
+
+
+def test_music_is_fitted_to_the_model():
+    chorale = build_tokenizer("chorale")
+    wide = Score([0, 0, 1], [1, 1, 2], [5, 60, 62], [80, 80, 80])
+    fitted = fit(Music("wide", wide, None), chorale, Limits())
+    assert (len(fitted.score), fitted.note) == (2, "1 notes outside the model's range are left out.")
+    with pytest.raises(UserError, match="no note lies within the model's range, 21 to 108"):
+        fit(Music("low", wide.select(wide.pitch == 5), None), chorale, Limits())
+    late = Score([500], [501], [60], [80])
+    with pytest.raises(UserError, match="no note begins in its first 180 s"):
+        fit(Music("late", late, None), chorale, Limits())
