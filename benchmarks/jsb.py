@@ -1,6 +1,6 @@
 """The table of the JSB chorales: every kind of model at one size, tuned with one budget, three seeds, one report.
 
-    python benchmarks/jsb.py --store outputs/stores/jsb --out outputs/jsb --steps 400
+    python benchmarks/jsb.py --store outputs/stores/jsb --out outputs/jsb-table --steps 400
 
 Each model is trained once per learning rate with seed 0; the rate with the lowest validation NLL is trained with the
 other seeds too. Finished runs are kept: the same command goes on where it was stopped.
@@ -9,6 +9,7 @@ other seeds too. Finished runs are kept: the same command goes on where it was s
 import argparse
 import json
 import statistics
+import sys
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
@@ -20,6 +21,7 @@ from musictx.config.train import TrainConfig
 from musictx.config.use import CompareConfig
 from musictx.model.bundle import read_header
 from musictx.training.fit import fit
+from musictx.training.folder import differences, is_finished
 
 MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1"]
 SMALL = ["model.d_model=192", "model.n_layers=3", "model.n_heads=3", "model.d_ff=768", "model.dropout=0.1"]
@@ -40,20 +42,24 @@ COMMON = ["data.transpose=0", "trainer.precision=bf16-mixed", "trainer.max_epoch
 def train(name: str, lr: float, seed: int, args: argparse.Namespace) -> Path:
     """The bundle of one run, trained unless it is there. A tenth of the steps warms up, a twentieth is averaged."""
     folder = Path(args.out) / f"{name}-{lr:g}-{seed}"
-    bundle = folder / "model.safetensors"
-    if not bundle.exists():
-        steps = [f"trainer.max_steps={args.steps}", f"trainer.validate_every={max(args.steps // 2, 1)}"]
-        steps += [f"trainer.warmup_steps={args.steps // 10}", f"trainer.ema_decay={1 - 1 / max(args.steps // 20, 2)}"]
-        place = [f"data.path={args.store}", f"out={folder}", "overwrite=true", f"seed={seed}", f"trainer.lr={lr}"]
-        overrides = ["experiment=chorales", *COMMON, *MODELS[name][0], *steps, *place, *args.overrides]
-        fit(typed(compose("train", overrides), TrainConfig))
-    return bundle
+    steps = [f"trainer.max_steps={args.steps}", f"trainer.validate_every={max(args.steps // 2, 1)}"]
+    steps += [f"trainer.warmup_steps={args.steps // 10}", f"trainer.ema_decay={1 - 1 / max(args.steps // 20, 2)}"]
+    place = [f"data.path={args.store}", f"out={folder}", f"seed={seed}", f"trainer.lr={lr}"]
+    overrides = ["experiment=chorales", *COMMON, *MODELS[name][0], *steps, *place, *args.overrides]
+    config = typed(compose("train", overrides), TrainConfig)
+    if not is_finished(folder):
+        fit(config)
+    elif changed := differences(config, folder):
+        sys.exit(f"{folder} was trained with other settings ({', '.join(changed)}): give another --out")
+    if not is_finished(folder):
+        sys.exit("interrupted: the same command goes on")
+    return folder / "model.safetensors"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", default="outputs/stores/jsb")
-    parser.add_argument("--out", default="outputs/jsb")
+    parser.add_argument("--out", default="outputs/jsb-table")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))

@@ -18,6 +18,8 @@ import zipfile
 from pathlib import Path
 from time import monotonic
 
+from musictx.training.folder import is_finished
+
 MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1", "trainer.lr=4e-3", "trainer.ema_decay=0.999"]
 MODELS = {  # all within 5 % of the same number of parameters
     "relative": ["model.position=relative", *MUON],
@@ -82,7 +84,7 @@ def main() -> None:
     finished = []
     for name in args.models:
         folder = args.out / name
-        if not (folder / "model.safetensors").exists():
+        if not is_finished(folder):
             words = ["train", "experiment=maestro", *common, f"out={folder}", f"name={name}", *MODELS[name], *overrides]
             if end <= monotonic() or not call(["-m", "musictx", *words], end - monotonic()):
                 print(f"{name} is not finished: give the same command again")

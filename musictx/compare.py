@@ -20,6 +20,7 @@ from musictx.evaluation.distance import compare_all
 from musictx.evaluation.motif import retention
 from musictx.evaluation.statistics import features, statistics
 from musictx.files import replacing
+from musictx.model.bundle import read_header
 from musictx.notes.score import Score
 from musictx.open import open_bundle
 from musictx.report import Memory, Row, write_report
@@ -63,8 +64,11 @@ def compare(config: CompareConfig) -> None:
     out = Path(config.out)
     if (out / "report.md").exists() and not config.overwrite:
         raise ConfigError(f"{out}/report.md exists already: give another out= or overwrite=true")
-    first = open_bundle(bundles[0], device, config.attention.impl)
-    store = Store(Path(config.store), first.header.tokenizer)
+    headers = [read_header(bundle) for bundle in bundles]
+    store = Store(Path(config.store), headers[0].tokenizer)
+    for bundle, header in zip(bundles, headers, strict=True):  # told before the first model is measured
+        if header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
+            raise ConfigError(f"{bundle} was trained on other tokens than {store.path} holds: leave it out")
     split, tokenizer = store.split(config.split), store.tokenizer
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     index = None

@@ -14,6 +14,7 @@ from musictx.errors import StoreError, UserError
 from musictx.notes.grid import N_VOICES
 from musictx.notes.write import write_midi
 from musictx.open import shipped_bundle
+from musictx.training.folder import is_finished
 
 SEED_BARS = 2
 
@@ -31,14 +32,13 @@ def demo(config: DemoConfig) -> None:
         print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store))))
 
     steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
-    if bundle.is_file():
+    if is_finished(out):
         _say("2 of 5: train a relative Transformer")
         print(f"there already: {bundle} (delete {out} to train again)")
     else:
-        out_again = ["overwrite=true"] if out.exists() else []
         _run(
             "2 of 5: train a relative Transformer",
-            ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps, *out_again],
+            ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps],
         )
     _run(
         "3 of 5: score the held-out chorales",

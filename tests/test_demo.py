@@ -10,12 +10,7 @@ DEMO = ["musictx", "demo", "out=demo", "store=store", "max_steps=6", "variations
 
 
 def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path):
-    first = ok(
-        [
-            *DEMO,
-        ],
-        tmp_path,
-    )
+    first = ok(DEMO, tmp_path)
     folder = tmp_path / "demo"
     names = {p.name for p in folder.iterdir()}
     assert names >= {

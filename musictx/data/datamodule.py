@@ -44,9 +44,7 @@ class MusicData(L.LightningDataModule):
         self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch)
         self.carried = CarriedWindows(self.crops, global_batch) if carry else None
         if self.carried is not None and config.windows_per_epoch is not None:
-            raise ConfigError(
-                "data.windows_per_epoch is for random windows: leave it out, or give data.carry=false"
-            )
+            raise ConfigError("data.windows_per_epoch is for random windows: leave it out, or give data.carry=false")
         # an epoch reads as many tokens as the split holds
         random_windows = config.windows_per_epoch or max(-(-len(train.ids) // config.length), global_batch)
         self.n_items = random_windows if self.carried is None else len(self.carried)

@@ -11,6 +11,7 @@ from musictx.errors import UserError
 from musictx.model.protocol import LanguageModel
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
+from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import Settings, continue_motifs
@@ -34,11 +35,14 @@ class Continued(NamedTuple):
 
 
 def beginnings(split: Split, tokenizer: Tokenizer, pieces: int, seed_s: float, length_s: float) -> Beginnings:
-    """The first `pieces` of a split that last for seed and continuation. Raises UserError for fewer than 2."""
+    """The first `pieces` of a split that last for seed and continuation, with notes in both.
+
+    Raises UserError for fewer than 2."""
     scores = []
     for ids in split:
         score = tokenizer.decode(np.asarray(ids))
-        if score.duration_s >= seed_s + length_s:
+        halves = score.clip(0.0, seed_s), score.clip(seed_s, seed_s + length_s)
+        if score.duration_s >= seed_s + length_s and all(map(len, halves)):
             scores.append(score)
         if len(scores) == pieces:
             break
@@ -52,13 +56,18 @@ def beginnings(split: Split, tokenizer: Tokenizer, pieces: int, seed_s: float, l
 
 
 def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginnings, settings: Settings) -> Continued:
-    """One continuation of each seed, as long as the true one, batched."""
+    """One continuation of each seed, as long as the true one, batched. Raises UserError for one that stops early."""
     settings = settings._replace(length=Length(seconds=held_out.length_s), include_seed=False)
     motifs = [Motif(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
     start = perf_counter()
     drawn = continue_motifs(motifs, model, tokenizer, settings)
     seconds = perf_counter() - start
-    scores = [rows[0].score.clip(0.0, held_out.length_s) if rows else Score.empty() for rows in drawn]
+    stopped = {row.stopped for rows in drawn for row in rows} - {""}
+    if INTERRUPTED in stopped or not all(drawn):
+        raise KeyboardInterrupt
+    if stopped:
+        raise UserError(f"continuations ended before {held_out.length_s:g} s: {', '.join(stopped)}")
+    scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in drawn]
     return Continued(scores, count_tokens(tokenizer, scores) / seconds)
 
 

@@ -90,7 +90,8 @@ class Batch:
         if self.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
         heat = [self.sampling.temperature_at(share) * w for share, w in zip(shares, self.warmth, strict=True)]
-        self.stream.temperature = torch.tensor(heat, device=self.stream.temperature.device)[:, None]
+        like = self.stream.temperature
+        self.stream.temperature = torch.tensor(heat, device=like.device, dtype=like.dtype)[:, None]
 
     def _gather(self) -> None:
         if self.new:

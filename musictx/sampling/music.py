@@ -117,7 +117,7 @@ def continue_motifs(
     prompts = [make_prompt(motif, tokenizer, settings.window, settings.device) for motif in motifs]
     asked = [(i, k) for i in range(len(prompts)) for k in range(variations)]
     out: list[list[Continuation]] = [[] for _ in prompts]
-    limit = _limit(settings, len(asked), tokenizer.group)
+    limit = _limit(settings, min(len(asked), ROWS_AT_ONCE), tokenizer.group)
     if settings.sampling.beams is not None:
         for i, prompt in enumerate(prompts):
             takes = _search(prompt, model, tokenizer, settings, limit)[:variations]

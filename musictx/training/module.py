@@ -92,9 +92,11 @@ class LanguageModelTraining(L.LightningModule):
     def _mix(self, inputs: Tensor, fresh: Tensor | None) -> Tensor:
         """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019): a first reading of the
         true tokens gives guesses, a share of which takes their place. The first token of a window stays."""
-        state = self._state and self._state.repeat(1)
+        before = self._state
+        if before is not None:  # the first reading writes into it
+            before = before.take(torch.arange(len(inputs), device=inputs.device))
         logits = self.model(inputs) if fresh is None else self._carry(inputs, fresh)
-        self._state = state
+        self._state = before
         noise = torch.empty_like(logits[:, :-1], dtype=torch.float32).exponential_().log()
         guesses = (logits[:, :-1] - noise).argmax(-1)  # a draw from the softmax: Gumbel's trick
         chosen = torch.rand(guesses.shape, device=guesses.device) < self.config.scheduled_sampling

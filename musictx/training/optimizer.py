@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from musictx.errors import ConfigError
+
 OPTIMIZERS = ("adamw", "muon")
 
 
@@ -35,7 +37,8 @@ class Joint(Optimizer):
 
 def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float) -> Optimizer:
     """`muon`: matrices of linear layers by Muon (Jordan et al. 2024) at AdamW's scale of updates (Liu et al. 2025,
-    section 2.2), so that one learning rate serves both. Weight decay is for matrices alone."""
+    section 2.2), so that one learning rate serves both. Weight decay is for matrices alone.
+    Raises ConfigError for a model without linear layers."""
     hidden = [m.weight for m in model.modules() if isinstance(m, nn.Linear)] if name == "muon" else []
     taken = {id(p) for p in hidden}
     matrices = [p for p in model.parameters() if p.dim() >= 2 and id(p) not in taken]
@@ -45,7 +48,9 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
         lr=lr,
         betas=(0.9, 0.98),
     )
-    if not hidden:
+    if name != "muon":
         return adamw
+    if not hidden:
+        raise ConfigError("trainer.optimizer=muon: this model has no linear layers for it; choose adamw")
     muon = torch.optim.Muon(hidden, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
     return Joint(muon, adamw)

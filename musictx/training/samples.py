@@ -12,6 +12,7 @@ from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
+from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.music import Continuation, continue_score
 from musictx.sampling.settings import Sampling
 from musictx.training.module import LanguageModelTraining
@@ -57,7 +58,7 @@ class Samples(L.Callback):
                 pl_module.model.train()
 
     def _draw(self, training: LanguageModelTraining) -> Continuation:
-        return continue_score(
+        (music,) = continue_score(
             held_out_seed(self.store),
             training.model,
             self.store.tokenizer,
@@ -66,7 +67,10 @@ class Samples(L.Callback):
             seed=self.seed,
             max_tokens=MOST_TOKENS,
             device=str(training.device),
-        )[0]
+        )
+        if music.stopped == INTERRUPTED:  # Ctrl-C was meant for the training
+            raise KeyboardInterrupt
+        return music
 
     def _write(self, trainer: L.Trainer, music: Continuation) -> None:
         self.folder.mkdir(exist_ok=True)

@@ -208,6 +208,21 @@ def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monk
     assert opened.header.val_nll == pytest.approx(5.9, abs=0.5)
 
 
+def test_the_first_reading_of_scheduled_sampling_leaves_the_carried_state_as_it_was(world, tmp_path, monkeypatch):
+    seen = []
+    original = LanguageModelTraining._mix
+
+    def note(self, inputs, fresh):
+        before = self._state and [x.clone() for x in self._state.hidden]
+        mixed = original(self, inputs, fresh)
+        seen.append(before is not None and all(map(torch.equal, before, self._state.hidden)))
+        return mixed
+
+    monkeypatch.setattr(LanguageModelTraining, "_mix", note)
+    fit(recurrent_config(world, tmp_path / "run", "trainer.scheduled_sampling=0.5"))
+    assert seen == [False, True, True, True]
+
+
 def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learnt(world, tmp_path):
     for name, make in (("t", config_of), ("r", recurrent_config)):
         plain = fit(make(world, tmp_path / f"{name}0"))
