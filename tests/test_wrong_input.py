@@ -202,7 +202,7 @@ def test_impossible_generate_settings(world, tmp_path, arg, text):
         ("logger.name=paper", "logger.name=paper: choose csv or wandb"),
         ("data.stretch=[]", r"data.stretch=\[\]: give factors from 0.75 to 1.33, \[1.0\] for none"),
         ("data.stretch=[1.0,3.0]", r"data.stretch=\[1.0, 3.0\]: give factors from 0.75 to 1.33"),
-        ("+model.wings=2", "model.wings is not a setting: model has d_model"),
+        ("+model.wings=2", "model.wings is not a setting: model has kind, d_model"),
         ("logger=wandb", "logger=wandb has no API key: run `wandb login`, or set logger.mode=offline"),
     ],
 )
