@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from test_streams import VOCAB, stream_of
+from test_carried_windows import VOCAB, stream_of
 
 from musictx.data.loading import GlobalBatches, ResumableLoader
 from musictx.errors import ConfigError
