@@ -69,6 +69,7 @@ class TrainerConfig:
     grad_clip: float = 1.0
     label_smoothing: float = 0.0
     scheduled_sampling: float = 0.0  # share of the inputs that are the model's own guesses
+    lora_rank: int | None = None  # with init_from: learn adapters of this rank beside frozen weights; null: all weights
     ema_decay: float | None = None  # validate and keep a running average of the weights; 0.999 forgets in 1000 steps
     validate_every: int | None = None  # in batches; null: once an epoch
     checkpoint_every: int = 500  # in optimizer steps; what a run that is stopped goes on from

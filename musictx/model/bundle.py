@@ -17,6 +17,7 @@ from torch import Tensor
 from musictx.errors import BundleError, UserError
 from musictx.files import replacing
 from musictx.model.build import Model, build_model, model_config
+from musictx.model.lora import merged
 from musictx.model.transformer import TransformerConfig
 
 FORMAT = 1
@@ -91,7 +92,7 @@ def _checkpoint(path: Path) -> dict[str, Any]:
 
 def _tensors(path: Path) -> dict[str, Tensor]:
     if _is_checkpoint(path):
-        return {name.removeprefix("model."): tensor for name, tensor in _checkpoint(path)["state_dict"].items()}
+        return merged({name.removeprefix("model."): x for name, x in _checkpoint(path)["state_dict"].items()})
     with safe_open(path, "pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
 

@@ -46,6 +46,7 @@ def _check_numbers(config: TrainConfig) -> None:
         ("trainer.weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
         ("trainer.grad_clip", trainer.grad_clip, 0, most, "0 (off) or a number above it"),
         ("trainer.label_smoothing", trainer.label_smoothing, 0, below_1, "a share from 0 up to below 1"),
+        ("trainer.lora_rank", trainer.lora_rank, 1, most, "1 or more, or null to learn all weights"),
         ("trainer.ema_decay", trainer.ema_decay, above_0, below_1, "a share above 0 and below 1, or null for none"),
         ("trainer.scheduled_sampling", trainer.scheduled_sampling, 0, below_1, "a share from 0 up to below 1"),
         ("trainer.warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
@@ -78,6 +79,16 @@ def _check_together(config: TrainConfig) -> None:
         raise ConfigError(f"data.carry=true: model.kind={config.model.kind} has no state to carry; leave it out")
     if trainer.checkpoint_activations and recurrent:
         raise ConfigError("trainer.checkpoint_activations=true: model.kind=recurrent has no blocks; leave it out")
+    if trainer.lora_rank is not None and config.init_from is None:
+        raise ConfigError(
+            f"trainer.lora_rank={trainer.lora_rank} adapts a model that has learnt: give init_from=BUNDLE, or leave "
+            "it out"
+        )
+    if trainer.lora_rank is not None and recurrent:
+        raise ConfigError(
+            f"trainer.lora_rank={trainer.lora_rank}: model.kind=recurrent has no blocks to adapt; leave it out to "
+            "learn all weights"
+        )
     if processes > 1 and trainer.strategy == "auto":
         raise ConfigError(f"trainer.strategy=auto is for one device, not {processes}: use trainer=ddp or trainer=fsdp")
     if processes > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
@@ -88,7 +99,11 @@ def _check_together(config: TrainConfig) -> None:
     if trainer.strategy == "fsdp":
         if trainer.accelerator != "cuda":
             raise ConfigError("trainer.strategy=fsdp shards over CUDA devices: use trainer=ddp on CPU")
-        for name, value, none in (("optimizer", trainer.optimizer, "adamw"), ("ema_decay", trainer.ema_decay, None)):
+        for name, value, none in (
+            ("optimizer", trainer.optimizer, "adamw"),
+            ("ema_decay", trainer.ema_decay, None),
+            ("lora_rank", trainer.lora_rank, None),
+        ):
             if value != none:
                 needs = "null" if none is None else none
                 raise ConfigError(f"trainer.{name}={value} needs whole matrices: with fsdp use trainer.{name}={needs}")

@@ -13,6 +13,7 @@ from musictx.data.datamodule import MusicData
 from musictx.data.store import Manifest
 from musictx.model.build import Model, describe_model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
+from musictx.model.lora import describe_adapters
 from musictx.training.batch_size import with_batch_size
 from musictx.training.check import check_trainer
 from musictx.training.checkpoints import Checkpoints
@@ -35,10 +36,11 @@ def fit(config: TrainConfig) -> Path:
     can be wrong is looked at before the run's folder is made. Raises ConfigError, StoreError, BundleError,
     TrainingError; SIGTERMException when it was told to end, KeyboardInterrupt when there is no model by then.
     """
+    config = sized_as_bundle(replace(config, out=config.resume or config.out))
     check_trainer(config)
     check_logger(config.logger)
     L.seed_everything(config.seed, verbose=False)
-    config = with_batch_size(sized_as_bundle(replace(config, out=config.resume or config.out)))
+    config = with_batch_size(config)
     world_size = config.trainer.devices * config.trainer.num_nodes
     carry = config.data.carry if config.data.carry is not None else config.model.kind == "recurrent"
     batch_size = int(config.trainer.batch_size)
@@ -50,6 +52,8 @@ def fit(config: TrainConfig) -> Path:
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         print(describe_model(model))
+        if config.trainer.lora_rank is not None:
+            print(describe_adapters(model, config.trainer.lora_rank))
         go_on_from = open_run(config, make_record(data.store, config.trainer.accelerator))
         opened = go_on_from, read_record(folder).wandb_id
     go_on_from, wandb_id = trainer.strategy.broadcast(opened)

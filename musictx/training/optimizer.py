@@ -39,10 +39,12 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
     """`muon`: matrices of linear layers by Muon (Jordan et al. 2024) at AdamW's scale of updates (Liu et al. 2025,
     section 2.2), so that one learning rate serves both. Weight decay is for matrices alone.
     Raises ConfigError for a model without linear layers."""
-    hidden = [m.weight for m in model.modules() if isinstance(m, nn.Linear)] if name == "muon" else []
+    layers = [m for m in model.modules() if isinstance(m, nn.Linear)] if name == "muon" else []
+    learns = [p for p in model.parameters() if p.requires_grad]
+    hidden = [p for m in layers for p in m.parameters() if p.dim() >= 2 and p.requires_grad]  # adapters too
     taken = {id(p) for p in hidden}
-    matrices = [p for p in model.parameters() if p.dim() >= 2 and id(p) not in taken]
-    vectors = [p for p in model.parameters() if p.dim() < 2]
+    matrices = [p for p in learns if p.dim() >= 2 and id(p) not in taken]
+    vectors = [p for p in learns if p.dim() < 2]
     adamw = torch.optim.AdamW(
         [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}],
         lr=lr,

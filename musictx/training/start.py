@@ -11,6 +11,7 @@ from musictx.config.train import ModelConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.build import Model, build_model, check_kind, model_config, settings_of
 from musictx.model.bundle import load_bundle, read_header
+from musictx.model.lora import add_adapters
 from musictx.model.recurrent import RecurrentConfig
 from musictx.model.transformer import TransformerConfig
 from musictx.tokenizers import Tokenizer
@@ -46,6 +47,8 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
                 f"tokenizer={header.tokenizer}, or leave init_from out"
             )
         model.load_state_dict(load_bundle(path).model.state_dict())
+    if config.trainer.lora_rank is not None:
+        add_adapters(model, config.trainer.lora_rank)  # type: ignore[arg-type] # check_trainer has refused others
     if config.trainer.checkpoint_activations:
         for block in model.blocks:  # type: ignore[union-attr] # check_trainer has refused models without
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)

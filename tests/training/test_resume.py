@@ -66,6 +66,18 @@ def test_stopped_after_any_step_a_transformer_goes_on_bit_for_bit(world, tmp_pat
         assert same(again, whole)
 
 
+def test_adapters_beside_frozen_weights_go_on_bit_for_bit(world, tmp_path, snapshots):
+    settings = [f"init_from={world.bundle}", "trainer.lora_rank=2", "trainer.ema_decay=0.5", "trainer.lr=1e-2"]
+    overrides = [*EVERY, "model.dropout=0.2", "trainer.max_steps=6", "trainer.validate_every=4", *settings]
+    whole = fit(config_of(world, tmp_path / "whole", *overrides))
+    stopped = list(snapshots)
+    assert len(stopped) >= 4
+    for folder in stopped:
+        again = fit(config_of(world, folder, *overrides))
+        assert losses(folder) == losses(whole.parent)
+        assert same(again, whole)
+
+
 def test_stopped_again_and_again(world, tmp_path, snapshots):
     overrides = [*EVERY, "model.dropout=0.2", *SETTINGS["ends of epochs that are not validated"].split()]
     whole = fit(config_of(world, tmp_path / "whole", *overrides))

@@ -92,13 +92,17 @@ def test_ways_to_run_that_cannot_be(world, tmp_path, settings, text):
             "trainer.optimizer=muon needs whole matrices: with fsdp use trainer.optimizer=",
         ),
         ("trainer.ema_decay=0.9", "trainer.ema_decay=0.9 needs whole matrices: with fsdp use trainer.ema_decay=null"),
+        (
+            "trainer.lora_rank=4",
+            "trainer.lora_rank=4 needs whole matrices: with fsdp use trainer.lora_rank=null",
+        ),
         ("trainer.batch_size=auto", "is for one device, not 2: find it with one, then give it"),
     ],
 )
 def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, text):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("lightning.fabric.plugins.environments.SLURMEnvironment.detect", lambda: True)
-    settings = ["trainer.strategy=fsdp", "trainer.accelerator=cuda", "trainer.devices=2"]
+    settings = ["trainer.strategy=fsdp", "trainer.accelerator=cuda", "trainer.devices=2", f"init_from={world.bundle}"]
     with pytest.raises(ConfigError, match=text):
         fit(config_of(world, tmp_path / "run", *settings, setting))
 

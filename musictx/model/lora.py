@@ -1,0 +1,61 @@
+"""LoRA (Hu et al. 2021): a bundle's weights W stay, and a matrix of low rank beside each of them is learnt, W + B A.
+
+Not by the package peft: it brings transformers and accelerate, takes seconds to import, and adapters that answer to the
+name of their weight leave every other part of the training as it is.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from musictx.errors import ConfigError
+from musictx.model.transformer import Transformer
+
+HELD = ".parametrizations.weight."  # in the names of an adapted matrix: HELD + original, 0.a, 0.b
+
+
+class Adapter(nn.Module):
+    """W (out, in) -> W + B A. B begins as zero: before the first step nothing is changed."""
+
+    def __init__(self, weight: Tensor, rank: int) -> None:
+        super().__init__()
+        n_out, n_in = weight.shape
+        self.a = nn.Parameter(torch.empty(rank, n_in).uniform_(-1 / math.sqrt(n_in), 1 / math.sqrt(n_in)))
+        self.b = nn.Parameter(torch.zeros(n_out, rank))
+
+    def forward(self, weight: Tensor) -> Tensor:
+        return weight + self.b @ self.a
+
+
+def add_adapters(model: Transformer, rank: int) -> None:
+    """One for each linear layer of the blocks; nothing else learns from then on. Raises ConfigError for a rank that
+    the matrices cannot have."""
+    layers = [m for m in model.blocks.modules() if isinstance(m, nn.Linear)]
+    least = min(min(layer.weight.shape) for layer in layers)
+    if rank > least:
+        raise ConfigError(
+            f"trainer.lora_rank={rank}: the matrices of this model have rank {least} at most; give 1 to {least}, "
+            "or leave it out to learn all weights"
+        )
+    model.requires_grad_(False)
+    for layer in layers:
+        parametrize.register_parametrization(layer, "weight", Adapter(layer.weight, rank))
+
+
+def describe_adapters(model: nn.Module, rank: int) -> str:
+    """One line: how much of the model learns."""
+    learns = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    stays = sum(p.numel() for p in model.parameters()) - learns
+    return f"LoRA rank {rank}: {learns:,} parameters learn, the bundle's {stays:,} stay"
+
+
+def merged(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A state dict as it would be without adapters: each added to its weight."""
+    plain = {name: tensor for name, tensor in tensors.items() if HELD not in name}
+    for name, weight in tensors.items():
+        if name.endswith(f"{HELD}original"):
+            layer = name.removesuffix(f"{HELD}original")
+            plain[f"{layer}.weight"] = weight + tensors[f"{layer}{HELD}0.b"] @ tensors[f"{layer}{HELD}0.a"]
+    return plain

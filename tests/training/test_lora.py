@@ -1,0 +1,87 @@
+"""Learning adapters beside the frozen weights of a bundle."""
+
+import pytest
+import torch
+from runs import RECURRENT, config_of, losses
+
+from musictx.data.store import Store
+from musictx.errors import ConfigError
+from musictx.evaluation.likelihood import negative_log_likelihood
+from musictx.model.bundle import load_bundle, read_header
+from musictx.model.lora import add_adapters
+from musictx.training.fit import fit
+from musictx.training.module import LanguageModelTraining
+
+LORA = ["trainer.lora_rank=2", "trainer.lr=3e-2", "trainer.warmup_steps=1", "trainer.log_every=1"]
+
+
+def adapted(world, rank=2):
+    torch.manual_seed(0)
+    model = load_bundle(world.bundle).model
+    add_adapters(model, rank)
+    return model
+
+
+def nll(model, world):
+    store = Store(world.store)
+    return negative_log_likelihood(model, store.split("validation"), store.tokenizer, None).nll
+
+
+def test_it_begins_as_the_bundle_itself(world, tmp_path):
+    ids = torch.arange(40).view(2, 20)
+    bundle = load_bundle(world.bundle).model
+    assert torch.equal(adapted(world).eval()(ids), bundle(ids))
+    still = fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", *LORA, "trainer.lr=1e-30"))
+    assert float(losses(still.parent)[-1]["val/nll"]) == pytest.approx(nll(bundle, world), abs=1e-5)
+
+
+@pytest.mark.parametrize("more", ["", "trainer.optimizer=muon trainer.ema_decay=0.5"], ids=["adamw", "muon and ema"])
+def test_only_the_adapters_learn_and_the_bundle_knows_nothing_of_them(world, tmp_path, monkeypatch, capsys, more):
+    trained = []
+    monkeypatch.setattr(LanguageModelTraining, "on_train_end", lambda self: trained.append(self.model))
+    settings = [f"init_from={world.bundle}", *LORA, *more.split(), "trainer.weight_decay=0.1"]
+    bundle = fit(config_of(world, tmp_path / "run", *settings))
+    # ranks of 2 beside matrices of 48 by 16, 16 by 16, 32 by 16 and 16 by 32
+    assert "LoRA rank 2: 384 parameters learn, the bundle's 8,768 stay" in capsys.readouterr().out
+    before, after = load_bundle(world.bundle).model, load_bundle(bundle).model
+    old, new = before.state_dict(), after.state_dict()
+    assert list(new) == list(old)
+    changed = {name for name in old if not torch.equal(old[name], new[name])}
+    assert changed == {f"blocks.0.{layer}.weight" for layer in ("qkv", "project", "up", "down")}
+    assert all(torch.linalg.matrix_rank(new[name] - old[name], rtol=1e-3) <= 2 for name in changed)
+    assert read_header(bundle).val_nll == pytest.approx(nll(after, world), abs=1e-5)
+    assert read_header(bundle).val_nll < nll(before, world)
+    if not more:  # where the best are the last weights, not an average
+        ids = torch.arange(40).view(2, 20)
+        assert torch.equal(trained[0].eval()(ids), after(ids))
+
+
+def test_a_checkpoint_opens_like_the_bundle_that_is_made_of_it(world, tmp_path):
+    bundle = fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", *LORA))
+    weights = load_bundle(bundle).model.state_dict()
+    best = load_bundle(bundle.parent / "checkpoints" / "best.ckpt").model.state_dict()
+    assert all(torch.equal(best[name], weights[name]) for name in weights)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ("trainer.lora_rank=0", "trainer.lora_rank=0: give 1 or more, or null to learn all weights"),
+        ("trainer.lora_rank=-1", "trainer.lora_rank=-1: give 1 or more, or null to learn all weights"),
+        ("trainer.lora_rank=17", "trainer.lora_rank=17: the matrices of this model have rank 16 at most; give 1 to 16"),
+    ],
+)
+def test_ranks_that_cannot_be(world, tmp_path, settings, text):
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", settings))
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_cannot_be_adapted(world, tmp_path):
+    with pytest.raises(ConfigError, match="^trainer.lora_rank=2 adapts a model that has learnt: give init_from=BUNDLE"):
+        fit(config_of(world, tmp_path / "run", "trainer.lora_rank=2"))
+    lstm = fit(config_of(world, tmp_path / "lstm", "trainer.max_steps=1", model=RECURRENT))
+    # the settings around it are a transformer's: what counts is the bundle
+    for setting in ("trainer.lora_rank=2", "trainer.checkpoint_activations=true"):
+        with pytest.raises(ConfigError, match=f"^{setting}: model.kind=recurrent has no blocks"):
+            fit(config_of(world, tmp_path / "run", f"init_from={lstm}", setting))
