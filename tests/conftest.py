@@ -1,5 +1,6 @@
 """A tiny trained world, made once by the real scripts and commands: a folder of MIDI, stores, bundles."""
 
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ import pytest
 from musictx.notes.grid import grid_to_score
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
+
+# a shell starts its background jobs deaf to Ctrl-C, which tests send, and their children inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
 TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32", "model.max_distance=16"]

@@ -44,7 +44,10 @@ def address(world, tmp_path_factory):
         assert line == f"http://127.0.0.1:{port}/ continues music until Ctrl-C\n"
         yield line.split()[0]
         server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 130
+        try:
+            assert server.wait(20) == 130
+        finally:
+            server.kill()  # or leaving the block would wait for ever
     assert list(temporary.glob("musictx-*")) == []
 
 
