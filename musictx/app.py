@@ -29,14 +29,15 @@ def conf_dir() -> Path:
     return inside if inside.is_dir() else Path(__file__).parent.parent / "conf"
 
 
-def hydra_app(name: str, task: Callable[[Any], None]) -> Callable[[], None]:
-    """`task(config)` as a command: Hydra composes `conf/<name>.yaml` and the overrides into its schema."""
+def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
+    """`task(config)` as a command: Hydra composes `conf/<name>.yaml` and the overrides into its schema. What the task
+    returns is what a sweep minimises."""
     register_schemas()
 
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
-    def run(config: DictConfig) -> None:
+    def run(config: DictConfig) -> object:
         # guarded here already: an error that Hydra sees from inside gets a line of Hydra's own
-        guarded(lambda: task(typed(config, SCHEMAS[name])))
+        return guarded(lambda: task(typed(config, SCHEMAS[name])))
 
     def main() -> None:
         sys.argv[1:] = [quote_path(word) for word in sys.argv[1:]]
@@ -82,10 +83,10 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 
 
-def guarded(command: Callable[[], None]) -> None:
+def guarded(command: Callable[[], object]) -> object:
     """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130."""
     try:
-        command()
+        return command()
     except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
         print(f"error: {one_line(error)}", file=sys.stderr)
         sys.exit(2)
@@ -115,6 +116,8 @@ def one_line(error: BaseException) -> str:
     if missing := re.search(r"missing mandatory value: (\S+)", text):
         key = re.search(r"full_key: (\S+)", text)
         return f"{key[1] if key else missing[1]}=… is required and was not given; see --help"
+    if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
+        return f"{plugin[1]} is not here: pip install 'musictx[sweeps]' brings joblib, submitit and optuna"
     return " ".join(text.split())
 
 

@@ -1,5 +1,7 @@
 """musictx train: fit a model to a token store."""
 
+import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,28 +12,39 @@ from omegaconf import OmegaConf
 
 from musictx.app import hydra_app, typed
 from musictx.config.train import TrainConfig
+from musictx.model.bundle import read_header
 from musictx.training.fit import fit
-from musictx.training.folder import CONFIG, differences, is_finished, is_unfinished
+from musictx.training.folder import BUNDLE, CONFIG, differences, is_finished, is_unfinished
+from musictx.training.guard import TrainingError
 from musictx.training.smoke import smoke
 
 
-def train(config: TrainConfig) -> None:
+def train(config: TrainConfig) -> float | None:
+    """The best validation NLL, for a sweep to minimise."""
     hydra = HydraConfig.get()
     config = alone(config, list(hydra.overrides.task))
-    if hydra.mode == RunMode.MULTIRUN:
+    one_job = hydra.mode == RunMode.MULTIRUN
+    if one_job:
         config = one_of_many(config, hydra.job.num)
         folder = Path(config.out)
         if is_finished(folder) and not config.overwrite and not differences(config, folder):
             print(f"{folder} is finished already")
-            return
+            return read_header(folder / BUNDLE).val_nll
     if config.trainer.smoke:
         smoke(config)
-        return
-    bundle = fit(config)
+        return None
+    try:
+        bundle = fit(config)
+    except TrainingError as error:
+        if not one_job:
+            raise
+        print(f"error: {config.out}: {error}", file=sys.stderr)  # the worst that can be; the other jobs are to come
+        return math.inf
     if getattr(rank_zero_only, "rank", 0):  # of several processes one speaks
-        return
+        return None
     print(f"best model: {bundle}")
     print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
+    return read_header(bundle).val_nll
 
 
 def alone(config: TrainConfig, words: list[str]) -> TrainConfig:

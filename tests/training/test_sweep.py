@@ -3,14 +3,21 @@
 import shutil
 
 from conftest import QUICK, TINY, ok
+from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from musictx.app import conf_dir
+from musictx.compare import find_bundles
+from musictx.config import register_schemas
 from musictx.runs import find_runs
 
 
+def settings(world):
+    return [f"data.path={world.store}", "trainer.progress_bar=false", *TINY, *QUICK]
+
+
 def test_a_sweep_has_a_folder_a_job_and_is_gone_on_with(world, tmp_path):
-    settings = [f"data.path={world.store}", "trainer.progress_bar=false", *TINY, *QUICK]
-    sweep = ["musictx", "train", "-m", "out=runs/lr", "trainer.lr=1e-3,1e-2", *settings]
+    sweep = ["musictx", "train", "-m", "out=runs/lr", "trainer.lr=1e-3,1e-2", *settings(world)]
     ok(sweep, tmp_path)
     rates = [OmegaConf.load(tmp_path / f"runs/lr-{k}" / "config.yaml").trainer.lr for k in (0, 1)]
     assert rates == [1e-3, 1e-2]
@@ -18,4 +25,42 @@ def test_a_sweep_has_a_folder_a_job_and_is_gone_on_with(world, tmp_path):
     done = ok(sweep, tmp_path)
     assert "runs/lr-0 is finished already" in done.stdout
     assert {run.state for run in find_runs(tmp_path / "runs")} == {"finished"}
-    assert sorted(p.name for p in (tmp_path / "outputs" / "sweeps").iterdir()) == ["multirun.yaml"]
+    assert sorted(p.name for p in (tmp_path / "runs" / "lr").iterdir()) == ["multirun.yaml"]
+
+
+def test_jobs_at_once_and_one_that_diverges_is_not_the_end_of_the_others(world, tmp_path):
+    words = ["out=runs/lr", "trainer.lr=1e6,1e-3", "trainer.warmup_steps=0", *settings(world)]
+    done = ok(["musictx", "train", "-m", "sweep=joblib", *words], tmp_path)
+    assert {run.folder[-4:]: run.state for run in find_runs(tmp_path / "runs")} == {
+        "lr-0": "failed",
+        "lr-1": "finished",
+    }
+    assert (
+        "error: runs/lr-0: the loss is nan" in done.stderr or "error: runs/lr-0: the loss has exploded" in done.stderr
+    )
+
+
+def test_optuna_is_told_the_best_validation_and_is_gone_on_with(world, tmp_path):
+    # a width that is given is not searched for
+    sweep = ["musictx", "train", "-m", "sweep=optuna", "hydra.sweeper.n_trials=2", "out=runs/search", *settings(world)]
+    ok(sweep, tmp_path)
+    (best, other), result = find_runs(tmp_path / "runs"), tmp_path / "runs" / "search" / "optimization_results.yaml"
+    found = OmegaConf.load(result)
+    assert abs(found.best_value - best.best_nll) < 1e-6
+    assert set(found.best_params) == {"trainer.lr", "model.dropout"}
+    assert OmegaConf.load(f"{best.folder}/config.yaml").trainer.lr == found.best_params["trainer.lr"]
+    shutil.rmtree(other.folder)
+    result.unlink()
+    assert ok(sweep, tmp_path).stdout.count("is finished already") == 1
+    assert OmegaConf.load(result) == found  # the same trials again
+    assert len(find_bundles([f"{tmp_path}/runs/search-*"])) == 2
+
+
+def test_what_is_shipped_for_optuna_and_slurm():
+    register_schemas()
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        slurm = compose("train", ["sweep=slurm", "out=x"], return_hydra_config=True).hydra
+        optuna = compose("train", ["sweep=optuna", "out=x"], return_hydra_config=True).hydra
+    assert slurm.launcher._target_.endswith("SlurmLauncher")
+    assert set(optuna.sweeper.params) == {"trainer.lr", "model.dropout", "model.d_model"}
+    assert (optuna.sweeper.direction, optuna.sweep.dir) == ("minimize", "x")
