@@ -47,6 +47,17 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
     return main
 
 
+def settings(name: str, *words: str) -> Any:
+    """The settings of a command, from Python: `settings("train", "experiment=demo", "out=mine")` is what
+    `musictx train experiment=demo out=mine` is told. Raises ConfigError for words that the command refuses."""
+    register_schemas()
+    try:
+        with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            return typed(hydra.compose(name, [quote_path(word) for word in words]), SCHEMAS[name])
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(one_line(error)) from None
+
+
 def quote_path(word: str) -> str:
     """A `key=value` word whose value is a path, quoted where Hydra's grammar would read something else in it:
     commas are sweeps to it, brackets lists or calls, and letters beyond ASCII mistakes."""

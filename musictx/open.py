@@ -24,7 +24,7 @@ class Opened(NamedTuple):
     header: BundleHeader
 
 
-def open_bundle(path: Path, device: str, attention: str) -> Opened:
+def open_bundle(path: Path, device: str = "cpu", attention: str = "auto") -> Opened:
     """Raises BundleError for a file that is no bundle, or whose tokens this version does not make."""
     model, header = load_bundle(path, device, attention)
     tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state)

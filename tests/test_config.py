@@ -9,9 +9,10 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from musictx.app import conf_dir, one_line, typed
+from musictx.app import conf_dir, one_line, settings, typed
 from musictx.config import SCHEMAS, register_schemas
 from musictx.config.train import TrainConfig
+from musictx.errors import ConfigError
 
 GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment"]
 
@@ -86,6 +87,15 @@ def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
     line = one_line(caught.value)
     assert "\n" not in line
     assert re.search(text, line), line
+
+
+def test_settings_from_python_are_those_of_the_command_line():
+    config = settings("train", "experiment=demo", "model.d_model=96", "out=a folder, mine")
+    assert type(config) is TrainConfig
+    assert (config.model.d_model, config.model.n_layers, config.out) == (96, 3, "a folder, mine")
+    for word in ("model.d_modle=1", "experiment=mine", "model.d_model=wide"):
+        with pytest.raises(ConfigError):
+            settings("train", word)
 
 
 def test_python_dash_m_and_console_command_are_the_same_app(tmp_path):

@@ -56,6 +56,7 @@ class PrepareConfig(WorkConfig):
 class PrepareChoralesConfig(PrepareConfig):
     """data_prep/chorales.py: the Bach chorales of the music21 package."""
 
+    pieces: int | None = None  # the first so many by number, for a quick trial; null: all 371
     validation_fraction: float = 0.1
     test_fraction: float = 0.1
     seed: int = 0

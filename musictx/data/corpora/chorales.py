@@ -12,7 +12,7 @@ from musictx.data.similar import signature
 from musictx.data.source import Item
 from musictx.data.split import assign_splits, check_fractions
 from musictx.data.store import Corpus, Manifest
-from musictx.errors import UserError
+from musictx.errors import ConfigError, UserError
 from musictx.notes.grid import N_VOICES, REST, STEP_S, STEPS_PER_QUARTER, Grid, grid_to_score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
@@ -25,12 +25,15 @@ CORPUS = Corpus(
 
 def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
     """Every chorale as a grid of sixteenths, split by piece; the same chorale under two numbers stays on
-    one side. Raises UserError when music21 is not installed, StoreError."""
+    one side. Raises UserError when music21 is not installed, ConfigError, StoreError."""
     fractions = config.validation_fraction, config.test_fraction
     check_work(config)
     check_fractions(*fractions, config.seed)
+    chorales = chorale_list()
+    if config.pieces is not None and not 0 < config.pieces <= len(chorales):
+        raise ConfigError(f"pieces={config.pieces}: give 1 to {len(chorales)}, or null for all")
     return prepare(
-        chorale_list(),
+        chorales[: config.pieces],
         encode_chorale,
         f"music21 {version('music21')} chorales {ChoraleTokenizer.vocab.fingerprint}",
         ChoraleTokenizer(),

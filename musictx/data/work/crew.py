@@ -167,11 +167,13 @@ def cores(workers: int | None) -> int:
 
 
 def _progress() -> Progress:
+    console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
+        disable=console.is_jupyter,  # there a bar wants ipywidgets, and warns without
     )

@@ -1,6 +1,15 @@
 import numpy as np
+import pytest
 
-from musictx.data.corpora.chorales import chorale_list, encode_chorale, first_bars_steps, read_chorale
+from musictx.config.prepare import PrepareChoralesConfig
+from musictx.data.corpora.chorales import (
+    chorale_list,
+    encode_chorale,
+    first_bars_steps,
+    prepare_chorales,
+    read_chorale,
+)
+from musictx.errors import ConfigError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 
@@ -30,3 +39,12 @@ def test_encoding_is_the_grid():
 
 def test_a_chorale_in_five_parts_is_left_out_with_the_reason():
     assert encode_chorale(b"bach/bwv27.6") == "its voices are not soprano, alto, tenor, bass"
+
+
+def test_a_quick_trial_takes_the_first_chorales(tmp_path):
+    manifest = prepare_chorales(PrepareChoralesConfig(out=str(tmp_path / "store"), pieces=6, workers=1))
+    names = sorted(name for split in manifest.splits.values() for name in split.pieces)
+    assert [name.split()[0] for name in names] == ["R001", "R002", "R003", "R004", "R005", "R006"]
+    for pieces in (0, 372):
+        with pytest.raises(ConfigError, match=f"pieces={pieces}: give 1 to 371, or null for all"):
+            prepare_chorales(PrepareChoralesConfig(out=str(tmp_path / "other"), pieces=pieces))
