@@ -49,7 +49,10 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
         [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}],
         lr=lr,
         betas=(0.9, 0.98),
+        fused=True,
     )
+    # else Lightning refuses to clip under mixed precision: gradients are to be unscaled before the step, not in it
+    adamw._step_supports_amp_scaling = False
     if name != "muon":
         return adamw
     if not hidden:

@@ -62,3 +62,33 @@ def test_stopped_and_restored_goes_on_bit_for_bit(name):
     train(twin, restored, 3)
     for a, b in zip(model.parameters(), twin.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["adamw", "muon"])
+def test_a_scaled_loss_is_unscaled_before_the_step_so_that_it_can_be_clipped(name):
+    steps = {}
+    for scale in (1.0, 2.0**16):
+        model = net()
+        optimizer = build_optimizer(model, name, 0.01, 0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        for _ in range(2):
+            optimizer.zero_grad()
+            scaler.scale(model(torch.arange(7)).square().sum()).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+            scaler.step(optimizer)
+            scaler.update()
+        steps[scale] = torch.cat([p.detach().flatten() for p in model.parameters()])
+    torch.testing.assert_close(*steps.values())
+    assert not getattr(optimizer, "_step_supports_amp_scaling", False)  # what Lightning asks before it clips
+
+
+def test_what_does_not_learn_is_left_alone():
+    model = net()
+    model[1].requires_grad_(False)
+    before = model[1].weight.clone()
+    for name in ("adamw", "muon"):
+        optimizer = build_optimizer(model, name, 0.01, 0.1)
+        assert sum(len(g["params"]) for g in optimizer.param_groups) == len(list(model.parameters())) - 2
+        train(model, optimizer, 2)
+    assert torch.equal(model[1].weight, before)
