@@ -14,7 +14,7 @@ from musictx.config import SCHEMAS, register_schemas
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
 
-GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment"]
+GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment", "sweep"]
 
 
 def composed(app, *overrides):
