@@ -1,7 +1,7 @@
 """Relative attention in blocks of queries, recomputed in the backward pass: exact, pure PyTorch, any device.
 
-A block of rows needs logits against the keys up to its end alone, so the upper triangle is never touched, and what is
-kept for the backward pass is the output and one number a row. Memory beyond that grows as T · block.
+A block of rows needs logits against the keys up to its end alone, so the upper triangle is never touched, and nothing
+is kept for the backward pass. Memory beyond inputs and output grows as T · block.
 """
 
 import math
@@ -57,9 +57,8 @@ def _skewed(by_distance: Tensor, n: int) -> Tensor:
     return by_distance.as_strided((*by_distance.shape[:-2], r, n), (*by_distance.stride()[:-2], w - 1, 1), r - 1)
 
 
-def _logits(q: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows) -> Tensor:
-    """(B, H, R, keys) scaled and masked, in float32 or better."""
-    rows = q[:, :, at.start : at.end]
+def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows) -> Tensor:
+    """(B, H, R, keys) of the scaled rows (B, H, R, D), in float32 or better."""
     logits = rows @ k[:, :, : at.keys].transpose(-1, -2)
     near = _skewed(rows @ wide[:, at.table].transpose(-1, -2), at.keys - at.far)
     if logits.dtype in (torch.float16, torch.bfloat16):
@@ -68,9 +67,9 @@ def _logits(q: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows) -> Tens
     if at.far:
         logits[..., : at.far] += (rows @ last).to(logits.dtype)
     r = at.end - at.start
-    future = torch.ones(r, r, dtype=torch.bool, device=q.device).triu(1)
+    future = torch.ones(r, r, dtype=torch.bool, device=rows.device).triu(1)
     logits[..., at.keys - r :].masked_fill_(future, -torch.inf)
-    return logits.mul_(1 / math.sqrt(q.shape[-1]))
+    return logits.softmax(-1)
 
 
 def _kept(at: _Rows, like: Tensor, dropout_p: float, seed: int) -> Tensor:
@@ -88,37 +87,32 @@ class _Chunked(torch.autograd.Function):
         near = min(rel.shape[1], k.shape[2])
         wide, _ = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]  # (H, D, 1)
-        out = torch.empty_like(q)
-        lse = q.new_empty((*q.shape[:3], 1), dtype=torch.promote_types(q.dtype, torch.float32))
+        out, scale = torch.empty_like(q), 1 / math.sqrt(q.shape[-1])
         for at in _rows(q.shape[2], k.shape[2], near, block):
-            logits = _logits(q, k, wide, last, at)
-            rows_lse = logits.logsumexp(-1, keepdim=True)
-            weights = logits.sub_(rows_lse).exp_()
+            weights = _weights(q[:, :, at.start : at.end] * scale, k, wide, last, at)
             if dropout_p:
                 weights *= _kept(at, weights, dropout_p, seed)
             out[:, :, at.start : at.end] = weights.to(q.dtype) @ v[:, :, : at.keys]
-            lse[:, :, at.start : at.end] = rows_lse
-        ctx.save_for_backward(q, k, v, rel, out, lse)
+        ctx.save_for_backward(q, k, v, rel)
         ctx.options = near, block, dropout_p, seed
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, rel, out, lse = ctx.saved_tensors
+        q, k, v, rel = ctx.saved_tensors
         near, block, dropout_p, seed = ctx.options
-        exact = lse.dtype  # sums over blocks are kept in float32 or better
+        exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
         wide, row = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]
         d_q, d_k, d_v = (torch.zeros_like(x, dtype=exact) for x in (q, k, v))
         d_wide = torch.zeros_like(wide, dtype=exact)
         d_rel = torch.zeros_like(rel, dtype=exact)
         scale = 1 / math.sqrt(q.shape[-1])
-        delta = (d_out.to(exact) * out.to(exact)).sum(-1, keepdim=True)  # (B, H, Tq, 1)
         for at in _rows(q.shape[2], k.shape[2], near, block):
             here, keys, far = slice(at.start, at.end), at.keys, at.far
-            rows, d_rows = q[:, :, here], d_out[:, :, here]
-            weights = _logits(q, k, wide, last, at).sub_(lse[:, :, here]).exp_()
+            rows, d_rows = q[:, :, here] * scale, d_out[:, :, here]
+            weights = _weights(rows, k, wide, last, at)
             d_weights = (d_rows @ v[:, :, :keys].transpose(-1, -2)).to(exact)
             if dropout_p:
                 kept = _kept(at, weights, dropout_p, seed)
@@ -126,7 +120,7 @@ class _Chunked(torch.autograd.Function):
                 d_v[:, :, :keys] += (weights * kept).to(q.dtype).transpose(-1, -2) @ d_rows
             else:
                 d_v[:, :, :keys] += weights.to(q.dtype).transpose(-1, -2) @ d_rows
-            d_logits = weights.mul_(d_weights.sub_(delta[:, :, here])).mul_(scale)  # (B, H, R, keys)
+            d_logits = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, exact)  # (B, H, R, keys)
             d_low = d_logits.to(q.dtype)
             d_k[:, :, :keys] += d_low.transpose(-1, -2) @ rows
             by_distance = d_low.new_zeros(*d_low.shape[:3], keys - far + at.end - at.start - 1)
@@ -138,4 +132,4 @@ class _Chunked(torch.autograd.Function):
                 d_q[:, :, here] += beyond * rel[:, None, near - 1]
                 d_rel[:, near - 1] += (beyond * rows).sum((0, 2))
         d_rel[:, :near] += torch.zeros_like(d_rel[:, :near]).index_add_(1, row, d_wide)
-        return d_q.to(q.dtype), d_k.to(q.dtype), d_v.to(q.dtype), d_rel.to(rel.dtype), None, None, None
+        return d_q.mul_(scale).to(q.dtype), d_k.to(q.dtype), d_v.to(q.dtype), d_rel.to(rel.dtype), None, None, None
