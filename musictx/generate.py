@@ -49,7 +49,7 @@ def continue_midi(
         seed = Seed(fit_range(music, tokenizer, "the seed", config.out_of_range), Meter(music.quarter_s))
     elif music is not None:
         seed = read_seed(Path(music), tokenizer, drums=config.drums, out_of_range=config.out_of_range)
-    motif = choose_motif(*seed, part(config)) if music is not None else None
+    motif = choose_motif(*seed, part(config, tokenizer.group > 1)) if music is not None else None
     return best([motif], model, tokenizer, config, ranking)[0]
 
 
@@ -110,9 +110,9 @@ def with_weights(model: Model, weights: str) -> Model:
     return model
 
 
-def part(config: GenerateConfig) -> Part:
+def part(config: GenerateConfig, on_beat: bool = False) -> Part:
     """Which part of a seed is the motif."""
-    return Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from)
+    return Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, on_beat)
 
 
 def best(
@@ -154,7 +154,7 @@ def _motif(source: Path, tokenizer: Tokenizer, config: GenerateConfig) -> Motif 
         return None
     seed = read_seed(source, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
     try:
-        motif = choose_motif(*seed, part(config))
+        motif = choose_motif(*seed, part(config, tokenizer.group > 1))
         tokenizer.encode(motif.score)
     except (UserError, TokenError) as error:
         raise type(error)(f"{source}: {error}") from None

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.model.protocol import newest
 from musictx.model.readout import read_attention
 from musictx.model.transformer import Transformer
 from musictx.notes.score import Score
@@ -57,9 +58,8 @@ def look(
     if max_tokens < FEWEST_TOKENS:
         raise ConfigError(f"max_tokens={max_tokens}: give {FEWEST_TOKENS} or more")
     end = int(traced.struck_by[note])
-    start = max(end + 1 - max_tokens, 0)
-    start += -start % tokenizer.group
-    lead = 1 if start == 0 else 0  # BOS
+    lead = 1 if end < max_tokens else 0  # BOS
+    start = 0 if lead else newest(end, max_tokens, max(model.cycle, tokenizer.group))
     window = np.concatenate([[tokenizer.vocab.bos] * lead, ids[start:end]]).astype(np.int64)
     if len(window) == lead:
         raise ConfigError("the first note has nothing before it to look at: give a later at=")

@@ -67,7 +67,7 @@ def test_distance_is_in_seconds_and_bos_does_not_count():
     looks, _ = see(MOVING * 5, [[3, 7, 11]], -1)
     np.testing.assert_allclose(looks.distance_s, [[0.15, 0.30, 0.45]], atol=0.02)  # but for the first notes
     late, _ = see(MOVING * 5, [[3, 7, 11]], -1, max_tokens=16)
-    assert (late.asked, looks.asked) == (12, 236)  # the last soprano is the first token of its step
+    assert (late.asked, looks.asked) == (13, 236)  # from the bass before the step on that 16 tokens reach back to
     held, _ = see([[72, 65, 60, 50]] * 12 + [[74, 65, 60, 50]], [[3, 7]], -1)
     assert held.asked == 4
     np.testing.assert_allclose(held.weight[0, :, -2], 1.0)  # the soprano held before is one note

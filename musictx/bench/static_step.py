@@ -22,7 +22,7 @@ class StaticSteps:
 
     def __init__(self, model: Transformer, batch: int, room: int) -> None:
         c, weight = model.config, model.embed.weight
-        self.model, self.room, self.window = model, room, model.window
+        self.model, self.room, self.window, self.cycle = model, room, model.window, model.cycle
         shape = (c.n_layers, batch, c.n_heads, room, c.d_model // c.n_heads)
         self.k, self.v = weight.new_zeros(shape), weight.new_zeros(shape)
         self.ids = torch.zeros(batch, dtype=torch.long, device=weight.device)
@@ -84,7 +84,7 @@ class StaticSteps:
 
     def _step(self) -> None:
         distance = self.at - self.slots  # (room,)
-        x = self.model.embed(self.ids)  # (B, C)
+        x = self.model._embed(self.ids[:, None], self.at[None].double())[:, 0]  # (B, C)
         for layer, block in enumerate(self.model.blocks):
             assert isinstance(block, Block)
             x = x + self._attend(block, x, layer, distance)

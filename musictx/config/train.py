@@ -44,6 +44,7 @@ class ModelConfig:
     n_frequencies: int = 16  # of relative_fourier, in each head
     max_positions: int = 2048  # of learned
     attention_dropout: float = 0.0  # on the attention weights
+    cycle: int = 1  # tokens are told their place in every so many: 16 for a beat of four voices; 1: they are not
 
 
 @dataclass

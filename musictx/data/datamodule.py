@@ -31,17 +31,22 @@ class MusicData(L.LightningDataModule):
         seed: int,
         carry: bool = False,
         world_size: int = 1,
+        cycle: int = 1,
     ) -> None:
         super().__init__()
         self.config, self.batch_size, self.seed = config, batch_size, seed
         self.world_size, global_batch = world_size, batch_size * world_size
         self.store = Store(Path(config.path), tokenizer)
         self.tokenizer = self.store.tokenizer
+        self.cycle, group = cycle, self.tokenizer.group
+        if cycle > 1 and (group == 1 or cycle % group):
+            allowed = f"give a multiple of {group}" if group > 1 else "leave it out"
+            raise ConfigError(f"model.cycle={cycle}: {self.tokenizer.name} ids come in groups of {group}; {allowed}")
         train = self.store.split("train")
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
                 raise StoreError(f"{self.store.path}: the {name} split holds no tokens; prepare the data again")
-        self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch)
+        self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch, cycle)
         self.carried = CarriedWindows(self.crops, global_batch) if carry else None
         if self.carried is not None and config.windows_per_epoch is not None:
             raise ConfigError("data.windows_per_epoch is for random windows: leave it out, or give data.carry=false")
@@ -72,7 +77,7 @@ class MusicData(L.LightningDataModule):
         )
 
     def val_dataloader(self) -> DataLoader[Tensor]:
-        segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.config.segment)
+        segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.config.segment, self.cycle)
         pad = self.tokenizer.vocab.pad
         # the largest first: what does not fit in memory is seen at once
         batches = batch_segments(segments, pad, self.config.score_batch_tokens)[::-1]

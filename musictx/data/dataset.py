@@ -18,7 +18,8 @@ class RandomCrops(Dataset[Tensor]):
     """Windows of `length + 1` ids without end: number `index` is a function of (seed, index) alone.
 
     A piece is drawn in proportion to its length. Its window slides over both ends and is then moved inside,
-    so that first and last tokens are seen as often as the others and many windows begin with BOS.
+    so that first and last tokens are seen as often as the others and many windows begin with BOS. The others begin
+    with the token before a group (of the tokenizer's, or of `cycle` tokens), in the place of BOS.
     Raises ConfigError, TokenError for lengths and factors that the tokenizer cannot take.
     """
 
@@ -30,13 +31,14 @@ class RandomCrops(Dataset[Tensor]):
         seed: int,
         transpose: int = 0,
         stretch: Sequence[float] = (1.0,),
+        cycle: int = 1,
     ) -> None:
         if not stretch or not all(SLOWEST >= factor >= FASTEST for factor in stretch):  # refuses NaN too
             raise ConfigError(f"data.stretch={list(stretch)}: give factors from {FASTEST} to {SLOWEST}, [1.0] for none")
-        if length % tokenizer.group:  # windows begin with a group: the last one would end before the piece does
+        self.period = max(cycle, tokenizer.group)
+        if length < self.period:
             raise ConfigError(
-                f"data.length={length}: {tokenizer.name} ids come in groups of {tokenizer.group}; "
-                f"give a multiple of {tokenizer.group}"
+                f"data.length={length}: windows begin every {self.period} ids; give {self.period} or more"
             )
         for factor in stretch:  # refused here, not in the middle of a run
             tokenizer.stretch(np.zeros(0, np.uint16), factor)
@@ -51,14 +53,14 @@ class RandomCrops(Dataset[Tensor]):
         piece = self.split[int(np.searchsorted(self.split.offsets, token, side="right")) - 1]
         # a faster clock needs fewer ids for the same music: read some more
         wanted = self.length if factor >= 1 else int(self.length / factor) + 1
-        slack = max(len(piece) - wanted, 0)
-        start = int(np.clip(rng.integers(-wanted, len(piece)), -1, slack))
-        at_start, start = start < 0, max(start, 0)
-        start -= start % self.tokenizer.group
-        body = self.augment(np.asarray(piece[start : start + wanted + 1]), factor, rng)
+        last = max(len(piece) - wanted + 1, 0)
+        last += -last % self.period  # EOS is inside from here on
+        start = int(np.clip(rng.integers(-wanted, max(len(piece), last + 1)), 0, last))
+        start -= start % self.period
+        body = self.augment(np.asarray(piece[max(start - 1, 0) : start + wanted]), factor, rng)
         vocab = self.tokenizer.vocab
-        begin = [vocab.bos] if at_start else []
-        end = [vocab.eos] if start + wanted + 1 >= len(piece) else []
+        begin = [] if start else [vocab.bos]
+        end = [vocab.eos] if start + wanted > len(piece) else []
         window = np.array([*begin, *body.tolist(), *end], dtype=np.int64)[: self.length + 1]
         return torch.from_numpy(np.pad(window, (0, self.length + 1 - len(window)), constant_values=vocab.pad))
 
@@ -74,12 +76,17 @@ class RandomCrops(Dataset[Tensor]):
         return ids
 
 
-def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None) -> list[Ids]:
+def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cycle: int = 1) -> list[Ids]:
     """What likelihood is measured on: BOS and the events of a piece, whole (None) or cut into inputs of
     `segment` ids without overlap. Each array is one id longer than its input; every event is a target once.
-    Raises StoreError when there are none, ConfigError for a segment that holds nothing."""
+    Raises StoreError when there are none, ConfigError for a segment that holds nothing, or no whole cycles."""
     if segment is not None and segment < 1:
         raise ConfigError(f"data.segment={segment}: give 1 or more, or null for whole pieces")
+    if segment is not None and segment % cycle:
+        raise ConfigError(
+            f"data.segment={segment}: the model counts places in cycles of {cycle} tokens; "
+            f"give a multiple of {cycle}, or null for whole pieces"
+        )
     if not len(split.ids):
         raise StoreError("the split holds no tokens to score: choose another split or prepare the data again")
     segments = []

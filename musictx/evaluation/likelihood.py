@@ -48,7 +48,7 @@ def negative_log_likelihood(
 ) -> Likelihood:
     """Scores a split: whole pieces (`segment` None: the JSB protocol) or inputs of `segment` ids that do not
     overlap and carry nothing over (2048: the MAESTRO protocol). Raises StoreError for an empty split, ConfigError."""
-    segments, pad = scoring_segments(split, tokenizer, segment), tokenizer.vocab.pad
+    segments, pad = scoring_segments(split, tokenizer, segment, model.cycle), tokenizer.vocab.pad
     parts = [-(-len(piece) // (segment or max(len(piece), 1))) for piece in split]
     owner = np.repeat(np.arange(len(split)), parts)[np.argsort([len(s) for s in segments], kind="stable")]
     nats, done = np.zeros(len(split)), 0

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.live.idiom import Idiom
-from musictx.model.protocol import LanguageModel
+from musictx.model.protocol import LanguageModel, newest
 from musictx.sampling.batch import LOOK_EVERY
 from musictx.sampling.engine import PREFILL_BLOCK, prefill
 from musictx.sampling.filters import draw
@@ -49,6 +49,7 @@ class Partner:
         self.model, self.tokenizer, self.quarter_s, self.device = model, tokenizer, quarter_s, device
         self.sampling, self.rules, self.seed, self.replies = sampling, rules, seed, 0
         self.window = window or model.window or WINDOW
+        self.period = max(model.cycle, tokenizer.group)
         self.waits = torch.from_numpy(idiom.waits).to(device)
         self.past = self.phrase = NOTHING
         self.reply: list[int] = []
@@ -96,7 +97,9 @@ class Partner:
     def end(self, heard: Ids) -> None:
         """The reply is over; `heard` is what sounded of it."""
         past = np.concatenate([self.past, self.phrase, heard])
-        self.past = past[-(self.window - self.window % self.tokenizer.group) :]
+        first = max(len(past) - self.window, 0)
+        # whole periods: the next phrase begins at the beginning of one
+        self.past = past[first + -first % self.period : len(past) - len(past) % self.period]
         self.phrase, self.reply = NOTHING, []
         self._recall()
 
@@ -126,11 +129,10 @@ class Partner:
     def _context(self) -> Tensor:
         """BOS and all ids so far, or the newest half a window of them (T,)."""
         ids = np.concatenate([self.past, self.phrase, np.array(self.reply, dtype=np.uint16)])
-        half, group = self.window // 2, self.tokenizer.group
+        half = self.window // 2
         if len(ids) < half:
             return self._tensor(np.concatenate([[self.tokenizer.vocab.bos], ids]))
-        # in whole groups from the beginning of one, wherever the newest id stands in its own
-        return self._tensor(ids[len(ids) - len(ids) % group - (half - half % group) :])
+        return self._tensor(ids[newest(len(ids), half, self.period) :])
 
     def _tensor(self, ids: Ids) -> Tensor:
         return torch.from_numpy(ids.astype(np.int64)).to(self.device)

@@ -37,6 +37,11 @@ class LanguageModel(Protocol):
         """How many tokens back it looks with profit, for music that goes on for ever; None: its memory has no end."""
         ...
 
+    @property
+    def cycle(self) -> int:
+        """After how many tokens its sense of place repeats (1: it has none); the token after BOS has place 0."""
+        ...
+
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
         """For `max_T` tokens in all; a rolling state goes on for ever and remembers at least the last `max_T`."""
         ...
@@ -48,3 +53,10 @@ class LanguageModel(Protocol):
     def step(self, ids: Tensor, state: Any) -> Tensor:
         """One more token a row, ids (B,) -> logits (B, V)."""
         ...
+
+
+def newest(n_ids: int, at_most: int, period: int) -> int:
+    """Where to begin to read a long piece of `n_ids` without its BOS: at most so many tokens from its end (or one
+    `period`), at the token before a whole period, which then stands in the place of BOS."""
+    start = max(n_ids - max(at_most, period), 0)
+    return start + -(start + 1) % period

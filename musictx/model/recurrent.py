@@ -106,6 +106,10 @@ class Recurrent(nn.Module):
         return self._run(ids, None)
 
     @property
+    def cycle(self) -> int:
+        return 1
+
+    @property
     def window(self) -> None:
         """Its memory has no end."""
         return None

@@ -30,6 +30,7 @@ class TransformerConfig:
     n_frequencies: int = 16  # of relative_fourier
     max_positions: int = 2048  # of learned
     attention_dropout: float = 0.0  # on the attention weights
+    cycle: int = 1  # tokens are told their place in every so many: 16 for a beat of four voices; 1: they are not
 
     def __post_init__(self) -> None:
         sizes = (
@@ -41,6 +42,7 @@ class TransformerConfig:
             "max_distance",
             "n_frequencies",
             "max_positions",
+            "cycle",
         )
         for name in sizes:
             if getattr(self, name) < 1:
@@ -114,6 +116,8 @@ class Transformer(nn.Module):
             self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
         if config.position == "learned":
             self.places = nn.Embedding(config.max_positions, config.d_model)
+        if config.cycle > 1:
+            self.place = nn.Embedding(config.cycle, config.d_model)
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # also the output head
         self.dropout = nn.Dropout(config.dropout)
         blocks = [Block(config) for _ in range(config.n_layers)]
@@ -139,6 +143,10 @@ class Transformer(nn.Module):
         """How many tokens back it looks when music goes on for ever: twice its table, which training reaches."""
         c = self.config
         return c.max_positions if c.position == "learned" else 2 * c.max_distance
+
+    @property
+    def cycle(self) -> int:
+        return self.config.cycle
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> KVCache:
         """An empty cache for `max_T` tokens in all; a rolling one goes on for ever and shows the last `max_T`."""
@@ -176,6 +184,8 @@ class Transformer(nn.Module):
 
     def _embed(self, ids: Tensor, index: Tensor) -> Tensor:
         x: Tensor = self.embed(ids)
+        if self.cycle > 1:
+            x = x + self.place((index.long() - 1) % self.cycle)  # the token after BOS has place 0
         if self.config.position == "sinusoidal":
             # as large as an embedding at the start, or the sines would drown the tokens
             return x + 0.02 * math.sqrt(2) * sinusoidal(index, x.shape[-1], x.dtype)

@@ -20,12 +20,14 @@ class Motif(NamedTuple):
 
 
 class Part(NamedTuple):
-    """How much of a seed, at most one of the three (none: all of it), taken from its `start` or its `end`."""
+    """How much of a seed, at most one of the three (none: all of it), taken from its `start` or its `end`; `on_beat`
+    from the beat on at which, or before which, it would begin."""
 
     seconds: float | None = None
     bars: int | None = None
     notes: int | None = None
     side: str = "start"
+    on_beat: bool = False  # for models of a grid, to which every motif begins on a beat
 
 
 def check_part(part: Part) -> None:
@@ -62,6 +64,8 @@ def choose_motif(score: Score, meter: Meter, part: Part = Part()) -> Motif:  # n
             start_s, stop_s = float(lines[max(len(lines) - 1 - part.bars, 0)]), float(lines[-1])
     elif part.seconds is not None:
         start_s, stop_s = (max(end_s - part.seconds, 0.0), end_s) if from_end else (0.0, min(part.seconds, end_s))
+    if part.on_beat:
+        start_s = max(np.floor(start_s / score.quarter_s + 1e-6), 0) * score.quarter_s
     motif = score.clip(start_s, stop_s)
     if not len(motif):
         more = next((n for n in ("seconds", "bars", "notes") if getattr(part, n) is not None), "seconds")

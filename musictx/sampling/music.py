@@ -114,7 +114,7 @@ def continue_motifs(
     """
     check(settings, variations)
     settings = settings._replace(window=settings.window or model.window)
-    prompts = [make_prompt(motif, tokenizer, settings.window, settings.device) for motif in motifs]
+    prompts = [make_prompt(motif, tokenizer, settings.window, settings.device, model.cycle) for motif in motifs]
     asked = [(i, k) for i in range(len(prompts)) for k in range(variations)]
     out: list[list[Continuation]] = [[] for _ in prompts]
     limit = _limit(settings, min(len(asked), ROWS_AT_ONCE), tokenizer.group)

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from musictx.errors import UserError
+from musictx.model.protocol import newest
 from musictx.notes.meter import Meter
 from musictx.notes.score import DRUMS
 from musictx.sampling.motif import Motif
@@ -14,7 +15,7 @@ from musictx.tokenizers import Ids, Tokenizer
 
 
 class Prompt(NamedTuple):
-    """`heard` (P,) int64 on the device: BOS and the ids, or the newest of them."""
+    """`heard` (P,) int64 on the device: BOS and the ids, or the newest of them (`newest`)."""
 
     ids: Ids  # (T,)
     heard: torch.Tensor
@@ -29,9 +30,9 @@ class Prompt(NamedTuple):
         return max(len(self.ids) - len(self.heard), 0)
 
 
-def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, device: str) -> Prompt:
-    """None is a beginning from nothing. Raises UserError for a silent motif, TokenError for one that the vocabulary
-    cannot hold."""
+def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
+    """None is a beginning from nothing; `cycle` is the model's. Raises UserError for a silent motif, TokenError for one
+    that the vocabulary cannot hold."""
     bos = np.array([tokenizer.vocab.bos])
     if motif is None:
         motif = Motif(tokenizer.decode(np.zeros(0, np.uint16)), 0.0, Meter())
@@ -42,7 +43,7 @@ def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, d
     ids = np.concatenate([ids, tokenizer.silence(motif.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
     heard = np.concatenate([bos, ids])
     if window is not None and len(heard) > window:
-        heard = ids[len(ids) - (window - window % tokenizer.group) :]
+        heard = ids[newest(len(ids), window, max(cycle, tokenizer.group)) :]
     melodic = motif.score.program[motif.score.program != DRUMS]
     program = int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None
     return Prompt(

@@ -44,7 +44,8 @@ def fit(config: TrainConfig) -> Path:
     world_size = config.trainer.devices * config.trainer.num_nodes
     carry = config.data.carry if config.data.carry is not None else config.model.kind == "recurrent"
     batch_size = int(config.trainer.batch_size)
-    data = MusicData(config.data, config.tokenizer.name, batch_size, config.seed, carry, world_size)
+    cycle = config.model.cycle
+    data = MusicData(config.data, config.tokenizer.name, batch_size, config.seed, carry, world_size, cycle)
     model = starting_model(config, data.tokenizer)
     folder = Path(config.out)
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(folder / CHECKPOINTS))

@@ -45,6 +45,10 @@ class Timed:
     def window(self) -> int | None:
         return self.model.window
 
+    @property
+    def cycle(self) -> int:
+        return self.model.cycle
+
     def __call__(self, ids: Tensor) -> Tensor:
         return self.model(ids)
 
@@ -70,7 +74,7 @@ def draw_takes(
 ) -> tuple[Continuation, ...]:
     """The continuations, shorter than wished where the time did not suffice. Raises UserError for what cannot be."""
     check_wish(wish, limits)
-    motif = make_motif(music, wish)
+    motif = make_motif(music, wish, on_beat=tokenizer.group > 1)
     settings = Settings(Sampling(wish.temperature, top_p=wish.top_p, guard=True), Length(wish.length_s), seed=chance)
     seen: list[int] = []
 
@@ -90,12 +94,12 @@ def draw_takes(
     return tuple(takes)
 
 
-def make_motif(music: Music, wish: Wish) -> Motif:
+def make_motif(music: Music, wish: Wish, on_beat: bool = False) -> Motif:
     """The part of the music that is continued. Raises UserError where no note begins in it."""
     start_s, end_s = span(music, wish)
-    whole = end_s - start_s >= music.score.duration_s
+    seconds = None if end_s - start_s >= music.score.duration_s else end_s - start_s
     try:
-        return choose_motif(music.score, music.meter, Part(None if whole else end_s - start_s, side=wish.motif_from))
+        return choose_motif(music.score, music.meter, Part(seconds, side=wish.motif_from, on_beat=on_beat))
     except ConfigError:
         raise
     except UserError:

@@ -57,12 +57,12 @@ def test_a_piece_shorter_than_the_window_is_padded_after_eos():
     assert window == [vocab.bos, 0, 1, 2, 3, 4, vocab.eos, *[vocab.pad] * 4]
 
 
-def test_chorale_windows_begin_with_a_soprano():
+def test_chorale_windows_begin_with_a_soprano_after_bos_or_the_bass_before():
     grid = np.tile(np.array([[72, 67, 60, 48]], np.int16), (50, 1))
     crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, seed=0)
     for i in range(50):
         body = [int(t) for t in crops[i] if t < CHORALE.vocab.n_events]
-        assert body[:4] == [51, 46, 39, 27]
+        assert body[:5] == ([51, 46, 39, 27, 51] if crops[i][0] == CHORALE.vocab.bos else [27, 51, 46, 39, 27])
 
 
 def test_transposition_stays_inside_the_vocabulary_and_uses_the_whole_range():
@@ -92,18 +92,30 @@ def test_impossible_augmentation_is_refused():
         RandomCrops(split, CHORALE, 8, seed=0, stretch=[1.0, 1.05])
 
 
-def test_every_chorale_token_and_the_end_are_drawn_at_lengths_of_whole_groups():
-    piece = np.arange(40)  # every id once
-    crops = RandomCrops(split_of(piece), CHORALE, 8, seed=0)
-    drawn = {int(t) for i in range(200) for t in crops[i]}
-    assert drawn == {*range(40), CHORALE.vocab.bos, CHORALE.vocab.eos}
+@pytest.mark.parametrize(("length", "cycle"), [(4, 1), (8, 1), (9, 1), (11, 1), (16, 8), (17, 16), (39, 16), (40, 16)])
+@pytest.mark.parametrize("n_ids", [36, 40])
+def test_every_chorale_token_and_the_end_are_drawn(length, cycle, n_ids):
+    crops = RandomCrops(split_of(np.arange(n_ids)), CHORALE, length, seed=0, cycle=cycle)  # every id once
+    windows = [crops[i].numpy() for i in range(200)]
+    targets = {int(t) for window in windows for t in window[1:]}
+    assert targets - {CHORALE.vocab.pad} == {*range(n_ids), CHORALE.vocab.eos}
+    period = max(cycle, 4)
+    assert {int(w[0]) for w in windows} <= {CHORALE.vocab.bos, *range(period - 1, n_ids, period)}
 
 
-@pytest.mark.parametrize("length", [2, 9, 10, 11])
-def test_lengths_at_which_the_end_of_a_chorale_would_never_be_drawn_are_refused(length):
-    text = f"data.length={length}: chorale ids come in groups of 4; give a multiple of 4"
+def test_lengths_at_which_some_tokens_would_never_be_drawn_are_refused():
+    for length, cycle, least in ((3, 1, 4), (12, 16, 16)):
+        text = f"data.length={length}: windows begin every {least} ids; give {least} or more"
+        with pytest.raises(ConfigError, match=text):
+            RandomCrops(split_of(scale(40)), CHORALE, length, seed=0, cycle=cycle)
+
+
+def test_scoring_inputs_of_a_model_that_counts_places_are_whole_cycles():
+    text = "data.segment=40: the model counts places in cycles of 16 tokens; give a multiple of 16, or null"
     with pytest.raises(ConfigError, match=text):
-        RandomCrops(split_of(scale(40)), CHORALE, length, seed=0)
+        scoring_segments(split_of(scale(100)), CHORALE, 40, cycle=16)
+    later = scoring_segments(split_of(scale(100)), CHORALE, 32, cycle=16)[1]
+    assert later[:3].tolist() == [31, 32, 33]  # as in training: the token before a cycle in BOS's place
 
 
 @pytest.mark.parametrize("segment", [None, 1, 4, 7, 100])

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from proofs import assert_causal
 
 from musictx.errors import ConfigError
+from musictx.model.protocol import newest
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6)
@@ -37,6 +38,58 @@ def test_cached_steps_equal_one_full_pass_far_beyond_the_table(impl, prefill):
         for t in range(prefill, 25):
             torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
     assert state.length == 25
+
+
+@pytest.mark.parametrize("prefill", [1, 5])
+def test_places_in_a_cycle_are_known_step_by_step_too(prefill):
+    model, ids = build(cycle=4), tokens(2, 11)
+    with torch.inference_mode():
+        full = model(ids)
+        state = model.init_state(2, 11)
+        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
+        for t in range(prefill, 11):
+            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
+    assert_causal(model, tokens(1, 10))
+
+
+def test_the_token_after_bos_has_place_0_and_places_repeat():
+    model = build(cycle=4, position="none", n_layers=1)
+    with torch.no_grad():
+        model.place.weight.copy_(torch.arange(4.0).double()[:, None].expand(4, 24))
+        model.embed.weight.zero_()
+    seen = []
+    model.dropout.register_forward_hook(lambda module, x, y: seen.append(y[0, :, 0].tolist()))
+    model(tokens(1, 9))
+    assert seen == [[3, 0, 1, 2, 3, 0, 1, 2, 3]]
+
+
+def test_rows_of_different_lengths_keep_their_own_places():
+    model = build(cycle=4)
+    prompts, then = [tokens(1, 3), tokens(1, 9)[:, 2:]], torch.tensor([5, 6])
+    with torch.inference_mode():
+        states = [model.init_state(1, 12) for _ in prompts]
+        for prompt, state in zip(prompts, states, strict=True):
+            model.prefill(prompt, state)
+        logits = model.step(then, type(states[0]).join(states))
+        for row, prompt in enumerate(prompts):
+            alone = model(torch.cat([prompt, then[row : row + 1, None]], 1))[0, -1]
+            torch.testing.assert_close(logits[row], alone)
+
+
+@pytest.mark.parametrize(
+    ("n_ids", "at_most", "period", "start"),
+    [
+        (100, 40, 1, 60),
+        (100, 40, 4, 63),
+        (101, 40, 4, 63),
+        (103, 40, 4, 63),
+        (104, 40, 4, 67),
+        (100, 40, 16, 63),
+        (100, 8, 16, 95),
+    ],
+)
+def test_long_pieces_are_read_from_the_token_before_a_whole_period(n_ids, at_most, period, start):
+    assert newest(n_ids, at_most, period) == start
 
 
 def test_prefill_in_two_parts_equals_one():
@@ -112,6 +165,7 @@ def test_dropout_acts_in_training_only():
         ({"d_model": 25}, "model.d_model=25 cannot be shared by model.n_heads=3: give a multiple"),
         ({"n_layers": 0}, "model.n_layers=0: give 1 or more"),
         ({"max_distance": 0}, "model.max_distance=0: give 1 or more"),
+        ({"cycle": 0}, "model.cycle=0: give 1 or more"),
         ({"dropout": 1.0}, "model.dropout=1.0: give a share from 0 up to below 1"),
         ({"attention": "none"}, "attention.impl=none: choose one of auto, reference, skew, chunked, triton"),
     ],

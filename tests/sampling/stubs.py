@@ -23,7 +23,7 @@ class Rows:
 class Said:
     """A model whose logits are `say(length, rows)` -> (rows, V), whatever it has been told."""
 
-    window = 64
+    window, cycle = 64, 1
 
     def __init__(self, say):
         self.say = say

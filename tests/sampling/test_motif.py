@@ -32,6 +32,9 @@ def choose(**amounts):
         ({"notes": 3}, [60, 61, 62], 0, 1.4),
         ({"notes": 2, "side": "end"}, [66, 67], 0, 0.9),
         ({"notes": 99}, range(60, 68), 0, 3.9),
+        ({"seconds": 1.2, "side": "end", "on_beat": True}, [65, 66, 67], 0, 1.4),
+        ({"seconds": 0.9, "side": "end", "on_beat": True}, [66, 67], 0, 0.9),
+        ({"seconds": 1.2, "on_beat": True}, [60, 61, 62], 0, 1.2),
     ],
 )
 def test_the_part_asked_for_and_the_moment_it_ends(amounts, pitches, begin_s, end_s):

@@ -43,3 +43,15 @@ def test_another_vocabulary_is_refused(world, tmp_path):
     with pytest.raises(BundleError, match="nothing.safetensors: no such bundle"):
         fit(config_of(world, tmp_path / "run", "init_from=nothing.safetensors"))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_cycle_needs_tokens_that_keep_one(world, tmp_path):
+    text = "model.cycle=16: performance ids come in groups of 1; leave it out"
+    with pytest.raises(ConfigError, match=text):
+        fit(config_of(world, tmp_path / "run", "model.cycle=16"))
+    text = "model.cycle=6: chorale ids come in groups of 4; give a multiple of 4"
+    hymns = [f"data.path={world.hymn_store}", "tokenizer.name=chorale", "data.stretch=[1.0]"]
+    with pytest.raises(ConfigError, match=text):
+        fit(config_of(world, tmp_path / "run", *hymns, "model.cycle=6"))
+    bundle = fit(config_of(world, tmp_path / "run", *hymns, "model.cycle=16"))
+    assert load_bundle(bundle).model.cycle == 16

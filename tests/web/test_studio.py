@@ -101,7 +101,7 @@ def test_arcs_of_the_note_that_is_clicked(studio):
 
 def test_time_runs_out(opened, tmp_path):
     class Slow:
-        window = None
+        window, cycle = None, 1
 
         def __getattr__(self, name):
             return getattr(opened.model, name)
