@@ -8,9 +8,9 @@ from musictx.app import hydra_app
 from musictx.config.use import GenerateConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.model.build import Model, describe_model
-from musictx.model.int8 import to_int8
+from musictx.model.build import describe_model
 from musictx.model.protocol import LanguageModel
+from musictx.model.weights import check_weights, with_weights
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes
 from musictx.notes.score import Score
@@ -26,8 +26,6 @@ from musictx.seeds import RANGES, Seed, Targets, find_seeds, fit_range, name_tar
 from musictx.tokenizers import Tokenizer
 from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
-
-WEIGHTS = ("float32", "bfloat16", "int8")
 
 
 def continue_midi(
@@ -94,20 +92,10 @@ def plan(config: GenerateConfig) -> Settings:
     check_rank(config.rank)
     if config.draws is not None and config.draws < config.variations:
         raise ConfigError(f"draws={config.draws}: give at least variations={config.variations}, or null to keep all")
-    if config.weights not in WEIGHTS:
-        raise ConfigError(f"weights={config.weights}: choose one of {', '.join(WEIGHTS)}")
+    check_weights(config.weights)
     if config.out_of_range not in RANGES:
         raise ConfigError(f"out_of_range={config.out_of_range}: choose one of {', '.join(RANGES)}")
     return settings
-
-
-def with_weights(model: Model, weights: str) -> Model:
-    """The model with its weights in fewer bits: less to read at every step. Raises ConfigError."""
-    if weights == "int8":
-        to_int8(model)
-    elif weights != "float32":
-        model.bfloat16()
-    return model
 
 
 def part(config: GenerateConfig, on_beat: bool = False) -> Part:

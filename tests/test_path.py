@@ -70,6 +70,20 @@ def test_evaluate_agrees_with_the_bundle_and_names_the_baselines(world, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_evaluate_says_what_fewer_bits_cost(world, tmp_path):
+    args = ["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.store}", "out=f.json"]
+    found = {}
+    for weights in ("float32", "bfloat16", "int8"):
+        out = ok([*args, f"weights={weights}"], tmp_path).stdout
+        assert out.splitlines()[1].endswith(f" tokens, inputs of 2048 tokens, {weights}")
+        figures = json.loads((tmp_path / "f.json").read_text())
+        assert figures["weights"] == weights
+        found[weights] = figures["per_token"][0]
+    assert len(set(found.values())) == 3, "fewer bits must not be as exact as all of them"
+    assert max(found.values()) - min(found.values()) < 0.02
+    assert refused([*args, "weights=int4"], tmp_path) == ("error: weights=int4: choose one of float32, bfloat16, int8")
+
+
 def test_training_is_reproducible_from_its_seed(world, tmp_path):
     args = [f"data.path={world.store}", *TINY, *QUICK, "trainer.progress_bar=false"]
     ok(["musictx", "train", "out=a", *args], tmp_path)

@@ -81,6 +81,7 @@ class EvaluateConfig:
     split: str = "validation"
     out: str | None = None  # a JSON file for the figures
     device: str = "cpu"
+    weights: str = "float32"  # or bfloat16, or int8: what `generate` loses by fewer bits
 
 
 @dataclass

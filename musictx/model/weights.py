@@ -1,0 +1,27 @@
+"""Weights in fewer bits: less to read at every step, and what that costs `musictx evaluate` can say."""
+
+from typing import TypeVar
+
+from torch import nn
+
+from musictx.errors import ConfigError
+from musictx.model.int8 import to_int8
+
+M = TypeVar("M", bound=nn.Module)
+WEIGHTS = ("float32", "bfloat16", "int8")
+
+
+def check_weights(weights: str) -> str:
+    """The kind of weights, if it exists. Raises ConfigError otherwise."""
+    if weights not in WEIGHTS:
+        raise ConfigError(f"weights={weights}: choose one of {', '.join(WEIGHTS)}")
+    return weights
+
+
+def with_weights(model: M, weights: str) -> M:
+    """The model with its weights in fewer bits, in place. Raises ConfigError."""
+    if check_weights(weights) == "int8":
+        to_int8(model)
+    elif weights == "bfloat16":
+        model.bfloat16()
+    return model
