@@ -22,7 +22,7 @@ from musictx.sampling.motif import Motif, Part, check_part, choose_motif
 from musictx.sampling.music import Continuation, Settings, check, continue_motifs
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
-from musictx.seeds import RANGES, Seed, Targets, find_seeds, fit_range, name_targets, read_seed
+from musictx.seeds import RANGES, Seed, Targets, find_seeds, fit_range, fit_voices, name_targets, read_seed
 from musictx.tokenizers import Tokenizer
 from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
@@ -47,7 +47,10 @@ def continue_midi(
         seed = Seed(fit_range(music, tokenizer, "the seed", config.out_of_range), Meter(music.quarter_s))
     elif music is not None:
         seed = read_seed(Path(music), tokenizer, drums=config.drums, out_of_range=config.out_of_range)
-    motif = choose_motif(*seed, part(config, tokenizer.group > 1)) if music is not None else None
+    motif = None
+    if music is not None:
+        motif = choose_motif(*seed, part(config, tokenizer.group > 1))
+        motif = fit_voices(motif, tokenizer, "the seed", config.out_of_range)
     return best([motif], model, tokenizer, config, ranking)[0]
 
 
@@ -143,9 +146,13 @@ def _motif(source: Path, tokenizer: Tokenizer, config: GenerateConfig) -> Motif 
     seed = read_seed(source, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
     try:
         motif = choose_motif(*seed, part(config, tokenizer.group > 1))
-        tokenizer.encode(motif.score)
-    except (UserError, TokenError) as error:
+    except UserError as error:
         raise type(error)(f"{source}: {error}") from None
+    motif = fit_voices(motif, tokenizer, source, config.out_of_range)
+    try:
+        tokenizer.encode(motif.score)
+    except TokenError as error:
+        raise TokenError(f"{source}: {error}") from None
     return motif
 
 

@@ -14,6 +14,8 @@ from musictx.errors import ConfigError, TokenError, UserError
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
+from musictx.notes.voices import four_voices
+from musictx.sampling.motif import Motif
 from musictx.tokenizers import Tokenizer
 
 NEW = Path("new")  # the name of music that begins from nothing
@@ -107,3 +109,17 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: 
     if not inside.any():
         raise UserError(f"{source}: the seed has no notes within the model's range: transpose it")
     return replace(score.select(inside), quarter_s=score.quarter_s)
+
+
+def fit_voices(motif: Motif, tokenizer: Tokenizer, source: object, out_of_range: str) -> Motif:
+    """The motif with as many notes at once as a grid holds. Raises TokenError unless `out_of_range` is `drop`."""
+    if tokenizer.group == 1:
+        return motif
+    thin, lost = four_voices(motif.score)
+    if not lost:
+        return motif
+    what = f"{source}: {lost} of its {len(motif.score)} notes are more than the model's {tokenizer.group} voices"
+    if out_of_range != "drop":
+        raise TokenError(f"{what}: out_of_range=drop keeps the outer and the newest ones")
+    print(f"{what}: left out or cut short")
+    return motif._replace(score=thin)

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
+from musictx.notes.meter import Meter
 from musictx.notes.score import DRUMS, Score
 from musictx.notes.write import write_midi
-from musictx.seeds import find_seeds, name_targets, read_seed
+from musictx.sampling.motif import Motif
+from musictx.seeds import find_seeds, fit_voices, name_targets, read_seed
 from musictx.tokenizers import build_tokenizer
 
 TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")
@@ -93,3 +95,13 @@ def test_notes_that_the_model_has_no_token_for(tmp_path, capsys):
     write_midi(Score([0], [1], [10], [80]), tmp_path / "low.mid")
     with pytest.raises(UserError, match="low.mid: the seed has no notes within the model's range: transpose it"):
         read_seed(tmp_path / "low.mid", HYMN, drums=False, out_of_range="drop")
+
+
+def test_more_notes_at_once_than_voices():
+    score = Score([0] * 5, [1] * 5, [48, 55, 60, 64, 72], [80] * 5)
+    motif = Motif(score, 1.0, Meter())
+    with pytest.raises(TokenError, match="a.mid: 1 of its 5 notes are more than the model's 4 voices: out_of_range=dr"):
+        fit_voices(motif, HYMN, "a.mid", "refuse")
+    thinner = fit_voices(motif, HYMN, "a.mid", "drop")
+    assert (len(thinner.score), thinner.end_s) == (4, 1.0)
+    assert fit_voices(motif, TOK, "a.mid", "refuse") is motif

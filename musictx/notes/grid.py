@@ -39,7 +39,7 @@ def score_to_grid(score: Score) -> Grid:
     Python steps through the onsets: which voice is free depends on every choice before. Raises TokenError when
     more than four notes sound at once.
     """
-    notes = _held_notes(score)
+    notes = held_notes(score)
     steps = max((end for _, end, _ in notes), default=0)
     if steps > MAX_STEPS:
         raise TokenError(f"{steps:,} sixteenths long, at most {MAX_STEPS:,} can be written")
@@ -67,11 +67,11 @@ def score_to_grid(score: Score) -> Grid:
 def snap_to_grid(score: Score) -> Score:
     """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity, and notes of
     one pitch that touch are one held note."""
-    columns = np.array(_held_notes(score), dtype=np.int64).reshape(-1, 3).T
+    columns = np.array(held_notes(score), dtype=np.int64).reshape(-1, 3).T
     return _score(columns[0], columns[1], columns[2], score.quarter_s)
 
 
-def _held_notes(score: Score) -> list[Note]:
+def held_notes(score: Score) -> list[Note]:
     step_s = score.quarter_s / STEPS_PER_QUARTER
     onset = np.rint(score.onset_s / step_s).astype(np.int64)
     end = np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)

@@ -11,6 +11,7 @@ from torch import Tensor
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
 from musictx.notes.score import Score
+from musictx.notes.voices import four_voices
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, choose_motif
 from musictx.sampling.music import Continuation, Settings, continue_motifs
@@ -137,6 +138,10 @@ def fit(music: Music, tokenizer: Tokenizer, limits: Limits) -> Music:
     if not inside.all():
         left += f" {int((~inside).sum())} notes outside the model's range are left out."
     score = score.select(inside)
+    if tokenizer.group > 1:
+        thin, lost = four_voices(score)
+        if lost:
+            score, left = thin, f"{left} It is heard as four voices: {lost} notes are left out or cut short."
     tokenizer.encode(score)
     return music._replace(score=score, note=left.strip())
 
