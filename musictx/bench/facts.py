@@ -1,4 +1,4 @@
-"""What all figures of speed need: where they were taken, when a device is done, medians with their range, a file."""
+"""What all figures of speed need: where they were taken, when a device is done, memory, medians, a file."""
 
 import json
 import platform
@@ -33,6 +33,13 @@ def wait(device: str) -> None:
     """Until all that was asked of the device is done."""
     if device == "cuda":
         torch.cuda.synchronize()
+
+
+def memory_mb(device: str) -> float:
+    """In use now: all of this process, or its tensors on a GPU."""
+    if device == "cuda":
+        return torch.cuda.memory_allocated() / 2**20
+    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
 
 
 def rates(amount: float, seconds: list[float]) -> tuple[float, str]:

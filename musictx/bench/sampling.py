@@ -20,7 +20,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from musictx.app import hydra_app
-from musictx.bench.facts import begin, keep, rates, wait, why
+from musictx.bench.facts import begin, keep, memory_mb, rates, wait, why
 from musictx.bench.public import PublicConfig, PublicTransformer, generate, next_id
 from musictx.bench.static_step import StaticSteps
 from musictx.config.bench import BenchSamplingConfig
@@ -230,15 +230,9 @@ def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
             for _ in range(context):
                 endless.step()
             wait(config.device)
-            curve.append(Point(k * context, (perf_counter() - start) / context * 1000, _memory_mb(config.device)))
+            curve.append(Point(k * context, (perf_counter() - start) / context * 1000, memory_mb(config.device)))
         curves.append(curve)
     return curves
-
-
-def _memory_mb(device: str) -> float:
-    if device == "cuda":
-        return torch.cuda.memory_allocated() / 2**20
-    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
 
 
 def report(rows: list[Row], length: int) -> str:
