@@ -1,0 +1,242 @@
+"""A trained model that goes on for ten times as long as it looks back: what a token costs, and whether it stays music.
+
+    python data_prep/jsb.py out=outputs/stores/jsb
+    python benchmarks/long.py --store outputs/stores/jsb --threads 1
+
+A seed is continued in several rows, with the sampler of `musictx generate` and a rolling cache. Each quarter of a
+window is measured, and so are parts as long of held-out pieces, which say what is usual. Prints a table, writes all
+figures as JSON, a picture beside them and the first row as MIDI.
+"""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from musictx.bench.facts import begin, keep, memory_mb
+from musictx.config.use import GenerateConfig
+from musictx.data.store import Store
+from musictx.errors import ConfigError, UserError
+from musictx.evaluation.statistics import statistics
+from musictx.files import replacing
+from musictx.generate import plan
+from musictx.notes.write import write_midi
+from musictx.open import Opened, open_bundle, shipped_bundle
+from musictx.sampling.batch import LOOK_EVERY, Batch
+from musictx.sampling.engine import Row, Stream
+from musictx.sampling.grammar import build_grammar
+from musictx.sampling.guard import caught
+from musictx.sampling.length import Progress
+from musictx.sampling.motif import Part as Whole
+from musictx.sampling.motif import choose_motif
+from musictx.sampling.music import Settings
+from musictx.sampling.prompt import Prompt, make_prompt
+from musictx.seeds import read_seed
+from musictx.viz.curves import COLOURS
+
+PARTS = 4  # of a window
+ALIKE = 64  # ids: a bar of a chorale
+PERCENTILES = (5, 95)  # of the held-out parts
+
+
+class Cost(NamedTuple):
+    """Of one step of all rows, and of the process, at the end of a part."""
+
+    tokens: int
+    ms_per_step: float
+    memory_mb: float
+
+
+class Music(NamedTuple):
+    """What a part is like; NaN where it has nothing to measure."""
+
+    notes_per_s: float
+    entropy_bits: float  # of pitch classes
+    note_s: float
+    nll: float  # nats a token, under the model alone
+    looping: float  # share of the looks at which the guard would call it a loop
+    heard: float  # share of ids that end a bar which the last window held already
+
+
+PANELS = {  # figure: its name in the picture
+    "ms_per_step": "ms a token",
+    "notes_per_s": "notes a second",
+    "entropy_bits": "pitch-class entropy, bits",
+    "memory_mb": "MB in use",
+    "note_s": "mean note, s",
+    "nll": "nats a token",
+}
+
+
+def parts(opened: Opened, ids: np.ndarray, log_p: np.ndarray, quarter_s: float, context: int) -> list[Music]:
+    """The last ids (T,), those with a log-probability, in quarters of a window; what is over is left out."""
+    tokenizer, every, out = opened.tokenizer, context // PARTS, []
+    score, again = tokenizer.decode(ids, quarter_s), heard_before(ids, context)
+    start = len(ids) - len(log_p)
+    for first in range(start, len(ids) - every + 1, every):
+        last = first + every
+        figures = statistics(score.clip(*(tokenizer.seconds(ids[:n], quarter_s) for n in (first, last))))
+        loops = [caught(ids[None, :n])[0] for n in range(last, first, -LOOK_EVERY)]
+        music = (figures.note_density, figures.pitch_class_entropy, figures.mean_duration_s)
+        nll = -log_p[first - start : last - start].mean()
+        out.append(Music(*(np.nan if x is None else x for x in music), nll, np.mean(loops), again[first:last].mean()))
+    return out
+
+
+def heard_before(ids: np.ndarray, far: int) -> np.ndarray:
+    """(T,) True where the last `ALIKE` ids came already, at most `far` ids ago."""
+    newest: dict[bytes, int] = {}
+    out = np.zeros(len(ids), dtype=bool)
+    for n in range(ALIKE, len(ids) + 1):
+        bar = ids[n - ALIKE : n].tobytes()
+        out[n - 1] = n - newest.get(bar, -far) <= far
+        newest[bar] = n
+    return out
+
+
+def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, context: int) -> tuple[list[Cost], Batch]:
+    """All rows drawn as `musictx generate` draws them, and the clock read after each part."""
+    model, tokenizer, each = opened.model, opened.tokenizer, [prompt] * rows
+    ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
+    grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
+    keys = [Row(0, (settings.seed, k)) for k in range(rows)]
+    stream = Stream(model, [prompt.heard], keys, settings.sampling, grammar, tokenizer.vocab.eos, context, True)
+    progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
+    batch, costs, every = Batch(stream, progress, settings.sampling, 1.0, 0), [], context // PARTS
+    for end in range(every, settings.length.tokens + 1, every):
+        batch.limit, start = end, perf_counter()
+        batch.run()  # ends with a look, which waits for the device
+        if batch.stopped:
+            raise UserError(batch.stopped)
+        costs.append(Cost(end, (perf_counter() - start) / every * 1000, memory_mb(settings.device)))
+        if end % context == 0:
+            print(f"{end:,} of {settings.length.tokens:,} tokens, {costs[-1].ms_per_step:.1f} ms a token", flush=True)
+    return costs, batch
+
+
+@torch.inference_mode()
+def held_out(opened: Opened, store: Path, split: str, quarter_s: float, context: int, device: str) -> list[Music]:
+    """The parts of the first window of every piece."""
+    out, bos = [], opened.tokenizer.vocab.bos
+    for piece in Store(store, opened.header.tokenizer).split(split):
+        ids = np.asarray(piece[:context])
+        full = torch.tensor([bos, *ids.tolist()], device=device)
+        log_p = opened.model(full[None, :-1])[0].float().log_softmax(-1).gather(1, full[1:, None])[:, 0]
+        out += parts(opened, ids, log_p.cpu().double().numpy(), quarter_s, context)
+    if not out:
+        least = context // PARTS
+        raise UserError(f"{store}: no piece of its {split} split has {least} tokens: give another --store or --context")
+    return out
+
+
+def report(costs: list[Cost], drawn: np.ndarray, real: np.ndarray, context: int) -> str:
+    """One line a window, means over its parts and all rows; then the held-out parts, mean and percentiles."""
+    names = ("ms", "MB", "notes/s", "entropy", "note_s", "nats", "loops", "heard")
+    lines = [f"{'tokens':>12}" + "".join(f"{name:>9}" for name in names)]
+    formats = ("9.2f", "9.1f", "9.2f", "9.3f", "9.3f", "9.3f", "9.3f", "9.3f")
+    for k in range(0, len(costs), PARTS):
+        values = [*np.mean(costs[k : k + PARTS], 0)[1:], *np.nanmean(drawn[:, k : k + PARTS], (0, 1))]
+        words = "".join(format(v, f) for v, f in zip(values, formats, strict=True))
+        lines.append(f"{costs[k + PARTS - 1].tokens:>12,}{words}")
+    held = {"held-out": np.nanmean(real, 0)}
+    held |= {f"held-out {p}%": np.nanpercentile(real, p, axis=0) for p in PERCENTILES}
+    for name, values in held.items():
+        words = "".join(format(v, f) for v, f in zip(values, formats[2:], strict=True))
+        lines.append(f"{name:>12}{'':>18}{words}")
+    return "\n".join(lines)
+
+
+def draw(costs: list[Cost], drawn: np.ndarray, real: np.ndarray, title: str, path: Path) -> None:
+    """Six small panels over tokens: each row thin, their mean bold, the range of held-out parts shaded."""
+    figure = Figure(figsize=(11, 5.2), dpi=130, layout="constrained")
+    FigureCanvasAgg(figure)
+    tokens = np.array([cost.tokens for cost in costs])
+    for axes, (name, label) in zip(figure.subplots(2, 3, sharex=True).flat, PANELS.items(), strict=True):
+        axes.set_title(label, loc="left", fontsize=10)
+        if name in Cost._fields:
+            axes.plot(tokens, [getattr(cost, name) for cost in costs], color=COLOURS[0], lw=2)
+        else:
+            i = Music._fields.index(name)
+            low, middle, high = np.nanpercentile(real[:, i], (PERCENTILES[0], 50, PERCENTILES[1]))
+            axes.axhspan(low, high, color="#dddddd", lw=0, zorder=0, label=f"held-out, {PERCENTILES} percentiles")
+            axes.axhline(middle, color="#888888", lw=1, ls="--", zorder=1, label="held-out, median")
+            for k, row in enumerate(drawn[:, :, i]):
+                axes.plot(tokens, row, color=COLOURS[0], lw=0.7, alpha=0.4, label="a row" if k == 0 else None)
+            axes.plot(tokens, np.nanmean(drawn[:, :, i], 0), color=COLOURS[0], lw=2, label="mean of the rows")
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.05)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(length=3, labelsize=9)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+    for axes in figure.axes[3:]:
+        axes.set_xlabel("tokens drawn in each row", fontsize=9)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    handles, labels = figure.axes[1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png")
+
+
+def long(args: argparse.Namespace) -> None:
+    """Raises UserError."""
+    where = begin(args, ("rows", "contexts"))
+    opened = open_bundle(Path(args.bundle), args.device)
+    context = args.context or opened.model.window
+    if context is None:
+        raise ConfigError("this model looks back without end: give --context, the tokens to count as one window")
+    if context % (PARTS * opened.tokenizer.group):
+        raise ConfigError(f"--context {context}: give a multiple of {PARTS * opened.tokenizer.group} tokens")
+    config = GenerateConfig(args.bundle, args.seed, "", variations=args.rows, window=context, device=args.device)
+    config.length_tokens = args.contexts * context
+    settings = plan(config)
+    seed = read_seed(Path(args.seed), opened.tokenizer, drums=False, out_of_range="refuse")
+    motif = choose_motif(*seed, Whole(on_beat=opened.tokenizer.group > 1))
+    prompt = make_prompt(motif, opened.tokenizer, context, args.device, opened.model.cycle)
+
+    real = held_out(opened, Path(args.store), args.split, prompt.quarter_s, context, args.device)
+    costs, batch = play(opened, prompt, settings, args.rows, context)
+    rows = [np.concatenate([prompt.ids, take.ids]) for take in batch.takes()]
+    drawn = [
+        parts(opened, ids, take.log_p, prompt.quarter_s, context) for ids, take in zip(rows, batch.takes(), strict=True)
+    ]
+    title = f"{args.rows} continuations of {Path(args.seed).name}, a rolling cache of {context:,} tokens"
+    print(f"{title}; {where}")
+    print(report(costs, np.array(drawn), np.array(real), context))
+    facts = {"where": where, "bundle": opened.header.notes | {"corpus": opened.header.corpus}, "title": title}
+    facts |= {"context": context, "sampler": asdict(config.sampler), "costs": [cost._asdict() for cost in costs]}
+    facts |= {"rows": [[p._asdict() for p in row] for row in drawn], "held_out": [p._asdict() for p in real]}
+    keep(Path(args.out), facts)
+    draw(costs, np.array(drawn), np.array(real), title, Path(args.out).with_suffix(".png"))
+    Path(args.midi).parent.mkdir(parents=True, exist_ok=True)
+    write_midi(opened.tokenizer.decode(rows[0], prompt.quarter_s), Path(args.midi), motif.meter.signature)
+    print(f"{args.out}, its picture beside it; {args.midi}: the first row")
+
+
+def main() -> None:
+    shipped = shipped_bundle()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", default=str(shipped), help="default: the chorale model inside the package")
+    parser.add_argument("--seed", default=str(shipped.with_suffix(".mid")), help="default: the chorale beside it")
+    parser.add_argument("--store", default="outputs/stores/jsb", help="held-out pieces to compare with")
+    parser.add_argument("--split", default="validation")
+    parser.add_argument("--rows", type=int, default=4, help="continuations in one batch")
+    parser.add_argument("--context", type=int, help="tokens that the model looks back; default: its own window")
+    parser.add_argument("--contexts", type=int, default=10, help="so many windows are drawn")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--out", default="benchmarks/results/long.json")
+    parser.add_argument("--midi", default="outputs/long.mid")
+    args = parser.parse_args()
+    try:
+        long(args)
+    except UserError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()
