@@ -1,8 +1,8 @@
 """The table of MAESTRO v3 at the paper's size (6 layers, width 512, 2048 tokens), in pieces of ten minutes.
 
     python benchmarks/maestro.py --archive maestro-v3.0.0-midi.zip --minutes 10          # one GPU, bf16
-    python benchmarks/maestro.py --archive maestro-v3.0.0-midi.zip --fraction 0.01 --device cpu --minutes 2 \\
-        trainer.batch_size=1 trainer.max_steps=2 trainer.validate_every=2
+    python benchmarks/maestro.py --archive maestro-v3.0.0-midi.zip --fraction 0.01 --device cpu \\
+        --minutes 20 --seconds 10 trainer.batch_size=1 trainer.max_steps=2 trainer.validate_every=2
 
 Prepares the store, trains one model after the other, compares what is finished. Each call trains for `--minutes` at
 the most and is stopped by SIGTERM; the same command goes on from the checkpoint, until `--steps` are done.
@@ -72,6 +72,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--minutes", type=float, default=10.0, help="of training in this call")
     parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=90.0, help="of new music in each continuation compared")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     args, overrides = parser.parse_known_args()
     store = args.out / "store"
@@ -93,8 +94,8 @@ def main() -> None:
     if finished:
         runs = ",".join(map(str, finished))
         words = [f"runs=[{runs}]", f"store={store}", f"out={args.out}/report", "segment=2048", "overwrite=true"]
-        words += ["seed_seconds=15", "length_seconds=90", "window_seconds=15", f"device={args.device}"]
-        call(["-m", "musictx", "compare", *words])
+        words += ["seed_seconds=15", f"length_seconds={args.seconds}", f"window_seconds={args.seconds / 6}"]
+        call(["-m", "musictx", "compare", *words, f"device={args.device}"])
 
 
 if __name__ == "__main__":
