@@ -2,13 +2,15 @@
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python benchmarks/long.py --store outputs/stores/jsb --threads 1
+    python benchmarks/long.py --store outputs/stores/jsb --out outputs/near.json window=512 sampler.top_p=1
 
-A seed is continued in several rows, with the sampler of `musictx generate` and a rolling cache. Each quarter of a
-window is measured, and so are parts as long of held-out pieces, which say what is usual. Prints a table, writes all
-figures as JSON, a picture beside them and the first row as MIDI.
+A seed is continued in several rows as `musictx generate` would, whose settings may follow. Each part of so many tokens
+is measured, and so are the parts of held-out pieces, which say what is usual. Prints a table, writes all figures as
+JSON, a picture beside them and the first row as MIDI.
 """
 
 import argparse
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
@@ -16,16 +18,20 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from hydra import compose, initialize_config_dir
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from musictx.app import conf_dir, typed
 from musictx.bench.facts import begin, keep, memory_mb
+from musictx.config import register_schemas
 from musictx.config.use import GenerateConfig
-from musictx.data.store import Store
+from musictx.data.store import Split, Store
+from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluation.statistics import statistics
 from musictx.files import replacing
-from musictx.generate import plan
+from musictx.generate import part, plan
 from musictx.notes.write import write_midi
 from musictx.open import Opened, open_bundle, shipped_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
@@ -33,15 +39,15 @@ from musictx.sampling.engine import Row, Stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.guard import caught
 from musictx.sampling.length import Progress
-from musictx.sampling.motif import Part as Whole
 from musictx.sampling.motif import choose_motif
 from musictx.sampling.music import Settings
 from musictx.sampling.prompt import Prompt, make_prompt
 from musictx.seeds import read_seed
+from musictx.tokenizers import Tokenizer
 from musictx.viz.curves import COLOURS
 
-PARTS = 4  # of a window
-ALIKE = 64  # ids: a bar of a chorale
+LINES = 10  # of the table, or nearly
+ALIKE, LATELY = 64, 2048  # ids: a bar of a chorale, two chorales
 PERCENTILES = (5, 95)  # of the held-out parts
 
 
@@ -61,7 +67,7 @@ class Music(NamedTuple):
     note_s: float
     nll: float  # nats a token, under the model alone
     looping: float  # share of the looks at which the guard would call it a loop
-    heard: float  # share of ids that end a bar which the last window held already
+    heard: float  # share of ids that end a bar which came lately already
 
 
 PANELS = {  # figure: its name in the picture
@@ -74,10 +80,9 @@ PANELS = {  # figure: its name in the picture
 }
 
 
-def parts(opened: Opened, ids: np.ndarray, log_p: np.ndarray, quarter_s: float, context: int) -> list[Music]:
-    """The last ids (T,), those with a log-probability, in quarters of a window; what is over is left out."""
-    tokenizer, every, out = opened.tokenizer, context // PARTS, []
-    score, again = tokenizer.decode(ids, quarter_s), heard_before(ids, context)
+def parts(tokenizer: Tokenizer, ids: np.ndarray, log_p: np.ndarray, quarter_s: float, every: int) -> list[Music]:
+    """The last ids (T,), those with a log-probability, by so many at a time; what is over is left out."""
+    score, again, out = tokenizer.decode(ids, quarter_s), heard_before(ids), []
     start = len(ids) - len(log_p)
     for first in range(start, len(ids) - every + 1, every):
         last = first + every
@@ -89,61 +94,60 @@ def parts(opened: Opened, ids: np.ndarray, log_p: np.ndarray, quarter_s: float, 
     return out
 
 
-def heard_before(ids: np.ndarray, far: int) -> np.ndarray:
-    """(T,) True where the last `ALIKE` ids came already, at most `far` ids ago."""
+def heard_before(ids: np.ndarray) -> np.ndarray:
+    """(T,) True where the last `ALIKE` ids came already, at most `LATELY` ids ago."""
     newest: dict[bytes, int] = {}
     out = np.zeros(len(ids), dtype=bool)
     for n in range(ALIKE, len(ids) + 1):
         bar = ids[n - ALIKE : n].tobytes()
-        out[n - 1] = n - newest.get(bar, -far) <= far
+        out[n - 1] = n - newest.get(bar, -LATELY) <= LATELY
         newest[bar] = n
     return out
 
 
-def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, context: int) -> tuple[list[Cost], Batch]:
+def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: int) -> tuple[list[Cost], Batch]:
     """All rows drawn as `musictx generate` draws them, and the clock read after each part."""
     model, tokenizer, each = opened.model, opened.tokenizer, [prompt] * rows
     ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
     grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
     keys = [Row(0, (settings.seed, k)) for k in range(rows)]
-    stream = Stream(model, [prompt.heard], keys, settings.sampling, grammar, tokenizer.vocab.eos, context, True)
+    stream = Stream(model, [prompt.heard], keys, settings.sampling, grammar, tokenizer.vocab.eos, settings.window, True)
     progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-    batch, costs, every = Batch(stream, progress, settings.sampling, 1.0, 0), [], context // PARTS
+    batch, costs = Batch(stream, progress, settings.sampling, 1.0, 0), []
     for end in range(every, settings.length.tokens + 1, every):
         batch.limit, start = end, perf_counter()
         batch.run()  # ends with a look, which waits for the device
         if batch.stopped:
             raise UserError(batch.stopped)
         costs.append(Cost(end, (perf_counter() - start) / every * 1000, memory_mb(settings.device)))
-        if end % context == 0:
-            print(f"{end:,} of {settings.length.tokens:,} tokens, {costs[-1].ms_per_step:.1f} ms a token", flush=True)
+        print(f"{end:,} of {settings.length.tokens:,} tokens", end="\r", file=sys.stderr)
     return costs, batch
 
 
 @torch.inference_mode()
-def held_out(opened: Opened, store: Path, split: str, quarter_s: float, context: int, device: str) -> list[Music]:
-    """The parts of the first window of every piece."""
-    out, bos = [], opened.tokenizer.vocab.bos
-    for piece in Store(store, opened.header.tokenizer).split(split):
-        ids = np.asarray(piece[:context])
-        full = torch.tensor([bos, *ids.tolist()], device=device)
+def held_out(opened: Opened, split: Split, quarter_s: float, reach: int, device: str, every: int) -> list[Music]:
+    """The parts of the first `reach` tokens of every piece."""
+    out, tokenizer = [], opened.tokenizer
+    for piece in split:
+        ids = np.asarray(piece[:reach])
+        full = torch.tensor([tokenizer.vocab.bos, *ids.tolist()], device=device)
         log_p = opened.model(full[None, :-1])[0].float().log_softmax(-1).gather(1, full[1:, None])[:, 0]
-        out += parts(opened, ids, log_p.cpu().double().numpy(), quarter_s, context)
+        out += parts(tokenizer, ids, log_p.cpu().double().numpy(), quarter_s, every)
     if not out:
-        least = context // PARTS
-        raise UserError(f"{store}: no piece of its {split} split has {least} tokens: give another --store or --context")
+        raise UserError(f"no held-out piece has {every} tokens: give another --store, or --every with fewer")
     return out
 
 
-def report(costs: list[Cost], drawn: np.ndarray, real: np.ndarray, context: int) -> str:
-    """One line a window, means over its parts and all rows; then the held-out parts, mean and percentiles."""
+def report(costs: list[Cost], drawn: np.ndarray, real: np.ndarray) -> str:
+    """About ten lines, means over some parts and all rows; then the held-out parts, mean and percentiles."""
+    some = -(-len(costs) // LINES)
     names = ("ms", "MB", "notes/s", "entropy", "note_s", "nats", "loops", "heard")
     lines = [f"{'tokens':>12}" + "".join(f"{name:>9}" for name in names)]
     formats = ("9.2f", "9.1f", "9.2f", "9.3f", "9.3f", "9.3f", "9.3f", "9.3f")
-    for k in range(0, len(costs), PARTS):
-        values = [*np.mean(costs[k : k + PARTS], 0)[1:], *np.nanmean(drawn[:, k : k + PARTS], (0, 1))]
+    for k in range(0, len(costs), some):
+        values = [*np.mean(costs[k : k + some], 0)[1:], *np.nanmean(drawn[:, k : k + some], (0, 1))]
         words = "".join(format(v, f) for v, f in zip(values, formats, strict=True))
-        lines.append(f"{costs[k + PARTS - 1].tokens:>12,}{words}")
+        lines.append(f"{costs[k : k + some][-1].tokens:>12,}{words}")
     held = {"held-out": np.nanmean(real, 0)}
     held |= {f"held-out {p}%": np.nanpercentile(real, p, axis=0) for p in PERCENTILES}
     for name, values in held.items():
@@ -182,58 +186,60 @@ def draw(costs: list[Cost], drawn: np.ndarray, real: np.ndarray, title: str, pat
         figure.savefig(partial, format="png")
 
 
-def long(args: argparse.Namespace) -> None:
+def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     """Raises UserError."""
-    where = begin(args, ("rows", "contexts"))
-    opened = open_bundle(Path(args.bundle), args.device)
-    context = args.context or opened.model.window
-    if context is None:
-        raise ConfigError("this model looks back without end: give --context, the tokens to count as one window")
-    if context % (PARTS * opened.tokenizer.group):
-        raise ConfigError(f"--context {context}: give a multiple of {PARTS * opened.tokenizer.group} tokens")
-    config = GenerateConfig(args.bundle, args.seed, "", variations=args.rows, window=context, device=args.device)
-    config.length_tokens = args.contexts * context
-    settings = plan(config)
-    seed = read_seed(Path(args.seed), opened.tokenizer, drums=False, out_of_range="refuse")
-    motif = choose_motif(*seed, Whole(on_beat=opened.tokenizer.group > 1))
-    prompt = make_prompt(motif, opened.tokenizer, context, args.device, opened.model.cycle)
+    args.device = check_device(config.device)
+    where, seed_path = begin(args, ("contexts", "every")), Path(str(config.seed_midi))
+    opened = open_bundle(Path(str(config.bundle)), config.device, config.attention.impl)
+    tokenizer, reach = opened.tokenizer, opened.model.window or config.window
+    if reach is None:
+        raise ConfigError("this model looks back without end: give window=, the tokens to count as one")
+    config.length_tokens = most = args.contexts * reach
+    if args.every % tokenizer.group or args.every > most:
+        raise ConfigError(f"--every {args.every}: give a multiple of {tokenizer.group}, {most} at most")
+    settings = plan(config)._replace(window=config.window or reach)
+    seed = read_seed(seed_path, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
+    motif = choose_motif(*seed, part(config, tokenizer.group > 1))
+    prompt = make_prompt(motif, tokenizer, settings.window, config.device, opened.model.cycle)
 
-    real = held_out(opened, Path(args.store), args.split, prompt.quarter_s, context, args.device)
-    costs, batch = play(opened, prompt, settings, args.rows, context)
+    split = Store(Path(args.store), opened.header.tokenizer).split(args.split)
+    held = held_out(opened, split, prompt.quarter_s, reach, config.device, args.every)
+    costs, batch = play(opened, prompt, settings, config.variations, args.every)
     rows = [np.concatenate([prompt.ids, take.ids]) for take in batch.takes()]
-    drawn = [
-        parts(opened, ids, take.log_p, prompt.quarter_s, context) for ids, take in zip(rows, batch.takes(), strict=True)
+    music = [
+        parts(tokenizer, ids, take.log_p, prompt.quarter_s, args.every)
+        for ids, take in zip(rows, batch.takes(), strict=True)
     ]
-    title = f"{args.rows} continuations of {Path(args.seed).name}, a rolling cache of {context:,} tokens"
-    print(f"{title}; {where}")
-    print(report(costs, np.array(drawn), np.array(real), context))
-    facts = {"where": where, "bundle": opened.header.notes | {"corpus": opened.header.corpus}, "title": title}
-    facts |= {"context": context, "sampler": asdict(config.sampler), "costs": [cost._asdict() for cost in costs]}
-    facts |= {"rows": [[p._asdict() for p in row] for row in drawn], "held_out": [p._asdict() for p in real]}
-    keep(Path(args.out), facts)
-    draw(costs, np.array(drawn), np.array(real), title, Path(args.out).with_suffix(".png"))
-    Path(args.midi).parent.mkdir(parents=True, exist_ok=True)
-    write_midi(opened.tokenizer.decode(rows[0], prompt.quarter_s), Path(args.midi), motif.meter.signature)
-    print(f"{args.out}, its picture beside it; {args.midi}: the first row")
+    drawn, real = np.array(music), np.array(held)
+    title = f"{len(rows)} continuations of {seed_path.name}, a rolling cache of {settings.window:,} tokens"
+    print(f"{title}; {where}\n{report(costs, drawn, real)}")
+    facts = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
+    facts |= {"window": settings.window, "every": args.every, "sampler": asdict(config.sampler)}
+    facts |= {"costs": [cost._asdict() for cost in costs], "held_out": [x._asdict() for x in held]}
+    keep(Path(args.out), facts | {"rows": [[x._asdict() for x in row] for row in music]})
+    draw(costs, drawn, real, title, Path(args.out).with_suffix(".png"))
+    midi = Path(config.out) / f"{seed_path.stem}-1.mid"
+    write_midi(tokenizer.decode(rows[0], prompt.quarter_s), midi, motif.meter.signature)
+    print(f"{args.out}, its picture beside it; {midi}: the first row")
 
 
 def main() -> None:
-    shipped = shipped_bundle()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bundle", default=str(shipped), help="default: the chorale model inside the package")
-    parser.add_argument("--seed", default=str(shipped.with_suffix(".mid")), help="default: the chorale beside it")
     parser.add_argument("--store", default="outputs/stores/jsb", help="held-out pieces to compare with")
     parser.add_argument("--split", default="validation")
-    parser.add_argument("--rows", type=int, default=4, help="continuations in one batch")
-    parser.add_argument("--context", type=int, help="tokens that the model looks back; default: its own window")
-    parser.add_argument("--contexts", type=int, default=10, help="so many windows are drawn")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--contexts", type=int, default=10, help="so many of the model's own windows are drawn")
+    parser.add_argument("--every", type=int, default=512, help="tokens of a part")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--out", default="benchmarks/results/long.json")
-    parser.add_argument("--midi", default="outputs/long.mid")
-    args = parser.parse_args()
+    parser.add_argument("overrides", nargs="*", help="settings of musictx generate; default: the chorale model's own")
+    args = parser.parse_intermixed_args()
+    shipped = shipped_bundle()
+    words = [f"bundle={shipped}", f"seed_midi={shipped.with_suffix('.mid')}", "out=outputs/long", "variations=4"]
+    register_schemas()
     try:
-        long(args)
+        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            config = typed(compose("generate", [*words, *args.overrides]), GenerateConfig)
+        long(args, config)
     except UserError as error:
         parser.error(str(error))
 

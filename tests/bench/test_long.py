@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT, ok, run
 
 from musictx.notes.read import read_midi
+from musictx.tokenizers import build_tokenizer
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import long
@@ -18,16 +19,17 @@ SCRIPT = "benchmarks/long.py"
 
 @pytest.fixture
 def words(world):
-    return [SCRIPT, "--bundle", world.hymn_bundle, "--seed", world.hymn, "--store", world.hymn_store, "--threads", 1]
+    ours = [f"bundle={world.hymn_bundle}", f"seed_midi={world.hymn}", "out=o"]
+    return [SCRIPT, *ours, "--store", world.hymn_store, "--threads", 1]
 
 
 def test_ten_windows_are_the_music_of_generate_and_their_figures_are_kept(world, words, tmp_path):
-    sizes = ["--rows", 2, "--context", 32, "--out", "deep/l.json", "--midi", "deep/l.mid"]
-    out = ok([*words, *sizes], tmp_path).stdout
-    args = [f"bundle={world.hymn_bundle}", f"seed_midi={world.hymn}", "length_tokens=320", "window=32", "variations=2"]
-    ok(["musictx", "generate", *args, "out=o"], tmp_path)
-    assert read_midi(tmp_path / "deep" / "l.mid") == read_midi(tmp_path / "o" / "hymn0-1.mid")
+    out = ok([*words, "variations=2", "--every", 8, "--out", "deep/l.json"], tmp_path).stdout
+    args = [f"bundle={world.hymn_bundle}", f"seed_midi={world.hymn}", "length_tokens=320", "variations=2"]
+    ok(["musictx", "generate", *args, "out=same"], tmp_path)
+    assert read_midi(tmp_path / "o" / "hymn0-1.mid") == read_midi(tmp_path / "same" / "hymn0-1.mid")
     figures = json.loads((tmp_path / "deep" / "l.json").read_text())
+    assert figures["window"] == 32
     assert [cost["tokens"] for cost in figures["costs"]] == list(range(8, 321, 8))
     assert all(cost["ms_per_step"] > 0 and cost["memory_mb"] > 0 for cost in figures["costs"])
     assert [len(row) for row in figures["rows"]] == [40, 40]
@@ -39,32 +41,31 @@ def test_ten_windows_are_the_music_of_generate_and_their_figures_are_kept(world,
     assert (tmp_path / "deep" / "l.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_a_part_is_measured_by_hand(world):
-    opened = long.open_bundle(world.hymn_bundle)
-    tokenizer, rest = opened.tokenizer, opened.tokenizer.rest
+def test_a_part_is_measured_by_hand():
+    tokenizer = build_tokenizer("chorale")
+    rest = tokenizer.rest
     motif, held = [60 - 21, rest, rest, rest], [62 - 21, rest, rest, rest]
     two_notes = [60 - 21, rest, rest, rest, 67 - 21, rest, rest, rest]
     ids = np.array(motif * 2 + held * 2 + two_notes, np.uint16)
-    first, second = long.parts(opened, ids, np.log(np.full(16, 0.25)), 0.6, context=32)
+    first, second = long.parts(tokenizer, ids, np.log(np.full(16, 0.25)), 0.6, every=8)
     assert (first.notes_per_s, first.note_s, first.entropy_bits) == pytest.approx((1 / 0.3, 0.3, 0))
     assert (second.notes_per_s, second.note_s, second.entropy_bits) == pytest.approx((2 / 0.3, 0.15, 1))
     assert first.nll == pytest.approx(np.log(4))
-    assert tokenizer.group == 4
 
 
-def test_a_bar_that_comes_again_is_heard_before_if_it_is_not_too_long_ago():
-    bar, other = np.arange(64, dtype=np.uint16), np.arange(100, 200, dtype=np.uint16)
-    ids = np.concatenate([bar, other, bar])
-    assert np.flatnonzero(long.heard_before(ids, 164)).tolist() == [227]
-    assert not long.heard_before(ids, 163).any()
+def test_a_bar_that_came_lately_is_heard_before():
+    bar, between = np.arange(64, dtype=np.uint16), np.arange(2048, dtype=np.uint16) + 100
+    ids = np.concatenate([bar, between[: 2048 - 64], bar])
+    assert np.flatnonzero(long.heard_before(ids)).tolist() == [len(ids) - 1]
+    assert not long.heard_before(np.concatenate([bar, between[: 2048 - 63], bar])).any()
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--context", 24], "--context 24: give a multiple of 16 tokens"),
+        (["--every", 6], "--every 6: give a multiple of 4, 320 at most"),
         (["--contexts", 0], "contexts=0: give 1 or more"),
-        (["--context", 4096], "has 1024 tokens: give another --store or --context"),
+        (["--every", 300], "no held-out piece has 300 tokens: give another --store, or --every with fewer"),
     ],
 )
 def test_what_cannot_be_measured_is_told(words, tmp_path, more, said):
