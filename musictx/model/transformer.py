@@ -29,6 +29,7 @@ class TransformerConfig:
     clock: str = "index"  # what relative_fourier and rope count: tokens, or musical time
     n_frequencies: int = 16  # of relative_fourier
     max_positions: int = 2048  # of learned
+    trained_length: int | None = None  # the longest window that training has shown it
     attention_dropout: float = 0.0  # on the attention weights
     cycle: int = 1  # tokens are told their place in every so many: 16 for a beat of four voices; 1: they are not
 
@@ -140,9 +141,9 @@ class Transformer(nn.Module):
 
     @property
     def window(self) -> int:
-        """How many tokens back it looks when music goes on for ever: twice its table, which training reaches."""
+        """How many tokens back it looks when music goes on for ever: no farther than in training, or it comes to rest."""
         c = self.config
-        return c.max_positions if c.position == "learned" else 2 * c.max_distance
+        return c.trained_length or (c.max_positions if c.position == "learned" else 2 * c.max_distance)
 
     @property
     def cycle(self) -> int:

@@ -71,5 +71,5 @@ def build_model_config(config: TrainConfig, vocab_size: int) -> TransformerConfi
             raise ConfigError(f"model.{name}={value}: model.kind={kind} has no such setting; leave it out")
     settings = {name: value for name, value in given.items() if name in known}
     if "attention" in known:
-        settings["attention"] = config.attention.impl
+        settings |= {"attention": config.attention.impl, "trained_length": config.data.length}
     return model_config(kind, {"vocab_size": vocab_size, **settings})

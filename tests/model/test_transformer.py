@@ -92,6 +92,12 @@ def test_long_pieces_are_read_from_the_token_before_a_whole_period(n_ids, at_mos
     assert newest(n_ids, at_most, period) == start
 
 
+def test_music_that_goes_on_for_ever_is_heard_no_farther_back_than_in_training():
+    assert build(max_distance=6).window == 12
+    assert build(max_distance=6, trained_length=40).window == 40
+    assert build(position="learned", max_positions=9).window == 9
+
+
 def test_prefill_in_two_parts_equals_one():
     model, ids = build(), tokens(2, 11)
     with torch.inference_mode():

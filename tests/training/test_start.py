@@ -54,4 +54,5 @@ def test_a_cycle_needs_tokens_that_keep_one(world, tmp_path):
     with pytest.raises(ConfigError, match=text):
         fit(config_of(world, tmp_path / "run", *hymns, "model.cycle=6"))
     bundle = fit(config_of(world, tmp_path / "run", *hymns, "model.cycle=16"))
-    assert load_bundle(bundle).model.cycle == 16
+    model = load_bundle(bundle).model
+    assert (model.cycle, model.window) == (16, 32)  # data.length
