@@ -71,7 +71,7 @@ class Music(NamedTuple):
 
 
 PANELS = {  # figure: its name in the picture
-    "ms_per_step": "ms a token",
+    "ms_per_step": "ms a token of all rows",
     "notes_per_s": "notes a second",
     "entropy_bits": "pitch-class entropy, bits",
     "memory_mb": "MB in use",
@@ -168,7 +168,7 @@ def draw(costs: list[Cost], drawn: np.ndarray, real: np.ndarray, title: str, pat
         else:
             i = Music._fields.index(name)
             low, middle, high = np.nanpercentile(real[:, i], (PERCENTILES[0], 50, PERCENTILES[1]))
-            axes.axhspan(low, high, color="#dddddd", lw=0, zorder=0, label=f"held-out, {PERCENTILES} percentiles")
+            axes.axhspan(low, high, color="#dddddd", lw=0, zorder=0, label="held-out, {} to {} %".format(*PERCENTILES))
             axes.axhline(middle, color="#888888", lw=1, ls="--", zorder=1, label="held-out, median")
             for k, row in enumerate(drawn[:, :, i]):
                 axes.plot(tokens, row, color=COLOURS[0], lw=0.7, alpha=0.4, label="a row" if k == 0 else None)
