@@ -141,7 +141,8 @@ class Transformer(nn.Module):
 
     @property
     def window(self) -> int:
-        """How many tokens back it looks when music goes on for ever: no farther than in training, or it comes to rest."""
+        """How many tokens back it looks when music goes on for ever: no farther than in training, or it would come to
+        rest (docs/log.md)."""
         c = self.config
         return c.trained_length or (c.max_positions if c.position == "learned" else 2 * c.max_distance)
 
