@@ -10,7 +10,9 @@ from torch import Tensor
 def skew(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, hidden: Tensor | None = None) -> Tensor:
     """Memory O(T²): one (Tq, Tk) matrix of relative logits a head. Shapes as in `relative_attention`."""
     tq, tk = q.shape[2], k.shape[2]
-    logits = (q @ k.transpose(-1, -2) + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
+    # a lone query is multiplied from the right: the other way round every key is copied first
+    content = (k @ q.mT).mT if tq == 1 else q @ k.mT
+    logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
     unseen = torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1)
     if hidden is not None:
         unseen = unseen | hidden[:, None, None]
@@ -20,8 +22,13 @@ def skew(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, h
 
 def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:
     """q_i · e_{i-j} at (i, j) for j <= i, (B, H, Tq, Tk); what lies above the diagonal means nothing."""
-    b, h, tq, _ = q.shape
+    b, h, tq, d = q.shape
     near = min(rel.shape[1], tk)
+    if tq == 1:  # all rows in one product, or the table would be copied for each
+        row = q.permute(1, 2, 0, 3).reshape(h, b, d) @ rel[:, :near].mT  # (H, B, near)
+        by_distance = row.flip(-1).transpose(0, 1)[:, :, None]  # (B, H, 1, near)
+        far = by_distance[..., :1].expand(-1, -1, -1, tk - near)
+        return torch.cat([far, by_distance], -1)
     # farthest first: of the table and the logits, the smaller one is turned round
     if tq * b < rel.shape[2]:
         by_distance = (q @ rel[:, :near].transpose(-1, -2)).flip(-1)  # (B, H, Tq, near)

@@ -19,7 +19,7 @@ def test_each_form_is_trained_and_scored(world, tmp_path):
     forms = ["learned table", "Fourier (index)", "Fourier (time)", "RoPE", "sinusoidal"]
     assert [(r["form"], r["seed"]) for r in runs] == [(form, seed) for seed in (0, 1) for form in forms]
     assert all(r["steps"] == [2, 4] and len(r["whole_pieces"]) == 2 for r in runs)
-    assert len({r["whole_pieces"][-1] for r in runs}) >= 8  # so short a training may end alike
+    assert len({(*r["whole_pieces"], r["inside_window"]) for r in runs}) >= 8  # so short a training may end alike
     assert "learned table          2      4" in out
     assert all(r["step_s"] > 0 for r in runs)
     assert (tmp_path / "f.png").exists()
