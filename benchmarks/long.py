@@ -42,7 +42,7 @@ from musictx.sampling.length import Progress
 from musictx.sampling.motif import choose_motif
 from musictx.sampling.music import Settings
 from musictx.sampling.prompt import Prompt, make_prompt
-from musictx.seeds import read_seed
+from musictx.seeds import fit_voices, read_seed
 from musictx.tokenizers import Tokenizer
 from musictx.viz.curves import COLOURS
 
@@ -191,15 +191,16 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     args.device = check_device(config.device)
     where, seed_path = begin(args, ("contexts", "every")), Path(str(config.seed_midi))
     opened = open_bundle(Path(str(config.bundle)), config.device, config.attention.impl)
-    tokenizer, reach = opened.tokenizer, opened.model.window or config.window
+    tokenizer, reach = opened.tokenizer, config.window or opened.model.window
     if reach is None:
         raise ConfigError("this model looks back without end: give window=, the tokens to count as one")
-    config.length_tokens = most = args.contexts * reach
-    if args.every % tokenizer.group or args.every > most:
-        raise ConfigError(f"--every {args.every}: give a multiple of {tokenizer.group}, {most} at most")
-    settings = plan(config)._replace(window=config.window or reach)
+    config.length_tokens = args.contexts * reach
+    if args.every % tokenizer.group or args.every > reach:
+        raise ConfigError(f"--every {args.every}: give a multiple of {tokenizer.group}, {reach} at most")
+    settings = plan(config)._replace(window=reach)
     seed = read_seed(seed_path, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
     motif = choose_motif(*seed, part(config, tokenizer.group > 1))
+    motif = fit_voices(motif, tokenizer, seed_path, config.out_of_range)
     prompt = make_prompt(motif, tokenizer, settings.window, config.device, opened.model.cycle)
 
     split = Store(Path(args.store), opened.header.tokenizer).split(args.split)
@@ -227,10 +228,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", default="outputs/stores/jsb", help="held-out pieces to compare with")
     parser.add_argument("--split", default="validation")
-    parser.add_argument("--contexts", type=int, default=10, help="so many of the model's own windows are drawn")
+    parser.add_argument("--contexts", type=int, default=10, help="so many windows are drawn")
     parser.add_argument("--every", type=int, default=512, help="tokens of a part")
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--out", default="benchmarks/results/long.json")
+    parser.add_argument("--out", default="outputs/long.json")
     parser.add_argument("overrides", nargs="*", help="settings of musictx generate; default: the chorale model's own")
     args = parser.parse_intermixed_args()
     shipped = shipped_bundle()

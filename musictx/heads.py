@@ -58,8 +58,9 @@ def look(
     if max_tokens < FEWEST_TOKENS:
         raise ConfigError(f"max_tokens={max_tokens}: give {FEWEST_TOKENS} or more")
     end = int(traced.struck_by[note])
-    lead = 1 if end < max_tokens else 0  # BOS
-    start = 0 if lead else newest(end, max_tokens, max(model.cycle, tokenizer.group))
+    period = max(model.cycle, tokenizer.group)
+    lead = 1 if end < max(max_tokens, period) else 0  # BOS
+    start = 0 if lead else newest(end, max_tokens, period)
     window = np.concatenate([[tokenizer.vocab.bos] * lead, ids[start:end]]).astype(np.int64)
     if len(window) == lead:
         raise ConfigError("the first note has nothing before it to look at: give a later at=")

@@ -11,6 +11,7 @@ import numpy as np
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.notes.grid import N_VOICES
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
@@ -112,13 +113,13 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: 
 
 
 def fit_voices(motif: Motif, tokenizer: Tokenizer, source: object, out_of_range: str) -> Motif:
-    """The motif with as many notes at once as a grid holds. Raises TokenError unless `out_of_range` is `drop`."""
+    """No more notes at once than the grid has voices. Raises TokenError unless `out_of_range` is `drop`."""
     if tokenizer.group == 1:
         return motif
     thin, lost = four_voices(motif.score)
     if not lost:
         return motif
-    what = f"{source}: {lost} of its {len(motif.score)} notes are more than the model's {tokenizer.group} voices"
+    what = f"{source}: {lost} of its {len(motif.score)} notes are more than the model's {N_VOICES} voices"
     if out_of_range != "drop":
         raise TokenError(f"{what}: out_of_range=drop keeps the outer and the newest ones")
     print(f"{what}: left out or cut short")

@@ -60,7 +60,7 @@ class GenerateConfig:
     seed: int = 0
     include_seed: bool = True
     drums: bool = False  # the seed's drums too
-    out_of_range: str = "refuse"  # or drop: notes that the model has no token for
+    out_of_range: str = "refuse"  # or drop: notes that the model has no token for, and those beyond its voices
     wav: bool = False
     png: bool = False
     overwrite: bool = False

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from musictx.config.train import DataConfig
-from musictx.data.dataset import RandomCrops, batch_segments, scoring_segments
+from musictx.data.dataset import RandomCrops, batch_segments, check_segment, scoring_segments
 from musictx.data.loading import GlobalBatches, ResumableLoader
 from musictx.data.store import Store
 from musictx.data.streams import CarriedWindows
@@ -42,6 +42,7 @@ class MusicData(L.LightningDataModule):
         if cycle > 1 and (group == 1 or cycle % group):
             allowed = f"give a multiple of {group}" if group > 1 else "leave it out"
             raise ConfigError(f"model.cycle={cycle}: {self.tokenizer.name} ids come in groups of {group}; {allowed}")
+        check_segment(config.segment, cycle)
         train = self.store.split("train")
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):

@@ -61,7 +61,10 @@ class RandomCrops(Dataset[Tensor]):
         vocab = self.tokenizer.vocab
         begin = [] if start else [vocab.bos]
         end = [vocab.eos] if start + wanted > len(piece) else []
-        window = np.array([*begin, *body.tolist(), *end], dtype=np.int64)[: self.length + 1]
+        window = np.array([*begin, *body.tolist(), *end], dtype=np.int64)
+        # a stretched piece may have more ids than were read for: its end must be seen too
+        from_end = bool(end) and (start > 0 or (len(window) > self.length + 1 and rng.random() < 0.5))
+        window = window[-self.length - 1 :] if from_end else window[: self.length + 1]
         return torch.from_numpy(np.pad(window, (0, self.length + 1 - len(window)), constant_values=vocab.pad))
 
     def augment(self, ids: Ids, factor: float, rng: np.random.Generator) -> Ids:
@@ -76,10 +79,8 @@ class RandomCrops(Dataset[Tensor]):
         return ids
 
 
-def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cycle: int = 1) -> list[Ids]:
-    """What likelihood is measured on: BOS and the events of a piece, whole (None) or cut into inputs of
-    `segment` ids without overlap. Each array is one id longer than its input; every event is a target once.
-    Raises StoreError when there are none, ConfigError for a segment that holds nothing, or no whole cycles."""
+def check_segment(segment: int | None, cycle: int) -> None:
+    """Raises ConfigError for a segment that holds nothing, or no whole cycles."""
     if segment is not None and segment < 1:
         raise ConfigError(f"data.segment={segment}: give 1 or more, or null for whole pieces")
     if segment is not None and segment % cycle:
@@ -87,6 +88,13 @@ def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cy
             f"data.segment={segment}: the model counts places in cycles of {cycle} tokens; "
             f"give a multiple of {cycle}, or null for whole pieces"
         )
+
+
+def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cycle: int = 1) -> list[Ids]:
+    """What likelihood is measured on: BOS and the events of a piece, whole (None) or cut into inputs of
+    `segment` ids without overlap. Each array is one id longer than its input; every event is a target once.
+    Raises StoreError when there are none, ConfigError for a segment that holds nothing, or no whole cycles."""
+    check_segment(segment, cycle)
     if not len(split.ids):
         raise StoreError("the split holds no tokens to score: choose another split or prepare the data again")
     segments = []

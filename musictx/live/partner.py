@@ -129,7 +129,7 @@ class Partner:
     def _context(self) -> Tensor:
         """BOS and all ids so far, or the newest half a window of them (T,)."""
         ids = np.concatenate([self.past, self.phrase, np.array(self.reply, dtype=np.uint16)])
-        half = self.window // 2
+        half = max(self.window // 2, self.period)
         if len(ids) < half:
             return self._tensor(np.concatenate([[self.tokenizer.vocab.bos], ids]))
         return self._tensor(ids[newest(len(ids), half, self.period) :])

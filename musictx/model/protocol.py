@@ -56,7 +56,7 @@ class LanguageModel(Protocol):
 
 
 def newest(n_ids: int, at_most: int, period: int) -> int:
-    """Where to begin to read a long piece of `n_ids` without its BOS: at most so many tokens from its end (or one
-    `period`), at the token before a whole period, which then stands in the place of BOS."""
+    """Where to begin to read a piece of `n_ids`, one `period` or more, without its BOS: at most so many tokens (or one
+    period) from its end, at the token before a whole period, which then stands in the place of BOS."""
     start = max(n_ids - max(at_most, period), 0)
     return start + -(start + 1) % period

@@ -48,6 +48,8 @@ class TransformerConfig:
         for name in sizes:
             if getattr(self, name) < 1:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: give 1 or more")
+        if self.trained_length is not None and self.trained_length < 1:
+            raise ConfigError(f"model.trained_length={self.trained_length}: give 1 or more")
         if self.d_model % self.n_heads:
             raise ConfigError(
                 f"model.d_model={self.d_model} cannot be shared by model.n_heads={self.n_heads}: "

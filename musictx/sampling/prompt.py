@@ -42,8 +42,9 @@ def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, d
     ids = tokenizer.encode(motif.score)
     ids = np.concatenate([ids, tokenizer.silence(motif.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
     heard = np.concatenate([bos, ids])
-    if window is not None and len(heard) > window:
-        heard = ids[newest(len(ids), window, max(cycle, tokenizer.group)) :]
+    period = max(cycle, tokenizer.group)
+    if window is not None and len(heard) > max(window, period):
+        heard = ids[newest(len(ids), window, period) :]
     melodic = motif.score.program[motif.score.program != DRUMS]
     program = int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None
     return Prompt(

@@ -52,7 +52,8 @@ def is_finished(folder: Path) -> bool:
 
 def differences(config: TrainConfig, folder: Path) -> list[str]:
     """The settings that another run began with, each as `name=now (was then)`."""
-    then, now = read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+    default = _flat(OmegaConf.to_container(OmegaConf.structured(TrainConfig)))  # of settings newer than the run
+    then, now = default | read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
     names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
     return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
 

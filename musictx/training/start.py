@@ -71,5 +71,7 @@ def build_model_config(config: TrainConfig, vocab_size: int) -> TransformerConfi
             raise ConfigError(f"model.{name}={value}: model.kind={kind} has no such setting; leave it out")
     settings = {name: value for name, value in given.items() if name in known}
     if "attention" in known:
-        settings |= {"attention": config.attention.impl, "trained_length": config.data.length}
+        before = read_header(Path(config.init_from)).model.get("trained_length") if config.init_from else None
+        trained_length = max(config.data.length, before or 0)
+        settings |= {"attention": config.attention.impl, "trained_length": trained_length}
     return model_config(kind, {"vocab_size": vocab_size, **settings})

@@ -108,7 +108,7 @@ def make_motif(music: Music, wish: Wish, on_beat: bool = False) -> Motif:
 
 
 def span(music: Music, wish: Wish) -> tuple[float, float]:
-    """From when to when the motif is in the music, in seconds."""
+    """From when to when the motif is in the music, in seconds; on a grid it begins with the beat at or before."""
     whole_s = music.score.duration_s
     long_s = whole_s if wish.motif_s > whole_s - SLIDER_S else max(wish.motif_s, SLIDER_S)
     return (whole_s - long_s, whole_s) if wish.motif_from == "end" else (0.0, long_s)

@@ -63,9 +63,9 @@ def test_a_bar_that_came_lately_is_heard_before():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--every", 6], "--every 6: give a multiple of 4, 320 at most"),
+        (["--every", 6], "--every 6: give a multiple of 4, 32 at most"),
         (["--contexts", 0], "contexts=0: give 1 or more"),
-        (["--every", 300], "no held-out piece has 300 tokens: give another --store, or --every with fewer"),
+        (["--every", 300], "--every 300: give a multiple of 4, 32 at most"),
     ],
 )
 def test_what_cannot_be_measured_is_told(words, tmp_path, more, said):

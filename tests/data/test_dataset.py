@@ -83,6 +83,16 @@ def test_stretched_windows_stay_full():
     assert {38, 41, 43} <= gaps
 
 
+@pytest.mark.parametrize("factor", [0.75, 0.95, 1.0, 1.33])
+@pytest.mark.parametrize("n", [50, 100])  # ids of a piece; windows are of 64
+def test_the_end_of_a_stretched_piece_is_seen_too(factor, n):
+    stream = np.tile([60, 256 + 40, 188, 256 + 20], n // 2)
+    crops = RandomCrops(split_of(stream), PERFORMANCE, 64, seed=0, stretch=[factor])
+    windows = [crops[i].tolist() for i in range(100)]
+    assert sum(PERFORMANCE.vocab.eos in window for window in windows) >= 10
+    assert sum(PERFORMANCE.vocab.bos in window for window in windows) >= 10
+
+
 def test_impossible_augmentation_is_refused():
     split = split_of(scale(10))
     for stretch in ([], [1.0, 0.74], [1.34], [float("nan")], [float("inf")], [-1.0]):

@@ -56,3 +56,8 @@ def test_a_cycle_needs_tokens_that_keep_one(world, tmp_path):
     bundle = fit(config_of(world, tmp_path / "run", *hymns, "model.cycle=16"))
     model = load_bundle(bundle).model
     assert (model.cycle, model.window) == (16, 32)  # data.length
+
+
+def test_fine_tuning_on_shorter_windows_does_not_shorten_the_memory(world, tmp_path):
+    bundle = fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", "data.length=16"))
+    assert load_bundle(bundle).model.window == load_bundle(world.bundle).model.window == 32
