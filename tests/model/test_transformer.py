@@ -22,15 +22,18 @@ def tokens(batch, t):
     return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("impl", ["reference", "skew", "chunked"])
-def test_no_logit_depends_on_a_later_token(impl):
-    assert_causal(build(attention=impl), tokens(1, 10))
+KINDS = [{"attention": "reference"}, {"attention": "skew"}, {"attention": "chunked"}, {"cycle": 4}]
 
 
-@pytest.mark.parametrize("impl", ["reference", "skew", "chunked"])
+@pytest.mark.parametrize("changes", KINDS)
+def test_no_logit_depends_on_a_later_token(changes):
+    assert_causal(build(**changes), tokens(1, 10))
+
+
+@pytest.mark.parametrize("changes", KINDS)
 @pytest.mark.parametrize("prefill", [1, 2, 9])
-def test_cached_steps_equal_one_full_pass_far_beyond_the_table(impl, prefill):
-    model, ids = build(attention=impl), tokens(3, 25)
+def test_cached_steps_equal_one_full_pass_far_beyond_the_table(changes, prefill):
+    model, ids = build(**changes), tokens(3, 25)
     with torch.inference_mode():
         full = model(ids)
         state = model.init_state(3, 25)
@@ -38,18 +41,6 @@ def test_cached_steps_equal_one_full_pass_far_beyond_the_table(impl, prefill):
         for t in range(prefill, 25):
             torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
     assert state.length == 25
-
-
-@pytest.mark.parametrize("prefill", [1, 5])
-def test_places_in_a_cycle_are_known_step_by_step_too(prefill):
-    model, ids = build(cycle=4), tokens(2, 11)
-    with torch.inference_mode():
-        full = model(ids)
-        state = model.init_state(2, 11)
-        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
-        for t in range(prefill, 11):
-            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
-    assert_causal(model, tokens(1, 10))
 
 
 def test_the_token_after_bos_has_place_0_and_places_repeat():
