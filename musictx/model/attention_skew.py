@@ -10,8 +10,8 @@ from torch import Tensor
 def skew(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, hidden: Tensor | None = None) -> Tensor:
     """Memory O(T²): one (Tq, Tk) matrix of relative logits a head. Shapes as in `relative_attention`."""
     tq, tk = q.shape[2], k.shape[2]
-    # a lone query is multiplied from the right: the other way round every key is copied first
-    content = (k @ q.mT).mT if tq == 1 else q @ k.mT
+    # a lone query is multiplied from the right, and dense: otherwise every key is copied first
+    content = (k @ q.contiguous().mT).mT if tq == 1 else q @ k.mT
     logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
     unseen = torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1)
     if hidden is not None:
