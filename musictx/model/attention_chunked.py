@@ -11,11 +11,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-BLOCK = 128
+BLOCK = 64
 
 
 def chunked(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, block: int = BLOCK) -> Tensor:
-    """Shapes as in `relative_attention`."""
+    """Shapes as in `relative_attention`. On a CPU one row of the batch after the other: a block stays in its cache."""
+    if q.device.type == "cpu" and len(q) > 1:
+        each = (slice(i, i + 1) for i in range(len(q)))
+        return torch.cat([chunked(q[row], k[row], v[row], rel, dropout_p, block) for row in each])
     seed = int(torch.randint(2**62, ())) if dropout_p else 0
     out: Tensor = _Chunked.apply(q, k, v, rel, dropout_p, seed, block)  # type: ignore[no-untyped-call]
     return out
@@ -85,6 +88,9 @@ class _Chunked(torch.autograd.Function):
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, seed: int, block: int
     ) -> Tensor:
         near = min(rel.shape[1], k.shape[2])
+        ctx.save_for_backward(q, k, v, rel)
+        ctx.options = near, block, dropout_p, seed
+        k, v = k.contiguous(), v.contiguous()  # of views, each block would copy its keys anew
         wide, _ = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]  # (H, D, 1)
         out, scale = torch.empty_like(q), 1 / math.sqrt(q.shape[-1])
@@ -93,8 +99,6 @@ class _Chunked(torch.autograd.Function):
             if dropout_p:
                 weights *= _kept(at, weights, dropout_p, seed)
             out[:, :, at.start : at.end] = weights.to(q.dtype) @ v[:, :, : at.keys]
-        ctx.save_for_backward(q, k, v, rel)
-        ctx.options = near, block, dropout_p, seed
         return out
 
     @staticmethod
@@ -102,6 +106,7 @@ class _Chunked(torch.autograd.Function):
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, rel = ctx.saved_tensors
         near, block, dropout_p, seed = ctx.options
+        k, v = k.contiguous(), v.contiguous()
         exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
         wide, row = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]
