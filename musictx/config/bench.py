@@ -91,7 +91,7 @@ class BenchTrainingConfig:
     n_heads: int = 8
     d_ff: int = 2048
     dropout: float = 0.1
-    length: int = 1024  # tokens of a window
+    length: int = 2048  # tokens of a window, as the public code and the paper train
     batch: int = 2
     precisions: list[str] = field(default_factory=lambda: ["32-true", "bf16-mixed"])  # of ours
     positions: list[str] = field(default_factory=lambda: ["relative", "relative_fourier"])  # of ours

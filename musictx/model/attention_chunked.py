@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-BLOCK = 64
+BLOCK = 96
 
 
 def chunked(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, block: int = BLOCK) -> Tensor:
