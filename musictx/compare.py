@@ -21,6 +21,7 @@ from musictx.evaluation.motif import retention
 from musictx.evaluation.statistics import features, statistics
 from musictx.files import replacing
 from musictx.model.bundle import read_header
+from musictx.model.weights import for_steps
 from musictx.notes.score import Score
 from musictx.open import open_bundle
 from musictx.report import Memory, Row, write_report
@@ -81,13 +82,14 @@ def compare(config: CompareConfig) -> None:
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
         nll = measure(opened, bundle, store, config.split, config.segment, config.score_batch_tokens, device)
-        drawn = continue_all(opened.model, tokenizer, held_out, settings)
+        parameters = sum(p.numel() for p in opened.model.parameters())
+        drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)
         made = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in drawn.scores])
         rate, curve = training_of(bundle)
         row = Row(
             name=name,
             nll=nll,
-            parameters=sum(p.numel() for p in opened.model.parameters()),
+            parameters=parameters,
             train_tokens_per_s=rate,
             generate_tokens_per_s=drawn.tokens_per_s,
             validation=curve,

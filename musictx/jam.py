@@ -26,6 +26,7 @@ from musictx.live.ports import open_output
 from musictx.live.recording import Recording
 from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
+from musictx.model.weights import for_steps
 from musictx.open import open_bundle, shipped_bundle
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
@@ -46,6 +47,7 @@ def jam(config: JamConfig) -> None:
     bundle = Path(config.bundle) if config.bundle is not None else shipped_bundle()
     model, tokenizer, _ = open_bundle(bundle, device, config.attention.impl)
     print(describe_model(model))
+    model = for_steps(model)
     idiom = build_idiom(tokenizer, quarter_s)
     sampling, rules = Sampling(**asdict(config.sampler)), Rules(**asdict(config.rules))
     recording = Recording(quarter_s, config.channel - 1)

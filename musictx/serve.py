@@ -8,6 +8,7 @@ from musictx.app import hydra_app
 from musictx.config.web import ServeConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
+from musictx.model.weights import for_steps
 from musictx.open import open_bundle, shipped_bundle
 from musictx.web.limits import Limits
 
@@ -22,7 +23,7 @@ def serve(config: ServeConfig) -> None:
     from musictx.web.server import serving  # gradio takes seconds to import
 
     with serving(
-        model, tokenizer, f"{bundle.stem}, trained on {header.corpus}", limits, config.host, config.port
+        for_steps(model), tokenizer, f"{bundle.stem}, trained on {header.corpus}", limits, config.host, config.port
     ) as at:
         print(f"{at} continues music until Ctrl-C", flush=True)
         Event().wait()

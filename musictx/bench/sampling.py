@@ -26,9 +26,9 @@ from musictx.bench.static_step import StaticSteps
 from musictx.config.bench import BenchSamplingConfig
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.model.int8 import to_int8
 from musictx.model.protocol import LanguageModel
 from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.weights import for_steps
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
 from musictx.sampling.batch import Batch
@@ -182,9 +182,9 @@ def graphed(model: Transformer, batch: int, room: int, device: str) -> Run:
 
 def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
     """(name, batch) -> what prepares it; which may fail."""
-    model, device = transformer(config), config.device
-    bf16 = copy.deepcopy(model).bfloat16()
-    int8 = to_int8(copy.deepcopy(model)) if device == "cpu" else model
+    plain, device = transformer(config), config.device
+    model, bf16 = (for_steps(copy.deepcopy(plain), weights) for weights in ("float32", "bfloat16"))
+    int8 = for_steps(copy.deepcopy(plain), "int8") if device == "cpu" else model
     found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): partial(ours, model, 1, device, guard=True)}
     room = len(prompt("cpu").heard) + max(config.length, WARM_UP)
     for n in (1, *config.batches):
@@ -221,7 +221,7 @@ def measure(config: BenchSamplingConfig) -> list[Row]:
 
 def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
     """One stream that goes on past what its cache shows: a list of points for every repeat."""
-    model, given, curves = transformer(config), prompt(config.device), []
+    model, given, curves = for_steps(transformer(config)), prompt(config.device), []
     for _ in range(config.repeats):
         endless = stream(model, given, 1, Sampling(), True, context, True, config.device)
         curve = []

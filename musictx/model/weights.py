@@ -6,6 +6,7 @@ from torch import nn
 
 from musictx.errors import ConfigError
 from musictx.model.int8 import to_int8
+from musictx.model.packed import pack
 
 M = TypeVar("M", bound=nn.Module)
 WEIGHTS = ("float32", "bfloat16", "int8")
@@ -25,3 +26,8 @@ def with_weights(model: M, weights: str) -> M:
     elif weights == "bfloat16":
         model.bfloat16()
     return model
+
+
+def for_steps(model: M, weights: str = "float32") -> M:
+    """The model as it generates fastest here, in place; it can no longer be trained or saved. Raises ConfigError."""
+    return pack(with_weights(model, weights))

@@ -1,0 +1,83 @@
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from musictx.model.packed import PackedLinear, pack
+from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.weights import for_steps
+from musictx.sampling.nan import nan_error
+
+pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="oneDNN is not in this PyTorch")
+SIZES = {"vocab_size": 50, "d_model": 64, "n_layers": 2, "n_heads": 2, "d_ff": 128}
+
+
+def layers(model):
+    return [m for m in model.modules() if isinstance(m, PackedLinear)]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 16, 17, 300])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(64, 48), (59, 113), (1, 7)])
+def test_a_layer_errs_no_more_than_twice_the_plain_one(rows, bias, shape):
+    torch.manual_seed(rows)
+    linear, x = nn.Linear(*shape, bias=bias), torch.randn(3, rows, shape[0])
+    with torch.inference_mode():
+        plain, packed = linear(x), PackedLinear(linear)(x)
+        exact = copy.deepcopy(linear).double()(x.double())
+    assert packed.shape == plain.shape
+    assert packed.dtype == torch.float32
+    assert (packed - exact).abs().max() <= max(2 * (plain - exact).abs().max(), 1e-6)
+
+
+@pytest.mark.parametrize("position", ["relative", "relative_fourier"])
+def test_steps_of_a_packed_model_are_those_of_the_plain_one(position):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(**SIZES, position=position)).eval()
+    ids = torch.randint(50, (3, 12))
+    with torch.inference_mode():
+        exact = model(ids)
+        packed = for_steps(model)
+        state = packed.init_state(3, 12)
+        got = [packed.prefill(ids[:, :5], state), *(packed.step(ids[:, t], state) for t in range(5, 12))]
+    assert len(layers(packed)) == 8
+    torch.testing.assert_close(torch.stack(got, 1), exact[:, 4:], rtol=1e-4, atol=1e-5)
+
+
+def test_weights_of_16_bits_are_packed_too():
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        pytest.skip("this CPU has no bfloat16 arithmetic")
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(**SIZES)).eval()
+    ids = torch.randint(50, (2, 9))
+    with torch.inference_mode():
+        exact = model(ids).log_softmax(-1)
+        packed = for_steps(model, "bfloat16")
+        got = packed(ids)
+    assert got.dtype == torch.bfloat16
+    assert len(layers(packed)) == 8
+    assert (got.float().log_softmax(-1) - exact).abs().max() < 0.05
+
+
+def test_int8_layers_stay_int8():
+    assert not layers(for_steps(Transformer(TransformerConfig(**SIZES)), "int8"))
+
+
+def test_a_layer_whose_weights_are_no_numbers_can_still_be_named():
+    model = Transformer(TransformerConfig(**SIZES)).eval()
+    with torch.no_grad():
+        model.blocks[1].up.weight[3, 3] = torch.nan
+    pack(model)
+    assert len(layers(model)) == 7
+    said = str(nan_error(model, torch.randint(50, (5,))))
+    assert "blocks.1.up is the first layer to give them" in said
+    assert "blocks.1.up.weight" in said
+
+
+def test_a_model_without_linear_layers_is_left_as_it_is():
+    model = Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1))
+    before = copy.deepcopy(model.state_dict())
+    after = pack(model).state_dict()
+    assert before.keys() == after.keys()
