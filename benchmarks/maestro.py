@@ -35,17 +35,22 @@ def part_of(archive: Path, fraction: float, folder: Path) -> Path:
     with zipfile.ZipFile(archive) as full:
         table = next(name for name in full.namelist() if name.endswith(".csv"))
         text = full.read(table).decode()
-        by_split: dict[str, list[str]] = {}
-        for row in csv.DictReader(io.StringIO(text)):
-            by_split.setdefault(row["split"], []).append(row["midi_filename"])
+    by_split: dict[str, list[str]] = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        by_split.setdefault(row["split"], []).append(row["midi_filename"])
+    return extract(archive, [name for names in by_split.values() for name in names[:: round(1 / fraction)]], folder)
+
+
+def extract(archive: Path, names: list[str], folder: Path) -> Path:
+    """A folder with the table of the archive and those of its files."""
+    with zipfile.ZipFile(archive) as full:
+        table = next(name for name in full.namelist() if name.endswith(".csv"))
         root = table.rpartition("/")[0]
-        target = folder / Path(table).name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-        for names in by_split.values():
-            for name in names[:: round(1 / fraction)]:
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(full.read(f"{root}/{name}"))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / Path(table).name).write_bytes(full.read(table))
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(full.read(f"{root}/{name}"))
     return folder
 
 

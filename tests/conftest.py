@@ -1,10 +1,14 @@
 """A tiny trained world, made once by the real scripts and commands: a folder of MIDI, stores, bundles."""
 
+import atexit
+import json
+import os
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -21,19 +25,36 @@ TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=3
 QUICK = ["data.length=32", "trainer.batch_size=4", "trainer.max_steps=4", "trainer.validate_every=2"]
 
 
+class Warm:
+    """One process of `warm.py`, started with the first command."""
+
+    process = None
+
+    @classmethod
+    def run(cls, args, cwd, env, out, err):
+        if cls.process is None:
+            command = [sys.executable, str(ROOT / "tests" / "warm.py")]
+            cls.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            atexit.register(cls.process.stdin.close)
+        order = {"args": args, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
+        cls.process.stdin.write(json.dumps(order) + "\n")
+        cls.process.stdin.flush()
+        return int(cls.process.stdout.readline())
+
+
 def run(args, cwd, **env):
     """A command as a person would type it: `musictx …` or `python data_prep/….py …`."""
-    import os
-
-    program = [sys.executable, "-m", "musictx"] if args[0] == "musictx" else [sys.executable, str(ROOT / args[0])]
-    return subprocess.run(
-        [*program, *map(str, args[1:])],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COLUMNS": "200", "WANDB_SILENT": "true"} | env,
-    )
+    program = "musictx" if args[0] == "musictx" else str(ROOT / args[0])
+    args = [program, *map(str, args[1:])]
+    env = os.environ | {"COLUMNS": "200", "WANDB_SILENT": "true"} | env
+    if "PYTHONPATH" in env:  # other modules are asked for than the warm process has
+        fresh = [sys.executable, "-m", *args] if program == "musictx" else [sys.executable, *args]
+        return subprocess.run(fresh, cwd=cwd, capture_output=True, text=True, check=False, env=env)
+    with TemporaryDirectory() as folder:
+        out, err = (Path(folder) / name for name in ("out", "err"))
+        out.touch(), err.touch()
+        status = Warm.run(args, cwd, env, out, err)
+        return subprocess.CompletedProcess(args, status, out.read_text("utf-8"), err.read_text("utf-8"))
 
 
 def ok(args, cwd, **env):

@@ -3,6 +3,7 @@
 import csv
 import sys
 import zipfile
+from argparse import Namespace
 
 import pytest
 from conftest import ROOT
@@ -15,6 +16,7 @@ from musictx.model.build import build_model
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import guide
 import jsb
 import maestro
 
@@ -49,3 +51,33 @@ def test_a_part_of_an_archive_has_files_of_every_split(tmp_path):
     assert found == sorted(f"2004/{split}-{k}.midi" for split in ("train", "validation", "test") for k in (0, 3))
     with open(folder / "maestro-v3.0.0.csv") as file:
         assert len(list(csv.DictReader(file))) == 18
+
+
+def test_the_guide_crosses_widths_with_hours_and_the_rest_in_the_middle():
+    args = Namespace(hours=[1.0, 10.0], widths=[64, 128], rates=[1e-3, 4e-3, 8e-3], batches=[2, 8])
+    assert [str(cell) for cell in guide.cells(args)] == [
+        "1h-width64-lr0.004-batch8",
+        "1h-width128-lr0.004-batch8",
+        "10h-width64-lr0.004-batch8",
+        "10h-width128-lr0.004-batch8",
+        "10h-width128-lr0.001-batch8",
+        "10h-width128-lr0.008-batch8",
+        "10h-width128-lr0.004-batch2",
+    ]
+
+
+def test_the_guide_takes_pieces_from_all_over_the_table():
+    rows = [{"midi_filename": str(k), "duration": "1800"} for k in range(20)]
+    assert guide.spread(rows, 1.9) == ["0", "7", "14", "1"]
+    assert sorted(guide.spread(rows, 100), key=int) == [str(k) for k in range(20)]
+
+
+def test_the_guide_reports_and_draws_what_was_measured(tmp_path):
+    cells = [guide.Cell(1.0, width, 4e-3, 8) for width in (64, 128)]
+    results = [c._asdict() | {"curve": [(10, 3.0), (20, 2.5), (30, 2.6)], "tokens_per_s": 1234.5} for c in cells]
+    assert guide.report(results).splitlines()[2:] == [
+        "| 1 | 64 | 0.004 | 8 | 2.500 | 2.600 | 1,234 |",
+        "| 1 | 128 | 0.004 | 8 | 2.500 | 2.600 | 1,234 |",
+    ]
+    guide.draw(results, cells[1], tmp_path / "guide.png")
+    assert (tmp_path / "guide.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,45 @@
+"""A process that has imported everything once and forks for every command: a tenth of the time of a new one.
+
+A line of JSON comes in: what to run, where, with which environment and files for its output; a line with the exit
+status goes out. The child is a process like any other from there on.
+"""
+
+import json
+import os
+import runpy
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from musictx.cli import COMMANDS
+
+
+def serve():
+    """Returns in the child, with its order; never in the parent."""
+    for line in sys.stdin:
+        order = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            return order
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+    sys.exit()
+
+
+for place in COMMANDS.values():
+    import_module(place.partition(":")[0])
+import_module("musictx.training.fit")
+
+order = serve()
+os.chdir(order["cwd"])
+os.environ.clear()
+os.environ.update(order["env"])
+for stream, path in enumerate((os.devnull, order["out"], order["err"])):
+    os.dup2(os.open(path, os.O_RDWR), stream)
+program, *sys.argv[1:] = order["args"]
+sys.path[0] = ""
+if program == "musictx":
+    runpy.run_module("musictx", run_name="__main__", alter_sys=True)
+else:
+    sys.argv[0], sys.path[0] = program, str(Path(program).parent)
+    runpy.run_path(program, run_name="__main__")
