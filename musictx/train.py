@@ -1,6 +1,7 @@
 """musictx train: fit a model to a token store."""
 
 import math
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,9 @@ from hydra.types import RunMode
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
-from musictx.app import hydra_app, typed
+from musictx.app import guarded, hydra_app, typed
 from musictx.config.train import TrainConfig
+from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
 from musictx.training.fit import fit
 from musictx.training.folder import BUNDLE, CONFIG, differences, is_finished, is_unfinished
@@ -32,7 +34,7 @@ def train(config: TrainConfig) -> float | None:
             return read_header(folder / BUNDLE).val_nll
     if config.trainer.smoke:
         smoke(config)
-        return None
+        return math.inf if one_job else None  # a sweep wants a figure, and nothing was learnt
     try:
         bundle = fit(config)
     except TrainingError as error:
@@ -61,7 +63,23 @@ def one_of_many(config: TrainConfig, number: int) -> TrainConfig:
     return replace(config, out=f"{config.out}-{number}")
 
 
-main = hydra_app("train", train)
+def check_cluster(words: list[str]) -> None:
+    """Raises ConfigError where jobs are to be handed to SLURM and there is none."""
+    elsewhere = any(word.startswith("hydra/launcher=") for word in words)
+    if "sweep=slurm" in words and not elsewhere and shutil.which("srun") is None:
+        raise ConfigError(
+            "sweep=slurm: srun is not found on this machine: give the command on a node of the cluster, or "
+            "sweep=joblib to run the jobs here"
+        )
+
+
+_train = hydra_app("train", train)
+
+
+def main() -> None:
+    guarded(lambda: check_cluster(sys.argv[1:]))
+    _train()
+
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,7 @@
 
 import shutil
 
-from conftest import QUICK, TINY, ok
+from conftest import QUICK, TINY, ok, refused
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
@@ -54,6 +54,18 @@ def test_optuna_is_told_the_best_validation_and_is_gone_on_with(world, tmp_path)
     assert ok(sweep, tmp_path).stdout.count("is finished already") == 1
     assert OmegaConf.load(result) == found  # the same trials again
     assert len(find_bundles([f"{tmp_path}/runs/search-*"])) == 2
+
+
+def test_a_search_can_be_tried_out_first(world, tmp_path):
+    words = ["sweep=optuna", "hydra.sweeper.n_trials=1", "out=runs/search", "trainer.smoke=true", *settings(world)]
+    ok(["musictx", "train", "-m", *words], tmp_path)
+    assert not list((tmp_path / "runs").rglob("run.json"))
+
+
+def test_slurm_where_there_is_none(tmp_path):
+    line = refused(["musictx", "train", "-m", "sweep=slurm", "trainer.lr=1e-3,1e-2"], tmp_path, PATH="")
+    assert "sweep=slurm: srun is not found on this machine" in line
+    assert "sweep=joblib" in line
 
 
 def test_what_is_shipped_for_optuna_and_slurm():
