@@ -13,10 +13,11 @@ def skew(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, h
     # a lone query is multiplied from the right, and dense: otherwise every key is copied first
     content = (k @ q.contiguous().mT).mT if tq == 1 else q @ k.mT
     logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
-    unseen = torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1)
+    if tq > 1:
+        logits = logits.masked_fill(torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1), -torch.inf)
     if hidden is not None:
-        unseen = unseen | hidden[:, None, None]
-    weights = logits.masked_fill(unseen, -torch.inf).softmax(-1)  # (B, H, Tq, Tk)
+        logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
+    weights = logits.softmax(-1)  # (B, H, Tq, Tk)
     return F.dropout(weights, dropout_p, dropout_p > 0) @ v
 
 
