@@ -61,7 +61,7 @@ class Stream:
         if self.ids is not None:
             self.logits = self.model.step(self.ids, self.state)  # (B, V)
         logits = self.logits.float()
-        legal = logits.masked_fill(~self.grammar.legal(), -torch.inf)
+        legal = torch.where(self.grammar.legal(), logits, -torch.inf)
         ids = draw(legal, self.sampling, self.temperature, self.uniforms.next())
         self.grammar.update(ids)
         total = logits.logsumexp(-1)

@@ -17,6 +17,8 @@ from torch import Tensor
 from musictx.sampling.rules import Rules
 from musictx.tokenizers.grammar import NEVER, EventGrammar
 
+ROWS = ("struck", "oldest", "silent", "now", "silent_since", "has_velocity", "coloured", "no_specials")
+
 
 class EventRules:
     """Obeys `musictx.sampling.grammar.Grammar`. Times are steps of the encoding's clock, int64."""
@@ -31,9 +33,10 @@ class EventRules:
         def on_device(values: object) -> Tensor:
             return torch.as_tensor(np.asarray(values)).to(device)
 
-        self.on, self.off, self.velocity = (on_device(x) for x in (table.on, table.off, table.velocity))  # (V,)
-        self.pitch, self.steps = on_device(table.pitch), on_device(table.steps)  # (V,)
-        self.shifts = self.steps[self.steps > 0][None]  # (1, S)
+        # one look-up for all of a kind: on a CPU a step of small operations costs what their number is
+        self.is_a = on_device(np.stack([table.on, table.off, table.velocity], 1)[..., None])  # (V, 3, 1)
+        self.amounts = on_device(np.stack([table.pitch, table.steps], 1)[..., None])  # (V, 2, 1)
+        self.shifts = on_device(table.steps[table.steps > 0])[None]  # (1, S)
         self.pitches = on_device(rules.pitches())[None]  # (1, 128)
         self.max_silence, self.max_note = (
             max(int(s * table.steps_per_s), 1) for s in (rules.max_silence_s, rules.max_note_s)
@@ -45,17 +48,18 @@ class EventRules:
         self.silent_since = on_device([[p.silent_since] for p in places])  # (B, 1)
         self.has_velocity = on_device([[p.has_velocity] for p in places])  # (B, 1)
         self.coloured = torch.zeros_like(self.has_velocity)  # (B, 1) True right after a VELOCITY
+        self.oldest = self.struck.amin(1, keepdim=True)  # (B, 1)
+        self.silent = self.oldest == NEVER  # (B, 1)
         self.no_specials = torch.zeros(len(places), 3, dtype=torch.bool, device=device)
         self.n_velocities = int(table.velocity.sum())
 
     def legal(self) -> Tensor:
-        silent = self.struck == NEVER  # (B, 128)
-        oldest = self.struck.amin(1, keepdim=True)  # (B, 1)
-        until = torch.where(oldest == NEVER, self.silent_since + self.max_silence, oldest + self.max_note)
+        until = torch.where(self.silent, self.silent_since + self.max_silence, self.oldest + self.max_note)
         free = ~self.coloured
-        on = silent & self.pitches
+        unheard = self.struck == NEVER  # (B, 128)
+        on = unheard & self.pitches
         if self.max_polyphony is not None:
-            on &= silent.sum(1, keepdim=True) > 128 - self.max_polyphony
+            on &= unheard.sum(1, keepdim=True) > 128 - self.max_polyphony
         velocity = (on.any(1, keepdim=True) & free).expand(-1, self.n_velocities)
         on &= self.has_velocity
         off = (self.struck < self.now) & free
@@ -63,21 +67,22 @@ class EventRules:
         return torch.cat([on, off, shift, velocity, self.no_specials], 1)  # (B, V)
 
     def update(self, ids: Tensor) -> None:
-        pitch = self.pitch[ids][:, None]  # (B, 1)
-        before = self.struck.gather(1, pitch)
-        after = torch.where(self.on[ids][:, None], self.now, before.masked_fill(self.off[ids][:, None], NEVER))
+        on, off, velocity = self.is_a[ids].unbind(1)  # (B, 1) each
+        pitch, steps = self.amounts[ids].unbind(1)
+        after = torch.where(on, self.now, self.struck.gather(1, pitch).masked_fill(off, NEVER))
         self.struck = self.struck.scatter(1, pitch, after)
-        self.now = self.now + self.steps[ids][:, None]
-        silent = self.struck.amin(1, keepdim=True) == NEVER
-        self.silent_since = torch.where(silent, self.silent_since, self.now)
-        self.coloured = self.velocity[ids][:, None]
-        self.has_velocity = self.has_velocity | self.coloured
+        self.oldest = self.struck.amin(1, keepdim=True)
+        self.silent = self.oldest == NEVER
+        self.now = self.now + steps
+        self.silent_since = torch.where(self.silent, self.silent_since, self.now)
+        self.coloured = velocity
+        self.has_velocity = self.has_velocity | velocity
 
     def may_end(self) -> bool:
         return True
 
     def take(self, rows: Tensor) -> "EventRules":
         taken = copy(self)
-        for name in ("struck", "now", "silent_since", "has_velocity", "coloured", "no_specials"):
+        for name in ROWS:
             setattr(taken, name, getattr(self, name)[rows])
         return taken
