@@ -32,6 +32,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.evaluation.statistics import statistics
 from musictx.files import replacing
 from musictx.generate import part, plan
+from musictx.model.weights import for_steps
 from musictx.notes.write import write_midi
 from musictx.open import Opened, open_bundle, shipped_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
@@ -191,6 +192,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     args.device = check_device(config.device)
     where, seed_path = begin(args, ("contexts", "every")), Path(str(config.seed_midi))
     opened = open_bundle(Path(str(config.bundle)), config.device, config.attention.impl)
+    opened = opened._replace(model=for_steps(opened.model, config.weights))
     tokenizer, reach = opened.tokenizer, config.window or opened.model.window
     if reach is None:
         raise ConfigError("this model looks back without end: give window=, the tokens to count as one")
