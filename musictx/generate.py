@@ -40,8 +40,11 @@ def continue_midi(
 
     `settings` are those of the command, as in `length_bars=8, variations=3, sampler=SamplerConfig(temperature=0.9)`;
     `ranking`, higher is better, takes the place of `rank=`. The model is used as it is given: `for_steps` of
-    `musictx.model.weights` makes it as fast as in the command. Raises UserError, as the command does.
+    `musictx.model.weights` makes it as fast as in the command, and takes the place of `weights=`. Raises UserError, as
+    the command does.
     """
+    if "weights" in settings:
+        raise ConfigError("weights=…: give the model of musictx.model.weights.for_steps(model, weights) instead")
     config = GenerateConfig(**{"bundle": "", "seed_midi": None, "out": ""} | settings)
     plan(config)
     if isinstance(music, Score):

@@ -65,8 +65,9 @@ def one_of_many(config: TrainConfig, number: int) -> TrainConfig:
 
 def check_cluster(words: list[str]) -> None:
     """Raises ConfigError where jobs are to be handed to SLURM and there is none."""
-    elsewhere = any(word.startswith("hydra/launcher=") for word in words)
-    if "sweep=slurm" in words and not elsewhere and shutil.which("srun") is None:
+    launchers = [word for word in words if word.startswith("hydra/launcher=")]
+    slurm = launchers == ["hydra/launcher=submitit_slurm"] or (not launchers and "sweep=slurm" in words)
+    if slurm and {"-m", "--multirun"} & set(words) and "--help" not in words and shutil.which("srun") is None:
         raise ConfigError(
             "sweep=slurm: srun is not found on this machine: give the command on a node of the cluster, or "
             "sweep=joblib to run the jobs here"

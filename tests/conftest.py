@@ -25,6 +25,9 @@ TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=3
 QUICK = ["data.length=32", "trainer.batch_size=4", "trainer.max_steps=4", "trainer.validate_every=2"]
 
 
+AT_START = {"PYTHONPATH", "PYTHONHASHSEED"}  # what a process reads when it starts: no warm one will do
+
+
 class Warm:
     """One process of `warm.py`, started with the first command."""
 
@@ -39,15 +42,17 @@ class Warm:
         order = {"args": args, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
         cls.process.stdin.write(json.dumps(order) + "\n")
         cls.process.stdin.flush()
-        return int(cls.process.stdout.readline())
+        answer = cls.process.stdout.readline()
+        assert answer, f"warm.py has ended with status {cls.process.wait()}"
+        return int(answer)
 
 
 def run(args, cwd, **env):
     """A command as a person would type it: `musictx …` or `python data_prep/….py …`."""
     program = "musictx" if args[0] == "musictx" else str(ROOT / args[0])
-    args = [program, *map(str, args[1:])]
+    args, asked = [program, *map(str, args[1:])], set(env)
     env = os.environ | {"COLUMNS": "200", "WANDB_SILENT": "true"} | env
-    if "PYTHONPATH" in env:  # other modules are asked for than the warm process has
+    if asked & AT_START:
         fresh = [sys.executable, "-m", *args] if program == "musictx" else [sys.executable, *args]
         return subprocess.run(fresh, cwd=cwd, capture_output=True, text=True, check=False, env=env)
     with TemporaryDirectory() as folder:

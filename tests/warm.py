@@ -1,7 +1,8 @@
 """A process that has imported everything once and forks for every command: a tenth of the time of a new one.
 
 A line of JSON comes in: what to run, where, with which environment and files for its output; a line with the exit
-status goes out. The child is a process like any other from there on.
+status goes out. A child shares with the others what Python settles at its start: the seed of hashes, the threads of
+libraries. What is to be tested against chance of that kind asks for a fresh process (`run` in conftest.py).
 """
 
 import json
@@ -10,6 +11,8 @@ import runpy
 import sys
 from importlib import import_module
 from pathlib import Path
+
+import numpy as np
 
 from musictx.cli import COMMANDS
 
@@ -31,6 +34,7 @@ for place in COMMANDS.values():
 import_module("musictx.training.fit")
 
 order = serve()
+np.random.seed()  # noqa: NPY002  # the state that all children would share
 os.chdir(order["cwd"])
 os.environ.clear()
 os.environ.update(order["env"])

@@ -190,10 +190,11 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
     for n in (1, *config.batches):
         found[OURS, n] = partial(ours, model, n, device)
         found[NO_MASKS, n] = partial(ours, model, n, device, masks=False)
-        found["musictx, bf16 weights", n] = partial(ours, bf16, n, device)
         if device == "cpu":
+            found["musictx, bf16 linear layers", n] = partial(ours, bf16, n, device)
             found["musictx, int8 linear layers", n] = partial(ours, int8, n, device)
         else:
+            found["musictx, bf16 weights", n] = partial(ours, bf16, n, device)
             found["musictx, bf16 weights, CUDA graph", n] = partial(graphed, bf16, n, room, device)
     points = config.public_points
     how = f" (parabola through {points} lengths)" if points else ""

@@ -65,7 +65,7 @@ class GenerateConfig:
     png: bool = False
     overwrite: bool = False
     device: str = "cpu"
-    weights: str = "float32"  # or bfloat16, or int8, the fastest on a CPU
+    weights: str = "float32"  # or bfloat16, or int8: on a CPU the fastest for one row, bfloat16 for many
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     rules: RulesConfig = field(default_factory=RulesConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)

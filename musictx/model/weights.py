@@ -7,7 +7,7 @@ from torch import nn
 
 from musictx.errors import ConfigError
 from musictx.model.int8 import to_int8
-from musictx.model.packed import can_pack, pack
+from musictx.model.packed import PackedLinear, can_pack, pack
 
 M = TypeVar("M", bound=nn.Module)
 WEIGHTS = ("float32", "bfloat16", "int8")
@@ -21,14 +21,17 @@ def check_weights(weights: str) -> str:
 
 
 def with_weights(model: M, weights: str) -> M:
-    """The model with its weights in fewer bits, in place. On a CPU bfloat16 means the linear layers, which read nearly
-    all there is, and attention stays exact; where the CPU cannot, and on a GPU, it means all of the model. Raises
-    ConfigError."""
-    if check_weights(weights) == "int8":
+    """The model with its weights in fewer bits, in place. On a CPU bfloat16 means a Transformer's linear layers, which
+    are nearly all there is to read, and attention stays exact; for other models, where the CPU has no kernels for it,
+    and on a GPU, it means the whole model. Raises ConfigError."""
+    if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
+        raise ConfigError(f"weights={weights}: this model was packed already; open its bundle again")
+    if weights == "int8":
         to_int8(model)
     elif weights == "bfloat16":
         on_cpu = all(p.device.type == "cpu" for p in model.parameters())
-        if on_cpu and can_pack(torch.bfloat16):
+        recurrent = any(isinstance(m, nn.RNNBase) for m in model.modules())
+        if on_cpu and not recurrent and can_pack(torch.bfloat16):
             return pack(model, torch.bfloat16)
         model.bfloat16()
     return model

@@ -5,7 +5,7 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.model.attention import choose, describe, relative_attention
-from musictx.model.attention_chunked import chunked
+from musictx.model.attention_chunked import _Chunked, chunked
 
 FAST = ["skew", "chunked", "auto"]
 IMPLEMENTATIONS = ["reference", *FAST]  # triton has tests of its own
@@ -109,12 +109,23 @@ def test_chunked_gives_the_same_for_every_size_of_block(shape, block):
         torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-11)
 
 
-def test_chunked_dropout_has_the_gradients_of_its_own_mask():
+@pytest.mark.parametrize("shape", [(33, 33, 8, 12), (5, 12, 16, 6), (30, 45, 4, 9)])
+def test_rows_of_a_batch_taken_together_as_on_a_gpu(shape):
+    tensors = inputs(*shape)
+    out = _Chunked.apply(*tensors, 0.0, 0, 7)
+    grads = torch.autograd.grad(out.square().sum(), tensors)
+    whole = relative_attention(*tensors, "reference")
+    for got, expected in zip([out, *grads], [whole, *torch.autograd.grad(whole.square().sum(), tensors)], strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_chunked_dropout_has_the_gradients_of_its_own_mask(together):
     tensors = inputs(7, 7, 4, 3)
 
     def f(*tensors):
         torch.manual_seed(5)
-        return chunked(*tensors, 0.4, 3)
+        return _Chunked.apply(*tensors, 0.4, 5, 3) if together else chunked(*tensors, 0.4, 3)
 
     assert torch.autograd.gradcheck(f, tensors)
 

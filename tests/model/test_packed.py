@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from musictx.errors import ConfigError
 from musictx.model.packed import PackedLinear, can_pack, pack
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -65,15 +66,36 @@ def test_int8_layers_stay_int8():
     assert not layers(for_steps(Transformer(TransformerConfig(**SIZES)), "int8"))
 
 
-def test_a_layer_whose_weights_are_no_numbers_can_still_be_named():
+@pytest.mark.parametrize("which", ["weight", "bias"])
+def test_a_layer_that_holds_what_is_no_number_can_still_be_named(which):
     model = Transformer(TransformerConfig(**SIZES)).eval()
     with torch.no_grad():
-        model.blocks[1].up.weight[3, 3] = torch.nan
+        getattr(model.blocks[1].up, which)[3] = torch.nan
     pack(model)
     assert len(layers(model)) == 7
     said = str(nan_error(model, torch.randint(50, (5,))))
     assert "blocks.1.up is the first layer to give them" in said
-    assert "blocks.1.up.weight" in said
+    assert f"blocks.1.up.{which}" in said
+
+
+def test_a_packed_model_can_be_copied_but_not_saved_trained_or_given_other_weights():
+    model = for_steps(Transformer(TransformerConfig(**SIZES)).eval())
+    ids = torch.randint(50, (2, 9))
+    with torch.inference_mode():
+        assert (copy.deepcopy(model)(ids) == model(ids)).all()
+    with pytest.raises(RuntimeError, match="cannot be saved: open its bundle again"):
+        model.state_dict()
+    with pytest.raises(RuntimeError, match="cannot be trained"):
+        model(ids)
+    with pytest.raises(ConfigError, match="weights=int8: this model was packed already"):
+        for_steps(model, "int8")
+    assert for_steps(model) is model
+
+
+@pytest.mark.parametrize("additive", [False, True])
+def test_recurrent_weights_of_16_bits_are_so_everywhere(additive):
+    model = Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1, additive=additive)).eval()
+    assert {p.dtype for p in for_steps(model, "bfloat16").parameters()} == {torch.bfloat16}
 
 
 def test_a_model_without_linear_layers_is_left_as_it_is():

@@ -66,6 +66,7 @@ def test_slurm_where_there_is_none(tmp_path):
     line = refused(["musictx", "train", "-m", "sweep=slurm", "trainer.lr=1e-3,1e-2"], tmp_path, PATH="")
     assert "sweep=slurm: srun is not found on this machine" in line
     assert "sweep=joblib" in line
+    ok(["musictx", "train", "sweep=slurm", "--help"], tmp_path, PATH="")
 
 
 def test_what_is_shipped_for_optuna_and_slurm():
