@@ -5,8 +5,8 @@
         --batches 2 8 32 --tokens 1200000 --out outputs/guide-cpu data.length=512 data.segment=512
 
 Every width is trained on every amount of music with the middle learning rate and batch; the other rates and batches
-with the middle width on the middle amount. All runs see the same number of tokens, and are scored on the same
-validation pieces. Finished runs are kept: the same command goes on where it was stopped.
+with the middle width on the middle amount. All runs see the same number of tokens, rounded to whole steps, and are
+scored on the same validation pieces. Finished runs are kept: the same command goes on where it was stopped.
 """
 
 import argparse
@@ -79,13 +79,27 @@ def prepare(archive: Path, hours: float, out: Path) -> Path:
     return store
 
 
+def check(args: argparse.Namespace, overrides: list[str]) -> None:
+    """Leaves the script for a folder with runs of other settings, whose names do not tell them."""
+    asked = {name: getattr(args, name) for name in ("device", "layers", "dropout", "tokens")} | {"overrides": overrides}
+    kept = args.out / "settings.json"
+    if kept.exists() and json.loads(kept.read_text()) != asked:
+        sys.exit(f"{args.out} holds runs of other settings ({kept.read_text()}): give those, or another --out")
+    if set_here := [o for o in overrides if o.startswith(("model.", "trainer.batch", "trainer.max", "trainer.lr="))]:
+        sys.exit(f"{', '.join(set_here)}: this script sets it; see --help")
+    args.out.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(asked))
+
+
 def train(cell: Cell, store: Path, args: argparse.Namespace, overrides: list[str]) -> dict[str, Any]:
-    """One run through `musictx train`, unless it is there; its curve of validation NLL by tokens."""
+    """One run through `musictx train`, unless it is there; its curve of validation NLL by tokens, empty where the loss
+    diverged."""
     folder = args.out / str(cell)
     length = next((int(o.split("=")[1]) for o in overrides if o.startswith("data.length=")), 2048)
     every = max(args.tokens // (cell.batch * length * VALIDATIONS), 1)
     steps = every * VALIDATIONS
-    if not is_finished(folder):
+    diverged = folder / "failed.pt"
+    if not is_finished(folder) and not diverged.exists():
         model = [f"model.d_model={cell.width}", f"model.n_heads={cell.width // D_HEAD}", f"model.d_ff={4 * cell.width}"]
         model += [f"model.n_layers={args.layers}", "model.position=relative_fourier", f"model.dropout={args.dropout}"]
         trainer = ["trainer=gpu"] if args.device == "cuda" else ["trainer=cpu", "trainer.precision=bf16-mixed"]
@@ -94,7 +108,11 @@ def train(cell: Cell, store: Path, args: argparse.Namespace, overrides: list[str
         trainer += [f"trainer.batch_size={cell.batch}", f"trainer.validate_every={every}"]
         trainer += ["trainer.sample_every=null", f"trainer.ema_decay={1 - 1 / max(steps // 20, 2)}"]
         words = ["train", "experiment=maestro", f"data.path={store}", f"out={folder}", *model, *trainer, *overrides]
-        subprocess.run([sys.executable, "-m", "musictx", *words], check=True)
+        status = subprocess.run([sys.executable, "-m", "musictx", *words], check=False).returncode
+        if status and not diverged.exists():
+            sys.exit(status)
+    if diverged.exists():
+        return {**cell._asdict(), "curve": [], "tokens_per_s": None}
     with open(folder / "metrics.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     curve = [((int(r["step"]) + 1) * cell.batch * length, float(r["val/nll"])) for r in rows if r["val/nll"]]
@@ -109,7 +127,7 @@ def report(results: list[dict[str, Any]]) -> str:
         nll = [nats for _, nats in r["curve"]]
         speed = f"{r['tokens_per_s']:,.0f}" if r["tokens_per_s"] else "-"
         run = f"{r['hours']:g} | {r['width']} | {r['lr']:g} | {r['batch']}"
-        lines.append(f"| {run} | {min(nll):.3f} | {nll[-1]:.3f} | {speed} |")
+        lines.append(f"| {run} | {min(nll):.3f} | {nll[-1]:.3f} | {speed} |" if nll else f"| {run} | diverged | | |")
     return "\n".join(lines)
 
 
@@ -122,7 +140,9 @@ def draw(results: list[dict[str, Any]], crossing: Cell, path: Path) -> None:
 
     def lines(axes: Any, title: str, name: str, **fixed: Any) -> None:
         for r in sorted(results, key=lambda r: float(r[name])):
-            if all(r[key] == value for key, value in (crossing._asdict() | fixed).items() if key != name):
+            if r["curve"] and all(
+                r[key] == value for key, value in (crossing._asdict() | fixed).items() if key != name
+            ):
                 axes.plot(*zip(*r["curve"], strict=True), marker="o", ms=3, label=f"{name} {r[name]:g}")
         axes.set(title=title, xlabel="tokens seen")
         axes.legend(fontsize=8)
@@ -151,6 +171,7 @@ def main() -> None:
         "--json", type=Path, default=Path("benchmarks/results/guide.json"), help="a plot goes beside it"
     )
     args, overrides = parser.parse_known_args()
+    check(args, overrides)
     results = []
     for cell in cells(args):
         results.append(train(cell, prepare(args.archive, cell.hours, args.out), args, overrides))

@@ -79,5 +79,19 @@ def test_the_guide_reports_and_draws_what_was_measured(tmp_path):
         "| 1 | 64 | 0.004 | 8 | 2.500 | 2.600 | 1,234 |",
         "| 1 | 128 | 0.004 | 8 | 2.500 | 2.600 | 1,234 |",
     ]
+    results.append(cells[0]._asdict() | {"width": 256, "curve": [], "tokens_per_s": None})
+    assert guide.report(results).splitlines()[-1] == "| 1 | 256 | 0.004 | 8 | diverged | | |"
     guide.draw(results, cells[1], tmp_path / "guide.png")
     assert (tmp_path / "guide.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_guide_refuses_a_folder_of_other_runs_and_settings_of_its_own(tmp_path):
+    args = Namespace(device="cpu", layers=1, dropout=0.1, tokens=100, out=tmp_path / "out")
+    guide.check(args, [])
+    guide.check(args, [])
+    args.tokens = 200
+    with pytest.raises(SystemExit, match="holds runs of other settings .*100"):
+        guide.check(args, [])
+    args.tokens = 100
+    with pytest.raises(SystemExit, match="model.dropout=0.2: this script sets it"):
+        guide.check(Namespace(**vars(args) | {"out": tmp_path / "new"}), ["model.dropout=0.2"])
