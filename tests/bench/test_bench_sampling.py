@@ -18,7 +18,7 @@ def test_all_take_turns_and_the_figures_are_kept(tmp_path):
     out = ok([*TINY, "batches=[3]", "context=8", "contexts=3", "out=deep/f.json"], tmp_path).stdout
     figures = json.loads((tmp_path / "deep" / "f.json").read_text())
     rows = {(r["name"], r["batch"]): r for r in figures["rows"]}
-    candidates = ("musictx, bf16 weights", "musictx, int8 linear layers")
+    candidates = ("musictx, bf16 linear layers", "musictx, int8 linear layers")
     mine = {(name, n) for name in (OURS, NO_MASKS, *candidates) for n in (1, 3)}
     theirs = {(f"{PUBLIC} (parabola through 5 lengths)", 1), (HUGGING_FACE, 1)}
     assert set(rows) == mine | theirs | {(GUARD, 1)}

@@ -61,4 +61,4 @@ def test_a_form_and_a_precision_alone(tmp_path):
     ],
 )
 def test_what_cannot_be_measured(setting, said, tmp_path):
-    assert said in refused([*BENCH, setting], tmp_path)
+    assert said in refused([*TINY, setting], tmp_path)
