@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/musictx demo
 
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal # one process a core, one thread each
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto # one process a core, one thread each
 
 lint: $(READY)
 	$(BIN)/ruff check .
