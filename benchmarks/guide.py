@@ -2,7 +2,8 @@
 
     python benchmarks/guide.py --archive maestro-v3.0.0-midi.zip                         # one GPU, bf16
     python benchmarks/guide.py --archive maestro-v3.0.0-midi.zip --device cpu --widths 64 128 256 --layers 4 \\
-        --batches 2 8 32 --tokens 1200000 --out outputs/guide-cpu data.length=512 data.segment=512
+        --batches 2 8 32 --tokens 1000000 --out outputs/guide-cpu --json benchmarks/results/guide-cpu.json \\
+        data.length=512 data.segment=512
 
 Every width is trained on every amount of music with the middle learning rate and batch; the other rates and batches
 with the middle width on the middle amount. All runs see the same number of tokens, rounded to whole steps, and are
