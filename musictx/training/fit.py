@@ -1,5 +1,6 @@
 """One training run: a store and a config in, a folder with the best model's bundle out."""
 
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +19,17 @@ from musictx.training.batch_size import with_batch_size
 from musictx.training.check import check_trainer
 from musictx.training.checkpoints import Checkpoints
 from musictx.training.curves import draw_losses
-from musictx.training.folder import BUNDLE, CHECKPOINTS, CURVES, METRICS, close_run, last_checkpoint, open_run, undo_run
+from musictx.training.folder import (
+    BUNDLE,
+    CHECKPOINTS,
+    CURVES,
+    METRICS,
+    close_run,
+    held,
+    last_checkpoint,
+    open_run,
+    undo_run,
+)
 from musictx.training.guard import FAILED, Guard, is_out_of_memory, less_memory
 from musictx.training.loggers import build_loggers, check_logger, close_logger
 from musictx.training.module import LanguageModelTraining
@@ -50,6 +61,13 @@ def fit(config: TrainConfig) -> Path:
     folder = Path(config.out)
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(folder / CHECKPOINTS))
     trainer.strategy.setup_environment()  # the processes meet: one of them opens the folder for all
+    with held(folder) if trainer.is_global_zero else nullcontext():
+        return _run(config, data, model, trainer)
+
+
+def _run(config: TrainConfig, data: MusicData, model: Model, trainer: L.Trainer) -> Path:
+    """What happens in the run's folder."""
+    folder = Path(config.out)
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         print(describe_model(model))

@@ -3,9 +3,11 @@
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from omegaconf import OmegaConf
 
 from musictx.config.train import TrainConfig
@@ -56,6 +58,25 @@ def differences(config: TrainConfig, folder: Path) -> list[str]:
     then, now = default | read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
     names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
     return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """No other process trains in `folder` meanwhile; a process that is killed lets go. Raises ConfigError."""
+    folder = folder.resolve()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise ConfigError(
+            f"out={folder}: another process trains in this folder now: wait until it ends, or give another out="
+        ) from None
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 def open_run(config: TrainConfig, record: Record) -> Path | None:

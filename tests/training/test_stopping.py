@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from subprocess import PIPE, Popen
 
 import numpy as np
 import pytest
@@ -137,6 +138,22 @@ def test_overwriting_keeps_the_old_run_until_the_new_one_has_a_model(world, tmp_
     fit(config_of(world, tmp_path / "run", *settings))
     assert old.read_bytes() != before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run"]
+
+
+def test_a_folder_in_which_another_process_trains_is_left_alone(world, tmp_path):
+    out = tmp_path / "run"
+    holds = "import sys; from pathlib import Path; from musictx.training.folder import held\n"
+    holds += "with held(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    other = Popen([sys.executable, "-c", holds, str(out)], stdin=PIPE, stdout=PIPE, text=True)
+    assert other.stdout.readline() == "held\n"
+    text = r"run: another process trains in this folder now: wait until it ends, or give another out="
+    with pytest.raises(ConfigError, match=text):
+        fit(config_of(world, out))
+    assert not out.exists()
+    other.kill()  # whose lock goes with it
+    other.communicate()
+    assert fit(config_of(world, out)).is_file()
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_checkpoint_opens_like_a_bundle(world, stopped):
