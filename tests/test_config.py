@@ -77,7 +77,7 @@ def test_no_yaml_outside_the_groups_is_left_over():
         ("modle.d_model=3", r"modle is not a setting: did you mean model\? this command has name, seed"),
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
         ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu ddp fsdp gpu smoke"),
-        ("experiment=mine", "Could not find 'experiment/mine' .*chorales demo jsb maestro"),
+        ("experiment=mine", "Could not find 'experiment/mine' .*chorales demo jsb jsb_whole maestro"),
         ("data.stretch=fast", "data.stretch: "),
     ],
 )

@@ -53,7 +53,8 @@ def kernels(config: BenchAttentionConfig) -> dict[str, Callable[..., Tensor]]:
 
     def fourier(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:
         at = torch.arange(q.shape[2], dtype=torch.float64, device=q.device)[None]
-        out: Tensor = form(q, form.keys(k, at), v, at, 0.0)
+        phase = form.phase(at, q.dtype)
+        out: Tensor = form(q, form.keys(k, phase), v, phase, 0.0)
         return out
 
     def flex(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:

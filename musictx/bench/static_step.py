@@ -88,7 +88,7 @@ class StaticSteps:
         for layer, block in enumerate(self.model.blocks):
             assert isinstance(block, Block)
             x = x + self._attend(block, x, layer, distance)
-            x = x + block.down(F.gelu(block.up(block.norm_2(x))))
+            x = x + block.down(block.activate(block.up(block.norm_2(x))))
         self.logits.copy_(F.linear(self.model.norm(x), self.model.embed.weight))
         self.at += 1
 

@@ -28,6 +28,8 @@ def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:
     if tq == 1:  # all rows in one product, or the table would be copied for each
         row = q.permute(1, 2, 0, 3).reshape(h, b, d) @ rel[:, :near].mT  # (H, B, near)
         by_distance = row.flip(-1).transpose(0, 1)[:, :, None]  # (B, H, 1, near)
+        if near == tk:
+            return by_distance
         far = by_distance[..., :1].expand(-1, -1, -1, tk - near)
         return torch.cat([far, by_distance], -1)
     # farthest first: of the table and the logits, the smaller one is turned round

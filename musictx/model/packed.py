@@ -6,6 +6,8 @@ from typing import Any, NoReturn, TypeVar
 import torch
 from torch import Tensor, nn
 
+from musictx.model.transformer import Block
+
 M = TypeVar("M", bound=nn.Module)
 ROWS = 16  # what oneDNN is told to expect: its order for 1 row was slower at 1 to 16 rows (docs/log.md)
 
@@ -13,24 +15,27 @@ ROWS = 16  # what oneDNN is told to expect: its order for 1 row was slower at 1 
 class PackedLinear(nn.Module):
     """The same linear layer within rounding; its weights have an order of oneDNN's own, which cannot be changed, saved
     or sent elsewhere. With `dtype` bfloat16 the weights, what they are multiplied with and the results are rounded to
-    it, sums are not. Raises RuntimeError when gradients or its state are asked for."""
+    it, sums are not. With `gelu` that follows in the same kernel. Raises RuntimeError when gradients or its state are
+    asked for."""
 
-    def __init__(self, linear: nn.Linear, dtype: torch.dtype) -> None:
+    def __init__(self, linear: nn.Linear, dtype: torch.dtype, gelu: bool = False) -> None:
         super().__init__()
-        self.dtype = dtype
+        self.dtype, self.then = dtype, ("gelu", "none") if gelu else ("none", "")  # its kind of GELU is the exact one
         self.packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach().to(dtype), ROWS)
         self.bias = None if linear.bias is None else linear.bias.detach().to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.requires_grad and torch.is_grad_enabled():
             self._refuse("trained")
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.packed, self.bias, "none", [], "")
+        then, kind = self.then
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.packed, self.bias, then, [], kind)
         return y.to(x.dtype)
 
     def __deepcopy__(self, memo: Any) -> "PackedLinear":
         copied = PackedLinear.__new__(PackedLinear)
         nn.Module.__init__(copied)
-        copied.dtype, copied.packed, copied.bias = self.dtype, self.packed, self.bias  # nothing ever writes to them
+        for name in ("dtype", "then", "packed", "bias"):  # nothing ever writes to them
+            setattr(copied, name, getattr(self, name))
         return copied
 
     def _save_to_state_dict(self, *args: Any) -> None:
@@ -55,7 +60,10 @@ def pack(model: M, dtype: torch.dtype = torch.float32) -> M:
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
             if type(layer) is nn.Linear and all(_is_plain(p) for p in layer.parameters()):
-                setattr(parent, name, PackedLinear(layer, dtype))
+                gelu = isinstance(parent, Block) and name == "up"
+                setattr(parent, name, PackedLinear(layer, dtype, gelu))
+                if gelu:
+                    parent.activate = nn.Identity()
     return model
 
 

@@ -1,8 +1,8 @@
 """How attention knows where a token stands: five forms behind one shape, so that all models share their blocks.
 
-Each form turns keys into what a cache keeps (`keys`) and attends to such keys (`forward`). `at` (B or 1, T) float64 is
-the clock of the tokens: their index, or musical time. The queries are the last Tq of the Tk positions; keys at
-`hidden` (B, Tk) are not there for their row.
+Each form reads the clock of new tokens once (`phase`), turns their keys into what a cache keeps (`keys`) and attends to
+such keys (`forward`). `at` (B or 1, T) float64 is that clock: their index, or musical time. The queries are the last Tq
+of the Tk positions; keys at `hidden` (B, Tk) are not there for their row.
 """
 
 import math
@@ -15,6 +15,7 @@ from musictx.model.attention import relative_attention
 
 FORMS = ("relative", "relative_fourier", "rope", "sinusoidal", "learned", "none")
 CLOCKS = ("index", "time")
+Phase = tuple[Tensor, Tensor] | None  # cos and sin (B, H, T, F) of the tokens; None for a form that needs none
 
 
 def causal_attention(
@@ -51,11 +52,14 @@ class Plain(nn.Module):
         super().__init__()
         self.key_width, self.scale = d_head, 1 / math.sqrt(d_head)
 
-    def keys(self, k: Tensor, at: Tensor) -> Tensor:
+    def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
+        return None
+
+    def keys(self, k: Tensor, phase: Phase) -> Tensor:
         return k
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
+        self, q: Tensor, k: Tensor, v: Tensor, phase: Phase, dropout_p: float, hidden: Tensor | None = None
     ) -> Tensor:
         return causal_attention(q, k, v, dropout_p, self.scale, hidden)
 
@@ -68,11 +72,14 @@ class Table(nn.Module):
         self.key_width, self.impl = d_head, impl
         self.rel = nn.Parameter(torch.empty(n_heads, max_distance, d_head))  # (H, M, D)
 
-    def keys(self, k: Tensor, at: Tensor) -> Tensor:
+    def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
+        return None
+
+    def keys(self, k: Tensor, phase: Phase) -> Tensor:
         return k
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
+        self, q: Tensor, k: Tensor, v: Tensor, phase: Phase, dropout_p: float, hidden: Tensor | None = None
     ) -> Tensor:
         # parameters stay float32 under autocast; the kernels want one dtype
         return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p, hidden)
@@ -86,16 +93,20 @@ class Rotary(nn.Module):
         self.key_width, self.scale = d_head, 1 / math.sqrt(d_head)
         self.frequency = [base ** (-2 * i / d_head) for i in range(d_head // 2)]
 
-    def keys(self, k: Tensor, at: Tensor) -> Tensor:
-        cos, sin = phases(at, torch.tensor(self.frequency, dtype=torch.float64, device=at.device)[None], k.dtype)
+    def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
+        return phases(at, torch.tensor(self.frequency, dtype=torch.float64, device=at.device)[None], dtype)
+
+    def keys(self, k: Tensor, phase: Phase) -> Tensor:
+        assert phase is not None
+        cos, sin = phase
         half = k.shape[-1] // 2
         a, b = k[..., :half], k[..., half : 2 * half]
         return torch.cat([a * cos - b * sin, a * sin + b * cos, k[..., 2 * half :]], -1)
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
+        self, q: Tensor, k: Tensor, v: Tensor, phase: Phase, dropout_p: float, hidden: Tensor | None = None
     ) -> Tensor:
-        return causal_attention(self.keys(q, at), k, v, dropout_p, self.scale, hidden)
+        return causal_attention(self.keys(q, phase), k, v, dropout_p, self.scale, hidden)
 
 
 class Fourier(nn.Module):
@@ -113,24 +124,26 @@ class Fourier(nn.Module):
         self.log_frequency = nn.Parameter((2 * math.pi / lengths).log().repeat(n_heads, 1))  # (H, F)
         self.basis = nn.Parameter(torch.empty(n_heads, d_head, 2 * n_frequencies))  # (H, D, 2F): a, then b
 
-    def _phases(self, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
         return phases(at, self.log_frequency.double().exp(), dtype)
 
-    def keys(self, k: Tensor, at: Tensor) -> Tensor:
-        cos, sin = self._phases(at, k.dtype)
+    def keys(self, k: Tensor, phase: Phase) -> Tensor:
+        assert phase is not None
+        cos, sin = phase
         b, h, t, _ = k.shape
         return torch.cat([k, cos.expand(b, h, t, -1), sin.expand(b, h, t, -1)], -1)
 
-    def queries(self, q: Tensor, at: Tensor) -> Tensor:
+    def queries(self, q: Tensor, phase: Phase) -> Tensor:
         """(B, H, Tq, D + 2F): their product with the extended keys is content and distance together."""
-        cos, sin = self._phases(at, q.dtype)
+        assert phase is not None
+        cos, sin = phase
         a, b = (q @ self.basis.to(q.dtype)).chunk(2, -1)  # (B, H, Tq, F) each
         return torch.cat([q, a * cos + b * sin, a * sin - b * cos], -1)
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, dropout_p: float, hidden: Tensor | None = None
+        self, q: Tensor, k: Tensor, v: Tensor, phase: Phase, dropout_p: float, hidden: Tensor | None = None
     ) -> Tensor:
-        return causal_attention(self.queries(q, at), k, v, dropout_p, self.scale, hidden)
+        return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, hidden)
 
 
 def phases(at: Tensor, frequency: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -6,11 +6,12 @@ attention. Memory is O(queries · T) for one layer at a time.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from musictx.model.position import Fourier, Plain, Rotary, Table
+from musictx.model.position import Fourier, Phase, Plain, Rotary, Table
 from musictx.model.transformer import Transformer
 
 Visit = Callable[[int, Tensor], None]
@@ -22,10 +23,10 @@ def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visi
     """Runs ids (B, T) through the model; `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in
     any order. Row i says how much position i looks at each; it sums to 1 and is 0 after i."""
 
-    def reader(layer: int) -> Callable[[Attention, tuple[Tensor, ...]], None]:
-        def read(attend: Attention, given: tuple[Tensor, ...]) -> None:
-            q, k, _, at = given[:4]
-            visit(layer, weights(attend, q, k, at, queries))
+    def reader(layer: int) -> Callable[[Attention, tuple[Any, ...]], None]:
+        def read(attend: Attention, given: tuple[Any, ...]) -> None:
+            q, k, _, phase = given[:4]
+            visit(layer, weights(attend, q, k, phase, queries))
 
         return read
 
@@ -38,14 +39,16 @@ def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visi
             hook.remove()
 
 
-def weights(attend: Attention, q: Tensor, k: Tensor, at: Tensor, queries: Tensor) -> Tensor:
-    """(B, H, Q, T) of one layer: q (B, H, T, D), k (B, H, T, Dk) and the clock as its attention is given them."""
-    q, at, scale = q[:, :, queries], at[:, queries], 1 / math.sqrt(q.shape[-1])
+def weights(attend: Attention, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -> Tensor:
+    """(B, H, Q, T) of one layer: q (B, H, T, D), k (B, H, T, Dk) and the phases as its attention is given them."""
+    q, scale = q[:, :, queries], 1 / math.sqrt(q.shape[-1])
+    if phase is not None:
+        phase = phase[0][:, :, queries], phase[1][:, :, queries]
     place = torch.arange(k.shape[2], device=k.device)
     if isinstance(attend, Rotary):
-        q = attend.keys(q, at)
+        q = attend.keys(q, phase)
     elif isinstance(attend, Fourier):
-        q = attend.queries(q, at)
+        q = attend.queries(q, phase)
     logits = q @ k.mT  # (B, H, Q, T)
     if isinstance(attend, Table):
         distance = (queries[:, None] - place).clamp(0, attend.rel.shape[1] - 1)  # (Q, T)

@@ -77,20 +77,21 @@ class Block(nn.Module):
         self.config = config
         self.norm_1, self.norm_2 = nn.LayerNorm(c), nn.LayerNorm(c)
         self.qkv, self.project = nn.Linear(c, 3 * c), nn.Linear(c, c)
-        self.up, self.down = nn.Linear(c, config.d_ff), nn.Linear(config.d_ff, c)
+        self.up, self.activate, self.down = nn.Linear(c, config.d_ff), nn.GELU(), nn.Linear(config.d_ff, c)
         self.attend = _attention(config)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, at: Tensor, layer: int, cache: KVCache | None, hidden: Tensor | None = None) -> Tensor:
         b, t, c = x.shape
         q, k, v = self.qkv(self.norm_1(x)).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
-        k = self.attend.keys(k, at)
+        phase = self.attend.phase(at, k.dtype)
+        k = self.attend.keys(k, phase)
         if cache is not None:
             k, v = cache.append(layer, k, v)
         dropout = self.config.attention_dropout if self.training else 0.0
-        y = self.attend(q, k, v, at, dropout, hidden)  # (B, H, T, D)
+        y = self.attend(q, k, v, phase, dropout, hidden)  # (B, H, T, D)
         x = x + self.dropout(self.project(y.transpose(1, 2).reshape(b, t, c)))
-        mixed: Tensor = self.dropout(self.down(F.gelu(self.up(self.norm_2(x)))))
+        mixed: Tensor = self.dropout(self.down(self.activate(self.up(self.norm_2(x)))))
         return x + mixed
 
 

@@ -64,10 +64,11 @@ class Stream:
         legal = torch.where(self.grammar.legal(), logits, -torch.inf)
         ids = draw(legal, self.sampling, self.temperature, self.uniforms.next())
         self.grammar.update(ids)
-        total = logits.logsumexp(-1)
-        self.finite &= total.isfinite()
+        log_p = logits.log_softmax(-1)  # (B, V) NaN where a logit is NaN or infinity
+        end_log_p = log_p[:, self.eos]
+        self.finite &= ~end_log_p.isnan()
         self.ids = ids
-        return Drawn(ids, logits.gather(1, ids[:, None])[:, 0] - total, logits[:, self.eos] - total)
+        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p)
 
 
 @torch.inference_mode()

@@ -17,11 +17,15 @@ from torch import Tensor
 from musictx.sampling.rules import Rules
 from musictx.tokenizers.grammar import NEVER, EventGrammar
 
-ROWS = ("struck", "oldest", "silent", "now", "silent_since", "has_velocity", "coloured", "no_specials")
+SILENT = 128  # a column beside the pitches', which ids that are no notes write to
 
 
 class EventRules:
-    """Obeys `musictx.sampling.grammar.Grammar`. Times are steps of the encoding's clock, int64."""
+    """Obeys `musictx.sampling.grammar.Grammar`. Times are steps of the encoding's clock, int64.
+
+    On a CPU a step of small operations costs what their number is: a look-up for all of a kind, and a table of what may
+    follow what, stand where several comparisons would.
+    """
 
     def __init__(
         self,
@@ -33,9 +37,13 @@ class EventRules:
         def on_device(values: object) -> Tensor:
             return torch.as_tensor(np.asarray(values)).to(device)
 
-        # one look-up for all of a kind: on a CPU a step of small operations costs what their number is
-        self.is_a = on_device(np.stack([table.on, table.off, table.velocity], 1)[..., None])  # (V, 3, 1)
-        self.amounts = on_device(np.stack([table.pitch, table.steps], 1)[..., None])  # (V, 2, 1)
+        note = table.on | table.off
+        pitch, later = np.where(note, table.pitch, SILENT), np.where(table.on, 0, NEVER)
+        self.moves = on_device(np.stack([pitch, table.steps, later], 1)[..., None])  # (V, 3, 1)
+        music = note | table.velocity | (table.steps > 0)
+        self.follow = on_device(np.where(table.velocity[:, None], table.on, music))  # (V, V) [before, after]
+        self.is_velocity = on_device(table.velocity[:, None])  # (V, 1)
+        self.n_others = int((~music | table.velocity).sum())  # velocities, and the ids after them, never legal
         self.shifts = on_device(table.steps[table.steps > 0])[None]  # (1, S)
         self.pitches = on_device(rules.pitches())[None]  # (1, 128)
         self.max_silence, self.max_note = (
@@ -43,46 +51,45 @@ class EventRules:
         )
         self.max_polyphony = rules.max_polyphony
         places = [table.place(motif) for motif in motifs]
-        self.struck = on_device([p.struck for p in places])  # (B, 128)
+        self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, 129) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
-        self.silent_since = on_device([[p.silent_since] for p in places])  # (B, 1)
-        self.has_velocity = on_device([[p.has_velocity] for p in places])  # (B, 1)
-        self.coloured = torch.zeros_like(self.has_velocity)  # (B, 1) True right after a VELOCITY
+        self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) of silent rows
+        self.next = on_device([music] * len(places))  # (B, V) what may follow the last id
+        said = [[p.has_velocity] for p in places]
+        self.has_velocity = None if all(map(all, said)) else on_device(said)  # (B, 1) None: all rows have
         self.oldest = self.struck.amin(1, keepdim=True)  # (B, 1)
-        self.silent = self.oldest == NEVER  # (B, 1)
-        self.no_specials = torch.zeros(len(places), 3, dtype=torch.bool, device=device)
-        self.n_velocities = int(table.velocity.sum())
+        self.silent = self.oldest >= NEVER  # (B, 1)
 
     def legal(self) -> Tensor:
-        until = torch.where(self.silent, self.silent_since + self.max_silence, self.oldest + self.max_note)
-        free = ~self.coloured
-        unheard = self.struck == NEVER  # (B, 128)
+        until = torch.where(self.silent, self.sound_by, self.oldest + self.max_note)
+        struck = self.struck[:, :SILENT]
+        unheard = struck >= NEVER  # (B, 128)
         on = unheard & self.pitches
         if self.max_polyphony is not None:
             on &= unheard.sum(1, keepdim=True) > 128 - self.max_polyphony
-        velocity = (on.any(1, keepdim=True) & free).expand(-1, self.n_velocities)
-        on &= self.has_velocity
-        off = (self.struck < self.now) & free
-        shift = (self.shifts <= until - self.now) & free
-        return torch.cat([on, off, shift, velocity, self.no_specials], 1)  # (B, V)
+        others = on.any(1, keepdim=True).expand(-1, self.n_others)
+        if self.has_velocity is not None:
+            on &= self.has_velocity
+        return torch.cat([on, struck < self.now, self.shifts <= until - self.now, others], 1) & self.next  # (B, V)
 
     def update(self, ids: Tensor) -> None:
-        on, off, velocity = self.is_a[ids].unbind(1)  # (B, 1) each
-        pitch, steps = self.amounts[ids].unbind(1)
-        after = torch.where(on, self.now, self.struck.gather(1, pitch).masked_fill(off, NEVER))
-        self.struck = self.struck.scatter(1, pitch, after)
-        self.oldest = self.struck.amin(1, keepdim=True)
-        self.silent = self.oldest == NEVER
+        pitch, steps, later = self.moves.index_select(0, ids).unbind(1)  # (B, 1) each
+        self.struck = self.struck.scatter(1, pitch, self.now + later)
         self.now = self.now + steps
-        self.silent_since = torch.where(self.silent, self.silent_since, self.now)
-        self.coloured = velocity
-        self.has_velocity = self.has_velocity | velocity
+        self.oldest = self.struck.amin(1, keepdim=True)
+        self.silent = self.oldest >= NEVER
+        self.sound_by = torch.where(self.silent, self.sound_by, self.now + self.max_silence)
+        self.next = self.follow.index_select(0, ids)
+        if self.has_velocity is not None:
+            self.has_velocity = self.has_velocity | self.is_velocity[ids]
 
     def may_end(self) -> bool:
         return True
 
     def take(self, rows: Tensor) -> "EventRules":
         taken = copy(self)
-        for name in ROWS:
+        for name in ("struck", "now", "sound_by", "next", "oldest", "silent"):
             setattr(taken, name, getattr(self, name)[rows])
+        if self.has_velocity is not None:
+            taken.has_velocity = self.has_velocity[rows]
         return taken

@@ -93,6 +93,11 @@ def test_a_rolling_cache_shows_every_layer_the_last_tokens_only(position, clock)
             model.prefill(ids[:, :8], model.init_state(2, window, rolling=True))
 
 
+def attended(form, q, k, v, at):
+    phase = form.phase(at, q.dtype)
+    return form(q, form.keys(k, phase), v, phase, 0.0)
+
+
 def test_fourier_equals_the_definition_with_a_table_of_its_basis():
     """e_d = sum a_f cos(d w_f) + b_f sin(d w_f) as a table for the reference, output and every gradient."""
     torch.manual_seed(0)
@@ -100,7 +105,7 @@ def test_fourier_equals_the_definition_with_a_table_of_its_basis():
     torch.nn.init.normal_(form.basis)
     q, k, v = (torch.randn(2, 2, 13, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
     at = torch.arange(13, dtype=torch.float64)[None]
-    got = form(q, form.keys(k, at), v, at, 0.0)
+    got = attended(form, q, k, v, at)
     angle = torch.arange(13)[None, :, None] * form.log_frequency.exp()[:, None]  # (H, M, F)
     table = torch.cat([angle.cos(), angle.sin()], -1) @ form.basis.transpose(1, 2)  # (H, M, D)
     expected = reference(q, k, v, table)
@@ -135,7 +140,7 @@ class _Attend(torch.nn.Module):
         self.form = form
 
     def forward(self, q, k, v, at):
-        return self.form(q, self.form.keys(k, at), v, at, 0.0)
+        return attended(self.form, q, k, v, at)
 
 
 @pytest.mark.parametrize("make", [lambda: Fourier(2, 16, 4, (2.0, 100.0)), lambda: Rotary(16)])
@@ -146,8 +151,8 @@ def test_phases_stay_accurate_after_a_million_steps(make):
         torch.nn.init.normal_(form.basis)
     q, k, v = torch.randn(3, 1, 2, 9, 16)
     near, far = (torch.arange(s, s + 9, dtype=torch.float64)[None] for s in (0, 10**6))
-    at_start = form(q, form.keys(k, near), v, near, 0.0)
-    after = form(q, form.keys(k, far), v, far, 0.0)
+    at_start = attended(form, q, k, v, near)
+    after = attended(form, q, k, v, far)
     torch.testing.assert_close(after, at_start, atol=3e-6, rtol=0)
 
 

@@ -45,10 +45,10 @@ def through_the_real_path(model, ids):
     out = []
 
     def read(attend, given):
-        q, k, v, at, *more = given
+        q, k, v, phase, *more = given
         b, h, t, d = v.shape
         eye = torch.nn.functional.pad(torch.eye(t, dtype=v.dtype), (0, -t % d))
-        parts = [attend.forward(q, k, part.expand(b, h, t, d), at, *more) for part in eye.split(d, 1)]
+        parts = [attend.forward(q, k, part.expand(b, h, t, d), phase, *more) for part in eye.split(d, 1)]
         out.append(torch.cat(parts, -1)[..., :t])
 
     hooks = [block.attend.register_forward_pre_hook(read) for block in model.blocks]
@@ -96,7 +96,7 @@ def test_reading_leaves_the_model_as_it_was():
 def test_a_head_built_by_hand():
     q = torch.full((1, 1, 3, 4), 2.0, dtype=torch.float64)
     k = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).log().view(1, 1, 3, 1) / 4 * torch.ones(4)
-    rows = weights(Plain(4), q, k, torch.zeros(1, 3), torch.tensor([2, 1]))
+    rows = weights(Plain(4), q, k, None, torch.tensor([2, 1]))
     expected = [[1 / 6, 2 / 6, 3 / 6], [1 / 3, 2 / 3, 0.0]]  # 4 · 2 · log(n) / 4 / sqrt(4) = log(n)
     torch.testing.assert_close(rows, torch.tensor([[expected]], dtype=torch.float64))
 
@@ -106,6 +106,6 @@ def test_a_head_that_looks_two_tokens_back():
     attend.rel.data.zero_()
     attend.rel.data[0, 2] = 100.0  # distance 2, and all beyond
     q, k = torch.ones(1, 1, 5, 4, dtype=torch.float64), torch.zeros(1, 1, 5, 4, dtype=torch.float64)
-    rows = weights(attend, q, k, torch.zeros(1, 5), torch.tensor([1, 2, 4]))
+    rows = weights(attend, q, k, None, torch.tensor([1, 2, 4]))
     expected = [[0.5, 0.5, 0, 0, 0], [1, 0, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0]]
     torch.testing.assert_close(rows, torch.tensor([[expected]], dtype=torch.float64))
