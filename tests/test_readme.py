@@ -24,6 +24,7 @@ COMMANDS = [
 # the README's sizes are for an evening; these run the same code in seconds
 SMALLER = {
     "musictx train": [*TINY, *QUICK, "trainer.progress_bar=false"],
+    "python data_prep/chorales.py": ["pieces=40"],
     "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "window_seconds=1"],
 }
 
@@ -74,8 +75,8 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         words = shlex.split(command)
         if words[0] == "make" or words[:2] == ["musictx", "serve"]:  # tests/web has its own
             continue
-        words = words[1:] if words[0] == "python" else words
         smaller = SMALLER.get(" ".join(words[:2]), [])
+        words = words[1:] if words[0] == "python" else words
         if "model=lstm" in words:
             smaller = [*QUICK, "model.d_model=16", "trainer.progress_bar=false"]
         if "generate" in words[:2] and "length_bars=8" not in words:

@@ -5,6 +5,7 @@ status goes out. A child shares with the others what Python settles at its start
 libraries. What is to be tested against chance of that kind asks for a fresh process (`run` in conftest.py).
 """
 
+import gc
 import json
 import os
 import runpy
@@ -33,6 +34,7 @@ for place in COMMANDS.values():
     import_module(place.partition(":")[0])
 import_module("musictx.training.fit")
 
+gc.freeze()  # or every collection in a child would copy the pages of all that was imported
 order = serve()
 np.random.seed()  # noqa: NPY002  # the state that all children would share
 os.chdir(order["cwd"])
