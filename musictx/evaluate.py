@@ -13,7 +13,7 @@ from musictx.evaluation.bootstrap import Interval
 from musictx.evaluation.likelihood import negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
 from musictx.files import replacing
 from musictx.model.build import describe_model
-from musictx.model.weights import check_weights, with_weights
+from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.open import Opened, open_bundle
 
 
@@ -69,7 +69,8 @@ def evaluate(config: EvaluateConfig) -> None:
     store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data
     figures = measure(opened, Path(config.bundle), store, config.split, data.segment, data.score_batch_tokens, device)
     how = f"inputs of {data.segment} tokens" if data.segment else "whole pieces"
-    print(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {weights}")
+    kind = describe_weights(opened.model)
+    print(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {kind}")
     print("negative log-likelihood, nats per token")
     print(f"  uniform  {figures.uniform:.4f}")
     print(f"  unigram  {figures.unigram:.4f}")
@@ -78,7 +79,9 @@ def evaluate(config: EvaluateConfig) -> None:
     print(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
     if config.out:
         with replacing(Path(config.out)) as partial:
-            partial.write_text(json.dumps(asdict(figures) | {"weights": weights}, indent=1), encoding="utf-8")
+            partial.write_text(
+                json.dumps(asdict(figures) | {"weights": weights, "weights_are": kind}, indent=1), encoding="utf-8"
+            )
         print(f"{config.out}: these figures as JSON")
 
 

@@ -76,9 +76,10 @@ def test_evaluate_says_what_fewer_bits_cost(world, tmp_path):
     found = {}
     for weights in ("float32", "bfloat16", "int8"):
         out = ok([*args, f"weights={weights}"], tmp_path).stdout
-        assert out.splitlines()[1].endswith(f" tokens, inputs of 2048 tokens, {weights}")
         figures = json.loads((tmp_path / "f.json").read_text())
         assert figures["weights"] == weights
+        assert figures["weights_are"].startswith(weights)
+        assert out.splitlines()[1].endswith(f" tokens, inputs of 2048 tokens, {figures['weights_are']}")
         found[weights] = figures["per_token"][0]
     assert len(set(found.values())) == 3, "fewer bits must not be as exact as all of them"
     assert max(found.values()) - min(found.values()) < 0.02

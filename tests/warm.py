@@ -5,6 +5,7 @@ status goes out. A child shares with the others what Python settles at its start
 libraries. What is to be tested against chance of that kind asks for a fresh process (`run` in conftest.py).
 """
 
+import atexit
 import gc
 import json
 import os
@@ -13,6 +14,18 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+ended = []  # the status of a process that comes to its end
+
+
+@atexit.register  # before all others, so that it is called last
+def leave():
+    """To free all that was imported takes a second, in a child with a copy of every page of it."""
+    if ended:
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(ended[0])
+
+
+# ruff: noqa: E402 - what is imported from here on has exit handlers of its own
 import numpy as np
 
 from musictx.cli import COMMANDS
@@ -27,6 +40,7 @@ def serve():
             return order
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+    ended.append(0)
     sys.exit()
 
 
@@ -34,7 +48,7 @@ for place in COMMANDS.values():
     import_module(place.partition(":")[0])
 import_module("musictx.training.fit")
 
-gc.freeze()  # or every collection in a child would copy the pages of all that was imported
+gc.freeze()  # or every collection in a child would copy those pages too
 order = serve()
 np.random.seed()  # noqa: NPY002  # the state that all children would share
 os.chdir(order["cwd"])
@@ -44,8 +58,16 @@ for stream, path in enumerate((os.devnull, order["out"], order["err"])):
     os.dup2(os.open(path, os.O_RDWR), stream)
 program, *sys.argv[1:] = order["args"]
 sys.path[0] = ""
-if program == "musictx":
-    runpy.run_module("musictx", run_name="__main__", alter_sys=True)
-else:
-    sys.argv[0], sys.path[0] = program, str(Path(program).parent)
-    runpy.run_path(program, run_name="__main__")
+try:
+    if program == "musictx":
+        runpy.run_module("musictx", run_name="__main__", alter_sys=True)
+    else:
+        sys.argv[0], sys.path[0] = program, str(Path(program).parent)
+        runpy.run_path(program, run_name="__main__")
+    ended.append(0)
+except SystemExit as end:
+    ended.append(end.code if isinstance(end.code, int) else int(end.code is not None))
+    raise
+except Exception:
+    ended.append(1)
+    raise

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from musictx.errors import ConfigError
-from musictx.model.int8 import to_int8
+from musictx.model.int8 import Int8Linear, to_int8
 from musictx.model.packed import PackedLinear, can_pack, pack
 
 M = TypeVar("M", bound=nn.Module)
@@ -35,6 +35,16 @@ def with_weights(model: M, weights: str) -> M:
             return pack(model, torch.bfloat16)
         model.bfloat16()
     return model
+
+
+def describe_weights(model: nn.Module) -> str:
+    """What `with_weights` came to for this model on this machine, in words."""
+    if any(isinstance(m, Int8Linear) for m in model.modules()):
+        return "int8 linear layers"
+    packed = {m.dtype for m in model.modules() if isinstance(m, PackedLinear)}
+    if torch.bfloat16 in packed:
+        return "bfloat16 linear layers"
+    return str(next(model.parameters()).dtype).removeprefix("torch.")
 
 
 def for_steps(model: M, weights: str = "float32") -> M:

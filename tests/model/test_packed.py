@@ -2,13 +2,14 @@ import copy
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from musictx.errors import ConfigError
 from musictx.model.packed import PackedLinear, can_pack, pack
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.model.weights import for_steps
+from musictx.model.weights import describe_weights, for_steps, with_weights
 from musictx.sampling.nan import nan_error
 
 pytestmark = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorch has no oneDNN")
@@ -64,6 +65,32 @@ def test_weights_of_16_bits_are_packed_and_the_rest_stays_exact():
 
 def test_int8_layers_stay_int8():
     assert not layers(for_steps(Transformer(TransformerConfig(**SIZES)), "int8"))
+
+
+def test_gelu_in_the_same_kernel_is_the_exact_one():
+    torch.manual_seed(0)
+    linear, x = nn.Linear(64, 96), 3 * torch.randn(5, 64)
+    with torch.inference_mode():
+        exact = F.gelu(copy.deepcopy(linear).double()(x.double()))
+        fused, apart = PackedLinear(linear, torch.float32, gelu=True)(x), F.gelu(linear(x))
+    assert (fused - exact).abs().max() <= 2 * (apart - exact).abs().max()
+    assert (F.gelu(linear(x), approximate="tanh") - exact).abs().max() > 2 * (apart - exact).abs().max()
+
+
+def test_what_fewer_bits_came_to_on_this_machine(monkeypatch):
+    def described(weights):
+        return describe_weights(with_weights(Transformer(TransformerConfig(**SIZES)).eval(), weights))
+
+    assert described("float32") == "float32"
+    assert described("int8") == "int8 linear layers"
+    monkeypatch.setattr("musictx.model.weights.can_pack", lambda dtype: False)
+    assert described("bfloat16") == "bfloat16"
+
+
+@pytest.mark.skipif(not can_pack(torch.bfloat16), reason="this CPU has no bfloat16 kernels")
+def test_linear_layers_of_16_bits_are_said_to_be_that():
+    model = with_weights(Transformer(TransformerConfig(**SIZES)).eval(), "bfloat16")
+    assert describe_weights(model) == "bfloat16 linear layers"
 
 
 @pytest.mark.parametrize("which", ["weight", "bias"])
