@@ -1,6 +1,7 @@
 """musictx train: fit a model to a token store."""
 
 import math
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -77,9 +78,29 @@ def check_cluster(words: list[str]) -> None:
 _train = hydra_app("train", train)
 
 
+def told_by_job(error: Exception) -> ConfigError:
+    """What submitit raises for a job that failed, as one line: the job's own, and where the rest is."""
+    text = str(error).strip()
+    mistakes = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")]
+    place = re.search(r"with path (\S+)/", text)
+    where = f"; all that it said is in {place[1]}" if place else ""
+    return ConfigError(
+        f"a job of the sweep failed: {(mistakes or text.splitlines() or ['no reason given'])[-1]}{where}"
+    )
+
+
+def _or_what_a_job_says() -> None:
+    try:
+        _train()
+    except Exception as error:
+        if not type(error).__module__.startswith("submitit."):
+            raise
+        raise told_by_job(error) from None
+
+
 def main() -> None:
     guarded(lambda: check_cluster(sys.argv[1:]))
-    _train()
+    guarded(_or_what_a_job_says)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Many runs by one command, each in a folder of its own; the same command goes on with what is missing."""
 
 import shutil
+from pathlib import Path
 
 from conftest import QUICK, TINY, ok, refused
 from hydra import compose, initialize_config_dir
@@ -77,3 +78,14 @@ def test_what_is_shipped_for_optuna_and_slurm():
     assert slurm.launcher._target_.endswith("SlurmLauncher")
     assert set(optuna.sweeper.params) == {"trainer.lr", "model.dropout", "model.d_model"}
     assert (optuna.sweeper.direction, optuna.sweep.dir) == ("minimize", "x")
+
+
+def test_jobs_handed_out_by_submitit_come_back(world, tmp_path):
+    # its launcher of this machine: what it does without SLURM's queue
+    words = ["musictx", "train", "-m", "hydra/launcher=submitit_local", "out=runs/lr", *settings(world)]
+    ok(words, tmp_path)
+    assert [run.state for run in find_runs(tmp_path / "runs")] == ["finished"]
+    wrong = refused([*words, "model.d_model=15"], tmp_path)
+    assert "a job of the sweep failed: model.d_model=15 cannot be shared by model.n_heads=2" in wrong
+    logs = wrong.rpartition("; all that it said is in ")[2]
+    assert any("model.d_model=15" in log.read_text() for log in Path(logs).glob("*_log.err"))
