@@ -1,12 +1,13 @@
 """The scripts behind the tables: what they claim of themselves."""
 
 import csv
+import json
 import sys
 import zipfile
 from argparse import Namespace
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, ok
 from hydra import compose, initialize_config_dir
 
 from musictx.app import conf_dir, typed
@@ -95,3 +96,25 @@ def test_the_guide_refuses_a_folder_of_other_runs_and_settings_of_its_own(tmp_pa
     args.tokens = 100
     with pytest.raises(SystemExit, match="model.dropout=0.2: this script sets it"):
         guide.check(Namespace(**vars(args) | {"out": tmp_path / "new"}), ["model.dropout=0.2"])
+
+
+def test_the_guide_prepares_trains_and_finds_its_runs_again(world, tmp_path):
+    rows = ["split,midi_filename,duration"]
+    with zipfile.ZipFile(tmp_path / "maestro.zip", "w") as archive:
+        for k, file in enumerate(sorted(world.midi.rglob("*.mid"))[:6]):
+            rows.append(f"{('train', 'validation', 'test')[k % 3]},2004/{k}.mid,18")
+            archive.write(file, f"maestro-v3.0.0/2004/{k}.mid")
+        archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
+    words = ["benchmarks/guide.py", "--archive", "maestro.zip", "--device", "cpu", "--out", "runs", "--json", "g.json"]
+    words += ["--hours", "0.005", "--widths", "32", "--rates", "4e-3", "--batches", "2", "--layers", "1"]
+    words += ["--tokens", "400", "data.length=32", "data.segment=32", "trainer.progress_bar=false"]
+    told = ok(words, tmp_path).stdout
+    (run,) = json.loads((tmp_path / "g.json").read_text())
+    assert [tokens for tokens, _ in run["curve"]] == [64, 128, 192, 256, 320, 384]
+    assert f"| 0.005 | 32 | 0.004 | 2 | {min(nll for _, nll in run['curve']):.3f} |" in told
+    store = json.loads((tmp_path / "runs/store-0.005h/manifest.json").read_text())
+    assert store["splits"]["train"]["pieces"] == ["2004/0.mid"]  # 18 s are 0.005 hours
+    bundle = tmp_path / "runs/0.005h-width32-lr0.004-batch2/model.safetensors"
+    made = bundle.stat().st_mtime_ns
+    ok(words, tmp_path)
+    assert bundle.stat().st_mtime_ns == made
