@@ -46,7 +46,8 @@ class GenerateConfig:
     seed_seconds: float | None = None  # the motif: so much of the seed; at most one of three, none is all of it
     seed_bars: int | None = None
     seed_notes: int | None = None
-    seed_from: str = "start"  # or end: which side of the seed the motif is taken from
+    # or end: which side of the seed the motif is taken from; for a grid from the beginning of the beat it falls in
+    seed_from: str = "start"
     length_seconds: float | None = None  # how much new music: at most one of four, none is 20 seconds
     length_bars: float | None = None
     length_notes: int | None = None
