@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 
-from musictx.app import conf_dir, typed
+from musictx.app import conf_dir, guarded, typed
 from musictx.compare import compare
 from musictx.config import register_schemas
 from musictx.config.train import TrainConfig
@@ -81,7 +81,7 @@ def study(args: argparse.Namespace) -> None:
         bundles = [train(name, lr, seed, args.steps, args) for seed in range(args.seeds)]
         nll = [float(read_header(bundle).val_nll or "nan") for bundle in bundles]
         best[name] = bundles[0]
-        lines[name] = {"lr": lr, "search": search, "nll": nll, "steps": args.steps}
+        lines[name] = {"lr": lr, "search": search, "search_steps": third, "nll": nll, "steps": args.steps}
         spread = statistics.stdev(nll) if len(nll) > 1 else 0.0
         print(f"{name:<12} {statistics.mean(nll):.4f} ± {spread:.4f}   lr {lr:g}", flush=True)
         Path(args.json).parent.mkdir(parents=True, exist_ok=True)
@@ -94,4 +94,4 @@ def study(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

@@ -52,7 +52,7 @@ def demo(config: DemoConfig) -> None:
     )
     example = shipped_bundle().with_suffix(".mid")
     _run(
-        "5 of 5: continue two bars it has never seen with the model inside the package, trained for two hours",
+        "5 of 5: continue two bars it has never seen with the model inside the package",
         ["generate", f"seed_midi={example}", f"out={out}", f"variations={config.variations}"]
         + ["wav=true", "png=true", "overwrite=true"],
     )

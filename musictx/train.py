@@ -78,24 +78,24 @@ def check_cluster(words: list[str]) -> None:
 _train = hydra_app("train", train)
 
 
-def told_by_job(error: Exception) -> ConfigError:
-    """What submitit raises for a job that failed, as one line: the job's own, and where the rest is."""
-    text = str(error).strip()
+def told_by_job(error: Exception) -> ConfigError | None:
+    """What submitit raises for a job that failed, as one line: the job's own, and where the rest is; None where the
+    job told no mistake."""
+    text = str(error)
     mistakes = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")]
-    place = re.search(r"with path (\S+)/", text)
+    place = re.search(r"with path (.+)/[^/\n]+\n", text)
     where = f"; all that it said is in {place[1]}" if place else ""
-    return ConfigError(
-        f"a job of the sweep failed: {(mistakes or text.splitlines() or ['no reason given'])[-1]}{where}"
-    )
+    return ConfigError(f"a job of the sweep failed: {mistakes[-1]}{where}") if mistakes else None
 
 
 def _or_what_a_job_says() -> None:
     try:
         _train()
     except Exception as error:
-        if not type(error).__module__.startswith("submitit."):
+        mistake = told_by_job(error) if type(error).__module__.startswith("submitit.") else None
+        if mistake is None:
             raise
-        raise told_by_job(error) from None
+        raise mistake from None
 
 
 def main() -> None:

@@ -46,8 +46,7 @@ class GenerateConfig:
     seed_seconds: float | None = None  # the motif: so much of the seed; at most one of three, none is all of it
     seed_bars: int | None = None
     seed_notes: int | None = None
-    # or end: which side of the seed the motif is taken from; for a grid from the beginning of the beat it falls in
-    seed_from: str = "start"
+    seed_from: str = "start"  # or end: the motif's side of the seed; on a grid it is rounded out to a beat
     length_seconds: float | None = None  # how much new music: at most one of four, none is 20 seconds
     length_bars: float | None = None
     length_notes: int | None = None

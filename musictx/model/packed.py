@@ -54,7 +54,8 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 def pack(model: M, dtype: torch.dtype = torch.float32) -> M:
     """Packs the float32 linear layers of a model that is to generate on a CPU, in place; where that cannot be, nothing
-    changes. A layer that holds what is no number stays as it is, so that it can be named."""
+    changes. A layer that holds what is no number stays as it is, so that it can be named. The GELU of
+    a block goes into the kernel of its `up`."""
     if not can_pack(dtype):
         return model
     for parent in list(model.modules()):

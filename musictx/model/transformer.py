@@ -29,7 +29,7 @@ class TransformerConfig:
     clock: str = "index"  # what relative_fourier and rope count: tokens, or musical time
     n_frequencies: int = 16  # of relative_fourier
     max_positions: int = 2048  # of learned
-    trained_length: int | None = None  # the longest window that training has shown it
+    trained_length: int | None = None  # how far it looks back in endless music: its longest training window, or less
     attention_dropout: float = 0.0  # on the attention weights
     cycle: int = 1  # tokens are told their place in every so many: 16 for a beat of four voices; 1: they are not
 

@@ -64,7 +64,7 @@ class Stream:
         legal = torch.where(self.grammar.legal(), logits, -torch.inf)
         ids = draw(legal, self.sampling, self.temperature, self.uniforms.next())
         self.grammar.update(ids)
-        log_p = logits.log_softmax(-1)  # (B, V) NaN where a logit is NaN or infinity
+        log_p = logits.log_softmax(-1)  # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
         end_log_p = log_p[:, self.eos]
         self.finite &= ~end_log_p.isnan()
         self.ids = ids

@@ -21,11 +21,8 @@ SILENT = 128  # a column beside the pitches', which ids that are no notes write 
 
 
 class EventRules:
-    """Obeys `musictx.sampling.grammar.Grammar`. Times are steps of the encoding's clock, int64.
-
-    On a CPU a step of small operations costs what their number is: a look-up for all of a kind, and a table of what may
-    follow what, stand where several comparisons would.
-    """
+    """Obeys `musictx.sampling.grammar.Grammar`. Times are steps of the encoding's clock, int64. Tables instead of
+    comparisons: on a CPU a step costs the number of its operations (docs/log.md)."""
 
     def __init__(
         self,
@@ -41,7 +38,8 @@ class EventRules:
         pitch, later = np.where(note, table.pitch, SILENT), np.where(table.on, 0, NEVER)
         self.moves = on_device(np.stack([pitch, table.steps, later], 1)[..., None])  # (V, 3, 1)
         music = note | table.velocity | (table.steps > 0)
-        self.follow = on_device(np.where(table.velocity[:, None], table.on, music))  # (V, V) [before, after]
+        follow = np.where(table.velocity[:, None], table.on, music)  # (V, V) [before, after]
+        self.follow = on_device(follow)
         self.is_velocity = on_device(table.velocity[:, None])  # (V, 1)
         self.n_others = int((~music | table.velocity).sum())  # velocities, and the ids after them, never legal
         self.shifts = on_device(table.steps[table.steps > 0])[None]  # (1, S)
@@ -54,7 +52,7 @@ class EventRules:
         self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, 129) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
         self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) of silent rows
-        self.next = on_device([music] * len(places))  # (B, V) what may follow the last id
+        self.next = on_device([follow[ids[-1]] if len(ids) else music for ids in motifs])  # (B, V) after the last id
         said = [[p.has_velocity] for p in places]
         self.has_velocity = None if all(map(all, said)) else on_device(said)  # (B, 1) None: all rows have
         self.oldest = self.struck.amin(1, keepdim=True)  # (B, 1)

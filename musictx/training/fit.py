@@ -1,6 +1,6 @@
 """One training run: a store and a config in, a folder with the best model's bundle out."""
 
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -61,11 +61,11 @@ def fit(config: TrainConfig) -> Path:
     folder = Path(config.out)
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(folder / CHECKPOINTS))
     trainer.strategy.setup_environment()  # the processes meet: one of them opens the folder for all
-    with held(folder) if trainer.is_global_zero else nullcontext():
-        return _run(config, data, model, trainer)
+    with ExitStack() as holding:
+        return _run(config, data, model, trainer, holding)
 
 
-def _run(config: TrainConfig, data: MusicData, model: Model, trainer: L.Trainer) -> Path:
+def _run(config: TrainConfig, data: MusicData, model: Model, trainer: L.Trainer, holding: ExitStack) -> Path:
     """What happens in the run's folder."""
     folder = Path(config.out)
     opened: tuple[Path | None, str] = None, ""
@@ -73,7 +73,11 @@ def _run(config: TrainConfig, data: MusicData, model: Model, trainer: L.Trainer)
         print(describe_model(model))
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))
+        if (folder / CHECKPOINTS).is_dir():
+            with held(folder):  # refused before anything in it is touched
+                pass
         go_on_from = open_run(config, make_record(data.store, config.trainer.accelerator))
+        holding.enter_context(held(folder))
         opened = go_on_from, read_record(folder).wandb_id
     go_on_from, wandb_id = trainer.strategy.broadcast(opened)
 

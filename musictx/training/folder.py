@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from omegaconf import OmegaConf
 
 from musictx.config.train import TrainConfig
@@ -17,6 +16,12 @@ from musictx.training.checkpoints import LAST
 from musictx.training.guard import FAILED
 from musictx.training.record import RECORD, Record, read_record, write_record
 
+try:
+    import fcntl
+except ImportError:  # there is none on Windows
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = ".lock"
 CONFIG, CHECKPOINTS, METRICS, BUNDLE, CURVES = (
     "config.yaml",
     "checkpoints",
@@ -62,21 +67,22 @@ def differences(config: TrainConfig, folder: Path) -> list[str]:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """No other process trains in `folder` meanwhile; a process that is killed lets go. Raises ConfigError."""
-    folder = folder.resolve()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise ConfigError(
-            f"out={folder}: another process trains in this folder now: wait until it ends, or give another out="
-        ) from None
-    try:
+    """No other process trains in `folder` meanwhile; one that is killed lets go, its loaders' workers within seconds.
+    Where files cannot be locked it says so and goes on. Raises ConfigError."""
+    place = folder / CHECKPOINTS / LOCK
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with open(place, "a") as file:
+        try:
+            if fcntl is None:
+                raise OSError("this system has no such locks")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                f"out={folder}: another process trains in this folder now: wait until it ends, or give another out="
+            ) from None
+        except OSError as error:
+            print(f"{place} cannot be locked ({error}): make sure that no other process trains in {folder}")
         yield
-    finally:
-        Path(lock.lock_file).unlink(missing_ok=True)
-        lock.release()
 
 
 def open_run(config: TrainConfig, record: Record) -> Path | None:

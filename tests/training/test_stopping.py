@@ -1,5 +1,6 @@
 """However a run is stopped, the same command goes on with it; what is not the same is refused."""
 
+import errno
 import os
 import re
 import resource
@@ -24,7 +25,9 @@ from musictx.model.bundle import load_bundle
 from musictx.open import open_bundle
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.fit import fit
+from musictx.training.folder import held
 from musictx.training.module import LanguageModelTraining
+from musictx.training.record import read_record
 
 KILLED = """
 import os, signal, sys
@@ -140,20 +143,48 @@ def test_overwriting_keeps_the_old_run_until_the_new_one_has_a_model(world, tmp_
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run"]
 
 
-def test_a_folder_in_which_another_process_trains_is_left_alone(world, tmp_path):
-    out = tmp_path / "run"
+HELD = r"another process trains in this folder now: wait until it ends, or give another out="
+
+
+@pytest.mark.parametrize("how", ["again", "overwrite", "resume"])
+def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped, how):
     holds = "import sys; from pathlib import Path; from musictx.training.folder import held\n"
     holds += "with held(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
-    other = Popen([sys.executable, "-c", holds, str(out)], stdin=PIPE, stdout=PIPE, text=True)
+    other = Popen([sys.executable, "-c", holds, str(stopped)], stdin=PIPE, stdout=PIPE, text=True)
     assert other.stdout.readline() == "held\n"
-    text = r"run: another process trains in this folder now: wait until it ends, or give another out="
-    with pytest.raises(ConfigError, match=text):
-        fit(config_of(world, out))
-    assert not out.exists()
+    before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
+    out, settings = (stopped.parent / "other", [f"resume={stopped}"]) if how == "resume" else (stopped, [])
+    config = config_of(world, out, *STEPS, *settings, f"overwrite={str(how == 'overwrite').lower()}")
+    with pytest.raises(ConfigError, match=HELD):
+        fit(config)
+    assert {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()} == before
     other.kill()  # whose lock goes with it
     other.communicate()
-    assert fit(config_of(world, out)).is_file()
-    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    assert fit(config).is_file()
+
+
+def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeypatch):
+    def try_it(*_):
+        with pytest.raises(ConfigError, match=HELD), held(tmp_path / "run"):
+            pass
+        tried.append(True)
+
+    tried = []
+    monkeypatch.setattr("musictx.training.fit.read_record", lambda folder: [try_it(), read_record(folder)][1])
+    monkeypatch.setattr("musictx.training.fit.close_run", try_it)
+    fit(config_of(world, tmp_path / "run"))
+    assert len(tried) == 2
+    with held(tmp_path / "run"):
+        pass
+
+
+def test_where_nothing_can_be_locked_training_goes_on_and_says_so(tmp_path, monkeypatch, capsys):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("musictx.training.folder.fcntl.flock", flock)
+    with held(tmp_path / "run"):
+        assert "No locks available): make sure that no other process trains in" in capsys.readouterr().out
 
 
 def test_a_checkpoint_opens_like_a_bundle(world, stopped):
