@@ -17,15 +17,17 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+from musictx.app import guarded
 from musictx.data.dataset import batch_segments, scoring_segments
 from musictx.data.store import Store
+from musictx.errors import BundleError
 from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.model.bundle import load_bundle, save_bundle
 from musictx.model.transformer import Transformer
 from musictx.notes.write import write_midi
 
 SEED_STEPS = 32  # sixteenths: two bars
-LOOK_BACK = 512  # tokens: with the 1,024 of its last training endless music comes to rest (docs/log.md)
+LOOK_BACK = 512  # tokens: with the 1,024 of its last training endless music came to rest (docs/log.md)
 TEMPERATURES = [1 + k / 100 for k in range(-10, 31)]
 
 
@@ -40,6 +42,8 @@ def calibrate(model: Transformer, store: Store) -> float:
         for k, temperature in enumerate(TEMPERATURES):
             nats[k] += F.cross_entropy(logits / temperature, targets, ignore_index=vocab.pad, reduction="sum").double()
     best = TEMPERATURES[int(nats.argmin())]
+    if best in (TEMPERATURES[0], TEMPERATURES[-1]):
+        print(f"warning: {best} is the last temperature that was tried: this model is far from calibrated")
     model.norm.weight /= best  # the head that follows has no bias, so this is the same for every logit
     model.norm.bias /= best
     return best
@@ -47,17 +51,17 @@ def calibrate(model: Transformer, store: Store) -> float:
 
 def main(source: str, target: str, store: str = "outputs/stores/jsb") -> None:
     model, header = load_bundle(Path(source))
-    assert isinstance(model, Transformer)
+    if not isinstance(model, Transformer):
+        raise BundleError(f"{source} is no Transformer: the bundle of experiment=jsb_whole is wanted here")
     opened = Store(Path(store), header.tokenizer)
-    temperature = calibrate(model.eval(), opened)
-    Path(target).parent.mkdir(parents=True, exist_ok=True)
-    save_bundle(Path(target), model, header, torch.float16)
-    model, _ = load_bundle(Path(target))  # as it will be used: rounded
-    likelihood = negative_log_likelihood(model.eval(), opened.split("validation"), opened.tokenizer, None)
+    temperature = calibrate(model, opened)
+    model.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})  # as it will be read
+    likelihood = negative_log_likelihood(model, opened.split("validation"), opened.tokenizer, None)
     notes = {key: value for key, value in header.notes.items() if key != "name"}
     notes |= {"made_by": "benchmarks/ship.py", "calibrated": temperature}
-    settings = header.model | {"trained_length": LOOK_BACK}
+    settings = header.model | {"trained_length": min(LOOK_BACK, model.window)}
     header = replace(header, model=settings, val_nll=likelihood.nll, notes=notes)
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
     save_bundle(Path(target), model, header, torch.float16)
     first = opened.split("test")[0]
     write_midi(opened.tokenizer.decode(first[: SEED_STEPS * opened.tokenizer.group]), Path(target).with_suffix(".mid"))
@@ -67,4 +71,4 @@ def main(source: str, target: str, store: str = "outputs/stores/jsb") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    guarded(lambda: main(*sys.argv[1:]))

@@ -3,6 +3,7 @@
 from conftest import ok
 from matplotlib.image import imread
 
+import musictx.demo
 from musictx.config.use import DemoConfig
 from musictx.demo import demo
 from musictx.notes.grid import score_to_grid
@@ -36,8 +37,15 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, monkeypatch
     assert len(one) > len(seed) + 60
     assert one.shape != two.shape or (one != two).any()
 
-    asked = []
-    monkeypatch.setattr("musictx.demo._run", lambda title, args: asked.append(args[0]))
+    asked, run = [], musictx.demo._run
+
+    def run_one(title, args):  # over what is there already
+        asked.append(args[0])
+        if asked == ["evaluate", "generate"]:
+            run(title, args)
+
+    monkeypatch.setattr("musictx.demo._run", run_one)
+    monkeypatch.chdir(tmp_path)
     demo(DemoConfig(out=str(folder), store=str(tmp_path / "store"), max_steps=6, variations=2))
     assert capsys.readouterr().out.count("there already") == 2
     assert asked == ["evaluate", "generate", "generate"]

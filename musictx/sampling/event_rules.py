@@ -1,9 +1,9 @@
 """The rules of event streams: which of NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY may come next, for a whole batch.
 
 No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON; no NOTE_ON for a sounding pitch, which is let go first,
-as the encoding does; a velocity before the first note, and after a VELOCITY a note; no silence and no note longer than
-the rules say. At least one id is always legal: while a note may begin, it or its velocity; else time may pass, unless a
-note has sounded too long, which may then end.
+as the encoding does; a velocity before the first note, and after a VELOCITY drawn a note; no silence and no note longer
+than the rules say. At least one id is always legal: while a note may begin, it or its velocity; else time may pass,
+unless a note has sounded too long, which may then end.
 """
 
 from collections.abc import Sequence
@@ -38,8 +38,7 @@ class EventRules:
         pitch, later = np.where(note, table.pitch, SILENT), np.where(table.on, 0, NEVER)
         self.moves = on_device(np.stack([pitch, table.steps, later], 1)[..., None])  # (V, 3, 1)
         music = note | table.velocity | (table.steps > 0)
-        follow = np.where(table.velocity[:, None], table.on, music)  # (V, V) [before, after]
-        self.follow = on_device(follow)
+        self.follow = on_device(np.where(table.velocity[:, None], table.on, music))  # (V, V) [before, after]
         self.is_velocity = on_device(table.velocity[:, None])  # (V, 1)
         self.n_others = int((~music | table.velocity).sum())  # velocities, and the ids after them, never legal
         self.shifts = on_device(table.steps[table.steps > 0])[None]  # (1, S)
@@ -52,7 +51,8 @@ class EventRules:
         self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, 129) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
         self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) of silent rows
-        self.next = on_device([follow[ids[-1]] if len(ids) else music for ids in motifs])  # (B, V) after the last id
+        # (B, V) what may follow the last id; after a prompt that ends in a VELOCITY there may be no room for a note
+        self.next = on_device([music] * len(places))
         said = [[p.has_velocity] for p in places]
         self.has_velocity = None if all(map(all, said)) else on_device(said)  # (B, 1) None: all rows have
         self.oldest = self.struck.amin(1, keepdim=True)  # (B, 1)

@@ -97,6 +97,21 @@ def test_rows_are_taken_in_the_order_asked_for():
     assert words(both.legal()[1]) == {"VELOCITY": "all", "TIME_SHIFT": "all"}
 
 
+def test_rows_with_and_without_a_velocity_are_taken_and_go_on():
+    said, silent = stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5))
+    for motifs, rows in (((said, silent), [1, 0]), ((said, said), [1, 1])):
+        taken = grammar(*motifs).take(torch.tensor(rows))
+        assert ["NOTE_ON" in words(legal) for legal in taken.legal()] == [motifs[row] is said for row in rows]
+        for event in (("VELOCITY", 2), ("NOTE_ON", 60)):
+            taken.update(torch.tensor([VOCAB.id(*event)] * 2))
+        assert all(words(legal)["NOTE_ON"] == [p for p in range(128) if p != 60] for legal in taken.legal())
+
+
+def test_a_prompt_that_ends_in_a_velocity_has_a_way_on():
+    full = stream(("VELOCITY", 1), ("NOTE_ON", 60), ("NOTE_ON", 62), ("VELOCITY", 3))
+    assert words(grammar(full, max_polyphony=2).legal()[0]) == {"TIME_SHIFT": "all"}
+
+
 def test_voices_are_for_chorales():
     with pytest.raises(ConfigError, match="rules.voice_ranges are for chorale models, and performance has no voices"):
         grammar(stream(), voice_order=True)
