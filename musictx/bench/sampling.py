@@ -44,7 +44,8 @@ from musictx.tokenizers import build_tokenizer
 
 TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens
-OURS, NO_MASKS, GUARD = "musictx", "musictx, no masks", "musictx, guard"
+OURS, GUARD = "musictx", "musictx, guard"
+BLOCK = 32  # tokens in turn with and without masks
 PUBLIC, HUGGING_FACE = "public code, uncached", "Hugging Face GPT-2, cached"
 
 Run = Callable[[int], float]  # new tokens in each row -> seconds
@@ -98,14 +99,14 @@ def stream(
     return Stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling)
 
 
-def ours(model: LanguageModel, batch: int, device: str, masks: bool = True, guard: bool = False) -> Run:
+def ours(model: LanguageModel, batch: int, device: str, guard: bool = False) -> Run:
     """Our engine, from the prompt's ids to the last id drawn."""
 
     def run(length: int) -> float:
         given, sampling = prompt(device), Sampling(guard=guard)
         wait(device)
         start = perf_counter()
-        drawn = stream(model, given, batch, sampling, masks, len(given.heard) + length, False, device)
+        drawn = stream(model, given, batch, sampling, True, len(given.heard) + length, False, device)
         progress = [
             Progress(Length(tokens=length), given.bar_s, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
         ]
@@ -189,7 +190,6 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
     room = len(prompt("cpu").heard) + max(config.length, WARM_UP)
     for n in (1, *config.batches):
         found[OURS, n] = partial(ours, model, n, device)
-        found[NO_MASKS, n] = partial(ours, model, n, device, masks=False)
         if device == "cpu":
             found["musictx, bf16 linear layers", n] = partial(ours, bf16, n, device)
             found["musictx, int8 linear layers", n] = partial(ours, int8, n, device)
@@ -218,6 +218,34 @@ def measure(config: BenchSamplingConfig) -> list[Row]:
         for key, run in able.items():
             rows[key].seconds.append(run(config.length))
     return list(rows.values())
+
+
+def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
+    """Percent of a step without masks, one figure for every two blocks in turn with and without them: what slows the
+    machine for a while slows both."""
+    model, given = for_steps(transformer(config)), prompt(config.device)
+    room, block = len(given.heard) + config.length, min(BLOCK, config.length)
+    costs = []
+    for _ in range(config.repeats):
+        pair = [stream(model, given, batch, Sampling(), masks, room, False, config.device) for masks in (True, False)]
+        for k in range(config.length // block):
+            seconds = [0.0, 0.0]
+            for i in (0, 1) if k % 2 else (1, 0):
+                wait(config.device)
+                start = perf_counter()
+                for _ in range(block):
+                    pair[i].step()
+                wait(config.device)
+                seconds[i] = perf_counter() - start
+            costs.append((seconds[0] / seconds[1] - 1) * 100)
+    return costs
+
+
+def report_masks(costs: list[float], batch: int) -> str:
+    low, middle, high = np.percentile(costs, (25, 50, 75))
+    return (
+        f"masks cost {middle:.1f} % of a step at batch {batch} (the middle half of the blocks: {low:.1f} … {high:.1f})"
+    )
 
 
 def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
@@ -251,12 +279,6 @@ def report(rows: list[Row], length: int) -> str:
             f"{row.name:<52}{row.batch:>6}{per_s:>12,.1f}{f'{per_s / base:.1f}' if base else '-':>10}   {spread}"
         )
     for name, batch in done:
-        if name == OURS and (NO_MASKS, batch) in done:
-            # turn by turn: what slows the machine for a while slows both
-            with_masks, without = done[OURS, batch].seconds, done[NO_MASKS, batch].seconds
-            cost = [(a / b - 1) * 100 for a, b in zip(with_masks, without, strict=True)]
-            spread = f"{min(cost):.1f} … {max(cost):.1f}"
-            lines.append(f"masks cost {median(cost):.1f} % of the time at batch {batch} ({spread})")
         if name == OURS and batch > 1:
             lines.append(f"batch {batch}: {rate[OURS, batch][0] / rate[OURS, 1][0]:.1f} times one stream")
     if (HUGGING_FACE, 1) in done:
@@ -298,11 +320,14 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
     print(f"{where}\n{size}; {config.length} new tokens after {len(prompt('cpu').heard)}")
     rows = measure(config)
     print(report(rows, config.length))
+    costs = {row.batch: masks_cost(config, row.batch) for row in rows if row.name == OURS and row.seconds}
+    for n, cost in costs.items():
+        print(report_masks(cost, n))
     curves = rolling(config, config.context) if config.context else []
     if config.context:
         print(report_curve(curves, config.context))
     if config.out:
-        facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows]}
+        facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows], "masks_cost": costs}
         keep(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
         if config.context:
             draw(curves, f"Rolling cache of {config.context} tokens; {where}", Path(config.out).with_suffix(".png"))

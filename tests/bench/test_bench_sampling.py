@@ -4,7 +4,7 @@ import pytest
 import torch
 from conftest import ok, refused
 
-from musictx.bench.sampling import GUARD, HUGGING_FACE, NO_MASKS, OURS, PUBLIC, prompt, transformer
+from musictx.bench.sampling import GUARD, HUGGING_FACE, OURS, PUBLIC, prompt, report_masks, transformer
 from musictx.bench.static_step import StaticSteps
 from musictx.config.bench import BenchSamplingConfig
 from musictx.sampling.engine import prefill
@@ -19,7 +19,7 @@ def test_all_take_turns_and_the_figures_are_kept(tmp_path):
     figures = json.loads((tmp_path / "deep" / "f.json").read_text())
     rows = {(r["name"], r["batch"]): r for r in figures["rows"]}
     candidates = ("musictx, bf16 linear layers", "musictx, int8 linear layers")
-    mine = {(name, n) for name in (OURS, NO_MASKS, *candidates) for n in (1, 3)}
+    mine = {(name, n) for name in (OURS, *candidates) for n in (1, 3)}
     theirs = {(f"{PUBLIC} (parabola through 5 lengths)", 1), (HUGGING_FACE, 1)}
     assert set(rows) == mine | theirs | {(GUARD, 1)}
     measured = [r for key, r in rows.items() if key[0] not in (HUGGING_FACE, candidates[1])]
@@ -28,7 +28,8 @@ def test_all_take_turns_and_the_figures_are_kept(tmp_path):
     assert all(p["memory_mb"] > 0 for curve in figures["rolling"] for p in curve)
     assert (tmp_path / "deep" / "f.png").read_bytes()[:4] == b"\x89PNG"
     assert "1 CPU threads" in figures["where"]
-    assert "masks cost" in out
+    assert {n: len(costs) for n, costs in figures["masks_cost"].items()} == {"1": 2, "3": 2}
+    assert report_masks(figures["masks_cost"]["3"], 3) in out.splitlines()
     assert "batch 3: " in out
 
 
