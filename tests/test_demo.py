@@ -37,6 +37,7 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, monkeypatch
     assert len(one) > len(seed) + 60
     assert one.shape != two.shape or (one != two).any()
 
+    model = (folder / "model.safetensors").read_bytes()
     asked, run = [], musictx.demo._run
 
     def run_one(title, args):  # over what is there already
@@ -49,3 +50,4 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, monkeypatch
     demo(DemoConfig(out=str(folder), store=str(tmp_path / "store"), max_steps=6, variations=2))
     assert capsys.readouterr().out.count("there already") == 2
     assert asked == ["evaluate", "generate", "generate"]
+    assert (folder / "model.safetensors").read_bytes() == model
