@@ -8,8 +8,10 @@ from musictx.app import hydra_app
 from musictx.config.use import GenerateConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.model.build import describe_model
+from musictx.model.build import Model, describe_model
 from musictx.model.protocol import LanguageModel
+from musictx.model.static_steps import StaticSteps
+from musictx.model.transformer import Transformer
 from musictx.model.weights import check_weights, for_steps
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes
@@ -40,11 +42,15 @@ def continue_midi(
 
     `settings` are those of the command, as in `length_bars=8, variations=3, sampler=SamplerConfig(temperature=0.9)`;
     `ranking`, higher is better, takes the place of `rank=`. The model is used as it is given: `for_steps` of
-    `musictx.model.weights` makes it as fast as in the command, and takes the place of `weights=`. Raises UserError, as
-    the command does.
+    `musictx.model.weights` makes it as fast as in the command, and takes the place of `weights=`; `StaticSteps` of
+    `musictx.model.static_steps` that of `graph=`. Raises UserError, as the command does.
     """
-    if "weights" in settings:
-        raise ConfigError("weights=…: give the model of musictx.model.weights.for_steps(model, weights) instead")
+    for name, instead in (
+        ("weights", "weights.for_steps(model, weights)"),
+        ("graph", "static_steps.StaticSteps(model)"),
+    ):
+        if name in settings:
+            raise ConfigError(f"{name}=…: give the model of musictx.model.{instead} instead")
     config = GenerateConfig(**{"bundle": "", "seed_midi": None, "out": ""} | settings)
     plan(config)
     if isinstance(music, Score):
@@ -67,11 +73,11 @@ def generate(config: GenerateConfig) -> None:
     for source in sources if config.seed_midi is not None else []:
         read_bytes(source)  # a seed that is not there is told before the model is loaded
     bundle = Path(config.bundle) if config.bundle is not None else shipped_bundle()
-    model, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
+    opened, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
     if config.bundle is None:
         print(f"no bundle= is given: the model inside musictx, trained on {header.corpus}")
-    print(describe_model(model))
-    model = for_steps(model, config.weights)
+    print(describe_model(opened))
+    model = _faster(opened, config)
     if tokenizer.grammar is None and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     motifs = [_motif(source, tokenizer, config) for source in sources]
@@ -93,6 +99,7 @@ def plan(config: GenerateConfig) -> Settings:
         config.include_seed,
         config.forced_ending,
         config.device,
+        config.rows_at_once,
     )
     check(settings, config.draws or config.variations)
     check_part(part(config))
@@ -100,6 +107,10 @@ def plan(config: GenerateConfig) -> Settings:
     if config.draws is not None and config.draws < config.variations:
         raise ConfigError(f"draws={config.draws}: give at least variations={config.variations}, or null to keep all")
     check_weights(config.weights)
+    if config.graph and config.device != "cuda":
+        raise ConfigError("graph=true is for device=cuda: a CPU would gain nothing; leave it out")
+    if config.graph and config.sampler.beams is not None:
+        raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
     if config.out_of_range not in RANGES:
         raise ConfigError(f"out_of_range={config.out_of_range}: choose one of {', '.join(RANGES)}")
     return settings
@@ -142,6 +153,16 @@ def write(
         names = [path.stem for path in files.midi]
         piano_roll([(n, r.score, r.new_from_s) for n, r in zip(names, results, strict=False)], files.png)
         print(f"{files.png}: the seed and its continuations as piano rolls")
+
+
+def _faster(model: Model, config: GenerateConfig) -> LanguageModel:
+    """The model made for steps, as was asked."""
+    fast = for_steps(model, config.weights)
+    if not config.graph:
+        return fast
+    if not isinstance(fast, Transformer):
+        raise ConfigError("graph=true: model.kind=recurrent steps without a cache of keys; leave it out")
+    return StaticSteps(fast)
 
 
 def _motif(source: Path, tokenizer: Tokenizer, config: GenerateConfig) -> Motif | None:

@@ -7,7 +7,9 @@ from conftest import ok, refused
 from musictx.config.train import AttentionConfig
 from musictx.config.use import GenerateConfig, SamplerConfig
 from musictx.errors import ConfigError
-from musictx.generate import continue_midi, generate, plan
+from musictx.generate import _faster, continue_midi, generate, plan
+from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.static_steps import StaticSteps
 from musictx.notes.read import read_bytes, read_midi, read_tracks
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
@@ -128,12 +130,27 @@ def test_ctrl_c_writes_what_exists_and_says_so(world, tmp_path, opened, monkeypa
     [
         ({"draws": 2, "variations": 3}, "draws=2: give at least variations=3, or null to keep all"),
         ({"out_of_range": "clamp"}, "out_of_range=clamp: choose one of refuse, drop"),
+        ({"graph": True}, "graph=true is for device=cuda: a CPU would gain nothing; leave it out"),
+        (
+            {"graph": True, "device": "cuda", "length_tokens": 8, "sampler": SamplerConfig(beams=2)},
+            "graph=true: sampler.beams change places after every token; leave one of them out",
+        ),
         ({"draws": 1001}, "variations=1001: give more than 0 and at most 1000"),
     ],
 )
 def test_impossible_plans(settings, text):
     with pytest.raises(ConfigError, match=text):
         plan(GenerateConfig("", "", "", **settings))
+
+
+def test_a_graph_is_for_models_with_a_cache_of_keys(opened):
+    asked = GenerateConfig("", "", "", graph=True, device="cuda")
+    assert isinstance(_faster(opened.model, asked), StaticSteps)
+    recurrent = Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1))
+    with pytest.raises(ConfigError, match="graph=true: model.kind=recurrent steps without a cache of keys"):
+        _faster(recurrent, asked)
+    with pytest.raises(ConfigError, match=r"graph=…: give the model of musictx.model.static_steps.Static"):
+        continue_midi(None, opened.model, opened.tokenizer, graph=True)
 
 
 def test_rules_that_a_model_cannot_keep(world, tmp_path):

@@ -22,11 +22,11 @@ from matplotlib.figure import Figure
 from musictx.app import hydra_app
 from musictx.bench.facts import begin, keep, memory_mb, rates, wait, why
 from musictx.bench.public import PublicConfig, PublicTransformer, generate, next_id
-from musictx.bench.static_step import StaticSteps
 from musictx.config.bench import BenchSamplingConfig
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.model.protocol import LanguageModel
+from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import for_steps
 from musictx.notes.meter import Meter
@@ -177,17 +177,12 @@ def hugging_face(config: BenchSamplingConfig) -> Run:
     return run
 
 
-def graphed(model: Transformer, batch: int, room: int, device: str) -> Run:
-    return ours(StaticSteps(model, batch, room), batch, device)
-
-
 def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
     """(name, batch) -> what prepares it; which may fail."""
     plain, device = transformer(config), config.device
     model, bf16 = (for_steps(copy.deepcopy(plain), weights) for weights in ("float32", "bfloat16"))
     int8 = for_steps(copy.deepcopy(plain), "int8") if device == "cpu" else model
     found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): partial(ours, model, 1, device, guard=True)}
-    room = len(prompt("cpu").heard) + max(config.length, WARM_UP)
     for n in (1, *config.batches):
         found[OURS, n] = partial(ours, model, n, device)
         if device == "cpu":
@@ -195,7 +190,7 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
             found["musictx, int8 linear layers", n] = partial(ours, int8, n, device)
         else:
             found["musictx, bf16 weights", n] = partial(ours, bf16, n, device)
-            found["musictx, bf16 weights, CUDA graph", n] = partial(graphed, bf16, n, room, device)
+            found["musictx, bf16 weights, CUDA graph", n] = partial(ours, StaticSteps(bf16), n, device)
     points = config.public_points
     how = f" (parabola through {points} lengths)" if points else ""
     return {**found, (PUBLIC + how, 1): partial(public, config), (HUGGING_FACE, 1): partial(hugging_face, config)}

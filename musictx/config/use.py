@@ -55,6 +55,7 @@ class GenerateConfig:
     max_tokens: int | None = None  # stop here even if the length is not reached
     window: int | None = None  # tokens the model looks back; null: its own
     variations: int = 1
+    rows_at_once: int = 16  # drawn together; a GPU has use for more
     draws: int | None = None  # draw so many and keep the best as the variations
     rank: str = "likelihood"  # or motif, what returns of the seed, or both: what is best
     seed: int = 0
@@ -66,6 +67,7 @@ class GenerateConfig:
     overwrite: bool = False
     device: str = "cpu"
     weights: str = "float32"  # or bfloat16, or int8: on a CPU the fastest for one row, bfloat16 for many
+    graph: bool = False  # on cuda: steps of one shape, held in a CUDA graph, one launch a token
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     rules: RulesConfig = field(default_factory=RulesConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-BLOCK, CPU_BLOCK = 128, 96  # rows; measured on a CPU alone (docs/log.md)
+BLOCK, CPU_BYTES = 128, 384  # rows; on a CPU, bytes of one key's logits: what stays in a cache (docs/log.md)
 
 
 def chunked(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, block: int | None = None) -> Tensor:
     """Shapes as in `relative_attention`. On a CPU one row of the batch after the other: a block stays in its cache."""
     on_cpu = q.device.type == "cpu"
-    block = block or (CPU_BLOCK if on_cpu else BLOCK)
+    block = block or (CPU_BYTES // q.element_size() if on_cpu else BLOCK)
     if on_cpu and len(q) > 1:
         # chunk, not indices: the backward pass of each index would fill a gradient of the whole batch
         each = zip(q.chunk(len(q)), k.chunk(len(q)), v.chunk(len(q)), strict=True)
@@ -64,25 +64,29 @@ def _skewed(by_distance: Tensor, n: int) -> Tensor:
 
 
 def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows) -> Tensor:
-    """(B, H, R, keys) of the scaled rows (B, H, R, D), in float32 or better."""
-    logits = rows @ k[:, :, : at.keys].transpose(-1, -2)
-    near = _skewed(rows @ wide[:, at.table].transpose(-1, -2), at.keys - at.far)
-    if logits.dtype in (torch.float16, torch.bfloat16):
-        logits, near = logits.float(), near.float()
-    logits[..., at.far :] += near
-    if at.far:
-        logits[..., : at.far] += (rows @ last).to(logits.dtype)
+    """(B, H, R, keys) of the scaled rows (B, H, R, D)."""
     r = at.end - at.start
+    logits = rows.new_empty(*rows.shape[:3], at.keys)
+    logits[..., at.far :] = _skewed(rows @ wide[:, at.table].transpose(-1, -2), at.keys - at.far)
+    if at.far:
+        logits[..., : at.far] = rows @ last
+    # one product adds to them: in 16 bits it adds before it rounds
+    logits.flatten(0, 1).baddbmm_(rows.flatten(0, 1), k[:, :, : at.keys].transpose(-1, -2).flatten(0, 1))
     future = torch.ones(r, r, dtype=torch.bool, device=rows.device).triu(1)
     logits[..., at.keys - r :].masked_fill_(future, -torch.inf)
     return logits.softmax(-1)
+
+
+def _together(x: Tensor) -> Tensor:
+    """(B, H, R, D) -> (H, B·R, D), a view where B is 1."""
+    return x.transpose(0, 1).flatten(1, 2)
 
 
 def _kept(at: _Rows, like: Tensor, dropout_p: float, seed: int) -> Tensor:
     """The weights that dropout keeps, the same in both passes: 1 / (1 - p) or 0."""
     generator = torch.Generator(like.device).manual_seed(seed + at.start)
     keep = torch.rand(like.shape, generator=generator, device=like.device) >= dropout_p
-    return keep.to(like.dtype).div_(1 - dropout_p)
+    return keep.to(torch.promote_types(like.dtype, torch.float32)).div_(1 - dropout_p)
 
 
 class _Chunked(torch.autograd.Function):
@@ -101,7 +105,7 @@ class _Chunked(torch.autograd.Function):
             weights = _weights(q[:, :, at.start : at.end] * scale, k, wide, last, at)
             if dropout_p:
                 weights *= _kept(at, weights, dropout_p, seed)
-            out[:, :, at.start : at.end] = weights.to(q.dtype) @ v[:, :, : at.keys]
+            out[:, :, at.start : at.end] = weights @ v[:, :, : at.keys]
         return out
 
     @staticmethod
@@ -121,22 +125,22 @@ class _Chunked(torch.autograd.Function):
             here, keys, far = slice(at.start, at.end), at.keys, at.far
             rows, d_rows = q[:, :, here] * scale, d_out[:, :, here]
             weights = _weights(rows, k, wide, last, at)
-            d_weights = (d_rows @ v[:, :, :keys].transpose(-1, -2)).to(exact)
+            d_weights = d_rows @ v[:, :, :keys].transpose(-1, -2)
             if dropout_p:
                 kept = _kept(at, weights, dropout_p, seed)
                 d_weights *= kept
                 d_v[:, :, :keys] += (weights * kept).to(q.dtype).transpose(-1, -2) @ d_rows
             else:
-                d_v[:, :, :keys] += weights.to(q.dtype).transpose(-1, -2) @ d_rows
-            d_logits = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, exact)  # (B, H, R, keys)
-            d_low = d_logits.to(q.dtype)
-            d_k[:, :, :keys] += d_low.transpose(-1, -2) @ rows
-            by_distance = d_low.new_zeros(*d_low.shape[:3], keys - far + at.end - at.start - 1)
-            _skewed(by_distance, keys - far).copy_(d_low[..., far:])
-            d_q[:, :, here] = d_low @ k[:, :, :keys] + by_distance @ wide[:, at.table]
-            d_wide[:, at.table] += (by_distance.transpose(-1, -2) @ rows).sum(0, dtype=exact)
+                d_v[:, :, :keys] += weights.transpose(-1, -2) @ d_rows
+            d_logits = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, q.dtype)  # (B, H, R, keys)
+            d_k[:, :, :keys] += d_logits.transpose(-1, -2) @ rows
+            by_distance = d_logits.new_zeros(*d_logits.shape[:3], keys - far + at.end - at.start - 1)
+            _skewed(by_distance, keys - far).copy_(d_logits[..., far:])
+            d_q[:, :, here] = d_logits @ k[:, :, :keys] + by_distance @ wide[:, at.table]
+            # of all rows of the batch at once
+            d_wide[:, at.table] += _together(by_distance).transpose(-1, -2) @ _together(rows)
             if far:
-                beyond = d_logits[..., :far].sum(-1, keepdim=True)  # (B, H, R, 1)
+                beyond = d_logits[..., :far].sum(-1, keepdim=True, dtype=exact)  # (B, H, R, 1)
                 d_q[:, :, here] += beyond * rel[:, None, near - 1]
                 d_rel[:, near - 1] += (beyond * rows).sum((0, 2))
         d_rel[:, :near] += torch.zeros_like(d_rel[:, :near]).index_add_(1, row, d_wide)

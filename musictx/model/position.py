@@ -91,10 +91,12 @@ class Rotary(nn.Module):
     def __init__(self, d_head: int, base: float = 10_000.0) -> None:
         super().__init__()
         self.key_width, self.scale = d_head, 1 / math.sqrt(d_head)
-        self.frequency = [base ** (-2 * i / d_head) for i in range(d_head // 2)]
+        self.base = base
 
     def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
-        return phases(at, torch.tensor(self.frequency, dtype=torch.float64, device=at.device)[None], dtype)
+        half = self.key_width // 2
+        frequency = self.base ** (-2 * torch.arange(half, dtype=torch.float64, device=at.device) / self.key_width)
+        return phases(at, frequency[None], dtype)
 
     def keys(self, k: Tensor, phase: Phase) -> Tensor:
         assert phase is not None

@@ -169,13 +169,14 @@ class Transformer(nn.Module):
 
     def _run(self, ids: Tensor, cache: KVCache | None) -> Tensor:
         start, t = (cache.length, ids.shape[1]) if cache is not None else (0, ids.shape[1])
+        self.check_reach(start + t)
         index = torch.arange(start, start + t, dtype=torch.float64, device=ids.device)[None]  # (1, T)
         if cache is not None and cache.behind is not None:
             index = index - cache.behind  # (B, T)
         at = index
         if self.config.clock == "time":
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
-        x = self.dropout(self._embed(ids, index))  # (B, T, C)
+        x = self.dropout(self.embed_at(ids, index))  # (B, T, C)
         hidden = None
         if cache is not None:
             cache.begin(t)
@@ -187,18 +188,23 @@ class Transformer(nn.Module):
             x = x[:, -1:]  # only the last position is asked for: spare the head the others
         return F.linear(self.norm(x), self.embed.weight)  # (B, T, V)
 
-    def _embed(self, ids: Tensor, index: Tensor) -> Tensor:
+    def check_reach(self, n_tokens: int) -> None:
+        """Raises ConfigError if the model has no positions for so many tokens."""
+        c = self.config
+        if c.position == "learned" and n_tokens > c.max_positions:
+            raise ConfigError(
+                f"{n_tokens} tokens are more than model.max_positions={c.max_positions} of model.position=learned: "
+                "choose shorter inputs (data.segment=…) or another form"
+            )
+
+    def embed_at(self, ids: Tensor, index: Tensor) -> Tensor:
+        """ids (B, T) that stand at `index` (B or 1, T) -> (B, T, C)."""
         x: Tensor = self.embed(ids)
         if self.cycle > 1:
             x = x + self.place((index.long() - 1) % self.cycle)  # the token after BOS has place 0
         if self.config.position == "sinusoidal":
             # as large as an embedding at the start, or the sines would drown the tokens
-            return x + 0.02 * math.sqrt(2) * sinusoidal(index, x.shape[-1], x.dtype)
+            x = x + 0.02 * math.sqrt(2) * sinusoidal(index, x.shape[-1], x.dtype)
         if self.config.position == "learned":
-            if index.max() >= self.config.max_positions:
-                raise ConfigError(
-                    f"{int(index.max()) + 1} tokens are more than model.max_positions={self.config.max_positions} of "
-                    "model.position=learned: choose shorter inputs (data.segment=…) or another form"
-                )
             x = x + self.places(index.long())
         return x

@@ -39,9 +39,10 @@ class GridRules:
         if rules.voice_ranges:
             at = np.arange(128)
             allowed &= np.array([(at >= low) & (at <= high) for low, high in VOICE_RANGES])
-        self.allowed = torch.from_numpy(allowed[:, table.lo : table.hi + 1]).to(device)  # (4, P)
-        if not self.allowed.any():
+        allowed = allowed[:, table.lo : table.hi + 1]  # (4, P)
+        if not allowed.any():
             raise ConfigError(f"rules.…: no voice has a pitch left from {table.lo} to {table.hi}: give wider limits")
+        self.allowed = torch.from_numpy(allowed).to(device)
         per_step = np.array(quarter_s)[:, None] / table.steps_per_quarter  # (B, 1) seconds
         self.max_silence, self.max_note = (
             torch.from_numpy(np.maximum(limit // per_step, 1).astype(np.int64)).to(device)

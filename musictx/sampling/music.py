@@ -24,7 +24,6 @@ from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
 
-ROWS_AT_ONCE = 16  # in one batch
 MOST_VARIATIONS = 1000
 ENDING = (0.9, 1.1)  # shares of the asked length between which a forced ending falls
 
@@ -56,6 +55,7 @@ class Settings(NamedTuple):
     include_seed: bool = True
     forced_ending: bool = False
     device: str = "cpu"
+    rows_at_once: int = 16  # in one batch
 
 
 def check(settings: Settings, variations: int) -> None:
@@ -68,6 +68,8 @@ def check(settings: Settings, variations: int) -> None:
         raise ConfigError(
             f"max_tokens={max_tokens} for variations={variations}: give at most {MOST_TOKENS} tokens in all"
         )
+    if settings.rows_at_once < 1:
+        raise ConfigError(f"rows_at_once={settings.rows_at_once}: give 1 or more")
     if not 0 <= settings.seed <= MAX_SEED:
         raise ConfigError(f"seed={settings.seed}: give 0 to {MAX_SEED}")
     if settings.window is not None and settings.window < 8:
@@ -102,7 +104,7 @@ def continue_motifs(
     settings: Settings,
     variations: int = 1,
 ) -> list[list[Continuation]]:
-    """Continues every motif `variations` times, up to 16 rows in one batch; None is a beginning from nothing.
+    """Continues every motif `variations` times, `rows_at_once` in one batch; None is a beginning from nothing.
 
     Variation k of a motif is a function of the motif, `settings.seed` and k, whatever else is asked for. Music longer
     than `window` tokens (None: the model's own) is drawn looking back that far. With `forced_ending` the music ends
@@ -117,14 +119,14 @@ def continue_motifs(
     prompts = [make_prompt(motif, tokenizer, settings.window, settings.device, model.cycle) for motif in motifs]
     asked = [(i, k) for i in range(len(prompts)) for k in range(variations)]
     out: list[list[Continuation]] = [[] for _ in prompts]
-    limit = _limit(settings, min(len(asked), ROWS_AT_ONCE), tokenizer.group)
+    limit = _limit(settings, min(len(asked), settings.rows_at_once), tokenizer.group)
     if settings.sampling.beams is not None:
         for i, prompt in enumerate(prompts):
             takes = _search(prompt, model, tokenizer, settings, limit)[:variations]
             out[i] = [_finish(take, prompt, k, tokenizer, settings) for k, take in enumerate(takes)]
         return out
-    for first in range(0, len(asked), ROWS_AT_ONCE):
-        rows = asked[first : first + ROWS_AT_ONCE]
+    for first in range(0, len(asked), settings.rows_at_once):
+        rows = asked[first : first + settings.rows_at_once]
         try:
             batch = _batch(prompts, rows, model, tokenizer, settings, limit)
             batch.run()

@@ -1,13 +1,9 @@
 import json
 
 import pytest
-import torch
 from conftest import ok, refused
 
-from musictx.bench.sampling import GUARD, HUGGING_FACE, OURS, PUBLIC, prompt, report_masks, transformer
-from musictx.bench.static_step import StaticSteps
-from musictx.config.bench import BenchSamplingConfig
-from musictx.sampling.engine import prefill
+from musictx.bench.sampling import GUARD, HUGGING_FACE, OURS, PUBLIC, report_masks
 
 BENCH = ["musictx", "bench", "sampling"]
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 24}
@@ -64,23 +60,3 @@ def test_without_hugging_face_its_row_says_so(tmp_path):
 )
 def test_what_cannot_be_measured(setting, said, tmp_path):
     assert said in refused([*BENCH, "n_heads=2", setting], tmp_path)
-
-
-@torch.inference_mode()
-def test_static_steps_are_the_models_own():
-    model = transformer(BenchSamplingConfig(**SIZES)).double()
-    torch.nn.init.normal_(model.embed.weight)
-    for block in model.blocks:
-        torch.nn.init.normal_(block.attend.rel)
-    heard = prompt("cpu").heard
-    static = StaticSteps(model, 2, len(heard) + 9)  # beyond the table of 24
-    for _ in range(2):  # what an earlier music left behind is not seen
-        _, theirs = prefill(model, [heard], [0, 0], static.room, False)
-        _, mine = prefill(static, [heard], [0, 0], static.room, False)
-        for _ in range(9):
-            ids = torch.randint(388, (2,))
-            torch.testing.assert_close(static.step(ids, mine), model.step(ids, theirs))
-    with pytest.raises(ValueError, match="all that StaticSteps has room for"):
-        static.step(ids, mine)
-    with pytest.raises(ValueError, match="do not roll"):
-        static.step(ids, model.init_state(2, 8, rolling=True))

@@ -6,10 +6,10 @@ import torch
 from stubs import Said, noise
 
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.notes.meter import Meter
 from musictx.notes.score import DRUMS, Score
-from musictx.sampling import music
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import Settings, check, continue_motifs, continue_score
@@ -84,7 +84,7 @@ def test_another_seed_number_gives_other_music():
 
 
 @pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope", "sinusoidal", "learned", "none"])
-def test_several_seeds_in_one_batch_are_each_as_if_alone(position, monkeypatch):
+def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
     model, tokenizer = build("performance", position)
     model.double()
     motifs = [Motif(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
@@ -93,9 +93,10 @@ def test_several_seeds_in_one_batch_are_each_as_if_alone(position, monkeypatch):
     for motif, results in zip(motifs, together, strict=True):
         alone = continue_motifs([motif], model, tokenizer, settings, 2)[0]
         assert all(same(a, b) for a, b in zip(alone, results, strict=True))
-    monkeypatch.setattr(music, "ROWS_AT_ONCE", 2)  # in parts
-    parts = continue_motifs(motifs, model, tokenizer, settings, 2)
-    assert all(same(a, b) for x, y in zip(parts, together, strict=True) for a, b in zip(x, y, strict=True))
+    parts = continue_motifs(motifs, model, tokenizer, settings._replace(rows_at_once=2), 2)
+    steps_of_one_shape = continue_motifs(motifs, StaticSteps(model), tokenizer, settings, 2)
+    for others in (parts, steps_of_one_shape):
+        assert all(same(a, b) for x, y in zip(others, together, strict=True) for a, b in zip(x, y, strict=True))
 
 
 def test_rows_that_come_to_their_end_at_different_times_are_as_if_alone():
@@ -231,7 +232,7 @@ def test_ctrl_c_keeps_what_exists(after):
         assert len(results[0].score)
 
 
-def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones(monkeypatch):
+def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones():
     tokenizer, count = build_tokenizer("performance"), itertools.count()
     voice = noise(tokenizer.vocab.size)
 
@@ -240,8 +241,8 @@ def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones(mon
             raise KeyboardInterrupt
         return voice.say(length, rows)
 
-    monkeypatch.setattr(music, "ROWS_AT_ONCE", 2)
-    (results,) = continue_motifs([None], Said(say), tokenizer, Settings(length=Length(tokens=40)), 4)
+    settings = Settings(length=Length(tokens=40), rows_at_once=2)
+    (results,) = continue_motifs([None], Said(say), tokenizer, settings, 4)
     assert [(result.variation, result.stopped) for result in results] == [(0, ""), (1, "")]
 
 
@@ -258,6 +259,8 @@ def test_logits_that_are_no_numbers_are_named_with_their_layer():
     model.blocks[0].down.weight.data[0, 0] = torch.nan
     with pytest.raises(NanError, match=r"not finite numbers \(NaN\); blocks.0.down is the first layer to give them"):
         continue_score(SEED, model, tokenizer, Sampling(), length_seconds=2.0)
+    with pytest.raises(NanError, match=r"; model.blocks.0.down is the first layer"):
+        continue_score(SEED, StaticSteps(model), tokenizer, Sampling(), length_seconds=2.0)
 
 
 @pytest.mark.parametrize(
@@ -269,6 +272,7 @@ def test_logits_that_are_no_numbers_are_named_with_their_layer():
         ({"max_tokens": 1001}, 1000, "max_tokens=1001 for variations=1000: give at most 1000000 tokens in all"),
         ({"seed": -1}, 1, "seed=-1: give 0 to 9223372036854775807"),
         ({"seed": 2**63}, 1, "seed=9223372036854775808: give 0 to 9223372036854775807"),
+        ({"rows_at_once": 0}, 1, "rows_at_once=0: give 1 or more"),
         ({"window": 7}, 1, "window=7: give 8 tokens or more, or null for the model's own"),
     ],
 )

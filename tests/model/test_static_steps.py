@@ -1,0 +1,63 @@
+"""Steps of one shape are the model's own."""
+
+import pytest
+import torch
+from test_cache import FORMS, LENGTHS, build, ids, prefilled
+
+from musictx.errors import ConfigError
+from musictx.model.cache import KVCache
+from musictx.model.static_steps import StaticSteps
+
+TIMED = [("rope", "time"), ("relative_fourier", "time")]
+
+
+@pytest.mark.parametrize("cycle", [1, 4])
+@pytest.mark.parametrize("rolling", [False, True])
+@pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
+@torch.inference_mode()
+def test_rows_of_any_age_rolling_or_not_step_as_the_model_does(position, clock, rolling, cycle):
+    model, then = build(position, clock=clock, cycle=cycle), ids(len(LENGTHS), 25)
+    static, room = StaticSteps(model), 7 if rolling else 34
+    for prompts in ([ids(40)[40 - n :] for n in LENGTHS], [ids(9)] * 4):  # what earlier music left behind is not seen
+        mine, theirs = (KVCache.join([prefilled(model, p, room, rolling) for p in prompts]) for _ in range(2))
+        for t in range(25):
+            torch.testing.assert_close(static.step(then[:, t], mine), model.step(then[:, t], theirs))
+        assert mine.length == theirs.length
+
+
+@torch.inference_mode()
+def test_a_batch_of_another_shape_takes_other_memory():
+    model = build("relative")
+    static = StaticSteps(model)
+    for rows in (1, 3, 2):
+        mine, theirs = (prefilled(model, ids(4), 6, False).repeat(rows) for _ in range(2))
+        for t in range(2):
+            torch.testing.assert_close(static.step(ids(rows, 2)[:, t], mine), model.step(ids(rows, 2)[:, t], theirs))
+
+
+@torch.inference_mode()
+def test_where_it_ends():
+    static = StaticSteps(build("relative"))
+    state = prefilled(static, ids(4), 5, False)
+    static.step(ids(1), state)
+    with pytest.raises(ValueError, match="6 tokens do not fit a cache of 5: raise max_T in init_state"):
+        static.step(ids(1), state)
+    with pytest.raises(ValueError, match="do not fit a cache of 0"):  # its content has moved
+        static.model.step(ids(1), state)
+    learned = StaticSteps(build("learned", max_positions=4))
+    with pytest.raises(ConfigError, match="5 tokens are more than model.max_positions=4 of model.position=learned"):
+        learned.step(ids(1), prefilled(learned, ids(4), 9, False))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("rolling", [False, True])
+@pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
+@torch.inference_mode()
+def test_a_graph_replays_them(position, clock, rolling):
+    model, then = build(position, clock=clock, cycle=4).cuda(), ids(len(LENGTHS), 25).cuda()
+    static, room = StaticSteps(model), 7 if rolling else 34
+    prompts = [ids(40)[40 - n :].cuda() for n in LENGTHS]
+    mine, theirs = (KVCache.join([prefilled(model, p, room, rolling) for p in prompts]) for _ in range(2))
+    for t in range(25):
+        torch.testing.assert_close(static.step(then[:, t], mine), model.step(then[:, t], theirs))
+    assert static.graph is not None
