@@ -97,8 +97,10 @@ def _check_together(config: TrainConfig) -> None:
             f"`torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun; docs/training.md has both"
         )
     if trainer.strategy == "fsdp":
-        if trainer.accelerator != "cuda":
-            raise ConfigError("trainer.strategy=fsdp shards over CUDA devices: use trainer=ddp on CPU")
+        if recurrent:
+            raise ConfigError(
+                "trainer.strategy=fsdp shares out blocks, and model.kind=recurrent has none: use trainer=ddp"
+            )
         for name, value, none in (
             ("optimizer", trainer.optimizer, "adamw"),
             ("ema_decay", trainer.ema_decay, None),

@@ -58,16 +58,21 @@ def fit(config: TrainConfig) -> Path:
     cycle = config.model.cycle
     data = MusicData(config.data, config.tokenizer.name, batch_size, config.seed, carry, world_size, cycle)
     model = starting_model(config, data.tokenizer)
-    folder = Path(config.out)
-    trainer = build_trainer(config.trainer, data.batches_per_epoch, str(folder / CHECKPOINTS))
+    training = LanguageModelTraining(
+        model, data.tokenizer.vocab, config.trainer, config.seed, header_of(config, model, data.store.manifest)
+    )
+    trainer = build_trainer(config.trainer, data.batches_per_epoch, str(Path(config.out) / CHECKPOINTS))
+    trainer.strategy.connect(training)
     trainer.strategy.setup_environment()  # the processes meet: one of them opens the folder for all
     with ExitStack() as holding:
-        return _run(config, data, model, trainer, holding)
+        return _run(config, data, training, trainer, holding)
 
 
-def _run(config: TrainConfig, data: MusicData, model: Model, trainer: L.Trainer, holding: ExitStack) -> Path:
+def _run(
+    config: TrainConfig, data: MusicData, training: LanguageModelTraining, trainer: L.Trainer, holding: ExitStack
+) -> Path:
     """What happens in the run's folder."""
-    folder = Path(config.out)
+    folder, model = Path(config.out), training.model
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         print(describe_model(model))
@@ -83,9 +88,6 @@ def _run(config: TrainConfig, data: MusicData, model: Model, trainer: L.Trainer,
 
     checkpoints = Checkpoints(folder / CHECKPOINTS, config.trainer.checkpoint_every)
     guard = Guard(folder, data.tokenizer.vocab.size)
-    training = LanguageModelTraining(
-        model, data.tokenizer.vocab, config.trainer, config.seed, header_of(config, model, data.store.manifest)
-    )
     try:
         trainer.loggers = build_loggers(config, folder, wandb_id)
         trainer.callbacks += [guard, *onlookers(config, data), checkpoints]  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from typing import Any
 import lightning as L
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 from musictx.config.train import TrainConfig
 from musictx.errors import UserError
@@ -38,7 +39,9 @@ class Guard(L.Callback):
         if value <= EXPLODED * math.log(self.vocab_size):  # NaN is not
             return
         step, path = trainer.global_step, self.folder / FAILED
-        torch.save({"batch": self.batch, "weights": pl_module.state_dict(), "loss": value, "step": step}, path)
+        # of weights that are shared out, the part that is here: the other processes know of nothing and would not meet
+        weights = {k: v.to_local() if isinstance(v, DTensor) else v for k, v in pl_module.state_dict().items()}
+        torch.save({"batch": self.batch, "weights": weights, "loss": value, "step": step}, path)
         what = f"is {value}" if not math.isfinite(value) else f"has exploded to {value:.1f}"
         raise TrainingError(
             f"the loss {what} at step {step}: its batch and the weights before it are in {path}; lower trainer.lr or "

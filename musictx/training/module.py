@@ -10,11 +10,13 @@ import torch
 import torch.nn.functional as F
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
+from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from musictx.config.train import TrainerConfig
 from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
 from musictx.model.recurrent import Recurrent, RecurrentState
+from musictx.model.transformer import Transformer
 from musictx.tokenizers import Vocab
 from musictx.training import carried
 from musictx.training.optimizer import build_optimizer
@@ -35,6 +37,14 @@ class LanguageModelTraining(L.LightningModule):
         self._count = 0
         self._state: RecurrentState | None = None  # of the last batch
         self._packed: dict[str, Any] | None = None  # that state, from a checkpoint
+
+    def configure_model(self) -> None:
+        """With `trainer=fsdp` the weights are shared out among the processes, block by block."""
+        if self.device_mesh is None or isinstance(self.model, FSDPModule):
+            return
+        assert isinstance(self.model, Transformer)  # fit() has refused others
+        for part in (*self.model.blocks, self.model):
+            fully_shard(part, mesh=self.device_mesh["data_parallel"])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         nll = float(self.trainer.callback_metrics["val/nll"]) if self.trainer.validating else None

@@ -5,10 +5,9 @@ import warnings
 
 import lightning as L
 from lightning.pytorch.callbacks import EMAWeightAveraging, LearningRateMonitor
-from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
+from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, Strategy
 
 from musictx.config.train import TrainerConfig
-from musictx.model.transformer import Block
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.throughput import Throughput
 
@@ -18,6 +17,8 @@ NOISE = (
     "is deprecated",
     "is smaller than the logging interval",
     "in eval mode at the start",
+    "It is recommended to use `self.log",
+    "You're using the WeightAveraging callback with a model that overrides",  # fsdp and an average are refused together
 )
 
 
@@ -60,5 +61,7 @@ def _strategy(config: TrainerConfig) -> Strategy | str:
         # every process makes the same batches of its share: there are no buffers that could come apart
         return DDPStrategy(broadcast_buffers=False)
     if config.strategy == "fsdp":
-        return FSDPStrategy(auto_wrap_policy={Block}, state_dict_type="full")
+        # FSDP of PyTorch's second making: LanguageModelTraining.configure_model says what is shared out together
+        world_size = config.devices * config.num_nodes
+        return ModelParallelStrategy(world_size, tensor_parallel_size=1, save_distributed_checkpoint=False)
     return "auto"

@@ -23,23 +23,52 @@ def curve(folder, key):
     return [float(row[key]) for row in read_metrics(folder / "metrics.csv") if key in row]
 
 
-def torchrun(cwd, *args):
-    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "musictx", "train"]
-    two = ["trainer.strategy=ddp", "trainer.devices=2", "trainer.progress_bar=false"]
+# a power cut right after the checkpoint of step 4
+DIES = """
+import os
+from musictx.cli import main
+from musictx.training.checkpoints import Checkpoints
+
+save = Checkpoints.on_train_batch_end
+
+def and_die(self, trainer, *rest):
+    save(self, trainer, *rest)
+    if trainer.global_step == 4:
+        os._exit(9)
+
+Checkpoints.on_train_batch_end = and_die
+main()
+"""
+
+
+def torchrun(cwd, *args, script=("-m", "musictx")):
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", *script, "train"]
+    two = ["trainer.devices=2", "trainer.progress_bar=false"]
     env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         [sys.executable, *start, *two, *args], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
 
 
-@pytest.mark.parametrize("model", [TINY, RECURRENT], ids=["transformer", "recurrent"])
-def test_two_processes_have_the_losses_of_one_with_the_same_global_batch(world, tmp_path, model):
+@pytest.mark.parametrize(
+    ("strategy", "model", "dies"),
+    [("ddp", TINY, False), ("ddp", RECURRENT, False), ("fsdp", TINY, True)],
+    ids=["ddp-transformer", "ddp-recurrent", "fsdp-transformer-resumed"],
+)
+def test_two_processes_have_the_losses_of_one_with_the_same_global_batch(world, tmp_path, strategy, model, dies):
     whole = fit(config_of(world, tmp_path / "one", *PLAIN, model=model))  # batches of 4
-    settings = [f"data.path={world.store}", "out=two", *model, *QUICK, *PLAIN, "trainer.batch_size=2"]
+    settings = [f"data.path={world.store}", "out=two", f"trainer.strategy={strategy}", *model, *QUICK, *PLAIN]
+    settings.append("trainer.batch_size=2")
+    if dies:
+        (tmp_path / "dies.py").write_text(DIES)
+        torchrun(tmp_path, *settings, script=["dies.py"])
+        assert [p.name for p in sorted((tmp_path / "two" / "checkpoints").glob("*.ckpt"))] == ["best.ckpt", "last.ckpt"]
     done = torchrun(tmp_path, *settings)
     assert done.returncode == 0, done.stderr
+    last = -2 if dies else 0  # the row of the step at which it died is not there
     for key in ("train/loss", "val/nll"):
-        torch.testing.assert_close(curve(tmp_path / "two", key), curve(whole.parent, key), rtol=1e-4, atol=1e-5)
+        mine, theirs = curve(tmp_path / "two", key), curve(whole.parent, key)
+        torch.testing.assert_close(mine[last:], theirs[last:], rtol=1e-4, atol=1e-5)
     weights = load_bundle(tmp_path / "two" / "model.safetensors").model.state_dict()
     for name, tensor in load_bundle(whole).model.state_dict().items():
         torch.testing.assert_close(weights[name], tensor, rtol=1e-2, atol=1e-4)
@@ -75,7 +104,6 @@ def test_a_compiled_model_learns_the_same(world, tmp_path, monkeypatch):
             "trainer.devices=2 trainer.num_nodes=3 trainer.strategy=ddp",
             "trainer.devices=2, trainer.num_nodes=3: start the processes with `torchrun --nproc-per-node=2 -m musictx",
         ),
-        ("trainer.strategy=fsdp", "trainer.strategy=fsdp shards over CUDA devices: use trainer=ddp on CPU"),
     ],
 )
 def test_ways_to_run_that_cannot_be(world, tmp_path, settings, text):
@@ -105,6 +133,11 @@ def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, text
     settings = ["trainer.strategy=fsdp", "trainer.accelerator=cuda", "trainer.devices=2", f"init_from={world.bundle}"]
     with pytest.raises(ConfigError, match=text):
         fit(config_of(world, tmp_path / "run", *settings, setting))
+
+
+def test_recurrent_models_are_not_shared_out(world, tmp_path):
+    with pytest.raises(ConfigError, match="trainer.strategy=fsdp shares out blocks, and model.kind=recurrent has none"):
+        fit(config_of(world, tmp_path / "run", "trainer.strategy=fsdp", model=RECURRENT))
 
 
 def test_recurrent_models_have_no_blocks_to_recompute(world, tmp_path):
