@@ -14,7 +14,7 @@ from musictx.heads import Looks, look, repeats
 from musictx.model.transformer import Transformer
 from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.score import Score
-from musictx.open import open_bundle
+from musictx.open import bundle_path, open_bundle
 from musictx.trace import trace
 from musictx.viz.arcs import Head, draw_arcs, draw_heads
 from musictx.viz.figure import FORMATS
@@ -30,9 +30,12 @@ def attend(config: AttendConfig) -> None:
         if target.exists() and not config.overwrite:
             raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
     read_bytes(source)  # a file that is not there is told before the model is loaded
-    model, tokenizer, _ = open_bundle(Path(config.bundle), device, config.attention.impl)
+    bundle = bundle_path(config.bundle)
+    model, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
+    if config.bundle is None:
+        print(f"no bundle= is given: the model inside musictx, trained on {header.corpus}")
     if not isinstance(model, Transformer):
-        raise ConfigError(f"{config.bundle} has no attention over its past to look at: give a Transformer")
+        raise ConfigError(f"{bundle} has no attention over its past to look at: give a Transformer")
     check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     music = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
     if not len(music):

@@ -17,7 +17,7 @@ from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
-from musictx.open import open_bundle, shipped_bundle
+from musictx.open import bundle_path, open_bundle
 from musictx.ranking import RANKINGS, Ranking, best_first, check_rank
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, check_part, choose_motif
@@ -72,7 +72,7 @@ def generate(config: GenerateConfig) -> None:
     targets = name_targets(sources, Path(config.out), config.variations, **extras)
     for source in sources if config.seed_midi is not None else []:
         read_bytes(source)  # a seed that is not there is told before the model is loaded
-    bundle = Path(config.bundle) if config.bundle is not None else shipped_bundle()
+    bundle = bundle_path(config.bundle)
     opened, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
     if config.bundle is None:
         print(f"no bundle= is given: the model inside musictx, trained on {header.corpus}")

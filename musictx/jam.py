@@ -27,7 +27,7 @@ from musictx.live.recording import Recording
 from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
 from musictx.model.weights import for_steps
-from musictx.open import open_bundle, shipped_bundle
+from musictx.open import bundle_path, open_bundle
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import MAX_SEED
@@ -44,7 +44,7 @@ def jam(config: JamConfig) -> None:
     check_files(files, config)
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
-    bundle = Path(config.bundle) if config.bundle is not None else shipped_bundle()
+    bundle = bundle_path(config.bundle)
     model, tokenizer, _ = open_bundle(bundle, device, config.attention.impl)
     print(describe_model(model))
     model = for_steps(model)

@@ -18,6 +18,11 @@ def shipped_bundle() -> Path:
     return SHIPPED
 
 
+def bundle_path(bundle: str | None) -> Path:
+    """What `bundle=` says; null is the model inside the package. Raises BundleError."""
+    return Path(bundle) if bundle is not None else shipped_bundle()
+
+
 class Opened(NamedTuple):
     model: Model
     tokenizer: Tokenizer

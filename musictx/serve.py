@@ -1,7 +1,6 @@
 """musictx serve: a page in the browser that continues music with a bundle's model."""
 
 from importlib.util import find_spec
-from pathlib import Path
 from threading import Event
 
 from musictx.app import hydra_app
@@ -9,14 +8,14 @@ from musictx.config.web import ServeConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.model.weights import for_steps
-from musictx.open import open_bundle, shipped_bundle
+from musictx.open import bundle_path, open_bundle
 from musictx.web.limits import Limits
 
 
 def serve(config: ServeConfig) -> None:
     limits = check(config)
     device = check_device(config.device)
-    bundle = Path(config.bundle) if config.bundle is not None else shipped_bundle()
+    bundle = bundle_path(config.bundle)
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
     model, tokenizer, header = open_bundle(bundle, device, config.attention.impl)

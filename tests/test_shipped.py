@@ -30,6 +30,9 @@ def test_it_plays_when_no_bundle_is_named_and_says_so(tmp_path):
     assert re.search("no bundle= is given: the model inside musictx, trained on JSB chorales", told)
     grid = score_to_grid(read_midi(tmp_path / "o" / "chorale-1.mid"))
     assert len(grid) == 48  # two bars of seed and one more
+    told = ok(["musictx", "attend", "midi=o/chorale-1.mid", "out=o"], tmp_path).stdout
+    assert told.startswith("no bundle= is given: the model inside musictx, trained on JSB chorales")
+    assert (tmp_path / "o" / "chorale-1-heads.png").exists()
 
 
 def test_a_package_without_it_says_what_to_do(monkeypatch, tmp_path):

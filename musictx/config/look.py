@@ -11,7 +11,7 @@ from musictx.config.train import AttentionConfig
 class AttendConfig:
     """musictx attend: which past notes the model looks at while it generates a note, and what each head is for."""
 
-    bundle: str = MISSING  # a model file that `musictx train` made
+    bundle: str | None = None  # a model file that `musictx train` made; null: the one inside musictx
     midi: str = MISSING  # a MIDI file, say a continuation
     out: str = MISSING  # a folder for the pictures
     at: str | None = None  # 12.5: the first note from this second on; note37: the 37th note; null: the last note

@@ -6,6 +6,7 @@ import sys
 import zipfile
 from argparse import Namespace
 
+import numpy as np
 import pytest
 from conftest import ROOT, ok
 from hydra import compose, initialize_config_dir
@@ -17,6 +18,7 @@ from musictx.model.build import build_model
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import fine_tune
 import guide
 import jsb
 import maestro
@@ -118,3 +120,27 @@ def test_the_guide_prepares_trains_and_finds_its_runs_again(world, tmp_path):
     made = bundle.stat().st_mtime_ns
     ok(words, tmp_path)
     assert bundle.stat().st_mtime_ns == made
+
+
+def test_fine_tuning_is_measured_on_what_was_learnt_held_out_and_known_before(world, tmp_path, monkeypatch, capsys):
+    chance = np.random.default_rng(0)
+    chords = np.array([[72, 67, 64, 48], [74, 67, 62, 43]], np.int16)
+    pieces = [chords[chance.integers(2, size=32)].repeat(4, 0) for _ in range(28)]
+    monkeypatch.setattr(fine_tune, "kyries", lambda n: pieces[:n])
+    monkeypatch.setattr(fine_tune, "shipped_bundle", lambda: world.hymn_bundle)
+    monkeypatch.setattr(fine_tune, "WAYS", {"all weights, 1e-2": ["trainer.lr=1e-2"]})
+    words = ["--jsb", world.hymn_store, "--out", tmp_path / "out", "--json", tmp_path / "f.json", "--steps", "12"]
+    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *map(str, words), "data.length=64"])
+    fine_tune.main()
+    before, after = json.loads((tmp_path / "f.json").read_text())
+    assert before["minutes"] is None
+    assert all(new < old for new, old in zip(after["nll"][:2], before["nll"][:2], strict=True))
+    table = capsys.readouterr().out
+    assert f"| all weights, 1e-2 | {after['nll'][0]:.3f} | {after['nll'][1]:.3f} | {after['nll'][2]:.3f} | " in table
+    fine_tune.main()
+    assert json.loads((tmp_path / "f.json").read_text()) == [before, after]
+
+
+def test_kyries_are_of_different_masses():
+    found = fine_tune.kyries(3)
+    assert [grid.shape for grid in found] == [(672, 4), (1440, 4), (864, 4)]
