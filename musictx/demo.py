@@ -29,7 +29,7 @@ def demo(config: DemoConfig) -> None:
         check_store(Store(store, "chorale"))
         print_summary(store, Store(store, "chorale").manifest)
     else:
-        print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store))))
+        print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store), pieces=config.pieces)))
 
     steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
     if is_finished(out):

@@ -115,5 +115,6 @@ class DemoConfig:
 
     out: str = MISSING
     store: str = MISSING
+    pieces: int | None = None  # learn from so many chorales; null: all 371
     max_steps: int | None = None  # null: what experiment=demo says
     variations: int = 3

@@ -6,11 +6,11 @@ from musictx.bench.attention import FLOOR
 
 
 def test_every_kernel_is_measured_and_the_figures_kept(tmp_path):
-    args = ["musictx", "bench", "attention", "lengths=[8,16]", "batch_tokens=16", "n_heads=2", "d_head=8"]
+    args = ["musictx", "bench", "attention", "lengths=[16]", "batch_tokens=32", "n_heads=2", "d_head=8"]
     out = ok([*args, "repeats=2", "model_length=8", "out=deep/f.json"], tmp_path).stdout
     figures = json.loads((tmp_path / "deep" / "f.json").read_text())
     assert {(r["kernel"], r["length"], r["batch"]) for r in figures["kernels"]} == {
-        (kernel, length, 16 // length) for kernel in (FLOOR, "fourier", "skew", "chunked") for length in (8, 16)
+        (kernel, 16, 2) for kernel in (FLOOR, "fourier", "skew", "chunked")
     }
     assert all(len(r["seconds"]) == 2 and r["peak_mb"] >= 0 and not r["failed"] for r in figures["kernels"])
     assert [r["kernel"] for r in figures["models"]] == ["none", "relative", "relative_fourier", "rope"]
