@@ -35,6 +35,7 @@ WAYS = {
     "all weights, 3e-4": ["trainer.lr=3e-4"],
     "all weights, 1e-4": ["trainer.lr=1e-4"],
     "LoRA of rank 8, 5e-3": ["trainer.lora_rank=8", "trainer.lr=5e-3"],
+    "LoRA of rank 32, 3e-3": ["trainer.lora_rank=32", "trainer.lr=3e-3"],
 }
 
 

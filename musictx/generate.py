@@ -26,7 +26,6 @@ from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
 from musictx.seeds import RANGES, Seed, Targets, find_seeds, fit_range, fit_voices, name_targets, read_seed
 from musictx.tokenizers import Tokenizer
-from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
 
 
@@ -150,6 +149,8 @@ def write(
     for path, result in zip(files.wav, results, strict=False):
         write_wav(result.score, path)
     if files.png and results:
+        from musictx.viz.piano_roll import piano_roll  # 0.4 s that nobody else waits for
+
         names = [path.stem for path in files.midi]
         piano_roll([(n, r.score, r.new_from_s) for n, r in zip(names, results, strict=False)], files.png)
         print(f"{files.png}: the seed and its continuations as piano rolls")

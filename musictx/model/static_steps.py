@@ -89,7 +89,7 @@ class StaticSteps(nn.Module):
         self.at.fill_(state.length)
         self.behind.copy_(state.behind if state.behind is not None else torch.zeros_like(self.behind))
         self.clock.copy_(state.clock)
-        state.k, state.v = state.k[:, :, :, :0], state.v[:, :, :, :0]
+        state.k, state.v = (x.new_empty(*x.shape[:3], 0, x.shape[4]) for x in (state.k, state.v))  # its memory is free
         self.state = state
 
     def _capture(self) -> torch.cuda.CUDAGraph:
