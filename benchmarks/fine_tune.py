@@ -74,14 +74,16 @@ def scores(bundle: Path, splits: list[Split]) -> list[float]:
 
 
 def train(folder: Path, settings: list[str], args: argparse.Namespace) -> float:
-    """Trains, and returns the minutes that it took."""
+    """Trains, and returns the minutes that it took; of a run that was stopped, the last part's."""
     steps = [f"trainer.max_steps={args.steps}", f"trainer.validate_every={max(args.steps // 6, 1)}"]
     steps += [f"trainer.warmup_steps={args.steps // 7}", "trainer.sample_every=null", "trainer.precision=bf16-mixed"]
     place = [f"init_from={shipped_bundle()}", f"data.path={args.out / 'store'}", f"out={folder}"]
     words = [sys.executable, "-m", "musictx", "train", *COMMON, *steps, *place, *settings, *args.overrides]
     start = perf_counter()
-    if subprocess.run(words, check=False).returncode or not is_finished(folder):
-        sys.exit("stopped: the same command goes on")
+    if status := subprocess.run(words, check=False).returncode:
+        sys.exit(status)
+    if not is_finished(folder):
+        sys.exit("interrupted: the same command goes on")
     return (perf_counter() - start) / 60
 
 
@@ -101,7 +103,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/fine-tune.json"))
     args, args.overrides = parser.parse_known_args()
+    asked, settings_file = {"steps": args.steps, "overrides": args.overrides}, args.out / "settings.json"
+    if settings_file.exists() and json.loads(settings_file.read_text()) != asked:
+        sys.exit(f"{args.out} holds runs of other settings ({settings_file.read_text()}): give those, or another --out")
     held_out = prepare(args.out)
+    settings_file.write_text(json.dumps(asked))
     splits = [Store(args.out / "store").split("validation"), held_out, Store(args.jsb).split("validation")]
     kept = args.out / "rows.json"
     rows = json.loads(kept.read_text()) if kept.exists() else []

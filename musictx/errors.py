@@ -27,3 +27,9 @@ class BundleError(UserError):
 
 class ConfigError(UserError):
     """A setting that does not exist, has the wrong type, or cannot be met on this machine."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Of the GPU or of the machine. PyTorch's own error goes by its name: to import it takes a second."""
+    kind = type(error).__name__ == "OutOfMemoryError" or isinstance(error, MemoryError)
+    return kind or "can't allocate memory" in str(error)

@@ -7,7 +7,7 @@ from typing import Any
 from musictx.app import hydra_app
 from musictx.config.use import GenerateConfig
 from musictx.device import check_device
-from musictx.errors import ConfigError, TokenError, UserError
+from musictx.errors import ConfigError, TokenError, UserError, is_out_of_memory
 from musictx.model.build import Model, describe_model
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
@@ -80,7 +80,12 @@ def generate(config: GenerateConfig) -> None:
     if tokenizer.grammar is None and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     motifs = [_motif(source, tokenizer, config) for source in sources]
-    kept = best(motifs, model, tokenizer, config)
+    try:
+        kept = best(motifs, model, tokenizer, config)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise less_memory(config, len(motifs)) from None
     for source, motif, files, results in zip(sources, motifs, targets, kept, strict=True):
         write(source, motif, files, results, config)
     _tell_stops(kept, config)
@@ -108,8 +113,6 @@ def plan(config: GenerateConfig) -> Settings:
     check_weights(config.weights)
     if config.graph and config.device != "cuda":
         raise ConfigError("graph=true is for device=cuda: a CPU would gain nothing; leave it out")
-    if config.graph and config.sampler.beams is not None:
-        raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
     if config.out_of_range not in RANGES:
         raise ConfigError(f"out_of_range={config.out_of_range}: choose one of {', '.join(RANGES)}")
     return settings
@@ -154,6 +157,14 @@ def write(
         names = [path.stem for path in files.midi]
         piano_roll([(n, r.score, r.new_from_s) for n, r in zip(names, results, strict=False)], files.png)
         print(f"{files.png}: the seed and its continuations as piano rolls")
+
+
+def less_memory(config: GenerateConfig, n_seeds: int) -> UserError:
+    """Which setting to lower, and to what."""
+    rows = min(config.rows_at_once, n_seeds * (config.draws or config.variations))
+    if rows > 1:
+        return UserError(f"out of memory with {rows} rows drawn together: give rows_at_once={rows // 2}")
+    return UserError("out of memory with a single row: give window=512 tokens to look back, or fewer")
 
 
 def _faster(model: Model, config: GenerateConfig) -> LanguageModel:

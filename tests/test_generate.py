@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 from conftest import ok, refused
 
 from musictx.config.train import AttentionConfig
 from musictx.config.use import GenerateConfig, SamplerConfig
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.generate import _faster, continue_midi, generate, plan
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
@@ -131,10 +132,6 @@ def test_ctrl_c_writes_what_exists_and_says_so(world, tmp_path, opened, monkeypa
         ({"draws": 2, "variations": 3}, "draws=2: give at least variations=3, or null to keep all"),
         ({"out_of_range": "clamp"}, "out_of_range=clamp: choose one of refuse, drop"),
         ({"graph": True}, "graph=true is for device=cuda: a CPU would gain nothing; leave it out"),
-        (
-            {"graph": True, "device": "cuda", "length_tokens": 8, "sampler": SamplerConfig(beams=2)},
-            "graph=true: sampler.beams change places after every token; leave one of them out",
-        ),
         ({"draws": 1001}, "variations=1001: give more than 0 and at most 1000"),
     ],
 )
@@ -151,6 +148,26 @@ def test_a_graph_is_for_models_with_a_cache_of_keys(opened):
         _faster(recurrent, asked)
     with pytest.raises(ConfigError, match=r"graph=…: give the model of musictx.model.static_steps.Static"):
         continue_midi(None, opened.model, opened.tokenizer, graph=True)
+    static, beams = StaticSteps(opened.model), SamplerConfig(beams=2)
+    with pytest.raises(ConfigError, match="graph=true: sampler.beams change places after every token; leave one"):
+        continue_midi(None, static, opened.tokenizer, length_tokens=8, sampler=beams)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (6, "out of memory with 6 rows drawn together: give rows_at_once=3"),
+        (1, "out of memory with a single row: give window=512 tokens to look back, or fewer"),
+    ],
+)
+def test_memory_that_does_not_suffice(world, tmp_path, opened, monkeypatch, rows, text):
+    def too_much(*_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(type(opened.model), "step", too_much)
+    config = GenerateConfig(str(world.bundle), str(world.seed), str(tmp_path / "o"), variations=rows, attention=AUTO)
+    with pytest.raises(UserError, match=f"^{text}$"):
+        generate(config)
 
 
 def test_rules_that_a_model_cannot_keep(world, tmp_path):

@@ -99,14 +99,14 @@ def stream(
     return Stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling)
 
 
-def ours(model: LanguageModel, batch: int, device: str, guard: bool = False) -> Run:
-    """Our engine, from the prompt's ids to the last id drawn."""
+def ours(model: LanguageModel, batch: int, device: str, most: int, guard: bool = False) -> Run:
+    """Our engine, from the prompt's ids to the last id drawn, with room for `most`: a CUDA graph is for one room."""
 
     def run(length: int) -> float:
         given, sampling = prompt(device), Sampling(guard=guard)
         wait(device)
         start = perf_counter()
-        drawn = stream(model, given, batch, sampling, True, len(given.heard) + length, False, device)
+        drawn = stream(model, given, batch, sampling, True, len(given.heard) + most, False, device)
         progress = [
             Progress(Length(tokens=length), given.bar_s, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
         ]
@@ -182,15 +182,16 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
     plain, device = transformer(config), config.device
     model, bf16 = (for_steps(copy.deepcopy(plain), weights) for weights in ("float32", "bfloat16"))
     int8 = for_steps(copy.deepcopy(plain), "int8") if device == "cpu" else model
-    found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): partial(ours, model, 1, device, guard=True)}
+    most = max(config.length, WARM_UP)
+    found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): partial(ours, model, 1, device, most, guard=True)}
     for n in (1, *config.batches):
-        found[OURS, n] = partial(ours, model, n, device)
+        found[OURS, n] = partial(ours, model, n, device, most)
         if device == "cpu":
-            found["musictx, bf16 linear layers", n] = partial(ours, bf16, n, device)
-            found["musictx, int8 linear layers", n] = partial(ours, int8, n, device)
+            found["musictx, bf16 linear layers", n] = partial(ours, bf16, n, device, most)
+            found["musictx, int8 linear layers", n] = partial(ours, int8, n, device, most)
         else:
-            found["musictx, bf16 weights", n] = partial(ours, bf16, n, device)
-            found["musictx, bf16 weights, CUDA graph", n] = partial(ours, StaticSteps(bf16), n, device)
+            found["musictx, bf16 weights", n] = partial(ours, bf16, n, device, most)
+            found["musictx, bf16 weights, CUDA graph", n] = partial(ours, StaticSteps(bf16), n, device, most)
     points = config.public_points
     how = f" (parabola through {points} lengths)" if points else ""
     return {**found, (PUBLIC + how, 1): partial(public, config), (HUGGING_FACE, 1): partial(hugging_face, config)}

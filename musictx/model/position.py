@@ -91,12 +91,13 @@ class Rotary(nn.Module):
     def __init__(self, d_head: int, base: float = 10_000.0) -> None:
         super().__init__()
         self.key_width, self.scale = d_head, 1 / math.sqrt(d_head)
-        self.base = base
+        # float64 whatever the weights are, so no buffer; and made before a CUDA graph is, which may copy nothing
+        self.frequency = torch.tensor([base ** (-2 * i / d_head) for i in range(d_head // 2)], dtype=torch.float64)
 
     def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
-        half = self.key_width // 2
-        frequency = self.base ** (-2 * torch.arange(half, dtype=torch.float64, device=at.device) / self.key_width)
-        return phases(at, frequency[None], dtype)
+        if self.frequency.device != at.device:
+            self.frequency = self.frequency.to(at.device)
+        return phases(at, self.frequency[None], dtype)
 
     def keys(self, k: Tensor, phase: Phase) -> Tensor:
         assert phase is not None

@@ -9,29 +9,29 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from musictx.model.cache import KVCache
 from musictx.model.position import Table
 from musictx.model.transformer import Block, Transformer
 
 
-class StaticSteps(nn.Module):
+class StaticSteps:
     """A Transformer behind `musictx.model.protocol.LanguageModel`, for sampling on a GPU. On a CPU it takes the same
     steps without a graph, which is slower than the model itself.
 
     A prompt is read into a KVCache as ever. The first step with a cache moves its content here, for good: the cache
-    then counts tokens but can no longer be taken rows of. The logits of a step are overwritten by the next.
+    then counts tokens alone, and no rows can be taken of it; there is room for one at a time. The logits of a step are
+    overwritten by the next, and the model's weights must stay where they are.
     """
 
     def __init__(self, model: Transformer) -> None:
-        super().__init__()
         self.model = model
         self.state: KVCache | None = None  # whose content this holds
         self.graph: torch.cuda.CUDAGraph | None = None
         self.k = self.v = torch.empty(0)  # (layers, B, H, room, Dk and D): token i is at slot i % room
 
-    def forward(self, ids: Tensor) -> Tensor:
+    def __call__(self, ids: Tensor) -> Tensor:
         logits: Tensor = self.model(ids)
         return logits
 
@@ -51,10 +51,10 @@ class StaticSteps(nn.Module):
 
     @torch.inference_mode()
     def step(self, ids: Tensor, state: Any) -> Tensor:
-        """Raises ValueError for a cache that is full."""
+        """Raises ValueError for a cache that is full, or whose content had moved here and made way for another's."""
         if state is not self.state:
             self._take(state)
-        if state.window is None and state.length == self.k.shape[3]:
+        if state.window is None and state.length >= self.k.shape[3]:
             raise ValueError(
                 f"{state.length + 1} tokens do not fit a cache of {state.length}: raise max_T in init_state"
             )
@@ -71,8 +71,10 @@ class StaticSteps(nn.Module):
     def _take(self, state: KVCache) -> None:
         """Moves a cache here; a graph is kept while the shapes are the same."""
         c, (layers, b, h, n, _) = self.model.config, state.k.shape
+        if n < state.end:
+            raise ValueError("the content of this cache was moved into StaticSteps, once: prefill a new one")
         room = state.window or n
-        if self.k.shape != (layers, b, h, room, state.k.shape[4]):
+        if (self.k.shape, self.k.dtype) != ((layers, b, h, room, state.k.shape[4]), state.k.dtype):
             like, self.graph = state.k, None
             self.k, self.v = (x.new_empty(layers, b, h, room, x.shape[4]) for x in (state.k, state.v))
             self.slots = torch.arange(room, device=like.device)

@@ -9,6 +9,7 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.model.protocol import LanguageModel
+from musictx.model.static_steps import StaticSteps
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
 from musictx.sampling.batch import INTERRUPTED, Batch, NoNumbers, Take
@@ -119,8 +120,11 @@ def continue_motifs(
     prompts = [make_prompt(motif, tokenizer, settings.window, settings.device, model.cycle) for motif in motifs]
     asked = [(i, k) for i in range(len(prompts)) for k in range(variations)]
     out: list[list[Continuation]] = [[] for _ in prompts]
-    limit = _limit(settings, min(len(asked), settings.rows_at_once), tokenizer.group)
+    # how many rows share a batch must not shorten any of them
+    limit = _limit(settings, min(len(asked), Settings().rows_at_once), tokenizer.group)
     if settings.sampling.beams is not None:
+        if isinstance(model, StaticSteps):
+            raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
         for i, prompt in enumerate(prompts):
             takes = _search(prompt, model, tokenizer, settings, limit)[:variations]
             out[i] = [_finish(take, prompt, k, tokenizer, settings) for k, take in enumerate(takes)]
@@ -133,7 +137,7 @@ def continue_motifs(
         except NoNumbers as error:
             heard = prompts[rows[error.row][0]].heard
             ids = torch.cat([heard, torch.from_numpy(error.ids.astype(np.int64)).to(heard.device)])
-            raise nan_error(model, ids) from None
+            raise nan_error(model.model if isinstance(model, StaticSteps) else model, ids) from None
         except KeyboardInterrupt:  # while prompts were read
             if first == 0:
                 raise

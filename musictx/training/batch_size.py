@@ -9,8 +9,9 @@ import torch.nn.functional as F
 
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store
+from musictx.errors import is_out_of_memory
 from musictx.training.folder import is_unfinished, read_settings
-from musictx.training.guard import is_out_of_memory, less_memory
+from musictx.training.guard import less_memory
 from musictx.training.optimizer import build_optimizer
 from musictx.training.start import starting_model
 

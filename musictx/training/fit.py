@@ -12,6 +12,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Manifest
+from musictx.errors import is_out_of_memory
 from musictx.model.build import Model, describe_model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
 from musictx.model.lora import describe_adapters
@@ -30,7 +31,7 @@ from musictx.training.folder import (
     open_run,
     undo_run,
 )
-from musictx.training.guard import FAILED, Guard, is_out_of_memory, less_memory
+from musictx.training.guard import FAILED, Guard, less_memory
 from musictx.training.loggers import build_loggers, check_logger, close_logger
 from musictx.training.module import LanguageModelTraining
 from musictx.training.progress import build_progress
@@ -62,7 +63,7 @@ def fit(config: TrainConfig) -> Path:
         model, data.tokenizer.vocab, config.trainer, config.seed, header_of(config, model, data.store.manifest)
     )
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(Path(config.out) / CHECKPOINTS))
-    trainer.strategy.connect(training)
+    trainer.strategy.connect(training)  # which is told there how fsdp's processes share it
     trainer.strategy.setup_environment()  # the processes meet: one of them opens the folder for all
     with ExitStack() as holding:
         return _run(config, data, training, trainer, holding)

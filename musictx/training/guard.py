@@ -39,22 +39,20 @@ class Guard(L.Callback):
         if value <= EXPLODED * math.log(self.vocab_size):  # NaN is not
             return
         step, path = trainer.global_step, self.folder / FAILED
-        # of weights that are shared out, the part that is here: the other processes know of nothing and would not meet
-        weights = {k: v.to_local() if isinstance(v, DTensor) else v for k, v in pl_module.state_dict().items()}
+        weights, whose = pl_module.state_dict(), "the weights"
+        if any(isinstance(v, DTensor) for v in weights.values()):
+            # the other processes know of nothing and would not meet to put them together
+            weights = {k: v.to_local() if isinstance(v, DTensor) else v for k, v in weights.items()}
+            whose = "this process's part of the weights"
         torch.save({"batch": self.batch, "weights": weights, "loss": value, "step": step}, path)
         what = f"is {value}" if not math.isfinite(value) else f"has exploded to {value:.1f}"
         raise TrainingError(
-            f"the loss {what} at step {step}: its batch and the weights before it are in {path}; lower trainer.lr or "
+            f"the loss {what} at step {step}: its batch and {whose} before it are in {path}; lower trainer.lr or "
             "trainer.grad_clip and begin anew with overwrite=true"
         )
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
         self.validating = trainer.validating
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Of the GPU or of the machine."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
 def less_memory(config: TrainConfig, validating: bool) -> TrainingError:

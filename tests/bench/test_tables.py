@@ -139,6 +139,9 @@ def test_fine_tuning_is_measured_on_what_was_learnt_held_out_and_known_before(wo
     assert f"| all weights, 1e-2 | {after['nll'][0]:.3f} | {after['nll'][1]:.3f} | {after['nll'][2]:.3f} | " in table
     fine_tune.main()
     assert json.loads((tmp_path / "f.json").read_text()) == [before, after]
+    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *map(str, words)])
+    with pytest.raises(SystemExit, match="holds runs of other settings .*data.length=64"):
+        fine_tune.main()
 
 
 def test_kyries_are_of_different_masses():

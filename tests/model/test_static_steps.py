@@ -23,6 +23,7 @@ def test_rows_of_any_age_rolling_or_not_step_as_the_model_does(position, clock, 
         for t in range(25):
             torch.testing.assert_close(static.step(then[:, t], mine), model.step(then[:, t], theirs))
         assert mine.length == theirs.length
+        assert mine.k.untyped_storage().nbytes() == 0  # nothing is kept twice
 
 
 @torch.inference_mode()
@@ -44,6 +45,23 @@ def test_where_it_ends():
         static.step(ids(1), state)
     with pytest.raises(ValueError, match="do not fit a cache of 0"):  # its content has moved
         static.model.step(ids(1), state)
+
+
+@pytest.mark.parametrize("rolling", [False, True])
+@torch.inference_mode()
+def test_it_has_room_for_one_cache_at_a_time(rolling):
+    static = StaticSteps(build("relative"))
+    first, second = (prefilled(static, ids(4), 9, rolling) for _ in range(2))
+    static.step(ids(1), first)
+    rows = first.take(torch.tensor([0]))
+    static.step(ids(1), second)
+    for moved in (first, rows):
+        with pytest.raises(ValueError, match="moved into StaticSteps, once: prefill a new one"):
+            static.step(ids(1), moved)
+
+
+@torch.inference_mode()
+def test_learned_positions_end():
     learned = StaticSteps(build("learned", max_positions=4))
     with pytest.raises(ConfigError, match="5 tokens are more than model.max_positions=4 of model.position=learned"):
         learned.step(ids(1), prefilled(learned, ids(4), 9, False))
@@ -56,8 +74,9 @@ def test_where_it_ends():
 def test_a_graph_replays_them(position, clock, rolling):
     model, then = build(position, clock=clock, cycle=4).cuda(), ids(len(LENGTHS), 25).cuda()
     static, room = StaticSteps(model), 7 if rolling else 34
-    prompts = [ids(40)[40 - n :].cuda() for n in LENGTHS]
-    mine, theirs = (KVCache.join([prefilled(model, p, room, rolling) for p in prompts]) for _ in range(2))
-    for t in range(25):
-        torch.testing.assert_close(static.step(then[:, t], mine), model.step(then[:, t], theirs))
+    for rows in (4, 4, 3, 4):  # replayed, captured anew
+        prompts = [ids(40)[40 - n :].cuda() for n in LENGTHS[:rows]]
+        mine, theirs = (KVCache.join([prefilled(model, p, room, rolling) for p in prompts]) for _ in range(2))
+        for t in range(25):
+            torch.testing.assert_close(static.step(then[:rows, t], mine), model.step(then[:rows, t], theirs))
     assert static.graph is not None

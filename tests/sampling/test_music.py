@@ -94,6 +94,7 @@ def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
         alone = continue_motifs([motif], model, tokenizer, settings, 2)[0]
         assert all(same(a, b) for a, b in zip(alone, results, strict=True))
     parts = continue_motifs(motifs, model, tokenizer, settings._replace(rows_at_once=2), 2)
+    assert together[0][0].complete
     steps_of_one_shape = continue_motifs(motifs, StaticSteps(model), tokenizer, settings, 2)
     for others in (parts, steps_of_one_shape):
         assert all(same(a, b) for x, y in zip(others, together, strict=True) for a, b in zip(x, y, strict=True))
@@ -259,7 +260,7 @@ def test_logits_that_are_no_numbers_are_named_with_their_layer():
     model.blocks[0].down.weight.data[0, 0] = torch.nan
     with pytest.raises(NanError, match=r"not finite numbers \(NaN\); blocks.0.down is the first layer to give them"):
         continue_score(SEED, model, tokenizer, Sampling(), length_seconds=2.0)
-    with pytest.raises(NanError, match=r"; model.blocks.0.down is the first layer"):
+    with pytest.raises(NanError, match=r"\(NaN\); blocks.0.down is the first layer"):
         continue_score(SEED, StaticSteps(model), tokenizer, Sampling(), length_seconds=2.0)
 
 
@@ -296,3 +297,14 @@ def test_miditok_has_no_rules_to_break():
     assert result.complete
     with pytest.raises(ConfigError, match=r"rules.…: all tokens of miditok-tsd are legal at any time; leave the rules"):
         go("miditok-tsd", rules=Rules(lowest=40))
+
+
+def test_how_many_rows_share_a_batch_shortens_none(monkeypatch):
+    monkeypatch.setattr("musictx.sampling.music.MOST_TOKENS", 640)  # of sixteen rows: 40 each
+    model, tokenizer = build("performance")
+    lengths = set()
+    for rows in (16, 20):
+        settings = Settings(length=Length(seconds=1e4), rows_at_once=rows)
+        (results,) = continue_motifs([None], model, tokenizer, settings, 20)
+        lengths |= {result.stopped for result in results}
+    assert lengths == {"max_tokens=40"}

@@ -1,7 +1,12 @@
-"""No step waits for the device: on `meta`, where a tensor has no value, whatever asks for one raises."""
+"""No step waits for the device: nothing is read from it, and nothing is copied to it.
+
+On `meta` a tensor has no value, and whatever asks for one raises; what would come from the host is looked for.
+"""
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
@@ -14,6 +19,15 @@ from musictx.sampling.settings import Sampling
 from musictx.tokenizers import build_tokenizer
 
 EVERY_FILTER = Sampling(top_k=9, top_p=0.9, min_p=0.1, typical=0.9)
+
+
+class NothingOfTheHost(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        assert func is not torch.ops.aten.detach_.default, "torch.tensor makes one of numbers on the host"
+        for tensor in tree_leaves((args, kwargs, out)):
+            assert not (isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu"), f"{func} on the host"
+        return out
 
 
 def transformer(position, clock="index"):
@@ -33,9 +47,12 @@ def recurrent(v):
 @pytest.mark.parametrize(
     ("build", "static"),
     [
-        (recurrent, False),
-        *((transformer(p), static) for p in ("relative", "relative_fourier", "rope", "learned") for static in (0, 1)),
-        *((transformer("relative_fourier", "time"), static) for static in (0, 1)),
+        pytest.param(recurrent, False, id="recurrent"),
+        *(
+            pytest.param(transformer(*form), static, id=f"{'-'.join(form)}{'-static' * static}")
+            for form in (("relative",), ("relative_fourier",), ("rope",), ("learned",), ("relative_fourier", "time"))
+            for static in (False, True)
+        ),
     ],
 )
 @torch.inference_mode()
@@ -46,9 +63,13 @@ def test_no_step_waits_for_the_device(build, static, name, rolling):
     grammar = build_grammar(tokenizer, rules, [prompt.ids] * 3, [prompt.quarter_s] * 3, "meta")
     model = build(tokenizer.vocab.size).eval().to("meta")
     model, rows = StaticSteps(model) if static else model, [Row(0, (5, k)) for k in range(3)]
-    stream = Stream(model, [prompt.heard], rows, EVERY_FILTER, grammar, tokenizer.vocab.eos, 40, rolling)
-    for _ in range(50 if rolling else 39):
-        drawn = stream.step()
+    stream = Stream(model, [prompt.heard], rows, EVERY_FILTER, grammar, tokenizer.vocab.eos, 8, rolling)
+    stream.step()  # numbers for 256 tokens are drawn on the host, and copied
+    with NothingOfTheHost():
+        for _ in range(11 if rolling else 6):
+            drawn = stream.step()
     assert drawn.ids.device.type == "meta"
+    with pytest.raises(AssertionError, match="of numbers on the host"), NothingOfTheHost():
+        torch.tensor([0.0], device="meta")
     with pytest.raises(RuntimeError, match="meta"):
         drawn.ids[0].item()

@@ -7,10 +7,10 @@ import torch
 from conftest import ok
 from runs import QUICK, RECURRENT, TINY, config_of
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, is_out_of_memory
 from musictx.training.batch_size import fits, largest, with_batch_size
 from musictx.training.fit import fit
-from musictx.training.guard import TrainingError, is_out_of_memory, less_memory
+from musictx.training.guard import TrainingError, less_memory
 from musictx.training.module import LanguageModelTraining
 
 
