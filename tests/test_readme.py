@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import zipfile
+from statistics import median
 
 import mido
 import pytest
@@ -104,3 +105,28 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "my.flac",
     ):
         assert expected in made
+
+
+def test_its_figures_are_those_of_the_benchmarks():
+    results = ROOT / "benchmarks" / "results"
+    training, sampling = (json.loads((results / f"{name}-cpu.json").read_text()) for name in ("training", "sampling"))
+    tokens = training["config"]["batch"] * training["config"]["length"]
+    trained = {row["name"]: tokens / median(row["seconds"]) for row in training["rows"]}
+    drawn = {
+        (row["name"].partition(" (")[0], row["batch"]): sampling["config"]["length"]
+        * row["batch"]
+        / median(row["seconds"])
+        for row in sampling["rows"]
+    }
+    fast, plain = trained["musictx, relative, bf16-mixed"], trained["musictx, relative, 32-true"]
+    public = trained["public code, 32-true"]
+    assert (
+        f"| **{fast:,.0f}** bfloat16, {plain:,.0f} float32 | public Music Transformer code, float32: {public:.0f} |"
+        in README
+    )
+    one = [drawn[f"musictx{kind}", 1] for kind in (", int8 linear layers", ", bf16 linear layers", "")]
+    assert "| **{:.0f}** int8, {:.0f} bfloat16, {:.0f} float32 |".format(*one) in README
+    others = drawn["public code, uncached", 1], drawn["Hugging Face GPT-2, cached", 1]
+    assert "public code {:.1f}; Hugging Face GPT-2 of that size, cached, {:.0f} |".format(*others) in README
+    many = drawn["musictx, bf16 linear layers", 16], drawn["musictx", 16]
+    assert "| **{:,.0f}** bfloat16, {:,.0f} float32 | |".format(*many) in README
