@@ -133,25 +133,26 @@ def report(results: list[dict[str, Any]]) -> str:
 
 
 def draw(results: list[dict[str, Any]], crossing: Cell, path: Path) -> None:
-    """Validation NLL by tokens seen: the widths on each amount of music, then the rates and the batches."""
-    hours = sorted({r["hours"] for r in results})
-    figure = Figure(figsize=(4 * (len(hours) + 2), 4), dpi=110, layout="constrained")
+    """Validation NLL by tokens seen: the widths on each amount of music (of a single width the amounts), then the rates
+    and the batches, where there are several."""
+    several = {name: len({r[name] for r in results}) > 1 for name in Cell._fields}
+    at = f"{crossing.hours:g} hours, width {crossing.width}"
+    wanted: list[tuple[str, str, dict[str, float]]] = [(at, name, {}) for name in ("lr", "batch") if several[name]]
+    if several["width"]:
+        hours = sorted({r["hours"] for r in results})
+        wanted = [*((f"{h:g} hours of music", "width", {"hours": h}) for h in hours), *wanted]
+    else:
+        wanted = [(f"width {crossing.width}", "hours", {}), *wanted]
+    figure = Figure(figsize=(4 * len(wanted), 4), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(hours) + 2, sharey=True)
-
-    def lines(axes: Any, title: str, name: str, **fixed: Any) -> None:
+    panels = figure.subplots(1, len(wanted), sharey=True, squeeze=False)[0]
+    for axes, (title, name, fixed) in zip(panels, wanted, strict=True):
+        same = {key: value for key, value in (crossing._asdict() | fixed).items() if key != name}
         for r in sorted(results, key=lambda r: float(r[name])):
-            if r["curve"] and all(
-                r[key] == value for key, value in (crossing._asdict() | fixed).items() if key != name
-            ):
+            if r["curve"] and all(r[key] == value for key, value in same.items()):
                 axes.plot(*zip(*r["curve"], strict=True), marker="o", ms=3, label=f"{name} {r[name]:g}")
         axes.set(title=title, xlabel="tokens seen")
         axes.legend(fontsize=8)
-
-    for axes, h in zip(panels, hours, strict=False):
-        lines(axes, f"{h:g} hours of music", "width", hours=h)
-    lines(panels[-2], f"{crossing.hours:g} hours, width {crossing.width}", "lr")
-    lines(panels[-1], f"{crossing.hours:g} hours, width {crossing.width}", "batch")
     panels[0].set_ylabel("validation NLL, nats a token")
     figure.savefig(path)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, ok
 from hydra import compose, initialize_config_dir
+from matplotlib.image import imread
 
 from musictx.app import conf_dir, typed
 from musictx.config import register_schemas
@@ -85,7 +86,11 @@ def test_the_guide_reports_and_draws_what_was_measured(tmp_path):
     results.append(cells[0]._asdict() | {"width": 256, "curve": [], "tokens_per_s": None})
     assert guide.report(results).splitlines()[-1] == "| 1 | 256 | 0.004 | 8 | diverged | | |"
     guide.draw(results, cells[1], tmp_path / "guide.png")
-    assert (tmp_path / "guide.png").read_bytes().startswith(b"\x89PNG")
+    guide.draw([results[0], results[0] | {"hours": 10.0}], cells[0], tmp_path / "hours.png")
+    rates = [results[0] | {"lr": lr} for lr in (1e-3, 4e-3)]
+    guide.draw([*results, *rates], cells[1], tmp_path / "two.png")
+    panels = [imread(tmp_path / f"{name}.png").shape[1] // 440 for name in ("guide", "hours", "two")]
+    assert panels == [1, 1, 2]
 
 
 def test_the_guide_refuses_a_folder_of_other_runs_and_settings_of_its_own(tmp_path):
