@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
-# modules are compiled when they are first imported, most of them never: a minute less
-QUIETLY := --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo test lint format clean
 
@@ -31,6 +29,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)'; exit 2; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install $(QUIETLY) torch==2.13.0 -c constraints.txt
-	$(BIN)/pip install $(QUIETLY) -e '.[dev]' -c constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 -c constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
 	touch $@
