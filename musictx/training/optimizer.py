@@ -35,18 +35,27 @@ class Joint(Optimizer):
         self.param_groups = [group for part in self.parts for group in part.param_groups]
 
 
+def decayed(model: nn.Module) -> list[nn.Parameter]:
+    """What weight decay is for: the matrices of linear layers, their adapters and recurrent cells. Not embeddings, also
+    where they are the head too, nor norms, biases, tables of distances or frequencies: a pull towards zero would give
+    all distances one wavelength (docs/log.md)."""
+    layers = [m for m in model.modules() if isinstance(m, nn.Linear | nn.RNNBase)]
+    return [p for m in layers for p in m.parameters() if p.dim() >= 2 and p.requires_grad]
+
+
 def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float) -> Optimizer:
     """`muon`: matrices of linear layers by Muon (Jordan et al. 2024) at AdamW's scale of updates (Liu et al. 2025,
-    section 2.2), so that one learning rate serves both. Weight decay is for matrices alone.
-    Raises ConfigError for a model without linear layers."""
+    section 2.2), so that one learning rate serves both. Raises ConfigError for a model without linear layers."""
+    matrices = decayed(model)
     layers = [m for m in model.modules() if isinstance(m, nn.Linear)] if name == "muon" else []
-    learns = [p for p in model.parameters() if p.requires_grad]
-    hidden = [p for m in layers for p in m.parameters() if p.dim() >= 2 and p.requires_grad]  # adapters too
-    taken = {id(p) for p in hidden}
-    matrices = [p for p in learns if p.dim() >= 2 and id(p) not in taken]
-    vectors = [p for p in learns if p.dim() < 2]
+    by_muon = {id(p) for m in layers for p in m.parameters() if p.dim() >= 2 and p.requires_grad}  # adapters too
+    taken = {id(p) for p in matrices}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]
     adamw = torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}],
+        [
+            {"params": [p for p in matrices if id(p) not in by_muon], "weight_decay": weight_decay},
+            {"params": rest, "weight_decay": 0.0},
+        ],
         lr=lr,
         betas=(0.9, 0.98),
         fused=True,
@@ -55,7 +64,8 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
     adamw._step_supports_amp_scaling = False
     if name != "muon":
         return adamw
-    if not hidden:
+    if not by_muon:
         raise ConfigError("trainer.optimizer=muon: this model has no linear layers for it; choose adamw")
+    hidden = [p for p in matrices if id(p) in by_muon]
     muon = torch.optim.Muon(hidden, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
     return Joint(muon, adamw)

@@ -4,6 +4,10 @@ import pytest
 import torch
 from torch import nn
 
+from musictx.errors import ConfigError
+from musictx.model.build import build_model, model_config
+from musictx.model.lora import add_adapters
+from musictx.model.position import FORMS
 from musictx.training.optimizer import Joint, build_optimizer
 
 
@@ -25,8 +29,8 @@ def test_muon_takes_the_matrices_of_linear_layers_and_adamw_the_rest():
     optimizer = build_optimizer(model, "muon", 0.01, 0.1)
     muon, adamw = optimizer.parts
     assert [tuple(p.shape) for g in muon.param_groups for p in g["params"]] == [(5, 6), (4, 5)]
-    assert [tuple(p.shape) for p in adamw.param_groups[0]["params"]] == [(7, 6)]
-    assert all(p.dim() == 1 for p in adamw.param_groups[1]["params"])
+    assert adamw.param_groups[0]["params"] == []
+    assert [tuple(p.shape) for p in adamw.param_groups[1]["params"]] == [(7, 6), (5,), (5,), (5,), (4,)]
     assert [g["weight_decay"] for g in adamw.param_groups] == [0.1, 0.0]
     assert sum(len(g["params"]) for g in optimizer.param_groups) == len(list(model.parameters()))
 
@@ -92,3 +96,50 @@ def test_what_does_not_learn_is_left_alone():
         assert sum(len(g["params"]) for g in optimizer.param_groups) == len(list(model.parameters())) - 2
         train(model, optimizer, 2)
     assert torch.equal(model[1].weight, before)
+
+
+LINEAR = {f"blocks.{n}.{m}.weight" for n in range(2) for m in ("qkv", "project", "up", "down")}
+LSTM = {f"cells.weight_{kind}_l{n}" for kind in ("ih", "hh") for n in range(2)}
+ADDITIVE = {f"attention.{m}.weight" for m in ("query", "key", "score", "join")}
+SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2}
+
+
+def names(model, parameters):
+    wanted = {id(p) for p in parameters}
+    return {name for name, p in model.named_parameters() if id(p) in wanted}
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize(
+    ("kind", "settings", "expected"),
+    [
+        *(("transformer", {"position": form}, LINEAR) for form in FORMS),
+        *(("transformer", {"position": form, "clock": "time"}, LINEAR) for form in ("relative_fourier", "rope")),
+        ("transformer", {"position": "relative_fourier", "cycle": 4}, LINEAR),
+        ("recurrent", {}, LSTM),
+        ("recurrent", {"cell": "rnn"}, LSTM),
+        ("recurrent", {"additive": True}, LSTM | ADDITIVE),
+    ],
+)
+def test_weight_decay_is_for_matrices_of_linear_layers_and_cells_alone(optimizer, kind, settings, expected):
+    sizes = SIZES | settings | ({"n_heads": 2, "d_ff": 12, "max_distance": 5} if kind == "transformer" else {})
+    model = build_model(model_config(kind, sizes))
+    if optimizer == "muon" and expected == LSTM:
+        with pytest.raises(ConfigError, match="^trainer.optimizer=muon: this model has no linear layers for it"):
+            build_optimizer(model, optimizer, 0.01, 0.1)
+        return
+    groups = build_optimizer(model, optimizer, 0.01, 0.1).param_groups
+    assert names(model, [p for g in groups if g["weight_decay"] == 0.1 for p in g["params"]]) == expected
+    rest = {name for name, _ in model.named_parameters()} - expected
+    assert names(model, [p for g in groups if g["weight_decay"] == 0.0 for p in g["params"]]) == rest
+    assert "embed.weight" in rest
+
+
+def test_of_an_adapted_model_the_adapters_decay():
+    model = build_model(model_config("transformer", SIZES | {"n_heads": 2, "d_ff": 12, "max_distance": 5}))
+    add_adapters(model, 2)
+    for name in ("adamw", "muon"):
+        decays = [p for g in build_optimizer(model, name, 0.01, 0.1).param_groups for p in g["params"]]
+        layers = {layer.removesuffix("weight") for layer in LINEAR}
+        assert names(model, decays) == {f"{layer}parametrizations.weight.0.{m}" for layer in layers for m in "ab"}
+        assert {g["weight_decay"] for g in build_optimizer(model, name, 0.01, 0.1).param_groups if g["params"]} == {0.1}
