@@ -2,6 +2,9 @@
 
 import torch
 
+OTHER_BLOCK = {"mlp": "swiglu", "qk_norm": True, "value_residual": True}
+BLOCKS = [{}, OTHER_BLOCK]
+
 
 def assert_causal(model, ids):
     """The gradient of each row of logits with respect to later tokens is exactly zero, to earlier ones it is not.

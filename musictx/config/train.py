@@ -45,6 +45,9 @@ class ModelConfig:
     max_positions: int = 2048  # of learned
     attention_dropout: float = 0.0  # on the attention weights
     cycle: int = 1  # tokens are told their place in every so many: 16 for a beat of four voices; 1: they are not
+    mlp: str = "gelu"  # or swiglu, whose d_ff is the width after its gate
+    qk_norm: bool = False  # queries and keys of one length, a learned gain for each head
+    value_residual: bool = False  # each layer's values mixed with the first layer's: learns faster, docs/log.md
 
 
 @dataclass

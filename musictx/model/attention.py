@@ -29,7 +29,7 @@ def choose(q: Tensor, k: Tensor) -> str:
 def describe(position: str, impl: str) -> str:
     """Which kernel a model runs, in words, for the start of a run."""
     if position != "relative":
-        return f"attention: {position}, by scaled_dot_product_attention"
+        return f"attention: {position}, in blocks on a CPU, else by scaled_dot_product_attention"
     return f"attention: relative, impl={impl}" + (
         ": chunked, and skew for at most 256 tokens and single steps" if impl == AUTO else ""
     )

@@ -54,14 +54,14 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 def pack(model: M, dtype: torch.dtype = torch.float32) -> M:
     """Packs the float32 linear layers of a model that is to generate on a CPU, in place; where that cannot be, nothing
-    changes. A layer that holds what is no number stays as it is, so that it can be named. The GELU of
-    a block goes into the kernel of its `up`."""
+    changes. A layer that holds what is no number stays as it is, so that it can be named. A GELU
+    goes into the kernel of its block's `up`."""
     if not can_pack(dtype):
         return model
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
             if type(layer) is nn.Linear and all(_is_plain(p) for p in layer.parameters()):
-                gelu = isinstance(parent, Block) and name == "up"
+                gelu = isinstance(parent, Block) and name == "up" and isinstance(parent.activate, nn.GELU)
                 setattr(parent, name, PackedLinear(layer, dtype, gelu))
                 if gelu:
                     parent.activate = nn.Identity()

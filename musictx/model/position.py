@@ -12,9 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.model.attention import relative_attention
+from musictx.model.attention_blocks import causal_blocks
 
 FORMS = ("relative", "relative_fourier", "rope", "sinusoidal", "learned", "none")
 CLOCKS = ("index", "time")
+IN_BLOCKS = 4096  # tokens up to which a CPU keeps the weights of attention for the backward pass
 Phase = tuple[Tensor, Tensor] | None  # cos and sin (B, H, T, F) of the tokens; None for a form that needs none
 
 
@@ -25,6 +27,8 @@ def causal_attention(
     tq, tk = q.shape[2], k.shape[2]
     if tq == 1 and not dropout_p:
         return _one_query(q, k, v, scale, hidden)
+    if q.device.type == "cpu" and hidden is None and not dropout_p and tk <= IN_BLOCKS:
+        return causal_blocks(q, k, v, scale)
     if k.shape[3] > v.shape[3]:  # the kernels that build no (T, T) want one width
         wide = F.pad(v, (0, k.shape[3] - v.shape[3]))
         return causal_attention(q, k, wide, dropout_p, scale, hidden)[..., : v.shape[3]]

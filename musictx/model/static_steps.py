@@ -119,26 +119,26 @@ class StaticSteps:
         age = (self.at - self.slots) % room  # (room,)
         hidden = age > self.at - self.behind  # (B, room)
         x = model.embed_at(self.ids[:, None], index)  # (B, 1, C)
+        first_v = None
         for layer, block in enumerate(model.blocks):
             assert isinstance(block, Block)
-            x = self._block(block, x, layer, clock, age, hidden)
+            x, first_v = self._block(block, x, first_v, layer, clock, age, hidden)
         self.logits.copy_(F.linear(model.norm(x[:, 0]), model.embed.weight))
         self.at += 1
 
-    def _block(self, block: Block, x: Tensor, layer: int, clock: Tensor, age: Tensor, hidden: Tensor) -> Tensor:
-        (b, _, c), h, room = x.shape, self.k.shape[2], self.k.shape[3]
-        q, k, v = block.qkv(block.norm_1(x)).view(b, 1, 3, h, -1).permute(2, 0, 3, 1, 4)  # (B, H, 1, D)
+    def _block(
+        self, block: Block, x: Tensor, first_v: Tensor | None, layer: int, clock: Tensor, age: Tensor, hidden: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        q, k, v = block.heads(x, first_v)  # (B, H, 1, D)
         phase = block.attend.phase(clock, k.dtype)
-        keys, values, slot = self.k[layer], self.v[layer], self.at % room
+        keys, values, slot = self.k[layer], self.v[layer], self.at % self.k.shape[3]
         keys.index_copy_(2, slot, block.attend.keys(k, phase))
         values.index_copy_(2, slot, v)
         if isinstance(block.attend, Table):
             y = _by_age(q, keys, values, block.attend.rel, age, hidden)
         else:
             y = block.attend(q, keys, values, phase, 0.0, hidden)
-        x = x + block.project(y.reshape(b, 1, c))
-        mixed: Tensor = block.down(block.activate(block.up(block.norm_2(x))))
-        return x + mixed
+        return block.mix(x, y), v if first_v is None else first_v
 
 
 def _by_age(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, age: Tensor, hidden: Tensor) -> Tensor:

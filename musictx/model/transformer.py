@@ -12,6 +12,8 @@ from musictx.model.attention import check_impl
 from musictx.model.cache import KVCache
 from musictx.model.position import CLOCKS, FORMS, Fourier, Plain, Rotary, Table, sinusoidal
 
+MLPS = ("gelu", "swiglu")
+
 
 @dataclass(frozen=True)
 class TransformerConfig:
@@ -32,6 +34,9 @@ class TransformerConfig:
     trained_length: int | None = None  # how far it looks back in endless music: its longest training window, or less
     attention_dropout: float = 0.0  # on the attention weights
     cycle: int = 1  # tokens are told their place in every so many: 16 for a beat of four voices; 1: they are not
+    mlp: str = "gelu"  # or swiglu, whose d_ff is the width after its gate
+    qk_norm: bool = False  # queries and keys of one length, a learned gain for each head
+    value_residual: bool = False  # each layer's values mixed with the first layer's
 
     def __post_init__(self) -> None:
         sizes = (
@@ -58,7 +63,7 @@ class TransformerConfig:
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: give a share from 0 up to below 1")
-        for name, known in (("position", FORMS), ("clock", CLOCKS)):
+        for name, known in (("position", FORMS), ("clock", CLOCKS), ("mlp", MLPS)):
             if getattr(self, name) not in known:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: choose one of {', '.join(known)}")
         if self.clock == "time" and self.position not in ("relative_fourier", "rope"):
@@ -68,29 +73,66 @@ class TransformerConfig:
         check_impl(self.attention)
 
 
+class SwiGLU(nn.Module):
+    """(…, 2F) -> (…, F): one half gates the other (Shazeer 2020, equation 5)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        content, gate = x.chunk(2, -1)
+        return content * F.silu(gate)
+
+
 class Block(nn.Module):
     """Attention, then a two-layer MLP, each on the normed stream and added to it."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, first: bool) -> None:
+        """`first`: of all layers, whose values the others may mix into their own."""
         super().__init__()
-        c = config.d_model
+        c, gated = config.d_model, config.mlp == "swiglu"
         self.config = config
         self.norm_1, self.norm_2 = nn.LayerNorm(c), nn.LayerNorm(c)
         self.qkv, self.project = nn.Linear(c, 3 * c), nn.Linear(c, c)
-        self.up, self.activate, self.down = nn.Linear(c, config.d_ff), nn.GELU(), nn.Linear(config.d_ff, c)
+        self.up, self.down = nn.Linear(c, config.d_ff * (1 + gated)), nn.Linear(config.d_ff, c)
+        self.activate = SwiGLU() if gated else nn.GELU()
+        self.gain = nn.Parameter(torch.ones(config.n_heads)) if config.qk_norm else None
+        self.shares = nn.Parameter(torch.tensor([0.5, 0.5])) if config.value_residual and not first else None
         self.attend = _attention(config)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Tensor, at: Tensor, layer: int, cache: KVCache | None, hidden: Tensor | None = None) -> Tensor:
-        b, t, c = x.shape
-        q, k, v = self.qkv(self.norm_1(x)).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
+    def forward(
+        self,
+        x: Tensor,
+        first_v: Tensor | None,
+        at: Tensor,
+        layer: int,
+        cache: KVCache | None,
+        hidden: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) for the next."""
+        q, k, v = self.heads(x, first_v)
+        first_v = v if first_v is None else first_v
         phase = self.attend.phase(at, k.dtype)
         k = self.attend.keys(k, phase)
         if cache is not None:
             k, v = cache.append(layer, k, v)
         dropout = self.config.attention_dropout if self.training else 0.0
-        y = self.attend(q, k, v, phase, dropout, hidden)  # (B, H, T, D)
-        x = x + self.dropout(self.project(y.transpose(1, 2).reshape(b, t, c)))
+        return self.mix(x, self.attend(q, k, v, phase, dropout, hidden)), first_v
+
+    def heads(self, x: Tensor, first_v: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values (B, H, T, D) of the stream (B, T, C), before they are told their positions."""
+        b, t, _ = x.shape
+        q, k, v = self.qkv(self.norm_1(x)).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
+        if self.gain is not None:  # Henry et al. 2020
+            q = (F.rms_norm(q, q.shape[-1:]) * self.gain[:, None, None]).to(v.dtype)  # autocast may have widened it
+            k = F.rms_norm(k, k.shape[-1:]).to(v.dtype)
+        if self.shares is not None:  # Zhou et al. 2024, section 3
+            assert first_v is not None
+            own, first = self.shares.to(v.dtype)
+            v = own * v + first * first_v
+        return q, k, v
+
+    def mix(self, x: Tensor, y: Tensor) -> Tensor:
+        """The stream (B, T, C) with what attention found, (B, H, T, D), and then the MLP added to it."""
+        x = x + self.dropout(self.project(y.transpose(1, 2).flatten(2)))
         mixed: Tensor = self.dropout(self.down(self.activate(self.up(self.norm_2(x)))))
         return x + mixed
 
@@ -124,7 +166,7 @@ class Transformer(nn.Module):
             self.place = nn.Embedding(config.cycle, config.d_model)
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # also the output head
         self.dropout = nn.Dropout(config.dropout)
-        blocks = [Block(config) for _ in range(config.n_layers)]
+        blocks = [Block(config, first=layer == 0) for layer in range(config.n_layers)]
         self.key_width = blocks[0].attend.key_width
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(config.d_model)
@@ -181,8 +223,9 @@ class Transformer(nn.Module):
         if cache is not None:
             cache.begin(t)
             hidden = cache.hidden(t)
+        first_v = None
         for layer, block in enumerate(self.blocks):
-            x = block(x, at, layer, cache, hidden)
+            x, first_v = block(x, first_v, at, layer, cache, hidden)
         if cache is not None:
             cache.advance(t, at[:, -1:].expand_as(cache.clock))
             x = x[:, -1:]  # only the last position is asked for: spare the head the others

@@ -138,7 +138,7 @@ def test_auto_is_documented_by_what_it_chooses():
         == "attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
     )
     assert describe("relative", "skew") == "attention: relative, impl=skew"
-    assert describe("rope", "auto") == "attention: rope, by scaled_dot_product_attention"
+    assert describe("rope", "auto") == "attention: rope, in blocks on a CPU, else by scaled_dot_product_attention"
 
 
 def test_an_unknown_implementation_is_refused_with_the_known_ones():

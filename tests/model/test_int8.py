@@ -1,5 +1,6 @@
 import pytest
 import torch
+from proofs import BLOCKS
 from torch import nn
 
 from musictx.errors import ConfigError
@@ -31,9 +32,11 @@ def test_few_rows_and_many_rows_go_by_two_ways_to_the_same_figures():
         torch.testing.assert_close(layer(x)[:8], layer(x[:8]), rtol=2e-2, atol=2e-2)
 
 
-def test_a_transformer_keeps_its_likelihoods_and_loses_three_quarters_of_its_layers():
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_transformer_keeps_its_likelihoods_and_loses_three_quarters_of_its_layers(block):
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(vocab_size=50, d_model=64, n_layers=2, n_heads=2, d_ff=128)).eval()
+    sizes = {"vocab_size": 50, "d_model": 64, "n_layers": 2, "n_heads": 2, "d_ff": 128}
+    model = Transformer(TransformerConfig(**sizes, **block)).eval()
     ids = torch.randint(50, (2, 20))
     with torch.inference_mode():
         before = model(ids).log_softmax(-1)

@@ -3,6 +3,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
+from proofs import BLOCKS
 from torch import nn
 
 from musictx.errors import ConfigError
@@ -34,10 +35,11 @@ def test_a_layer_errs_no_more_than_twice_the_plain_one(rows, bias, shape):
     assert (packed - exact).abs().max() <= max(2 * (plain - exact).abs().max(), 1e-6)
 
 
+@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("position", ["relative", "relative_fourier"])
-def test_steps_of_a_packed_model_are_those_of_the_plain_one(position):
+def test_steps_of_a_packed_model_are_those_of_the_plain_one(position, block):
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(**SIZES, position=position)).eval()
+    model = Transformer(TransformerConfig(**SIZES, position=position, **block)).eval()
     ids = torch.randint(50, (3, 12))
     with torch.inference_mode():
         exact = model(ids)

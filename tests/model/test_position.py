@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from proofs import assert_causal
+from proofs import BLOCKS, assert_causal
 
 from musictx.errors import ConfigError
 from musictx.model.attention_reference import reference
@@ -23,7 +23,7 @@ def build(position, clock="index", **changes):
     model = Transformer(replace(CONFIG, position=position, clock=clock, **changes), PACE).double().eval()
     with torch.no_grad():  # at the start positions hardly count: make them
         for name, p in model.named_parameters():
-            if "attend" in name or "places" in name:
+            if "attend" in name or "places" in name or "gain" in name or "shares" in name:
                 p.add_(torch.randn_like(p) * 0.3)
     return model
 
@@ -32,15 +32,17 @@ def tokens(batch, t):
     return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize(("position", "clock"), ALL)
-def test_no_logit_depends_on_a_later_token(position, clock):
-    assert_causal(build(position, clock), tokens(1, 10))
+def test_no_logit_depends_on_a_later_token(position, clock, block):
+    assert_causal(build(position, clock, **block), tokens(1, 10))
 
 
+@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize(("position", "clock"), ALL)
 @pytest.mark.parametrize("prefill", [1, 9])
-def test_cached_steps_equal_one_full_pass(position, clock, prefill):
-    model, ids = build(position, clock), tokens(3, 25)
+def test_cached_steps_equal_one_full_pass(position, clock, prefill, block):
+    model, ids = build(position, clock, **block), tokens(3, 25)
     with torch.inference_mode():
         full = model(ids)
         state = model.init_state(3, 25)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proofs import OTHER_BLOCK
 
 from musictx.model.position import Plain, Table
 from musictx.model.readout import read_attention, weights
@@ -17,6 +18,7 @@ CONFIG = TransformerConfig(
 PATHS = [{"position": "relative", "attention": impl} for impl in ("reference", "skew", "chunked", "auto")]
 PATHS += [{"position": form} for form in ("relative_fourier", "rope", "sinusoidal", "learned", "none")]
 PATHS += [{"position": form, "clock": "time"} for form in ("relative_fourier", "rope")]
+PATHS += [{"position": form, **OTHER_BLOCK} for form in ("relative", "relative_fourier")]
 
 
 def build(**changes):
@@ -59,7 +61,7 @@ def through_the_real_path(model, ids):
     return torch.stack(out)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: "-".join(path.values()))
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: "-".join(map(str, path.values())))
 @pytest.mark.parametrize("t", [1, 7, 19])
 def test_the_rows_are_those_of_the_real_path(path, t):
     model, ids = build(**path), tokens(2, t)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from proofs import BLOCKS
 from test_cache import FORMS, LENGTHS, build, ids, prefilled
 
 from musictx.errors import ConfigError
@@ -11,12 +12,12 @@ from musictx.model.static_steps import StaticSteps
 TIMED = [("rope", "time"), ("relative_fourier", "time")]
 
 
-@pytest.mark.parametrize("cycle", [1, 4])
+@pytest.mark.parametrize("other", [*BLOCKS, {"cycle": 4}])
 @pytest.mark.parametrize("rolling", [False, True])
 @pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
 @torch.inference_mode()
-def test_rows_of_any_age_rolling_or_not_step_as_the_model_does(position, clock, rolling, cycle):
-    model, then = build(position, clock=clock, cycle=cycle), ids(len(LENGTHS), 25)
+def test_rows_of_any_age_rolling_or_not_step_as_the_model_does(position, clock, rolling, other):
+    model, then = build(position, clock=clock, **other), ids(len(LENGTHS), 25)
     static, room = StaticSteps(model), 7 if rolling else 34
     for prompts in ([ids(40)[40 - n :] for n in LENGTHS], [ids(9)] * 4):  # what earlier music left behind is not seen
         mine, theirs = (KVCache.join([prefilled(model, p, room, rolling) for p in prompts]) for _ in range(2))

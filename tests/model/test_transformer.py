@@ -164,6 +164,7 @@ def test_dropout_acts_in_training_only():
         ({"max_distance": 0}, "model.max_distance=0: give 1 or more"),
         ({"cycle": 0}, "model.cycle=0: give 1 or more"),
         ({"trained_length": 0}, "model.trained_length=0: give 1 or more"),
+        ({"mlp": "relu"}, "model.mlp=relu: choose one of gelu, swiglu"),
         ({"dropout": 1.0}, "model.dropout=1.0: give a share from 0 up to below 1"),
         ({"attention": "none"}, "attention.impl=none: choose one of auto, reference, skew, chunked, triton"),
     ],

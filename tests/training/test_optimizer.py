@@ -2,6 +2,7 @@ from copy import deepcopy
 
 import pytest
 import torch
+from proofs import OTHER_BLOCK
 from torch import nn
 
 from musictx.errors import ConfigError
@@ -116,6 +117,7 @@ def names(model, parameters):
         *(("transformer", {"position": form}, LINEAR) for form in FORMS),
         *(("transformer", {"position": form, "clock": "time"}, LINEAR) for form in ("relative_fourier", "rope")),
         ("transformer", {"position": "relative_fourier", "cycle": 4}, LINEAR),
+        ("transformer", {"position": "relative_fourier", **OTHER_BLOCK}, LINEAR),
         ("recurrent", {}, LSTM),
         ("recurrent", {"cell": "rnn"}, LSTM),
         ("recurrent", {"additive": True}, LSTM | ADDITIVE),

@@ -1,0 +1,61 @@
+"""Plain causal attention in blocks of queries, for training and scoring on a CPU: exact, pure PyTorch.
+
+PyTorch's own kernel takes more than twice as long there in bfloat16 (docs/log.md). The upper triangle is never touched;
+the weights of the lower one are kept for the backward pass, half of what plain attention keeps.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+BLOCK = 128  # rows; 64 to 192 are as fast within the noise
+
+
+def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, block: int = BLOCK) -> Tensor:
+    """Queries (B, H, Tq, E) are the last Tq of the positions of the keys (B, H, Tk, E) and values (B, H, Tk, D) ->
+    (B, H, Tq, D). Keeps B·H·Tq·Tk/2 weights for the backward pass, and none where no gradient is asked for."""
+    b, h, t, _ = q.shape
+    rows = (x.reshape(b * h, x.shape[2], -1) for x in (q * scale, k, v))
+    out: Tensor = _Blocks.apply(*rows, block)  # type: ignore[no-untyped-call]
+    return out.view(b, h, t, -1)
+
+
+def _spans(tq: int, tk: int, block: int) -> list[tuple[slice, int]]:
+    """Each block of query rows, and how many keys its last row may see."""
+    return [(slice(s, min(s + block, tq)), tk - tq + min(s + block, tq)) for s in range(0, tq, block)]
+
+
+class _Blocks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, block: int) -> Tensor:
+        out = v.new_empty(*q.shape[:2], v.shape[2])  # (B·H, Tq, D)
+        kept = []
+        for here, keys in _spans(q.shape[1], k.shape[1], block):
+            r = here.stop - here.start
+            logits = q[:, here] @ k[:, :keys].mT  # (B·H, R, keys)
+            future = torch.ones(r, r, dtype=torch.bool, device=q.device).triu(1)
+            logits[..., keys - r :].masked_fill_(future, -torch.inf)
+            weights = logits.softmax(-1)
+            out[:, here] = weights @ v[:, :keys]
+            if any(ctx.needs_input_grad):
+                kept.append(weights)
+        ctx.save_for_backward(q, k, v, *kept)
+        ctx.block = block
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, *kept = ctx.saved_tensors
+        exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
+        d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k, dtype=exact), torch.zeros_like(v, dtype=exact)
+        for (here, keys), weights in zip(_spans(q.shape[1], k.shape[1], ctx.block), kept, strict=True):
+            d_rows = d_out[:, here]
+            d_weights = d_rows @ v[:, :keys].mT
+            d_logits = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, q.dtype)  # (B·H, R, keys)
+            d_q[:, here] = d_logits @ k[:, :keys]
+            d_k[:, :keys] += d_logits.mT @ q[:, here]
+            d_v[:, :keys] += weights.mT @ d_rows
+        return d_q, d_k.to(k.dtype), d_v.to(v.dtype), None
