@@ -9,6 +9,7 @@ from omegaconf import MISSING
 class DataConfig:
     path: str = MISSING  # the store, a folder made by a script of data_prep/
     length: int = MISSING  # ids in a training window
+    grow_from: int | None = None  # cut windows to so many ids first, twice as many in each equal part of the run
     transpose: int = MISSING  # up to this many semitones either way
     stretch: list[float] = MISSING  # factors of the clock to choose from
     segment: int | None = MISSING  # validation inputs of this many ids; null: whole pieces
@@ -69,6 +70,8 @@ class TrainerConfig:
     optimizer: str = "adamw"  # or muon: the matrices inside the blocks by Muon, the rest by AdamW
     lr: float = MISSING
     warmup_steps: int = MISSING
+    schedule: str = "cosine"  # of the learning rate after warm-up; or hold: held, then straight to zero
+    decay_share: float = 0.5  # of all steps, at the end of schedule=hold; 0: held for ever, docs/training.md
     weight_decay: float = 0.01
     grad_clip: float = 1.0
     label_smoothing: float = 0.0

@@ -10,6 +10,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
 from musictx.training.optimizer import OPTIMIZERS
+from musictx.training.schedule import SCHEDULES
 
 ACCELERATORS = ("cpu", "cuda")
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
@@ -24,6 +25,7 @@ def check_trainer(config: TrainConfig) -> None:
         ("trainer.precision", trainer.precision, PRECISIONS),
         ("trainer.optimizer", trainer.optimizer, OPTIMIZERS),
         ("trainer.strategy", trainer.strategy, STRATEGIES),
+        ("trainer.schedule", trainer.schedule, SCHEDULES),
     ):
         if choice not in known:
             raise ConfigError(f"{name}={choice}: choose one of {', '.join(known)}")
@@ -50,6 +52,7 @@ def _check_numbers(config: TrainConfig) -> None:
         ("trainer.ema_decay", trainer.ema_decay, above_0, below_1, "a share above 0 and below 1, or null for none"),
         ("trainer.scheduled_sampling", trainer.scheduled_sampling, 0, below_1, "a share from 0 up to below 1"),
         ("trainer.warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
+        ("trainer.decay_share", trainer.decay_share, 0, 1, "a share from 0 to 1"),
         ("trainer.max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),
         ("trainer.max_epochs", trainer.max_epochs, 1, most, "1 or more"),
         ("trainer.batch_size", None if trainer.batch_size == "auto" else trainer.batch_size, 1, most, "1 or more"),
@@ -61,6 +64,7 @@ def _check_numbers(config: TrainConfig) -> None:
         ("trainer.devices", trainer.devices, 1, most, "1 or more"),
         ("trainer.num_nodes", trainer.num_nodes, 1, most, "1 or more"),
         ("data.length", data.length, 2, most, "2 or more"),
+        ("data.grow_from", data.grow_from, 1, most, "1 or more, or null"),
         ("data.transpose", data.transpose, 0, most, "0 or more"),
         ("data.segment", data.segment, 1, most, "1 or more, or null for whole pieces"),
         ("data.windows_per_epoch", data.windows_per_epoch, 1, most, "1 or more, or null for one reading of the split"),
@@ -77,6 +81,14 @@ def _check_together(config: TrainConfig) -> None:
     processes = trainer.devices * trainer.num_nodes
     if config.data.carry and not recurrent:
         raise ConfigError(f"data.carry=true: model.kind={config.model.kind} has no state to carry; leave it out")
+    first, length = config.data.grow_from, config.data.length
+    if first is not None and length not in (first << n for n in range(length.bit_length())):
+        raise ConfigError(
+            f"data.grow_from={first}: data.length={length} is not {first}, {2 * first}, {4 * first} …; "
+            "give its half, its quarter and so on, or null"
+        )
+    if first is not None and (config.data.carry or (recurrent and config.data.carry is None)):
+        raise ConfigError(f"data.grow_from={first}: windows that carry a state are not cut; leave it out")
     if trainer.checkpoint_activations and recurrent:
         raise ConfigError("trainer.checkpoint_activations=true: model.kind=recurrent has no blocks; leave it out")
     if trainer.lora_rank is not None and config.init_from is None:

@@ -59,8 +59,9 @@ def fit(config: TrainConfig) -> Path:
     cycle = config.model.cycle
     data = MusicData(config.data, config.tokenizer.name, batch_size, config.seed, carry, world_size, cycle)
     model = starting_model(config, data.tokenizer)
+    header = header_of(config, model, data.store.manifest)
     training = LanguageModelTraining(
-        model, data.tokenizer.vocab, config.trainer, config.seed, header_of(config, model, data.store.manifest)
+        model, data.tokenizer.vocab, config.trainer, config.seed, header, config.data.grow_from
     )
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(Path(config.out) / CHECKPOINTS))
     trainer.strategy.connect(training)  # which is told there how fsdp's processes share it

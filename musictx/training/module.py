@@ -20,7 +20,12 @@ from musictx.model.transformer import Transformer
 from musictx.tokenizers import Vocab
 from musictx.training import carried
 from musictx.training.optimizer import build_optimizer
-from musictx.training.schedule import warmup_cosine
+from musictx.training.schedule import warmup_cosine, warmup_hold, window_length
+
+
+def cut(ids: Tensor, length: int) -> Tensor:
+    """Windows (B, n · length + 1) as (B · n, length + 1): the last target of one is the first input of the next."""
+    return ids.unfold(1, length + 1, length).flatten(0, 1)
 
 
 class LanguageModelTraining(L.LightningModule):
@@ -30,8 +35,17 @@ class LanguageModelTraining(L.LightningModule):
     the same. `header` is what checkpoints say of the model.
     """
 
-    def __init__(self, model: Model, vocab: Vocab, config: TrainerConfig, seed: int, header: BundleHeader) -> None:
+    def __init__(
+        self,
+        model: Model,
+        vocab: Vocab,
+        config: TrainerConfig,
+        seed: int,
+        header: BundleHeader,
+        grow_from: int | None = None,
+    ) -> None:
         super().__init__()
+        self.grow_from = grow_from
         self.model, self.vocab, self.config, self.seed, self.header = model, vocab, config, seed, header
         self._nll_sum = torch.zeros((), dtype=torch.float64)
         self._count = 0
@@ -74,6 +88,9 @@ class LanguageModelTraining(L.LightningModule):
     def training_step(self, batch: Tensor | list[Tensor], _: int) -> Tensor:
         """A batch is windows (B, T + 1); or those, and which rows begin anew (B,), for a state that is carried."""
         ids, fresh = batch if isinstance(batch, list) else (batch, None)
+        if self.grow_from is not None:
+            length = ids.shape[1] - 1
+            ids = cut(ids, window_length(self.trainer.global_step, self.total_steps(), length, self.grow_from))
         inputs, targets = ids[:, :-1], ids[:, 1:]  # (B, T)
         if self.config.scheduled_sampling:
             inputs = self._mix(inputs, fresh)
@@ -140,8 +157,14 @@ class LanguageModelTraining(L.LightningModule):
         config = self.config
         optimizer = build_optimizer(self.model, config.optimizer, config.lr, config.weight_decay)
         total = self.total_steps()
-        warmup = min(self.config.warmup_steps, total)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warmup_cosine(step, warmup, total))
+        warmup = min(config.warmup_steps, total)
+
+        def factor(step: int) -> float:
+            if config.schedule == "hold":
+                return warmup_hold(step, warmup, total, config.decay_share)
+            return warmup_cosine(step, warmup, total)
+
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def total_steps(self) -> int:

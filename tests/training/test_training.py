@@ -13,10 +13,12 @@ from musictx.config import register_schemas
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
+from musictx.model.transformer import Transformer
 from musictx.training.fit import fit
 from musictx.training.loggers import build_loggers, check_logger, wandb_mode
-from musictx.training.module import LanguageModelTraining
-from musictx.training.schedule import warmup_cosine
+from musictx.training.metrics import read_metrics
+from musictx.training.module import LanguageModelTraining, cut
+from musictx.training.schedule import warmup_cosine, warmup_hold
 from musictx.training.throughput import Throughput
 
 
@@ -31,6 +33,43 @@ def test_warmup_rises_to_one_and_the_cosine_falls_to_a_tenth():
 
 def test_a_run_that_is_all_warmup_does_not_divide_by_zero():
     assert [warmup_cosine(step, 2, 2) for step in range(3)] == [0.5, 1.0, 1.0]
+
+
+def test_the_rate_is_held_and_falls_straight_to_zero():
+    factors = [warmup_hold(step, 4, 20, 0.5) for step in range(21)]
+    assert factors[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert factors[10:13] == pytest.approx([1.0, 0.9, 0.8])
+    assert factors[19:] == pytest.approx([0.1, 0.0])
+
+
+def test_held_for_ever_or_falling_from_the_start():
+    assert [warmup_hold(step, 2, 5, 0.0) for step in range(5)] == [0.5, 1.0, 1.0, 1.0, 1.0]
+    assert [warmup_hold(step, 0, 4, 1.0) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("settings", "rates"),
+    [((), [0.25, 0.5, 0.5, 0.25]), (("trainer.decay_share=0",), [0.25, 0.5, 0.5, 0.5])],
+)
+def test_a_run_has_the_schedule_that_was_asked_for(world, tmp_path, settings, rates):
+    asked = ("trainer.schedule=hold", "trainer.lr=0.5", "trainer.warmup_steps=2", "trainer.log_every=1", *settings)
+    fit(config_of(world, tmp_path / "run", *asked))
+    rows = read_metrics(tmp_path / "run" / "metrics.csv")
+    logged = [float(row[name]) for row in rows for name in row if name.endswith("/pg1") and row[name]]
+    assert logged == rates
+
+
+def test_windows_are_cut_short_at_first_and_every_token_is_still_a_target_once(world, tmp_path, monkeypatch):
+    seen = []
+    forward = Transformer.forward
+    monkeypatch.setattr(Transformer, "forward", lambda model, ids: seen.append(ids) or forward(model, ids))
+    fit(config_of(world, tmp_path / "run", "data.grow_from=8", "trainer.max_steps=6", "trainer.validate_every=6"))
+    shapes = [tuple(ids.shape) for ids in seen[:6]]
+    assert shapes == [(16, 8), (16, 8), (8, 16), (8, 16), (4, 32), (4, 32)]
+    window = torch.arange(2 * 33).view(2, 33)
+    assert cut(window, 8).tolist() == [
+        list(range(33 * row + n, 33 * row + n + 9)) for row in (0, 1) for n in (0, 8, 16, 24)
+    ]
 
 
 def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
@@ -75,6 +114,11 @@ def config_of(world, out, *overrides):
         ("trainer.accelerator=tpu", "trainer.accelerator=tpu: choose one of cpu, cuda"),
         ("trainer.precision=fp8", "trainer.precision=fp8: choose one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
         ("trainer.precision=16-mixed", "trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed"),
+        ("trainer.schedule=linear", "trainer.schedule=linear: choose one of cosine, hold"),
+        ("trainer.decay_share=1.5", "trainer.decay_share=1.5: give a share from 0 to 1"),
+        ("data.grow_from=0", "data.grow_from=0: give 1 or more, or null"),
+        ("data.grow_from=12", "data.grow_from=12: data.length=32 is not 12, 24, 48 …; give its half, its quarter"),
+        ("data.grow_from=64", "data.grow_from=64: data.length=32 is not 64, 128, 256 …; give its half, its quarter"),
         ("trainer.lr=0", "trainer.lr=0.0: give a number above 0"),
         ("trainer.lr=nan", "trainer.lr=nan: give a number above 0"),
         ("trainer.lr=inf", "trainer.lr=inf: give a number above 0"),
