@@ -1,0 +1,119 @@
+"""A speed record: CPU seconds of one core to 2.50 nats a token of MAESTRO, the whole schedule included.
+
+    python benchmarks/speedrun.py --archive maestro-v3.0.0-midi.zip                       # each change alone, in turn
+    python benchmarks/speedrun.py --archive maestro-v3.0.0-midi.zip --recipes all --seconds 400 --seeds 0 1 2
+
+Trained on 100 hours of MAESTRO, scored on one hour of its validation in inputs of 512 ids, as `guide.py` has them. What
+counts is all that `musictx train` costs, of all its processes, start and validation too. Two short runs of each recipe
+tell how many steps fit the seconds. A finished run is kept: the same command goes on where it was stopped.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from guide import prepare
+from maestro import ROOT
+
+from musictx.model.bundle import read_header
+
+LENGTH = 512  # ids in a window
+BASE = [
+    *("trainer=cpu", "trainer.precision=bf16-mixed", "trainer.optimizer=muon", "trainer.weight_decay=0.1"),
+    *("trainer.lr=4e-3", "trainer.batch_size=4", "trainer.sample_every=null", "trainer.max_epochs=1000000"),
+    *("trainer.progress_bar=false", f"data.length={LENGTH}", f"data.segment={LENGTH}"),
+    *("model.position=relative_fourier", "model.d_model=256", "model.n_layers=4", "model.n_heads=8", "model.d_ff=1024"),
+]
+CHANGES = {  # each alone, against the base
+    "no_dropout": ["model.dropout=0"],
+    "hold": ["trainer.schedule=hold"],
+    "heads_of_64": ["model.n_heads=4"],
+    "swiglu": ["model.mlp=swiglu", "model.d_ff=672"],
+    "qk_norm": ["model.qk_norm=true"],
+    "value_residual": ["model.value_residual=true"],
+    "grow": ["data.grow_from=128"],
+    "batch_2": ["trainer.batch_size=2"],
+}
+TOGETHER = [name for name in CHANGES if name != "batch_2"]
+RECIPES = {"base": [], **CHANGES, "all": [word for name in TOGETHER for word in CHANGES[name]]}
+PROBE_STEPS = 2, 32
+
+
+def train(recipe: str, seed: int, steps: int, store: Path, folder: Path, overrides: list[str]) -> float:
+    """One run through `musictx train`; the CPU seconds of all its processes."""
+    words = ["train", "experiment=maestro", f"data.path={store}", f"out={folder}", *BASE, *RECIPES[recipe]]
+    words += [f"trainer.max_steps={steps}", f"trainer.validate_every={steps}", f"trainer.warmup_steps={steps // 10}"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "musictx", *words, f"seed={seed}", *overrides]
+    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def steps_within(seconds: float, probes: tuple[float, float]) -> int:
+    """How many steps fit the seconds, told by the seconds of two short runs of `PROBE_STEPS`."""
+    few, more = PROBE_STEPS
+    a_step_s = max((probes[1] - probes[0]) / (more - few), 1e-6)
+    return max(int((seconds - probes[0]) / a_step_s) + few, 10)
+
+
+def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overrides: list[str]) -> dict[str, Any]:
+    """A row of the table, from a run that is kept or made."""
+    folder = args.out / f"{recipe}-{args.seconds:g}s-seed{seed}"
+    kept = folder.with_suffix(".json")
+    if kept.exists():
+        row: dict[str, Any] = json.loads(kept.read_text())
+        return row
+    probes = []
+    for steps in PROBE_STEPS:
+        probes.append(train(recipe, seed, steps, store, args.out / "probe", [*overrides, "overwrite=true"]))
+        shutil.rmtree(args.out / "probe")
+    steps = args.steps or steps_within(args.seconds, (probes[0], probes[1]))
+    cpu_s = train(recipe, seed, steps, store, folder, [*overrides, "overwrite=true"])
+    batch = next(int(w.split("=")[1]) for w in [*BASE, *RECIPES[recipe]][::-1] if w.startswith("trainer.batch_size="))
+    nll = read_header(folder / "model.safetensors").val_nll
+    row = {"recipe": recipe, "seed": seed, "steps": steps, "tokens": steps * batch * LENGTH}
+    row |= {"cpu_s": round(cpu_s, 1), "nll": nll, "settings": [*BASE, *RECIPES[recipe], *overrides]}
+    kept.write_text(json.dumps(row))
+    return row
+
+
+def report(rows: list[dict[str, Any]]) -> str:
+    """A table in Markdown."""
+    lines = ["| recipe | seed | steps | tokens | CPU s | nats a token |", "|---" * 6 + "|"]
+    for r in rows:
+        size = f"{r['steps']:,} | {r['tokens']:,}"
+        lines.append(f"| {r['recipe']} | {r['seed']} | {size} | {r['cpu_s']:.0f} | {r['nll']:.3f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--archive", type=Path, required=True)
+    parser.add_argument("--hours", type=float, default=100.0, help="of music to train on")
+    parser.add_argument("--out", type=Path, default=ROOT / "outputs/speedrun")
+    parser.add_argument("--recipes", nargs="+", default=list(RECIPES), choices=list(RECIPES))
+    parser.add_argument("--seconds", type=float, default=150.0, help="of CPU time that each run may take")
+    parser.add_argument("--steps", type=int, help="of each run, in place of --seconds")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks/results/speedrun.json")
+    args, overrides = parser.parse_known_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    store = prepare(args.archive, args.hours, args.out)
+    rows = []
+    for seed in args.seeds:
+        for recipe in args.recipes:
+            rows.append(measure(recipe, seed, args, store, overrides))
+            args.json.parent.mkdir(parents=True, exist_ok=True)
+            args.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    print(report(rows))
+
+
+if __name__ == "__main__":
+    main()
