@@ -1,7 +1,13 @@
 """musictx serve: a page in the browser that continues music with a bundle's model."""
 
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
-from threading import Event
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from musictx.app import hydra_app
 from musictx.config.web import ServeConfig
@@ -9,23 +15,44 @@ from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.model.weights import for_steps
 from musictx.open import bundle_path, open_bundle
+from musictx.web.hosts import answered, listening
 from musictx.web.limits import Limits
 
 
 def serve(config: ServeConfig) -> None:
     limits = check(config)
+    address = listening(config.host)
+    hosts = answered(address, config.allowed_hosts)
     device = check_device(config.device)
     bundle = bundle_path(config.bundle)
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
     model, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
-    from musictx.web.server import serving  # gradio takes seconds to import
+    with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
+        made, uploads = Path(name) / "made", Path(name) / "uploads"
+        made.mkdir()
+        os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # gradio makes folders there, and others elsewhere, when imported
+        from musictx.web.server import run_page  # it takes seconds to import
+        from musictx.web.studio import Studio
 
-    with serving(
-        for_steps(model), tokenizer, f"{bundle.stem}, trained on {header.corpus}", limits, config.host, config.port
-    ) as at:
-        print(f"{at} continues music until Ctrl-C", flush=True)
-        Event().wait()
+        studio = Studio(for_steps(model), tokenizer, made, limits)
+        run_page(studio, f"{bundle.stem}, trained on {header.corpus}", address, config.port, hosts, uploads)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Within it, SIGTERM unwinds as Ctrl-C does; the exit status is 143, as a shell tells of it."""
+
+    def leave(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # it is told once more while the temporary folder is removed
+        print("stopped by SIGTERM", file=sys.stderr)
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def check(config: ServeConfig) -> Limits:
@@ -35,6 +62,7 @@ def check(config: ServeConfig) -> Limits:
         "length_seconds",
         "variations",
         "upload_mb",
+        "uploads_mb",
         "file_seconds",
         "memory_mb",
         "at_once",
@@ -42,6 +70,8 @@ def check(config: ServeConfig) -> Limits:
     ):
         if not 0 < getattr(config, name) < float("inf"):
             raise ConfigError(f"{name}={getattr(config, name)}: give more than 0")
+    if config.uploads_mb < config.upload_mb:
+        raise ConfigError(f"uploads_mb={config.uploads_mb:g}: give at least upload_mb={config.upload_mb:g}, one file's")
     if not 0 < config.port < 2**16:
         raise ConfigError(f"port={config.port}: give 1 to {2**16 - 1}")
     return Limits(
@@ -49,6 +79,7 @@ def check(config: ServeConfig) -> Limits:
         variations=config.variations,
         seconds=config.seconds,
         upload_bytes=int(config.upload_mb * 2**20),
+        uploads_bytes=int(config.uploads_mb * 2**20),
         file_seconds=config.file_seconds,
         memory_mb=config.memory_mb,
         at_once=config.at_once,

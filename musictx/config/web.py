@@ -7,15 +7,19 @@ from musictx.config.train import AttentionConfig
 
 @dataclass
 class ServeConfig:
-    """musictx serve: a page on which people continue music. All limits are for one request of one person."""
+    """musictx serve: a page on which people continue music. The limits are for one request of one person."""
 
     bundle: str | None = None  # a model file that `musictx train` made; null: the one inside musictx
-    host: str = "127.0.0.1"  # this machine alone; 0.0.0.0: whoever reaches it
+    host: str = "127.0.0.1"  # this machine alone; 0.0.0.0 or ::, whoever reaches it: needs allowed_hosts
+    # what people call the server, as [music.example.org,192.168.1.5]: requests under other names are refused;
+    # where it listens for this machine alone, localhost, 127.0.0.1 and [::1] are allowed anyway
+    allowed_hosts: list[str] = field(default_factory=list)
     port: int = 7860
     seconds: float = 30.0  # for drawing a continuation; what there is by then is shown
     length_seconds: float = 60.0  # most new music
     variations: int = 4  # most
     upload_mb: float = 1.0  # largest file
+    uploads_mb: float = 32.0  # of all people's files together, until they are read
     file_seconds: float = 10.0  # for reading it
     memory_mb: int = 512  # for reading it
     at_once: int = 1  # people whom the model serves at the same time; the others wait in line

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio_client.utils import is_file_obj_with_meta, traverse
 
 from musictx.errors import UserError
 from musictx.web import keyboard, stage
@@ -15,6 +16,7 @@ from musictx.web.attention import Point
 from musictx.web.draw import SLIDER_S, Wish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
+from musictx.web.uploads import Uploads
 
 Updates = dict[Any, Any]  # by component: what is not in it stays as it is
 
@@ -28,14 +30,25 @@ PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="s
 <button data-action="midi">MIDI keyboard</button></div></div>"""
 
 
+class Offline(gr.Blocks):  # type: ignore[misc]
+    """Gradio would fetch the address that a request gives for a file, in place of any input."""
+
+    async def preprocess_data(self, block_fn: Any, inputs: list[Any], *args: Any, **kwargs: Any) -> Any:
+        traverse(inputs, refuse_address, is_file_obj_with_meta)
+        return await super().preprocess_data(block_fn, inputs, *args, **kwargs)
+
+
+def refuse_address(file: dict[str, Any]) -> None:
+    if not file["path"].startswith("/"):
+        raise gr.Error("files are sent, not named by an address", print_exception=False)
+
+
 class Page:
     """Components, and the handlers that change them."""
 
-    def __init__(self, studio: Studio, title: str) -> None:
-        self.studio = studio
-        with gr.Blocks(
-            title="musictx", analytics_enabled=False, fill_width=True, delete_cache=(600, int(FORGET_S))
-        ) as self.blocks:
+    def __init__(self, studio: Studio, title: str, uploads: Uploads) -> None:
+        self.studio, self.uploads = studio, uploads
+        with Offline(title="musictx", analytics_enabled=False, fill_width=True) as self.blocks:
             self.session = gr.State(Session(), time_to_live=FORGET_S)
             gr.HTML(f"<h1>musictx <small>{html.escape(title)}</small></h1>", js_on_load=None)
             with gr.Row():
@@ -114,8 +127,11 @@ class Page:
     def upload(self, session: Session, path: str | None) -> Updates:
         if not path:
             return {}
+        name, data = Path(path).name, self.uploads.take(Path(path))
         try:
-            updates = self._show(self.studio.upload(session, Path(path)))
+            if data is None:
+                raise UserError(f"{name}: it waited too long to be read: drop it again")
+            updates = self._show(self.studio.upload(session, data, name))
         except UserError as error:
             updates = {self.status: told(str(error), wrong=True)}
         return updates | {self.file: None}  # there is room for the next one
@@ -184,7 +200,8 @@ class Page:
         @wraps(action)
         def safely(*args: Any, **kwargs: Any) -> Updates:
             try:
-                return action(*args, **kwargs) or {self.status: gr.skip()}
+                with self.studio.work.action():
+                    return action(*args, **kwargs) or {self.status: gr.skip()}
             except UserError as error:
                 return {self.status: told(str(error), wrong=True)}
 

@@ -1,60 +1,99 @@
 """The page behind an address, for this machine alone unless told otherwise; nothing is fetched from elsewhere."""
 
+import asyncio
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import gradio as gr
+import uvicorn
+from fastapi import FastAPI
 
 from musictx.data.work.sandbox import close_all
 from musictx.errors import UserError
-from musictx.model.protocol import LanguageModel
-from musictx.tokenizers import Tokenizer
-from musictx.web.limits import Limits
+from musictx.web.gate import UPLOAD, Gate
 from musictx.web.page import CSS, Page
 from musictx.web.studio import Studio
+from musictx.web.uploads import Uploads
+
+LEAVE_S = 1  # for people's connections, at the end
 
 
-@contextmanager
-def serving(
-    model: LanguageModel, tokenizer: Tokenizer, title: str, limits: Limits, host: str, port: int
-) -> Iterator[str]:
-    """The address of the page, which is there for the time of the block. Raises UserError for a port or host that
-    cannot be had."""
-    with tempfile.TemporaryDirectory(prefix="musictx-") as name:
-        os.environ["GRADIO_TEMP_DIR"] = f"{name}/uploads"
-        made = Path(name) / "made"
-        made.mkdir()
-        page = Page(Studio(model, tokenizer, made, limits), title)
-        blocks = page.blocks.queue(max_size=limits.queue, default_concurrency_limit=2)
+def run_page(studio: Studio, title: str, address: str, port: int, hosts: tuple[str, ...], uploads: Path) -> None:
+    """Answers at an address for `hosts` until Ctrl-C or SIGTERM, whose handler then runs. Raises UserError for an
+    address that cannot be had."""
+    with listen(address, port) as door:
+        page = Page(studio, title, Uploads(uploads, studio.limits))
+        gate = Gate(application(page), hosts, studio.limits.upload_bytes)
+        config = uvicorn.Config(gate, ws="none", log_level="warning", timeout_graceful_shutdown=LEAVE_S)
         try:
-            _, address, _ = blocks.launch(
-                server_name=host,
-                server_port=port,
-                prevent_thread_lock=True,
-                quiet=True,
-                share=False,
-                ssr_mode=False,
-                footer_links=[],
-                max_file_size=limits.upload_bytes,
-                allowed_paths=[str(made)],
-                theme=look(),
-                css=CSS,
-            )
-        except OSError:
-            raise UserError(
-                f"nothing can listen at {host} port {port}: give another port=, or host=127.0.0.1"
-            ) from None
-        try:
-            yield address
+            Server(config, page, f"http://{hosts[0]}:{port}/").run([door])
         finally:
-            blocks.close(verbose=False)
+            studio.work.end()
             close_all()
+
+
+def listen(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    both = address == "::" and socket.has_dualstack_ipv6()
+    try:
+        return socket.create_server((address, port), family=family, dualstack_ipv6=both)
+    except OSError:
+        raise UserError(f"nothing can listen at {address} port {port}: give another port=, or host=127.0.0.1") from None
+
+
+def application(page: Page) -> FastAPI:
+    """Gradio's own application, below ours for uploads: Gradio keeps equal files of two people in one place."""
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        forgetting = asyncio.create_task(page.uploads.keep_forgetting())
+        yield
+        forgetting.cancel()
+        with suppress(asyncio.CancelledError):
+            await forgetting
+
+    limits = page.studio.limits
+    app = FastAPI(openapi_url=None, lifespan=life)
+    app.add_route(UPLOAD, page.uploads.receive, ["POST"])
+    blocks = page.blocks.queue(max_size=limits.queue, default_concurrency_limit=2, api_open=False)
+    gr.mount_gradio_app(
+        app,
+        blocks,
+        "/",
+        show_error=False,
+        ssr_mode=False,
+        run_history=False,
+        footer_links=[],
+        max_file_size=limits.upload_bytes,
+        allowed_paths=[str(page.studio.folder)],
+        theme=look(),
+        css=CSS,
+    )
+    blocks.has_launched = True  # mounting leaves it out, and Gradio would take any file of this machine for an upload
+    return app
+
+
+class Server(uvicorn.Server):
+    """Tells when the page is there; at the end nobody waits for what will not come."""
+
+    def __init__(self, config: uvicorn.Config, page: Page, address: str) -> None:
+        super().__init__(config)
+        self.page, self.address = page, address
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"{self.address} continues music until Ctrl-C", flush=True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.page.studio.work.ending = True
+        self.page.blocks._queue.close()
+        await super().shutdown(sockets)
 
 
 def look() -> gr.themes.Base:

@@ -18,6 +18,7 @@ from musictx.web.limits import Limits
 from musictx.web.session import Music, Session, Step
 from musictx.web.stage import stage
 from musictx.web.upload import read_upload
+from musictx.web.work import Work
 
 
 class Studio:
@@ -27,9 +28,10 @@ class Studio:
         self.model, self.tokenizer, self.folder, self.limits = model, tokenizer, folder, limits
         self.reader = Reader(model, tokenizer)
         self.examples = examples()
+        self.work = Work()
 
-    def upload(self, session: Session, path: Path) -> Session:
-        return self._begin(session, read_upload(path, path.name, self.limits, self.tokenizer.metrical))
+    def upload(self, session: Session, data: bytes, name: str) -> Session:
+        return self._begin(session, read_upload(data, name, self.limits, self.tokenizer.metrical))
 
     def example(self, session: Session, name: str) -> Session:
         if name not in self.examples:
@@ -45,7 +47,13 @@ class Studio:
             raise UserError("there is no music to continue yet: drop a file, pick an example or play a phrase")
         music, began = session.now.music, time.monotonic()
         chance = random.randint(0, MAX_SEED)
-        takes = draw_takes(music, wish, self.model, self.tokenizer, self.limits, chance, tell)
+
+        def tell_on(seconds: float) -> None:
+            if self.work.ending:
+                raise KeyboardInterrupt  # the server was told to end: so does the drawing
+            tell(seconds)
+
+        takes = draw_takes(music, wish, self.model, self.tokenizer, self.limits, chance, tell_on)
         took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
         took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
         told = f"{took} of {music.name}, in {time.monotonic() - began:.1f} s. Click a note to see what it comes from."

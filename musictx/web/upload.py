@@ -22,16 +22,16 @@ class Heard(NamedTuple):
     meter: Meter
 
 
-def read_upload(path: Path, name: str, limits: Limits, one_tempo: bool) -> Music:
+def read_upload(data: bytes, name: str, limits: Limits, one_tempo: bool) -> Music:
     """Raises UserError that says in one line what is wrong with the file."""
-    size = path.stat().st_size
+    size = len(data)
     if size > limits.upload_bytes:
         raise UserError(f"{name}: {size / 2**20:.1f} MB; files up to {limits.upload_bytes / 2**20:g} MB are taken")
     if not size:
         raise UserError(f"{name}: the file is empty: give a MIDI file")
     allowed = ReaderLimits(limits.file_seconds, limits.memory_mb)
     read = cast(Any, partial(read_music, one_tempo=one_tempo))
-    heard = cast(Heard | str, run_batch(read, [path.read_bytes()], allowed)[0])
+    heard = cast(Heard | str, run_batch(read, [data], allowed)[0])
     if isinstance(heard, str):
         raise UserError(f"{name}: {heard}")
     return Music(plain_name(name), heard.score, heard.meter)

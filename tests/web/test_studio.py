@@ -163,7 +163,7 @@ def test_music_does_not_grow_for_ever(opened, tmp_path):
 def test_what_was_played_and_uploaded_can_be_continued(studio, world):
     for session in (
         studio.played(Session(), [[0, 0.4, 60, 80], [0.5, 0.9, 64, 80]]),
-        studio.upload(Session(), world.hymn),
+        studio.upload(Session(), world.hymn.read_bytes(), world.hymn.name),
     ):
         after, _ = studio.go_on(session, WISH._replace(motif_s=100, variations=1), quiet)
         assert len(after.now.takes) == 1

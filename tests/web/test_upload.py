@@ -18,7 +18,7 @@ LIMITS = Limits(upload_bytes=5000)
 
 
 def read(path):
-    return read_upload(path, path.name, LIMITS, False)
+    return read_upload(path.read_bytes(), path.name, LIMITS, False)
 
 
 def test_a_file_is_read_with_its_bars(tmp_path):

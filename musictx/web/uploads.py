@@ -1,0 +1,79 @@
+"""People's files between their arrival and their reading: bounded in sum, each in a place of its own, soon gone."""
+
+import asyncio
+import re
+import shutil
+import time
+import uuid
+from pathlib import Path
+
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from musictx.web.limits import Limits
+
+UNTAKEN_S = 60.0  # a page takes its file at once: whoever does not by then is gone
+LOOK_S = 5.0  # between looks for those
+PLACE_BYTES = 2**12  # that a file takes beside its contents
+NAME_BYTES = 200
+
+
+class Uploads:
+    """A folder of files that pages have sent and not yet taken."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder, self.limits = folder.resolve(), limits
+        self.arriving = 0  # bytes
+
+    async def receive(self, request: Request) -> Response:
+        """Keeps a form's file for its page and answers with a list of its path, as Gradio's own /upload does."""
+        length = int(request.headers["content-length"])  # the gate lets nothing in without
+        if self.held() + self.arriving + length > self.limits.uploads_bytes:
+            return PlainTextResponse("the server holds too many files just now: drop yours again in a minute", 503)
+        self.arriving += length
+        try:
+            async with request.form(max_files=1, max_fields=0) as form:
+                file = form.get("files")
+                if not isinstance(file, UploadFile):
+                    return PlainTextResponse("there is no file in the form", 400)
+                return JSONResponse([str(self._keep(file.filename or "", await file.read()))])
+        finally:
+            self.arriving -= length
+
+    def _keep(self, name: str, data: bytes) -> Path:
+        place = self.folder / uuid.uuid4().hex
+        place.mkdir()
+        path = place / plain_file_name(name)
+        path.write_bytes(data)
+        return path
+
+    def take(self, path: Path) -> bytes | None:
+        """The contents of a file, which is gone then; None where it was gone before, or never was an upload."""
+        if path.resolve().parent.parent != self.folder or not path.is_file():
+            return None
+        data = path.read_bytes()
+        shutil.rmtree(path.parent, ignore_errors=True)
+        return data
+
+    def held(self) -> int:
+        """Bytes of all files together."""
+        return sum(path.stat().st_size + PLACE_BYTES for path in self.folder.glob("*/*"))
+
+    def forget(self, age_s: float) -> None:
+        """Removes the files that are older."""
+        for place in self.folder.iterdir():
+            if place.stat().st_mtime < time.time() - age_s:
+                shutil.rmtree(place, ignore_errors=True)
+
+    async def keep_forgetting(self) -> None:
+        while True:
+            self.forget(UNTAKEN_S)
+            await asyncio.sleep(LOOK_S)
+
+
+def plain_file_name(name: str) -> str:
+    """A name as a person may have given it, that is a file's name on any disk."""
+    name = re.sub(r"[/\\\x00-\x1f]", " ", name).encode("utf-8", "replace")[-NAME_BYTES:].decode("utf-8", "ignore")
+    return name.strip(" .") or "music.mid"
