@@ -8,14 +8,19 @@ from pathlib import Path
 from threading import Lock
 
 KEEP_S = 3600.0  # files that nobody took by then go away
+KEEP_BYTES = 2**30  # of all people together: the oldest go first
 PEN = Lock()  # matplotlib's settings are one for all threads
+BROOM = Lock()  # what one thread removes another must not look at
 
 
 def new_place(folder: Path) -> Path:
-    """A folder whose name cannot be guessed; those of long ago are removed."""
-    for old in folder.iterdir():
-        if old.stat().st_mtime < time.time() - KEEP_S:
-            shutil.rmtree(old, ignore_errors=True)
+    """A folder whose name cannot be guessed; those of long ago are removed, and those that are too much."""
+    with BROOM:
+        held = 0
+        for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
+            held += sum(file.stat().st_size for file in old.iterdir())
+            if held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S:
+                shutil.rmtree(old, ignore_errors=True)
     place = folder / uuid.uuid4().hex
     place.mkdir()
     return place

@@ -10,9 +10,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from musictx.web.hosts import host_of, origin_host
 
 API = "/gradio_api"
-UPLOAD, JOIN = f"{API}/upload", f"{API}/queue/join"
-SEEN = {"/", "/config", "/theme.css", "/favicon.ico", f"{API}/queue/data", f"{API}/info", f"{API}/startup-events"}
-BELOW = ("/assets/", "/static/", "/svelte/", f"{API}/heartbeat/", f"{API}/file=/")
+UPLOAD, PROGRESS, JOIN = f"{API}/upload", f"{API}/upload_progress", f"{API}/queue/join"
+SEEN = {"/", "/config", "/theme.css", "/favicon.ico", f"{API}/queue/data", PROGRESS}
+BELOW = ("/assets/", "/static/", f"{API}/heartbeat/", f"{API}/file=/")
 JOIN_BYTES = 2**18  # a long phrase of the keyboard is half of it
 FORM_BYTES = 2**13  # around a file
 

@@ -30,17 +30,20 @@ PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="s
 <button data-action="midi">MIDI keyboard</button></div></div>"""
 
 
-class Offline(gr.Blocks):  # type: ignore[misc]
-    """Gradio would fetch the address that a request gives for a file, in place of any input."""
+class Closed(gr.Blocks):  # type: ignore[misc]
+    """Gradio fetches, or copies from anywhere on this machine, what a request gives for a file in place of an input."""
+
+    def __init__(self, uploads: Uploads, **how: Any) -> None:
+        self.uploads = uploads
+        super().__init__(**how)
 
     async def preprocess_data(self, block_fn: Any, inputs: list[Any], *args: Any, **kwargs: Any) -> Any:
-        traverse(inputs, refuse_address, is_file_obj_with_meta)
+        traverse(inputs, self._refuse_others, is_file_obj_with_meta)
         return await super().preprocess_data(block_fn, inputs, *args, **kwargs)
 
-
-def refuse_address(file: dict[str, Any]) -> None:
-    if not file["path"].startswith("/"):
-        raise gr.Error("files are sent, not named by an address", print_exception=False)
+    def _refuse_others(self, file: dict[str, Any]) -> None:
+        if not self.uploads.owns(Path(file["path"])):
+            raise gr.Error("this is no file that a page has sent", print_exception=False)
 
 
 class Page:
@@ -48,7 +51,7 @@ class Page:
 
     def __init__(self, studio: Studio, title: str, uploads: Uploads) -> None:
         self.studio, self.uploads = studio, uploads
-        with Offline(title="musictx", analytics_enabled=False, fill_width=True) as self.blocks:
+        with Closed(uploads, title="musictx", analytics_enabled=False, fill_width=True) as self.blocks:
             self.session = gr.State(Session(), time_to_live=FORGET_S)
             gr.HTML(f"<h1>musictx <small>{html.escape(title)}</small></h1>", js_on_load=None)
             with gr.Row():

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 from musictx.data.work.sandbox import close_all
 from musictx.errors import UserError
-from musictx.web.gate import UPLOAD, Gate
+from musictx.web.gate import PROGRESS, UPLOAD, Gate
 from musictx.web.page import CSS, Page
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -33,6 +33,7 @@ def run_page(studio: Studio, title: str, address: str, port: int, hosts: tuple[s
         config = uvicorn.Config(gate, ws="none", log_level="warning", timeout_graceful_shutdown=LEAVE_S)
         try:
             Server(config, page, f"http://{hosts[0]}:{port}/").run([door])
+            raise KeyboardInterrupt  # uvicorn hears it where a shell has made us deaf to it, and does not pass it on
         finally:
             studio.work.end()
             close_all()
@@ -61,6 +62,7 @@ def application(page: Page) -> FastAPI:
     limits = page.studio.limits
     app = FastAPI(openapi_url=None, lifespan=life)
     app.add_route(UPLOAD, page.uploads.receive, ["POST"])
+    app.add_route(PROGRESS, page.uploads.progress, ["GET"])
     blocks = page.blocks.queue(max_size=limits.queue, default_concurrency_limit=2, api_open=False)
     gr.mount_gradio_app(
         app,
@@ -75,7 +77,6 @@ def application(page: Page) -> FastAPI:
         theme=look(),
         css=CSS,
     )
-    blocks.has_launched = True  # mounting leaves it out, and Gradio would take any file of this machine for an upload
     return app
 
 

@@ -18,7 +18,7 @@ from musictx.web.limits import Limits
 from musictx.web.session import Music, Session, Step
 from musictx.web.stage import stage
 from musictx.web.upload import read_upload
-from musictx.web.work import Work
+from musictx.web.work import ENDS, Work
 
 
 class Studio:
@@ -54,6 +54,8 @@ class Studio:
             tell(seconds)
 
         takes = draw_takes(music, wish, self.model, self.tokenizer, self.limits, chance, tell_on)
+        if self.work.ending:
+            raise UserError(ENDS)  # to picture it, and to write its sound, would take longer than to draw it
         took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
         took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
         told = f"{took} of {music.name}, in {time.monotonic() - began:.1f} s. Click a note to see what it comes from."

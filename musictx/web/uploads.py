@@ -1,6 +1,7 @@
 """People's files between their arrival and their reading: bounded in sum, each in a place of its own, soon gone."""
 
 import asyncio
+import os
 import re
 import shutil
 import time
@@ -42,6 +43,10 @@ class Uploads:
         finally:
             self.arriving -= length
 
+    async def progress(self, _: Request) -> Response:
+        """A page asks how far its file has come: files are small, so they are there."""
+        return PlainTextResponse('data: {"msg": "done"}\n\n', media_type="text/event-stream")
+
     def _keep(self, name: str, data: bytes) -> Path:
         place = self.folder / uuid.uuid4().hex
         place.mkdir()
@@ -49,9 +54,13 @@ class Uploads:
         path.write_bytes(data)
         return path
 
+    def owns(self, path: Path) -> bool:
+        """Whether a path lies where this folder's files do; the file may be gone."""
+        return Path(os.path.abspath(path)).parent.parent == self.folder
+
     def take(self, path: Path) -> bytes | None:
         """The contents of a file, which is gone then; None where it was gone before, or never was an upload."""
-        if path.resolve().parent.parent != self.folder or not path.is_file():
+        if not self.owns(path) or not path.is_file():
             return None
         data = path.read_bytes()
         shutil.rmtree(path.parent, ignore_errors=True)

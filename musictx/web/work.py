@@ -6,6 +6,8 @@ from threading import Condition
 
 from musictx.errors import UserError
 
+ENDS = "the server ends just now"
+
 
 class Work:
     """Counts actions. `ending` tells long ones to come to an end."""
@@ -19,7 +21,7 @@ class Work:
         """The time of one action. Raises UserError when the end has come."""
         with self._changed:
             if self.ending:
-                raise UserError("the server ends")
+                raise UserError(ENDS)
             self._under_way += 1
         try:
             yield

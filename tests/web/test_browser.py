@@ -3,15 +3,12 @@
 import io
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
+from serving import served
 
 from musictx.notes.read import read_midi
 from musictx.notes.write import write_midi
@@ -33,22 +30,9 @@ HYMN = "Old Hundredth, in four voices"
 
 @pytest.fixture(scope="module")
 def address(world, tmp_path_factory):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     bundle = [] if SHOTS else [f"bundle={world.hymn_bundle}"]
-    command = [sys.executable, "-m", "musictx", "serve", f"port={port}", "upload_mb=0.01", *bundle]
-    temporary = tmp_path_factory.mktemp("server")
-    there = os.environ | {"TMPDIR": str(temporary)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=there) as server:
-        line = server.stdout.readline()
-        assert line == f"http://127.0.0.1:{port}/ continues music until Ctrl-C\n"
-        yield line.split()[0]
-        server.send_signal(signal.SIGINT)
-        try:
-            assert server.wait(20) == 130
-        finally:
-            server.kill()  # or leaving the block would wait for ever
-    assert list(temporary.glob("musictx-*")) == []
+    with served(tmp_path_factory.mktemp("server"), "upload_mb=0.01", "uploads_mb=0.02", *bundle) as server:
+        yield server.address
 
 
 @pytest.fixture(scope="module")
@@ -235,3 +219,15 @@ def test_two_people_at_once(visit):
         page.wait_for_selector("[data-take]")
         status(page, f"2 variations of {name}")
         assert linked(page, "MIDI")[0] == f"{name}-1.mid"
+
+
+def test_a_full_server_says_so(visit, tmp_path):
+    """The last one: the server stays full for a minute."""
+    page = visit()
+    waiting = {"files": {"name": "a.mid", "mimeType": "audio/midi", "buffer": b"1"}}
+    while page.request.post(f"{page.url}gradio_api/upload", multipart=waiting).ok:
+        pass
+    write_midi(examples()[HYMN].score, tmp_path / "mine.mid")
+    page.locator("#file input[type=file]").set_input_files(tmp_path / "mine.mid")
+    page.get_by_text("the server holds too many files just now").first.wait_for()
+    assert page.locator(".welcome").is_visible()

@@ -1,0 +1,117 @@
+"""Hosts, origins and addresses that are answered, asked of the gate alone."""
+
+import pytest
+
+from musictx.errors import ConfigError
+from musictx.web.hosts import LOCAL, answered, listening
+
+gate = pytest.importorskip("musictx.web.gate", reason="needs the extra web: pip install 'musictx[web]'")
+
+HERE = answered("127.0.0.1", [])
+
+
+def refused(method="GET", path="/", headers=(("host", "localhost:7860"),), hosts=HERE):
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+    scope = {"type": "http", "method": method, "path": path, "headers": raw}
+    answer = gate.Gate(None, hosts, 1000).refused(scope)
+    return answer and answer[0]
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:7860", "127.0.0.1:1", "127.0.0.1:65535", "[::1]", "[::1]:7860", "localhost:80"]
+)
+def test_this_machine_is_answered_at_any_port(host):
+    assert refused(headers=[("host", host)]) is None
+    assert refused(headers=[("host", "localhost"), ("origin", f"http://{host}")]) is None
+
+
+BAD_HOSTS = ["evil.example", "localhost.evil.example", "evil.example:7860", "localhost.", "localhost:", "localhost:0"]
+BAD_HOSTS += ["localhost:65536", "localhost:x", "localhost:80:80", "a@localhost", "localhost/", " localhost", "::1"]
+BAD_HOSTS += ["127.0.0.2", "127.1", "2130706433", "0.0.0.0", "[::]", "[::ffff:127.0.0.1]", "", "null", "locälhost"]
+BAD_HOSTS += ["localhost,evil.example", "localhost evil.example", "localhost:٣"]
+
+
+@pytest.mark.parametrize("host", BAD_HOSTS)
+def test_another_host_is_not(host):
+    host = host.encode().decode("latin-1")
+    assert refused(headers=[("host", host)]) == 421
+    assert refused(headers=[("host", "localhost"), ("origin", f"http://{host}")]) == 421
+
+
+@pytest.mark.parametrize(
+    "origin", ["null", "", "localhost", "file://localhost", "ftp://localhost", "http://localhost/x"]
+)
+def test_another_origin_is_not(origin):
+    assert refused(headers=[("host", "localhost"), ("origin", origin)]) == 421
+
+
+def test_one_host_and_one_origin():
+    assert refused(headers=[]) == 421
+    assert refused(headers=[("host", "localhost"), ("host", "localhost")]) == 421
+    assert refused(headers=[("host", "localhost"), ("host", "evil.example")]) == 421
+    twice = [("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://localhost")]
+    assert refused(headers=twice) == 421
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/gradio_api/file=http://example.org/x"),
+        ("GET", "/gradio_api/file=HTTP://example.org/x"),
+        ("GET", "/gradio_api/proxy=https://x.hf.space/"),
+        ("GET", "/gradio_api//queue/data"),
+        ("GET", "/gradio_api/run/go_on"),
+        ("GET", "/docs"),
+        ("POST", "/"),
+        ("POST", "/gradio_api/queue/join/"),
+        ("POST", "/gradio_api/heartbeat/x"),
+        ("OPTIONS", "/gradio_api/queue/join"),
+        ("DELETE", "/"),
+    ],
+)
+def test_what_the_page_does_not_need_is_not_there(method, path):
+    assert refused(method, path) == 404
+
+
+def test_a_post_tells_its_length():
+    def post(path, *length):
+        return refused("POST", path, [("host", "localhost"), *(("content-length", each) for each in length)])
+
+    assert post("/gradio_api/upload", "1000") is None
+    assert post("/gradio_api/upload", str(1000 + gate.FORM_BYTES)) is None
+    assert post("/gradio_api/upload", str(1001 + gate.FORM_BYTES)) == 413
+    assert post("/gradio_api/queue/join", str(gate.JOIN_BYTES + 1)) == 413
+    assert post("/gradio_api/queue/join") == post("/gradio_api/queue/join", "-1") == 411
+
+
+def test_elsewhere_only_the_hosts_that_a_person_allows():
+    hosts = answered("0.0.0.0", ["Music.Example.org", "2001:DB8::0:1"])
+    assert hosts == ("music.example.org", "[2001:db8::1]")
+    assert (
+        refused(headers=[("host", "music.example.org:443"), ("origin", "https://music.example.org")], hosts=hosts)
+        is None
+    )
+    assert refused(headers=[("host", "localhost")], hosts=hosts) == 421
+    assert answered("::1", ["proxy.example"]) == ("[::1]", *LOCAL, "proxy.example")
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.5", "127.0.0.2"])
+def test_elsewhere_they_are_required(address):
+    with pytest.raises(ConfigError, match=rf"host={address} is reached from elsewhere: give allowed_hosts=\["):
+        answered(address, [])
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "http://music.example", "music.example:80", "", "a b", "x.", "[music]", "*.x.org"]
+)
+def test_a_host_is_a_name(name):
+    with pytest.raises(ConfigError, match="give names or addresses, without http:// and without a port"):
+        answered("0.0.0.0", [name])
+
+
+def test_no_name_is_looked_up():
+    assert listening("localhost") == "127.0.0.1"
+    assert listening("[::1]") == listening("::1") == "::1"
+    for name in ("music.example.org", "", "127.0.0.1:80", "*"):
+        with pytest.raises(ConfigError, match="give an address, such as 127.0.0.1, ::1 or 0.0.0.0; names are not"):
+            listening(name)

@@ -1,0 +1,194 @@
+"""The server against programs that know its addresses: many requests at once, none of them the page's."""
+
+import http.client
+import json
+import signal
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import pytest
+from serving import served
+
+pytest.importorskip("gradio", reason="needs the extra web: pip install 'musictx[web]'")
+
+API = "/gradio_api"
+QUEUE = 8
+LONG, SHORT = 60.0, 3.0  # seconds of new music
+
+
+def wish(length_s, variations=1):
+    return [None, 2.0, "start", length_s, 1.0, 0.95, variations]
+
+
+@pytest.fixture(scope="module")
+def server(world, tmp_path_factory):
+    settings = ["upload_mb=0.01", "uploads_mb=0.05", f"queue={QUEUE}", f"bundle={world.hymn_bundle}"]
+    with served(tmp_path_factory.mktemp("server"), *settings) as server:
+        yield server
+        with_music = Visitor(server)
+        assert with_music.done(with_music.join("go_on", wish(LONG, 4)))[0]["msg"] == "process_starts"
+        assert server.end(signal.SIGTERM) == 143  # while the model works
+
+
+class Visitor:
+    """A session with an example to continue."""
+
+    def __init__(self, server):
+        self.server, self.session = server, uuid.uuid4().hex
+        config = json.loads(server.ask("/config")[1])
+        self.numbers = {each["api_name"]: each["id"] for each in config["dependencies"]}
+        self.all_done(self.join("safely", [None]))
+
+    def join(self, name, data):
+        body = {"data": data, "fn_index": self.numbers[name], "session_hash": self.session}
+        status, answer = self.server.ask(f"{API}/queue/join", body)
+        return status, json.loads(answer).get("event_id")
+
+    def messages(self):
+        """What the server tells this session."""
+        at = urlsplit(self.server.address)
+        connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+        connection.request("GET", f"{API}/queue/data?session_hash={self.session}")
+        answer = connection.getresponse()
+        while line := answer.readline():
+            if line.startswith(b"data: "):
+                yield json.loads(line[6:])
+
+    def done(self, joined, last="process_starts"):
+        """The messages of starts and ends, up to a kind."""
+        assert joined[0] == 200
+        kept = []
+        for message in self.messages():
+            if message["msg"] in ("process_starts", "process_completed"):
+                kept.append(message)
+            if message["msg"] == last:
+                return kept
+        return kept
+
+    def all_done(self, joined):
+        return self.done(joined, "close_stream")
+
+
+def at_once(function, things):
+    with ThreadPoolExecutor(len(things)) as pool:
+        return list(pool.map(function, things))
+
+
+def made(server):
+    return sorted(server.temporary.glob("musictx-*/made/*/*.wav"))
+
+
+def test_nothing_goes_past_the_queue(server):
+    visitor = Visitor(server)
+    before = made(server)
+    body = {"data": wish(SHORT), "fn_index": visitor.numbers["go_on"], "session_hash": visitor.session}
+    for address in (
+        "run/go_on",
+        "run/go_on/",
+        "api/go_on",
+        "call/go_on",
+        "call/v2/go_on",
+        "component_server",
+        "cancel",
+    ):
+        answers = at_once(lambda _, address=address: server.ask(f"{API}/{address}", body), range(6))
+        assert answers == [(404, "there is no such address; the model is asked through the page's queue alone\n")] * 6
+    assert made(server) == before
+
+
+def test_the_model_works_on_one_request_at_a_time(server):
+    visitor = Visitor(server)
+    joined = at_once(lambda _: visitor.join("go_on", wish(SHORT)), range(6))
+    assert [status for status, _ in joined] == [200] * 6
+    told = visitor.all_done(joined[0])
+    assert [each["msg"] for each in told] == ["process_starts", "process_completed"] * 6
+    assert all(each["success"] for each in told[1::2])
+    assert {each["event_id"] for each in told} == {event for _, event in joined}
+
+
+def test_no_more_wait_than_the_queue_holds(server):
+    visitors = [Visitor(server) for _ in range(3)]
+    joined = at_once(lambda k: visitors[k % 3].join("go_on", wish(LONG, 4)), range(3 * QUEUE))
+    statuses = [status for status, _ in joined]
+    assert set(statuses) == {200, 503}
+    for visitor in visitors:  # a person who leaves gives up the place
+        next(visitor.messages())
+
+
+def form(data, name="my tune.mid"):
+    head = f'--x\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
+    return head.encode() + data + b"\r\n--x--\r\n", {"Content-Type": "multipart/form-data; boundary=x"}
+
+
+def upload(server, data, name="my tune.mid"):
+    body, headers = form(data, name)
+    return server.ask(f"{API}/upload?upload_id=1", body, **headers)
+
+
+def held(server):
+    return sorted(server.temporary.glob("musictx-*/uploads/*/*"))
+
+
+def as_input(path):
+    return {"path": path, "meta": {"_type": "gradio.FileData"}}
+
+
+def test_files_are_bounded_in_sum_and_gone_when_they_are_read(server, world):
+    visitor = Visitor(server)
+    answers = at_once(lambda _: upload(server, bytes(9000)), range(12))
+    assert {status for status, _ in answers} == {200, 503}
+    assert {text for status, text in answers if status == 503} == {
+        "the server holds too many files just now: drop yours again in a minute"
+    }
+    paths = [json.loads(text)[0] for status, text in answers if status == 200]
+    assert len(set(paths)) == len(paths) == len(held(server)) < 0.05 * 2**20 / 9000
+    for path in paths:
+        told = visitor.all_done(visitor.join("upload", [None, as_input(path)]))
+        assert "my tune.mid: not a MIDI file" in json.dumps(told[-1]["output"])
+    assert held(server) == []
+    tune = upload(server, world.hymn.read_bytes())
+    told = visitor.all_done(visitor.join("upload", [None, as_input(json.loads(tune[1])[0])]))
+    assert "my tune: " in json.dumps(told[-1]["output"])
+    assert held(server) == []
+
+
+def test_a_body_is_bounded(server):
+    assert upload(server, bytes(20_000))[0] == 413
+    assert server.ask(f"{API}/queue/join", {"data": ["x" * 2**18]})[0] == 413
+    assert server.ask(f"{API}/upload", b"--x--", **form(b"")[1]) == (400, "there is no file in the form")
+
+
+@pytest.mark.parametrize("path", ["http://example.invalid/x.mid", "/etc/hostname", "x.mid", "\0"])
+def test_a_file_is_neither_fetched_nor_read_elsewhere(server, path):
+    visitor = Visitor(server)
+    for name, data in (("upload", [None, as_input(path)]), ("go_on", [None, as_input(path), *wish(SHORT)[2:]])):
+        told = visitor.all_done(visitor.join(name, data))
+        assert told[-1]["success"] is False
+        assert told[-1]["output"]["error"] == "this is no file that a page has sent"
+
+
+def test_the_folder_of_files_is_no_file(server, world):
+    visitor = Visitor(server)
+    path = json.loads(upload(server, world.hymn.read_bytes())[1])[0]
+    folder = held(server)[0].parents[1]
+    told = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x.mid")]))
+    assert told[-1]["success"] is False
+    told = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x/x.mid")]))
+    assert "x.mid: it waited too long to be read: drop it again" in json.dumps(told[-1]["output"])
+    assert [path] == [str(file) for file in held(server)]
+    visitor.all_done(visitor.join("upload", [None, as_input(path)]))
+
+
+@pytest.mark.parametrize("headers", [["Host: evil.example"], ["Host: localhost:1", "Origin: http://evil.example"]])
+def test_another_site_gets_421(server, headers):
+    at = urlsplit(server.address)
+    for method, path in (("GET", "/"), ("OPTIONS", f"{API}/queue/join"), ("POST", f"{API}/queue/join")):
+        connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+        connection.putrequest(method, path, skip_host=True)
+        for header in headers:
+            connection.putheader(*header.split(": "))
+        connection.endheaders()
+        answer = connection.getresponse()
+        assert answer.status == 421
+        assert answer.read().count(b"\n") == 1
