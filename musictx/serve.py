@@ -71,7 +71,7 @@ def check(config: ServeConfig) -> Limits:
         if not 0 < getattr(config, name) < float("inf"):
             raise ConfigError(f"{name}={getattr(config, name)}: give more than 0")
     if config.uploads_mb < config.upload_mb:
-        raise ConfigError(f"uploads_mb={config.uploads_mb:g}: give at least upload_mb={config.upload_mb:g}, one file's")
+        raise ConfigError(f"uploads_mb={config.uploads_mb:g}: give at least upload_mb={config.upload_mb:g}")
     if not 0 < config.port < 2**16:
         raise ConfigError(f"port={config.port}: give 1 to {2**16 - 1}")
     return Limits(

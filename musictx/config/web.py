@@ -1,6 +1,7 @@
 """What the page in the browser can be told."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from musictx.config.train import AttentionConfig
 
@@ -11,9 +12,9 @@ class ServeConfig:
 
     bundle: str | None = None  # a model file that `musictx train` made; null: the one inside musictx
     host: str = "127.0.0.1"  # this machine alone; 0.0.0.0 or ::, whoever reaches it: needs allowed_hosts
-    # what people call the server, as [music.example.org,192.168.1.5]: requests under other names are refused;
+    # what people call the server, one or a list as [music.example.org,192.168.1.5]: other names are refused;
     # where it listens for this machine alone, localhost, 127.0.0.1 and [::1] are allowed anyway
-    allowed_hosts: list[str] = field(default_factory=list)
+    allowed_hosts: Any = None
     port: int = 7860
     seconds: float = 30.0  # for drawing a continuation; what there is by then is shown
     length_seconds: float = 60.0  # most new music

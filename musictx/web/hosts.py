@@ -24,16 +24,16 @@ def listening(host: str) -> str:
         ) from None
 
 
-def answered(address: str, allowed: Iterable[str]) -> tuple[str, ...]:
+def answered(address: str, allowed: str | Iterable[object] | None) -> tuple[str, ...]:
     """The hosts that requests may name, the one to tell people first. On loopback these are this machine's own names;
     elsewhere other people's machines may reach the page, so a person says what they call it. Raises ConfigError."""
-    names = tuple(map(_plain, allowed))
+    names = tuple(_plain(str(name)) for name in ([allowed] if isinstance(allowed, str) else allowed or ()))
     own = _plain(address)
     if own in LOCAL:
         return (own, *LOCAL, *names)
     if not names:
         raise ConfigError(
-            f"host={address} is reached from elsewhere: give allowed_hosts=[…], the names or addresses that people "
+            f"host={address} is reached from elsewhere: give allowed_hosts=, the names or addresses that people "
             "type, such as allowed_hosts=[music.example.org,192.168.1.5]"
         )
     return names

@@ -94,6 +94,8 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.page.studio.work.ending = True
         self.page.blocks._queue.close()
+        for connection in list(self.server_state.connections):
+            connection.transport.close()  # pages listen for as long as they are open
         await super().shutdown(sockets)
 
 

@@ -11,6 +11,7 @@ import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,16 @@ class Served:
 
 @contextmanager
 def served(temporary, *settings):
-    """The server, ended by the block or by Ctrl-C after it; nothing stays in its temporary folder."""
+    """The server, ended by the block or by Ctrl-C after it; nothing stays in its temporary folder, and nothing went
+    wrong that it would tell on stderr."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "musictx", "serve", f"port={port}", *settings]
     there = os.environ | {"TMPDIR": str(temporary)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=there) as process:
+    with (
+        TemporaryFile("w+") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=there) as process,
+    ):
         try:
             line = process.stdout.readline()
             assert line == f"http://127.0.0.1:{port}/ continues music until Ctrl-C\n"
@@ -53,4 +58,6 @@ def served(temporary, *settings):
                 assert server.end(signal.SIGINT) == 130
         finally:
             process.kill()  # or leaving the block would wait for ever
+        errors.seek(0)
+        assert errors.read() in ("interrupted\n", "stopped by SIGTERM\n")
     assert list(temporary.iterdir()) == []

@@ -6,8 +6,10 @@ import pytest
 from conftest import refused
 
 from musictx import serve as command
+from musictx.app import settings
 from musictx.config.web import ServeConfig
 from musictx.errors import ConfigError, UserError
+from musictx.web.hosts import answered
 
 
 def test_a_port_that_is_taken(world, tmp_path):
@@ -36,3 +38,19 @@ def test_what_is_told_is_text():
 
 def test_it_listens_on_loopback_unless_told():
     assert ServeConfig().host == "127.0.0.1"
+
+
+def test_all_files_together_are_no_less_than_one():
+    with pytest.raises(ConfigError, match="uploads_mb=0.5: give at least upload_mb=1"):
+        command.check(ServeConfig(uploads_mb=0.5))
+
+
+@pytest.mark.parametrize("word", ["allowed_hosts=music.example", "allowed_hosts=[music.example]"])
+def test_one_host_or_a_list(word):
+    given = settings("serve", "host=0.0.0.0", word)
+    assert answered(given.host, given.allowed_hosts) == ("music.example",)
+
+
+def test_whoever_listens_elsewhere_says_for_whom(tmp_path):
+    line = refused(["musictx", "serve", "host=0.0.0.0"], tmp_path)
+    assert line.startswith("error: host=0.0.0.0 is reached from elsewhere: give allowed_hosts=, the names or addresses")
