@@ -4,6 +4,7 @@ import base64
 import shutil
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
@@ -18,12 +19,21 @@ def new_place(folder: Path) -> Path:
     with BROOM:
         held = 0
         for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
-            held += sum(file.stat().st_size for file in old.iterdir())
+            held += _size(old)
             if held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S:
                 shutil.rmtree(old, ignore_errors=True)
     place = folder / uuid.uuid4().hex
     place.mkdir()
     return place
+
+
+def _size(place: Path) -> int:
+    """Bytes of its files; another thread may just rename one."""
+    size = 0
+    for file in place.iterdir():
+        with suppress(FileNotFoundError):
+            size += file.stat().st_size
+    return size
 
 
 def as_data(svg: Path) -> str:

@@ -11,7 +11,7 @@ from musictx.web.hosts import host_of, origin_host
 
 API = "/gradio_api"
 UPLOAD, PROGRESS, JOIN = f"{API}/upload", f"{API}/upload_progress", f"{API}/queue/join"
-SEEN = {"/", "/config", "/theme.css", "/favicon.ico", f"{API}/queue/data", PROGRESS}
+SEEN = {"/", "/config", "/theme.css", "/favicon.ico", f"{API}/app_id", f"{API}/queue/data", PROGRESS}
 BELOW = ("/assets/", "/static/", f"{API}/heartbeat/", f"{API}/file=/")
 JOIN_BYTES = 2**18  # a long phrase of the keyboard is half of it
 FORM_BYTES = 2**13  # around a file
@@ -48,7 +48,7 @@ class Gate:
         if method != "POST" or path not in self.posts:
             return 404, "there is no such address; the model is asked through the page's queue alone"
         length = dict(scope["headers"]).get(b"content-length", b"")
-        if not length.isdigit():
+        if not length.isdigit() or len(length) > 20:
             return 411, "say how long the request is: Content-Length"
         if int(length) > self.posts[path]:
             return 413, f"{int(length)} bytes exceed the maximum allowed size: {self.posts[path]} bytes are taken"

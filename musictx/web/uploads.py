@@ -7,15 +7,17 @@ import shutil
 import time
 import uuid
 from pathlib import Path
+from threading import Lock
 
 from starlette.datastructures import UploadFile
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from musictx.web.limits import Limits
 
 UNTAKEN_S = 60.0  # a page takes its file at once: whoever does not by then is gone
 LOOK_S = 5.0  # between looks for those
+ARRIVE_S = 60.0  # a file has a claim on its room only so long
 PLACE_BYTES = 2**12  # that a file takes beside its contents
 NAME_BYTES = 200
 
@@ -27,6 +29,7 @@ class Uploads:
         folder.mkdir(exist_ok=True)
         self.folder, self.limits = folder.resolve(), limits
         self.arriving = 0  # bytes
+        self._lock = Lock()  # files come and go in one thread, and are read in others
 
     async def receive(self, request: Request) -> Response:
         """Keeps a form's file for its page and answers with a list of its path, as Gradio's own /upload does."""
@@ -35,11 +38,13 @@ class Uploads:
             return PlainTextResponse("the server holds too many files just now: drop yours again in a minute", 503)
         self.arriving += length
         try:
-            async with request.form(max_files=1, max_fields=0) as form:
+            async with asyncio.timeout(ARRIVE_S), request.form(max_files=1, max_fields=0) as form:
                 file = form.get("files")
                 if not isinstance(file, UploadFile):
                     return PlainTextResponse("there is no file in the form", 400)
                 return JSONResponse([str(self._keep(file.filename or "", await file.read()))])
+        except (TimeoutError, ClientDisconnect):
+            return PlainTextResponse("the file took too long to come: drop it again", 408)
         finally:
             self.arriving -= length
 
@@ -60,21 +65,24 @@ class Uploads:
 
     def take(self, path: Path) -> bytes | None:
         """The contents of a file, which is gone then; None where it was gone before, or never was an upload."""
-        if not self.owns(path) or not path.is_file():
+        if not self.owns(path):
             return None
-        data = path.read_bytes()
-        shutil.rmtree(path.parent, ignore_errors=True)
+        with self._lock:
+            data = path.read_bytes() if path.is_file() else None
+            shutil.rmtree(path.parent, ignore_errors=True)
         return data
 
     def held(self) -> int:
         """Bytes of all files together."""
-        return sum(path.stat().st_size + PLACE_BYTES for path in self.folder.glob("*/*"))
+        with self._lock:
+            return sum(path.stat().st_size + PLACE_BYTES for path in self.folder.glob("*/*"))
 
     def forget(self, age_s: float) -> None:
         """Removes the files that are older."""
-        for place in self.folder.iterdir():
-            if place.stat().st_mtime < time.time() - age_s:
-                shutil.rmtree(place, ignore_errors=True)
+        with self._lock:
+            for place in self.folder.iterdir():
+                if place.stat().st_mtime < time.time() - age_s:
+                    shutil.rmtree(place, ignore_errors=True)
 
     async def keep_forgetting(self) -> None:
         while True:

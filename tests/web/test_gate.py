@@ -82,6 +82,7 @@ def test_a_post_tells_its_length():
     assert post("/gradio_api/upload", str(1001 + gate.FORM_BYTES)) == 413
     assert post("/gradio_api/queue/join", str(gate.JOIN_BYTES + 1)) == 413
     assert post("/gradio_api/queue/join") == post("/gradio_api/queue/join", "-1") == 411
+    assert post("/gradio_api/queue/join", "9" * 5000) == 411
 
 
 def test_elsewhere_only_the_hosts_that_a_person_allows():

@@ -2,7 +2,9 @@
 
 import http.client
 import json
+import os
 import signal
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -153,10 +155,25 @@ def test_files_are_bounded_in_sum_and_gone_when_they_are_read(server, world):
     assert held(server) == []
 
 
+def test_a_file_whose_page_is_gone_goes_too(server):
+    assert upload(server, b"nobody asks for this")[0] == 200
+    folder = held(server)[0].parent
+    os.utime(folder, (0, 0))  # long ago
+    for _ in range(200):
+        if not folder.exists():
+            break
+        time.sleep(0.1)
+    assert not folder.exists()
+
+
 def test_a_body_is_bounded(server):
     assert upload(server, bytes(20_000))[0] == 413
     assert server.ask(f"{API}/queue/join", {"data": ["x" * 2**18]})[0] == 413
-    assert server.ask(f"{API}/upload", b"--x--", **form(b"")[1]) == (400, "there is no file in the form")
+    body, headers = form(b"one")
+    assert server.ask(f"{API}/upload", b"--x--", **headers) == (400, "there is no file in the form")
+    assert server.ask(f"{API}/upload", body[:-7] + body, **headers)[0] == 400  # two files
+    assert server.ask(f"{API}/upload", b"{}", **{"Content-Type": "application/json"})[0] == 400
+    assert held(server) == []
 
 
 @pytest.mark.parametrize("path", ["http://example.invalid/x.mid", "/etc/hostname", "x.mid", "\0"])

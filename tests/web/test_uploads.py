@@ -1,5 +1,6 @@
 """Files that pages sent, the work that the end waits for, and files that were made: each is bounded and goes."""
 
+import asyncio
 import os
 import time
 from threading import Event, Thread
@@ -12,6 +13,7 @@ from musictx.web.limits import Limits
 from musictx.web.work import Work
 
 uploads = pytest.importorskip("musictx.web.uploads", reason="needs the extra web: pip install 'musictx[web]'")
+Request = uploads.Request
 
 
 def aged(place, by_s):
@@ -28,10 +30,26 @@ def test_a_file_that_no_page_takes_is_forgotten(tmp_path):
     assert list(kept.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_file_that_does_not_come_gives_up_its_room(tmp_path, monkeypatch, gone):
+    monkeypatch.setattr(uploads, "ARRIVE_S", 0.01)
+    kept = uploads.Uploads(tmp_path / "uploads", Limits())
+
+    async def receive():
+        if not gone:
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    headers = [(b"content-length", b"1000"), (b"content-type", b"multipart/form-data; boundary=x")]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "query_string": b""}
+    answer = asyncio.run(kept.receive(Request(scope, receive)))
+    assert (answer.status_code, kept.arriving) == (408, 0)
+
+
 def test_only_uploads_are_taken(tmp_path):
     kept = uploads.Uploads(tmp_path / "uploads", Limits())
     kept._keep("a.mid", b"123")
-    for path in (tmp_path / "other" / "a.mid", kept.folder / "a.mid", kept.folder / "x" / "y" / "a.mid"):
+    for path in (tmp_path / "a.mid", kept.folder / "a.mid", kept.folder / "x" / "y" / "a.mid"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"not an upload")
         assert kept.take(path) is None
