@@ -5,7 +5,7 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.model.attention import choose, describe, relative_attention
-from musictx.model.attention_chunked import _Chunked, chunked
+from musictx.model.attention_chunked import DRAWS, _Chunked, _kept, _rows, chunked
 
 FAST = ["skew", "chunked", "auto"]
 IMPLEMENTATIONS = ["reference", *FAST]  # triton has tests of its own
@@ -112,7 +112,7 @@ def test_chunked_gives_the_same_for_every_size_of_block(shape, block):
 @pytest.mark.parametrize("shape", [(33, 33, 8, 12), (5, 12, 16, 6), (30, 45, 4, 9)])
 def test_rows_of_a_batch_taken_together_as_on_a_gpu(shape):
     tensors = inputs(*shape)
-    out = _Chunked.apply(*tensors, 0.0, 0, 7)
+    out = _Chunked.apply(*tensors, 0, 0, 7)
     grads = torch.autograd.grad(out.square().sum(), tensors)
     whole = relative_attention(*tensors, "reference")
     for got, expected in zip([out, *grads], [whole, *torch.autograd.grad(whole.square().sum(), tensors)], strict=True):
@@ -125,9 +125,61 @@ def test_chunked_dropout_has_the_gradients_of_its_own_mask(together):
 
     def f(*tensors):
         torch.manual_seed(5)
-        return _Chunked.apply(*tensors, 0.4, 5, 3) if together else chunked(*tensors, 0.4, 3)
+        return _Chunked.apply(*tensors, 2 * DRAWS // 5, 5, 3) if together else chunked(*tensors, 0.4, 3)
 
     assert torch.autograd.gradcheck(f, tensors)
+
+
+def dropped_weights(q, k, rel, p, block):
+    """Chunked attention's weights after dropout, (B, H, T, T): values that are the identity show them."""
+    t = q.shape[2]
+    shown = torch.eye(t, dtype=q.dtype).expand(len(q), 3, t, t)
+    wide = [torch.cat([x, x.new_zeros(*x.shape[:-1], t - x.shape[-1])], -1) for x in (q, k, rel)]
+    wide[0] = wide[0] * math.sqrt(t / q.shape[-1])
+    return chunked(wide[0], wide[1], shown, wide[2], p, block)
+
+
+@pytest.mark.parametrize("p", [0.004, 0.1, 0.5, 0.97])
+def test_chunked_dropout_drops_its_share_and_scales_up_the_others(p):
+    q, k, _, rel = (x.detach() for x in inputs(150, 150, 4, 20))
+    torch.manual_seed(2)
+    full, some, others = (dropped_weights(q, k, rel, x, 64) for x in (0, p, p))
+    past = full > 0
+    kept = some[past] > 0
+    torch.testing.assert_close(some[past][kept] * (1 - p), full[past][kept], rtol=1e-3, atol=0)
+    assert (some[~past] == 0).all()
+    n = len(kept)
+    near = 4 * math.sqrt(p * (1 - p) / n)  # deviations of the mean of n independent draws
+    assert float((~kept).double().mean()) == pytest.approx(p, abs=near + 1 / DRAWS)
+    both = (others[past] == 0) & ~kept
+    assert float(both.double().mean()) == pytest.approx(p * p, abs=4 * p * math.sqrt((1 - p * p) / n) + 1 / DRAWS)
+    beside = past[..., 1:] & past[..., :-1]  # four draws share one number of 64 bits
+    pairs = (some[..., 1:] == 0) & (some[..., :-1] == 0)
+    assert float(pairs[beside].double().mean()) == pytest.approx(p * p, abs=6 * p / math.sqrt(n) + 1 / DRAWS)
+
+
+@pytest.mark.parametrize("block", [7, 64])
+def test_chunked_dropout_is_the_plain_formula_with_its_mask(block):
+    tensors = q, k, v, rel = inputs(40, 40, 8, 9)
+    torch.manual_seed(3)
+    full, some = (dropped_weights(q, k, rel, p, block).detach() for p in (0, 0.3))
+    mask = torch.where(full > 0, some / full, 0)  # 1 / (1 - p) or 0
+    torch.manual_seed(3)
+    got = chunked(*tensors, 0.3, block)
+    i, j = torch.arange(40)[:, None], torch.arange(40)
+    logits = q @ k.mT + torch.einsum("bhid,hijd->bhij", q, rel[:, (i - j).clamp(0, 8)])
+    weights = (logits / math.sqrt(8)).masked_fill(j > i, -torch.inf).softmax(-1)
+    expected = (weights * mask) @ v
+    grads = (torch.autograd.grad(out.square().sum(), tensors) for out in (got, expected))
+    for a, b in zip((got, *next(grads)), (expected, *next(grads)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+def test_both_passes_drop_alike_and_two_blocks_do_not():
+    like = torch.zeros(1, 2, 50, 50)
+    one, again, next_block = (_kept(_rows(100, 100, 9, 50)[k], like, DRAWS // 2, 5) for k in (0, 0, 1))
+    assert torch.equal(one, again)
+    assert float((one == next_block).double().mean()) == pytest.approx(0.5, abs=0.03)
 
 
 def test_auto_is_documented_by_what_it_chooses():
