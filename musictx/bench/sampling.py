@@ -1,8 +1,10 @@
-"""musictx bench sampling: how fast music is drawn, beside the public Music Transformer code and Hugging Face.
+"""musictx bench sampling: how fast music is drawn, beside our rewrite of the public Music Transformer code and beside
+Hugging Face.
 
 All take turns in one process, with random weights of one size, after the same short prompt; a figure is the median of
 the turns with its range. Ours is measured as `generate` runs it: the prompt's reading, the masks, the looks every few
-tokens. The uncached loop may be timed at some lengths only, between which its cost is a parabola, and summed over all.
+tokens. The uncached loop may be timed at some lengths only: then its figure is an estimate, the sum over all lengths of
+a parabola through those, and its row says so.
 """
 
 import copy
@@ -21,7 +23,7 @@ from matplotlib.figure import Figure
 
 from musictx.app import hydra_app
 from musictx.bench.facts import begin, keep, memory_mb, rates, wait, why
-from musictx.bench.public import PublicConfig, PublicTransformer, generate, next_id
+from musictx.bench.public import NAME, PublicConfig, PublicTransformer, generate, next_id
 from musictx.config.bench import BenchSamplingConfig
 from musictx.errors import ConfigError
 from musictx.files import replacing
@@ -46,7 +48,7 @@ TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens
 OURS, GUARD = "musictx", "musictx, guard"
 BLOCK = 32  # tokens in turn with and without masks
-PUBLIC, HUGGING_FACE = "public code, uncached", "Hugging Face GPT-2, cached"
+PUBLIC, HUGGING_FACE = f"{NAME}, uncached", "Hugging Face GPT-2, cached"
 
 Run = Callable[[int], float]  # new tokens in each row -> seconds
 
@@ -117,7 +119,7 @@ def ours(model: LanguageModel, batch: int, device: str, most: int, guard: bool =
 
 
 def public(config: BenchSamplingConfig) -> Run:
-    """The public code's loop, whole, or summed over the lengths from a parabola through some of them."""
+    """The public code's loop, whole, or an estimate: the sum over all lengths of a parabola through some of them."""
     given = prompt(config.device).heard
     sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff")}
     longest = len(given) + max(config.length, WARM_UP)
@@ -193,7 +195,7 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
             found["musictx, bf16 weights", n] = partial(ours, bf16, n, device, most)
             found["musictx, bf16 weights, CUDA graph", n] = partial(ours, StaticSteps(bf16), n, device, most)
     points = config.public_points
-    how = f" (parabola through {points} lengths)" if points else ""
+    how = f" (estimate: parabola through {points} lengths)" if points else ""
     return {**found, (PUBLIC + how, 1): partial(public, config), (HUGGING_FACE, 1): partial(hugging_face, config)}
 
 
@@ -265,14 +267,14 @@ def report(rows: list[Row], length: int) -> str:
     done = {(row.name, row.batch): row for row in rows if row.seconds}
     rate = {key: rates(row.batch * length, row.seconds) for key, row in done.items()}
     base = next((rate[key][0] for key in done if key[0].startswith(PUBLIC)), None)
-    lines = [f"{'':<52}{'batch':>6}{'tokens/s':>12}{'x public':>10}   slowest … fastest"]
+    lines = [f"{'':<78}{'batch':>6}{'tokens/s':>12}{'x rewrite':>11}   slowest … fastest"]
     for row in rows:
         if row.failed:
-            lines.append(f"{row.name:<52}{row.batch:>6}   {row.failed}")
+            lines.append(f"{row.name:<78}{row.batch:>6}   {row.failed}")
             continue
         per_s, spread = rate[row.name, row.batch]
         lines.append(
-            f"{row.name:<52}{row.batch:>6}{per_s:>12,.1f}{f'{per_s / base:.1f}' if base else '-':>10}   {spread}"
+            f"{row.name:<78}{row.batch:>6}{per_s:>12,.1f}{f'{per_s / base:.1f}' if base else '-':>11}   {spread}"
         )
     for name, batch in done:
         if name == OURS and batch > 1:

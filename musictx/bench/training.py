@@ -1,13 +1,16 @@
-"""musictx bench training: tokens per second of a training step, beside the public Music Transformer code's.
+"""musictx bench training: tokens per second of a training step, beside that of our rewrite of the public Music
+Transformer code.
 
-All take turns in one process over one batch of random ids, with weights of one size and the same dropout. A step is
-forward, backward and update, ours with the clipping and the optimizer of `musictx train`; Lightning's loop around it,
-validation and logging are not in it. Then the loader of `musictx train`, random augmented windows of synthetic
+All take turns in one process over one batch of random ids, with weights of one size and the same dropout. On the
+attention weights the public code has dropout too, which `musictx train` leaves out by default: each is measured with it
+and without, beside the other with the same. The public code knows float32 alone. A step is forward, backward and
+update, ours with the clipping and the optimizer of `musictx train`; Lightning's loop around it, validation and logging
+are not in it. Then the loader of `musictx train`, random augmented windows of synthetic
 performances, feeds the fastest of ours: the idle share is the time spent waiting for a batch.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -23,7 +26,7 @@ from torch.utils.data import DataLoader
 
 from musictx.app import hydra_app
 from musictx.bench.facts import begin, keep, rates, wait, why
-from musictx.bench.public import PublicConfig, PublicTraining, PublicTransformer
+from musictx.bench.public import NAME, PublicConfig, PublicTraining, PublicTransformer
 from musictx.config.bench import BenchTrainingConfig
 from musictx.data.dataset import RandomCrops
 from musictx.data.store import Split
@@ -35,7 +38,6 @@ from musictx.training.optimizer import build_optimizer
 
 TOKENIZER = build_tokenizer("performance")
 DTYPES = {"32-true": torch.float32, "bf16-mixed": torch.bfloat16}
-PUBLIC = "public code"
 FLOPS = "6 P + 3 L T C (2, or 3 with the relative table) a token; P = L (4 C² + 2 C F) + C V weights in matrices"
 
 Step = Callable[[Tensor], object]  # ids (B, T + 1)
@@ -47,6 +49,7 @@ class Row:
 
     name: str
     dtype: str
+    attention_dropout: float
     step_flops: float
     seconds: list[float] = field(default_factory=list)
     failed: str = ""
@@ -74,10 +77,10 @@ def step_flops(config: BenchTrainingConfig, position: str) -> float:
     return config.batch * t * (6 * weights + 3 * n * t * c * products)
 
 
-def ours(config: BenchTrainingConfig, position: str, precision: str, compiled: bool) -> Step:
+def ours(config: BenchTrainingConfig, position: str, precision: str, attention_dropout: float, compiled: bool) -> Step:
     torch.manual_seed(0)
     sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "dropout")}
-    sizes |= {"max_distance": config.length, "attention": config.impl}
+    sizes |= {"max_distance": config.length, "attention": config.impl, "attention_dropout": attention_dropout}
     kind = TransformerConfig(TOKENIZER.vocab.size, position=position, **sizes)
     model = Transformer(kind).to(config.device)
     optimizer = build_optimizer(model, "adamw", 3e-4, 0.01)
@@ -95,45 +98,54 @@ def ours(config: BenchTrainingConfig, position: str, precision: str, compiled: b
     return step
 
 
-def public(config: BenchTrainingConfig) -> Step:
+def public(config: BenchTrainingConfig, attention_dropout: float) -> Step:
     torch.manual_seed(0)
     sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "dropout")}
-    model = PublicTransformer(PublicConfig(TOKENIZER.vocab.size, max_sequence=config.length, **sizes))
+    sizes |= {"max_sequence": config.length, "attention_dropout": attention_dropout}
+    model = PublicTransformer(PublicConfig(TOKENIZER.vocab.size, **sizes))
     return PublicTraining(model.to(config.device), TOKENIZER.vocab.pad).step
+
+
+def contestants(config: BenchTrainingConfig) -> list[tuple[Row, Callable[[], Step]]]:
+    """Each with what prepares it; which may fail."""
+    found: list[tuple[Row, Callable[[], Step]]] = []
+    for p in config.attention_dropouts:
+        name = f"{NAME}, 32-true, attention dropout {p:g}"
+        found.append((Row(name, "32-true", p, step_flops(config, "relative")), partial(public, config, p)))
+    compiling = (False, True) if config.compile else (False,)
+    variants = product(config.positions, config.precisions, config.attention_dropouts, compiling)
+    for position, precision, p, compiled in variants:
+        name = f"musictx, {position}, {precision}, attention dropout {p:g}{', compiled' * compiled}"
+        row = Row(name, precision, p, step_flops(config, position))
+        found.append((row, partial(ours, config, position, precision, p, compiled)))
+    return found
 
 
 def measure(config: BenchTrainingConfig) -> tuple[list[Row], Step]:
     """All in turn, and the fastest of ours; what cannot run says why. Raises ConfigError if none of ours runs."""
-    found: dict[str, tuple[Row, Callable[[], Step]]] = {
-        PUBLIC: (Row(f"{PUBLIC}, 32-true", "32-true", step_flops(config, "relative")), partial(public, config))
-    }
-    variants = product(config.positions, config.precisions, (False, True) if config.compile else (False,))
-    for position, precision, compiled in variants:
-        name = f"musictx, {position}, {precision}{', compiled' * compiled}"
-        row = Row(name, precision, step_flops(config, position))
-        found[name] = row, partial(ours, config, position, precision, compiled)
     ids = torch.randint(TOKENIZER.vocab.pad, (config.batch, config.length + 1), device=config.device)
-    rows: dict[str, Row] = {}
-    able: dict[str, Step] = {}
-    for key, (row, prepare) in found.items():
-        rows[key] = row
+    rows: list[Row] = []
+    able: list[tuple[Row, Step]] = []
+    for row, prepare in contestants(config):
         try:
             step = prepare()
             step(ids)  # takes its memory
-            able[key] = step
-        except RuntimeError as error:  # out of memory and what a compiler says are such
-            rows[key] = Row(row.name, row.dtype, row.step_flops, failed=why(error))
+            able.append((row, step))
+        except (RuntimeError, ConfigError) as error:  # out of memory and what a compiler says are RuntimeErrors
+            row = replace(row, failed=why(error))
+        rows.append(row)
+    mine = [(row, step) for row, step in able if not row.name.startswith(NAME)]
+    if not mine:
+        failed = next(row.failed for row in rows if row.failed and not row.name.startswith(NAME))
+        raise ConfigError(f"none of ours can run: {failed}")
     for _ in range(config.repeats):
-        for key, step in able.items():
+        for row, step in able:
             wait(config.device)
             start = perf_counter()
             step(ids)
             wait(config.device)
-            rows[key].seconds.append(perf_counter() - start)
-    mine = [key for key in able if key != PUBLIC]
-    if not mine:
-        raise ConfigError(f"none of ours can run: {next(row.failed for row in rows.values() if row.failed)}")
-    return list(rows.values()), able[min(mine, key=lambda key: median(rows[key].seconds))]
+            row.seconds.append(perf_counter() - start)
+    return rows, min(mine, key=lambda each: median(each[0].seconds))[1]
 
 
 def peak_flops(config: BenchTrainingConfig, dtype: torch.dtype) -> float:
@@ -182,17 +194,20 @@ def load(config: BenchTrainingConfig, step: Step, workers: int) -> Loading:
 
 
 def report(rows: list[Row], peaks: dict[str, float], loading: list[Loading], tokens: int) -> str:
-    """One line a contestant, then the peaks and what waiting for data costs."""
-    lines = [f"{'':<50}{'tokens/s':>12}{'x public':>10}{'MFU %':>8}   slowest … fastest"]
-    base = next((rates(tokens, row.seconds)[0] for row in rows if row.name.startswith(PUBLIC) and row.seconds), None)
+    """One line a contestant, beside the rewrite with the same attention dropout; then the peaks and what waiting for
+    data costs."""
+    lines = [f"{'':<64}{'tokens/s':>12}{'x rewrite':>11}{'MFU %':>8}   slowest … fastest"]
+    theirs = (row for row in rows if row.name.startswith(NAME) and row.seconds)
+    bases = {row.attention_dropout: rates(tokens, row.seconds)[0] for row in theirs}
     for row in rows:
         if row.failed:
-            lines.append(f"{row.name:<50}   {row.failed}")
+            lines.append(f"{row.name:<64}   {row.failed}")
             continue
         per_s, spread = rates(tokens, row.seconds)
         mfu = 100 * row.step_flops / median(row.seconds) / peaks[row.dtype]
+        base = bases.get(row.attention_dropout)
         times = f"{per_s / base:.1f}" if base else "-"
-        lines.append(f"{row.name:<50}{per_s:>12,.0f}{times:>10}{mfu:>8.1f}   {spread}")
+        lines.append(f"{row.name:<64}{per_s:>12,.0f}{times:>11}{mfu:>8.1f}   {spread}")
     lines.append(f"MFU: useful FLOPs {FLOPS}")
     for precision, peak in peaks.items():
         lines.append(f"peak by a product of matrices in {DTYPES[precision]}: {peak / 1e12:.3f} TFLOP/s")
@@ -204,7 +219,7 @@ def report(rows: list[Row], peaks: dict[str, float], loading: list[Loading], tok
 
 def check(config: BenchTrainingConfig) -> None:
     """Raises ConfigError for precisions that are unknown, and for nothing to measure."""
-    for name in ("precisions", "positions"):
+    for name in ("precisions", "positions", "attention_dropouts"):
         if not getattr(config, name):
             raise ConfigError(f"{name}=[]: give at least one")
     for precision in config.precisions:
@@ -212,8 +227,10 @@ def check(config: BenchTrainingConfig) -> None:
             raise ConfigError(f"precisions={config.precisions}: choose among {', '.join(DTYPES)}")
     if min(config.workers, default=0) < 0:
         raise ConfigError(f"workers={config.workers}: give 0 or more each")
-    for position in config.positions:  # what TransformerConfig refuses is refused before the first step
-        TransformerConfig(1, config.d_model, n_heads=config.n_heads, attention=config.impl, position=position)
+    for position, p in product(config.positions, config.attention_dropouts):
+        heads, impl = config.n_heads, config.impl
+        # what TransformerConfig refuses is refused before the first step
+        TransformerConfig(1, config.d_model, n_heads=heads, attention=impl, position=position, attention_dropout=p)
 
 
 def bench_training(config: BenchTrainingConfig) -> None:

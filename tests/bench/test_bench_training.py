@@ -1,9 +1,10 @@
 import json
 
 import pytest
+import torch
 from conftest import ok, refused
 
-from musictx.bench.training import FLOPS, step_flops
+from musictx.bench.training import FLOPS, Row, contestants, report, step_flops
 from musictx.config.bench import BenchTrainingConfig
 from musictx.tokenizers import build_tokenizer
 
@@ -16,8 +17,10 @@ def test_all_take_turns_and_the_figures_are_kept(tmp_path):
     out = ok(args, tmp_path).stdout
     figures = json.loads((tmp_path / "deep" / "f.json").read_text())
     precisions = ("32-true", "bf16-mixed")
-    mine = [f"musictx, {position}, {p}" for position in ("relative", "relative_fourier") for p in precisions]
-    assert [r["name"] for r in figures["rows"]] == ["public code, 32-true", *mine]
+    kinds = [f"musictx, {position}, {p}" for position in ("relative", "relative_fourier") for p in precisions]
+    kinds = ["our rewrite of the public code, 32-true", *kinds]
+    expected = [(f"{kind}, attention dropout {p:g}", p) for kind in kinds for p in (0.1, 0)]
+    assert [(r["name"], r["attention_dropout"]) for r in figures["rows"]] == expected
     assert all(len(r["seconds"]) == 2 and min(r["seconds"]) > 0 and not r["failed"] for r in figures["rows"])
     assert set(figures["peak_flops"]) == set(precisions)
     assert [each["workers"] for each in figures["loading"]] == [0, 1]
@@ -41,8 +44,12 @@ def test_the_useful_flops_are_those_of_every_product():
 
 
 def test_a_form_and_a_precision_alone(tmp_path):
-    out = ok([*TINY, "repeats=1", "workers=[]", "precisions=[32-true]", "positions=[rope]"], tmp_path).stdout
-    assert "musictx, rope, 32-true" in out
+    alone = ["precisions=[32-true]", "positions=[rope]", "attention_dropouts=[0.3]"]
+    out = ok([*TINY, "repeats=1", "workers=[]", *alone], tmp_path).stdout
+    assert [line.split("   ")[0] for line in out.splitlines() if "dropout" in line] == [
+        "our rewrite of the public code, 32-true, attention dropout 0.3",
+        "musictx, rope, 32-true, attention dropout 0.3",
+    ]
     assert "bf16" not in out
     assert "loader processes" not in out
 
@@ -55,10 +62,51 @@ def test_a_form_and_a_precision_alone(tmp_path):
         ("precisions=[fp8]", "choose among 32-true, bf16-mixed"),
         ("positions=[]", "positions=[]: give at least one"),
         ("positions=[north]", "model.position=north: choose one of"),
-        ("impl=triton", "attention.impl=triton needs a CUDA GPU"),
+        ("attention_dropouts=[]", "attention_dropouts=[]: give at least one"),
+        ("attention_dropouts=[0,1]", "model.attention_dropout=1.0: give a share from 0 up to below 1"),
+        (
+            "positions=[relative] impl=triton attention_dropouts=[0]",
+            "ours can run: ConfigError: attention.impl=triton needs",
+        ),
         ("impl=fast", "attention.impl=fast: choose one of"),
         ("workers=[-1]", "workers=[-1]: give 0 or more each"),
     ],
 )
 def test_what_cannot_be_measured(setting, said, tmp_path):
-    assert said in refused([*TINY, setting], tmp_path)
+    assert said in refused([*TINY, *setting.split()], tmp_path)
+
+
+def test_every_row_runs_with_the_dropout_that_it_names(monkeypatch):
+    seen = []
+    drop = torch.nn.functional.dropout
+
+    def note(x, p=0.5, training=True, inplace=False):
+        if x.shape[-1] == x.shape[-2] == 12:  # attention weights, skewed or the public code's
+            seen.append(p)
+        return drop(x, p, training, inplace)
+
+    monkeypatch.setattr(torch.nn.functional, "dropout", note)
+    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32, "length": 12, "peak_size": 32, "repeats": 1}
+    config = BenchTrainingConfig(positions=["relative"], precisions=["32-true"], **sizes)
+    for row, prepare in contestants(config):
+        seen.clear()
+        prepare()(torch.randint(300, (2, 13)))
+        assert max(seen) == row.attention_dropout, row.name
+
+
+def test_each_stands_beside_the_rewrite_with_the_same_attention_dropout():
+    rows = [
+        Row("our rewrite of the public code, 32-true, attention dropout 0.1", "32-true", 0.1, 1.0, [4.0]),
+        Row("our rewrite of the public code, 32-true, attention dropout 0", "32-true", 0.0, 1.0, [2.0]),
+        Row("musictx, a", "32-true", 0.1, 1.0, [0.5]),
+        Row("musictx, b", "32-true", 0.0, 1.0, [0.5]),
+        Row("musictx, c", "32-true", 0.0, 1.0, failed="RuntimeError: too large"),
+    ]
+    lines = report(rows, {"32-true": 4.0}, [], 100).splitlines()
+    assert [line.split()[-6:-3] for line in lines[1:5]] == [
+        ["25", "1.0", "6.2"],
+        ["50", "1.0", "12.5"],
+        ["200", "8.0", "50.0"],
+        ["200", "4.0", "50.0"],
+    ]
+    assert lines[5].endswith("too large")
