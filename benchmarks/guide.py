@@ -25,6 +25,7 @@ from maestro import ROOT, extract
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from musictx.app import parse_options
 from musictx.training.folder import is_finished
 
 D_HEAD = 32
@@ -172,7 +173,7 @@ def main() -> None:
     parser.add_argument(
         "--json", type=Path, default=Path("benchmarks/results/guide.json"), help="a plot goes beside it"
     )
-    args, overrides = parser.parse_known_args()
+    args, overrides = parse_options(parser, sys.argv[1:])
     check(args, overrides)
     results = []
     for cell in cells(args):

@@ -3,7 +3,8 @@
     python benchmarks/jsb.py --store outputs/stores/jsb --out outputs/jsb-table --steps 1500
 
 Each model is trained for a third of the steps with every learning rate; the rate with the lowest validation NLL is
-trained with all seeds. Finished runs are kept: the same command goes on where it was stopped.
+trained with all seeds. Settings of `musictx train` (key=value) hold for every run. Finished runs are kept: the same
+command goes on where it was stopped.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 
-from musictx.app import conf_dir, guarded, typed
+from musictx.app import conf_dir, guarded, parse_options, typed
 from musictx.compare import compare
 from musictx.config import register_schemas
 from musictx.config.train import TrainConfig
@@ -65,8 +66,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--pieces", type=int, default=64, help="continued for motif retention and copying")
     parser.add_argument("--json", default="benchmarks/results/jsb.json")
-    parser.add_argument("overrides", nargs="*", help="further settings of every run")
-    args = parser.parse_args()
+    args, args.overrides = parse_options(parser, sys.argv[1:])
     register_schemas()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         study(args)

@@ -18,6 +18,7 @@ import zipfile
 from pathlib import Path
 from time import monotonic
 
+from musictx.app import parse_options
 from musictx.training.folder import is_finished
 
 MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1", "trainer.lr=4e-3", "trainer.ema_decay=0.999"]
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=90.0, help="of new music in each continuation compared")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
-    args, overrides = parser.parse_known_args()
+    args, overrides = parse_options(parser, sys.argv[1:])
     store = args.out / "store"
     if not (store / "manifest.json").exists():
         path = part_of(args.archive, args.fraction, args.out / "part") if args.fraction < 1 else args.archive

@@ -5,7 +5,8 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from musictx.config import SCHEMAS, register_schemas
 from musictx.errors import ConfigError, UserError
 
+SETTING = re.compile(r"\+{0,2}[\w.]+=")
 PATH_KEY = re.compile(r"\+{0,2}([\w.]*[_.])?(path|midi|bundle|out|store|downloads|soundfont|input|output|record)")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -76,6 +78,13 @@ def quote_path(word: str) -> str:
             return word
     escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
     return f"{key}='{escaped}'"
+
+
+def parse_options(parser: ArgumentParser, words: Sequence[str]) -> tuple[Namespace, list[str]]:
+    """A script's own options, and the settings (`key=value`) among the words, wherever they stand: argparse alone would
+    take those that follow `--models a b` for models."""
+    options = parser.parse_args([word for word in words if not SETTING.match(word)])
+    return options, [word for word in words if SETTING.match(word)]
 
 
 def typed(config: DictConfig, schema: type) -> Any:

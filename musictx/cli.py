@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from importlib.metadata import version
 
 from musictx.app import guarded
 from musictx.errors import UserError
@@ -30,7 +31,7 @@ COMMANDS = {
 HELP = """\
 musictx: language models of symbolic music. MIDI -> tokens -> relative Transformer -> continued MIDI
 
-usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows every setting
+usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows every setting      musictx --version
 
   train          fit a model to a token store, keep the best as a bundle
   runs           the training runs below a folder: state, steps, best NLL
@@ -44,7 +45,7 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
   serve          a page in the browser: drop music, continue it, hear it, see what the model looks at
   bench WHAT     tokens, prepare, attention, positions, sampling or training: its time and memory, beside that of
-                 MidiTok, plain attention, the public Music Transformer code or Hugging Face
+                 MidiTok, plain attention, our rewrite of the public Music Transformer code or Hugging Face
   demo           all of it on Bach chorales, in about four minutes on two cores
 
 examples
@@ -66,6 +67,9 @@ def main() -> None:
     args = sys.argv[1:]
     if not args or args[0] in ("-h", "--help", "help"):
         print(HELP, end="")
+        return
+    if args[0] == "--version":
+        print(f"musictx {version('musictx')}")
         return
     for words in (2, 1):
         name = " ".join(args[:words])

@@ -14,6 +14,7 @@ import torch
 
 from musictx.app import hydra_app
 from musictx.config.jam import JamConfig
+from musictx.data.source import MIDI_SUFFIXES
 from musictx.device import check_device
 from musictx.errors import ConfigError
 from musictx.live.conversation import Conversation, Turns
@@ -32,7 +33,7 @@ from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import MAX_SEED
 
-SUFFIXES = (".mid", ".midi")
+WRITTEN = (".mid", ".midi")  # as what a session is written
 QUARTER_S = 0.6  # where no tempo is given
 SWITCH_S = 0.0005  # how soon Python lets the sender have its turn; its own 5 ms would be heard
 
@@ -111,7 +112,7 @@ class Teller:
 
 
 def is_file(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES)
+    return name.lower().endswith(MIDI_SUFFIXES)
 
 
 def is_real(config: JamConfig) -> bool:
@@ -147,8 +148,10 @@ def check(config: JamConfig) -> None:
 
 def check_files(files: list[Path], config: JamConfig) -> None:
     """Before anything is played. Raises ConfigError for files that could not be written, OSError for their folders."""
-    if config.record is not None and not is_file(config.record):
-        raise ConfigError(f"record={config.record}: give a name that ends in .mid")
+    written = {"output": config.output if is_file(config.output) else None, "record": config.record}
+    for name, value in written.items():
+        if value is not None and not value.lower().endswith(WRITTEN):
+            raise ConfigError(f"{name}={value}: give a name that ends in .mid")
     if len({path.resolve() for path in (*files, Path(config.input))}) <= len(files):
         raise ConfigError(f"input={config.input}, output={config.output}: give different files")
     for path in files:

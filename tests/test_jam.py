@@ -220,6 +220,15 @@ def test_a_system_without_midi(world, tmp_path):
     assert "output=Piano cannot be opened (no sequencer here): give another port, or a MIDI file" in line
 
 
+def test_karaoke_and_wrapped_files_are_files_not_ports(world, tmp_path):
+    data = phrases(tmp_path / "song.kar", [0.0]).read_bytes()
+    wrapped = b"RMIDdata" + len(data).to_bytes(4, "little") + data
+    (tmp_path / "song.RMI").write_bytes(b"RIFF" + len(wrapped).to_bytes(4, "little") + wrapped)
+    for name in ("song.kar", "song.RMI"):
+        told = ok(command(world, tmp_path, "reply_seconds=1", input=name, output=f"{name}.mid"), tmp_path).stdout
+        assert re.search(r"8 notes of the player, \d+ of the replies", told)
+
+
 def test_players_without_music(world, tmp_path):
     write_midi(Score.empty(), tmp_path / "phrase.mid")
     assert "phrase.mid: the player has no notes: give a file with music in it" in refused(
@@ -276,6 +285,8 @@ def test_files_that_could_not_be_written(tmp_path):
     for settings, text in (
         ({"output": str(there)}, "there.mid exists already: give another name or overwrite=true"),
         ({"output": "Piano", "record": "mine.wav"}, "record=mine.wav: give a name that ends in .mid"),
+        ({"output": "Piano", "record": "mine.kar"}, "record=mine.kar: give a name that ends in .mid"),
+        ({"output": "session.RMI"}, "output=session.RMI: give a name that ends in .mid"),
         ({"output": "a.mid"}, "input=a.mid, output=a.mid: give different files"),
     ):
         config = JamConfig(**{"input": "a.mid"} | settings)

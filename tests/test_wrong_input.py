@@ -5,6 +5,7 @@ import re
 import resource
 import subprocess
 import sys
+import tomllib
 from dataclasses import asdict
 
 import numpy as np
@@ -352,6 +353,11 @@ def test_an_unknown_command(tmp_path):
     line = refused(["musictx", "compose"], tmp_path)
     assert "'compose' is not a command: choose one of train, " in line
     assert "generate, jam, evaluate, compare, inspect," in line
+
+
+def test_the_version_is_that_of_the_package(tmp_path):
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        assert ok(["musictx", "--version"], tmp_path).stdout == f"musictx {tomllib.load(file)['project']['version']}\n"
 
 
 def test_help_is_one_screenful_with_examples(tmp_path):

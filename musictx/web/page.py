@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 from gradio_client.utils import is_file_obj_with_meta, traverse
 
+from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
 from musictx.web import keyboard, stage
 from musictx.web.attention import Point
@@ -22,7 +23,6 @@ Updates = dict[Any, Any]  # by component: what is not in it stays as it is
 
 CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
-MIDI_FILES = [".mid", ".midi", ".rmi", ".kar"]
 BEGIN = "Nothing leaves this server."
 ALL_HEADS = "mean of all heads"
 PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="status"></span><div class="row">
@@ -65,7 +65,7 @@ class Page:
         limits = self.studio.limits
         with gr.Tabs():
             with gr.Tab("File"):
-                self.file = gr.File(label="a MIDI file", file_types=MIDI_FILES, height=130, elem_id="file")
+                self.file = gr.File(label="a MIDI file", file_types=[*MIDI_SUFFIXES], height=130, elem_id="file")
             with gr.Tab("Example"):
                 self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):

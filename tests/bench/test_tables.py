@@ -57,6 +57,36 @@ def test_a_part_of_an_archive_has_files_of_every_split(tmp_path):
         assert len(list(csv.DictReader(file))) == 18
 
 
+SETTINGS = ["data.length=512", "+trainer.lr=1e-3", "model=lstm"]
+
+
+@pytest.mark.parametrize("where", [0, 1, 2])
+def test_settings_are_told_from_the_models_beside_them(where, tmp_path, monkeypatch):
+    words = ["--models", "lstm", "relative"]
+    words[where + 1 : where + 1] = SETTINGS
+    seen = []
+    monkeypatch.setattr(jsb, "study", seen.append)
+    monkeypatch.setattr(sys, "argv", ["jsb.py", "--steps", "9", *words])
+    jsb.main()
+    assert (seen[0].models, seen[0].overrides, seen[0].steps) == (["lstm", "relative"], SETTINGS, 9)
+    calls = []
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "manifest.json").touch()
+    monkeypatch.setattr(maestro, "call", lambda args, seconds=None: calls.append(args) or True)
+    monkeypatch.setattr(sys, "argv", ["maestro.py", "--archive", "a.zip", "--out", str(tmp_path), *words])
+    maestro.main()
+    assert [next(w for w in args if w.startswith("name=")) for args in calls[:2]] == ["name=lstm", "name=relative"]
+    assert all(args[-3:] == SETTINGS for args in calls[:2])
+    assert len(calls) == 3  # and compares them
+
+
+def test_a_model_that_is_none_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["jsb.py", "--models", "lstm", "gru", "data.length=512"])
+    with pytest.raises(SystemExit, match="2"):
+        jsb.main()
+    assert "invalid choice: 'gru'" in capsys.readouterr().err
+
+
 def test_the_guide_crosses_widths_with_hours_and_the_rest_in_the_middle():
     args = Namespace(hours=[1.0, 10.0], widths=[64, 128], rates=[1e-3, 4e-3, 8e-3], batches=[2, 8])
     assert [str(cell) for cell in guide.cells(args)] == [
@@ -113,8 +143,8 @@ def test_the_guide_prepares_trains_and_finds_its_runs_again(world, tmp_path):
             archive.write(file, f"maestro-v3.0.0/2004/{k}.mid")
         archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
     words = ["benchmarks/guide.py", "--archive", "maestro.zip", "--device", "cpu", "--out", "runs", "--json", "g.json"]
-    words += ["--hours", "0.005", "--widths", "32", "--rates", "4e-3", "--batches", "2", "--layers", "1"]
-    words += ["--tokens", "400", "data.length=32", "data.segment=32", "trainer.progress_bar=false"]
+    words += ["--hours", "0.005", "--rates", "4e-3", "--batches", "2", "--layers", "1"]
+    words += ["--tokens", "400", "--widths", "32", "data.length=32", "data.segment=32", "trainer.progress_bar=false"]
     told = ok(words, tmp_path).stdout
     (run,) = json.loads((tmp_path / "g.json").read_text())
     assert [tokens for tokens, _ in run["curve"]] == [64, 128, 192, 256, 320, 384]
