@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 
 from musictx.config.train import TrainConfig
 from musictx.errors import UserError
+from musictx.training.module import LanguageModelTraining
 
 EXPLODED = 10  # times the NLL of guessing blindly
 FAILED = "failed.pt"
@@ -35,7 +36,8 @@ class Guard(L.Callback):
         self.batch = batch
 
     def on_before_backward(self, trainer: L.Trainer, pl_module: L.LightningModule, loss: Tensor) -> None:
-        value = float(loss.detach()) * trainer.accumulate_grad_batches  # Lightning has divided by them
+        assert isinstance(pl_module, LanguageModelTraining)
+        value = float(pl_module.loss)  # `loss` has been divided by the number of batches, and scaled for 16 bits
         if value <= EXPLODED * math.log(self.vocab_size):  # NaN is not
             return
         step, path = trainer.global_step, self.folder / FAILED

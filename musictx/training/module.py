@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.optim import Optimizer
 
 from musictx.config.train import TrainerConfig
 from musictx.model.build import Model
@@ -47,6 +48,10 @@ class LanguageModelTraining(L.LightningModule):
         super().__init__()
         self.grow_from = grow_from
         self.model, self.vocab, self.config, self.seed, self.header = model, vocab, config, seed, header
+        self.loss = torch.zeros(())  # of the last batch, per token: what is told and watched
+        self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
+        self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
+        self._positions = 0  # of a batch, in this process
         self._nll_sum = torch.zeros((), dtype=torch.float64)
         self._count = 0
         self._state: RecurrentState | None = None  # of the last batch
@@ -104,9 +109,21 @@ class LanguageModelTraining(L.LightningModule):
         )
         # per token of all processes: a mean of their means would weigh the tokens of short pieces more
         count = self.trainer.strategy.reduce((targets != self.vocab.pad).sum().float(), reduce_op="mean")
-        loss = total / count
-        self.log("train/loss", loss, prog_bar=True, sync_dist=self.trainer.world_size > 1)
-        return loss
+        self.loss = total.detach() / count
+        self._step_total, self._step_count = self._step_total + total.detach(), self._step_count + count
+        step_loss = self._step_total / self._step_count  # of the step's batches so far
+        self.log("train/loss", step_loss, prog_bar=True, sync_dist=self.trainer.world_size > 1)
+        self._positions = targets.numel()
+        return total / self._positions
+
+    def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
+        """Gradients per token of all batches of the step, as of one large batch: Lightning has added up those of means
+        over positions, pads too, and divided each by the number of batches. They are unscaled, and not yet clipped."""
+        scale = self._positions * self.config.accumulate / float(self._step_count)
+        for p in self.parameters():
+            if p.grad is not None:
+                p.grad.mul_(scale)
+        self._step_total, self._step_count = 0.0, 0.0
 
     def _carry(self, inputs: Tensor, fresh: Tensor) -> Tensor:
         """Goes on from the last batch, without its gradient: truncated back-propagation through time."""

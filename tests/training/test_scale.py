@@ -8,8 +8,9 @@ from functools import partialmethod
 import pytest
 import torch
 from conftest import QUICK, ROOT, TINY, refused
-from runs import RECURRENT, config_of
+from runs import RECURRENT, config_of, ragged
 
+from musictx.data.dataset import RandomCrops
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle
 from musictx.training.fit import fit
@@ -23,10 +24,17 @@ def curve(folder, key):
     return [float(row[key]) for row in read_metrics(folder / "metrics.csv") if key in row]
 
 
+# windows that end in padding, in each of several processes
+RAGGED = """
+from musictx.cli import main
+from musictx.data.dataset import RandomCrops
+from runs import ragged
+
+RandomCrops.__getitem__ = ragged
+"""
 # a power cut right after the checkpoint of step 4
 DIES = """
 import os
-from musictx.cli import main
 from musictx.training.checkpoints import Checkpoints
 
 save = Checkpoints.on_train_batch_end
@@ -37,14 +45,15 @@ def and_die(self, trainer, *rest):
         os._exit(9)
 
 Checkpoints.on_train_batch_end = and_die
-main()
 """
 
 
-def torchrun(cwd, *args, script=("-m", "musictx")):
-    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", *script, "train"]
+def torchrun(cwd, script, *args):
+    (cwd / "script.py").write_text(f"{script}main()")
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "script.py", "train"]
     two = ["trainer.devices=2", "trainer.progress_bar=false"]
-    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    paths = f"{ROOT}:{ROOT / 'tests'}:{ROOT / 'tests' / 'training'}"
+    env = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         [sys.executable, *start, *two, *args], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
@@ -55,15 +64,20 @@ def torchrun(cwd, *args, script=("-m", "musictx")):
     [("ddp", TINY, False), ("ddp", RECURRENT, False), ("fsdp", [*TINY, "model.n_layers=2"], True)],
     ids=["ddp-transformer", "ddp-recurrent", "fsdp-transformer-resumed"],
 )
-def test_two_processes_have_the_losses_of_one_with_the_same_global_batch(world, tmp_path, strategy, model, dies):
+def test_two_processes_have_the_losses_of_one_with_the_same_global_batch(
+    world, tmp_path, monkeypatch, strategy, model, dies
+):
+    monkeypatch.setattr(RandomCrops, "__getitem__", ragged)
     whole = fit(config_of(world, tmp_path / "one", *PLAIN, model=model))  # batches of 4
     settings = [f"data.path={world.store}", "out=two", f"trainer.strategy={strategy}", *model, *QUICK, *PLAIN]
-    settings.append("trainer.batch_size=2")
+    if model is RECURRENT:  # whose state is that of a row: batches of 2
+        settings.append("trainer.batch_size=2")
+    else:  # the four windows of a step as two batches of 1 in each process
+        settings += ["trainer.batch_size=1", "trainer.accumulate=2", "trainer.validate_every=6"]
     if dies:
-        (tmp_path / "dies.py").write_text(DIES)
-        assert torchrun(tmp_path, *settings, script=["dies.py"]).returncode == 1
+        assert torchrun(tmp_path, RAGGED + DIES, *settings).returncode == 1
         assert [p.name for p in sorted((tmp_path / "two" / "checkpoints").glob("*.ckpt"))] == ["best.ckpt", "last.ckpt"]
-    done = torchrun(tmp_path, *settings)
+    done = torchrun(tmp_path, RAGGED, *settings)
     assert done.returncode == 0, done.stderr
     for key in ("train/loss", "val/nll"):
         theirs = curve(whole.parent, key)

@@ -1,0 +1,76 @@
+"""Batches that are added up make the step of one large batch, whatever they hold of padding."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from lightning import Trainer
+from lightning.pytorch.plugins import MixedPrecision
+from runs import config_of, losses, ragged
+
+from musictx.data.dataset import RandomCrops
+from musictx.model.bundle import load_bundle
+from musictx.training.fit import fit
+from musictx.training.module import LanguageModelTraining
+
+PLAIN = ["model.dropout=0", "trainer.log_every=1", "trainer.warmup_steps=0"]
+
+
+@pytest.fixture(autouse=True)
+def padding(monkeypatch):
+    monkeypatch.setattr(RandomCrops, "__getitem__", ragged)
+
+
+def curve(folder, key="train/loss"):
+    return [float(row[key]) for row in losses(folder) if key in row]
+
+
+def test_a_step_has_the_gradient_of_the_mean_over_all_its_tokens(world, tmp_path, monkeypatch):
+    batches, sizes, counts, expected = [], [], [], []
+    begin, clip = LanguageModelTraining.on_train_batch_start, LanguageModelTraining.configure_gradient_clipping
+
+    def note(self, batch, batch_idx):
+        begin(self, batch, batch_idx)
+        batches.append(batch)
+        counts.append(int((batch[:, 1:] != self.vocab.pad).sum()))
+
+    def compare(self, optimizer, **kwargs):
+        ids = torch.cat(batches)
+        sizes.append(len(batches))
+        batches.clear()
+        logits = self.model(ids[:, :-1]).flatten(0, 1)
+        loss = F.cross_entropy(logits, ids[:, 1:].flatten(), ignore_index=self.vocab.pad)
+        for p, grad in zip(self.parameters(), torch.autograd.grad(loss, list(self.parameters())), strict=True):
+            torch.testing.assert_close(p.grad, grad, rtol=1e-4, atol=1e-7)
+        expected.append(float(loss.detach()))
+        clip(self, optimizer, **kwargs)
+
+    monkeypatch.setattr(LanguageModelTraining, "on_train_batch_start", note)
+    monkeypatch.setattr(LanguageModelTraining, "configure_gradient_clipping", compare)
+    settings = ["data.windows_per_epoch=16", "trainer.accumulate=3", "trainer.max_steps=4", "trainer.validate_every=3"]
+    fit(config_of(world, tmp_path / "run", *PLAIN, *settings))
+    assert sizes == [3, 1, 3, 1]  # an epoch is four batches: its last step has one
+    assert max(counts) > 1.5 * min(counts)
+    assert curve(tmp_path / "run") == pytest.approx(expected, rel=1e-5)
+
+
+def test_three_batches_train_as_one_of_three_times_the_size(world, tmp_path):
+    runs = {}
+    for name, batch, accumulate in (("one", 12, 1), ("three", 4, 3)):
+        settings = [f"trainer.batch_size={batch}", f"trainer.accumulate={accumulate}", "data.windows_per_epoch=24"]
+        runs[name] = fit(config_of(world, tmp_path / name, *PLAIN, *settings, "trainer.validate_every=6"))
+    assert curve(runs["three"].parent) == pytest.approx(curve(runs["one"].parent), rel=1e-5)
+    weights = [load_bundle(bundle).model.state_dict() for bundle in runs.values()]
+    for one, three in zip(*(w.values() for w in weights), strict=True):
+        torch.testing.assert_close(three, one, rtol=1e-4, atol=1e-5)
+
+
+def test_scaled_losses_of_16_bits_are_neither_exploded_nor_clipped_as_such(world, tmp_path, monkeypatch):
+    def half(**settings):
+        del settings["precision"]  # Lightning wants a GPU for the name of it
+        return Trainer(**settings | {"plugins": [*settings["plugins"], MixedPrecision("16-mixed", "cpu")]})
+
+    settings = [*PLAIN, "trainer.accumulate=2", "trainer.validate_every=4"]
+    plain = fit(config_of(world, tmp_path / "plain", *settings))
+    monkeypatch.setattr("musictx.training.trainer.L.Trainer", half)
+    scaled = fit(config_of(world, tmp_path / "half", *settings))
+    assert curve(scaled.parent) == pytest.approx(curve(plain.parent), rel=2e-3)
