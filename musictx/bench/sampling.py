@@ -267,14 +267,14 @@ def report(rows: list[Row], length: int) -> str:
     done = {(row.name, row.batch): row for row in rows if row.seconds}
     rate = {key: rates(row.batch * length, row.seconds) for key, row in done.items()}
     base = next((rate[key][0] for key in done if key[0].startswith(PUBLIC)), None)
-    lines = [f"{'':<78}{'batch':>6}{'tokens/s':>12}{'x rewrite':>11}   slowest … fastest"]
+    lines = [f"{'':<80}{'batch':>6}{'tokens/s':>12}{'x rewrite':>11}   slowest … fastest"]
     for row in rows:
         if row.failed:
-            lines.append(f"{row.name:<78}{row.batch:>6}   {row.failed}")
+            lines.append(f"{row.name:<80}{row.batch:>6}   {row.failed}")
             continue
         per_s, spread = rate[row.name, row.batch]
         lines.append(
-            f"{row.name:<78}{row.batch:>6}{per_s:>12,.1f}{f'{per_s / base:.1f}' if base else '-':>11}   {spread}"
+            f"{row.name:<80}{row.batch:>6}{per_s:>12,.1f}{f'{per_s / base:.1f}' if base else '-':>11}   {spread}"
         )
     for name, batch in done:
         if name == OURS and batch > 1:

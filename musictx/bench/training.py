@@ -196,18 +196,18 @@ def load(config: BenchTrainingConfig, step: Step, workers: int) -> Loading:
 def report(rows: list[Row], peaks: dict[str, float], loading: list[Loading], tokens: int) -> str:
     """One line a contestant, beside the rewrite with the same attention dropout; then the peaks and what waiting for
     data costs."""
-    lines = [f"{'':<64}{'tokens/s':>12}{'x rewrite':>11}{'MFU %':>8}   slowest … fastest"]
+    lines = [f"{'':<71}{'tokens/s':>12}{'x rewrite':>11}{'MFU %':>8}   slowest … fastest"]
     theirs = (row for row in rows if row.name.startswith(NAME) and row.seconds)
     bases = {row.attention_dropout: rates(tokens, row.seconds)[0] for row in theirs}
     for row in rows:
         if row.failed:
-            lines.append(f"{row.name:<64}   {row.failed}")
+            lines.append(f"{row.name:<71}   {row.failed}")
             continue
         per_s, spread = rates(tokens, row.seconds)
         mfu = 100 * row.step_flops / median(row.seconds) / peaks[row.dtype]
         base = bases.get(row.attention_dropout)
         times = f"{per_s / base:.1f}" if base else "-"
-        lines.append(f"{row.name:<64}{per_s:>12,.0f}{times:>11}{mfu:>8.1f}   {spread}")
+        lines.append(f"{row.name:<71}{per_s:>12,.0f}{times:>11}{mfu:>8.1f}   {spread}")
     lines.append(f"MFU: useful FLOPs {FLOPS}")
     for precision, peak in peaks.items():
         lines.append(f"peak by a product of matrices in {DTYPES[precision]}: {peak / 1e12:.3f} TFLOP/s")

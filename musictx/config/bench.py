@@ -90,8 +90,8 @@ class BenchTrainingConfig:
     n_layers: int = 6
     n_heads: int = 8
     d_ff: int = 2048
-    dropout: float = 0.1  # but for that on the attention weights
-    attention_dropouts: list[float] = field(default_factory=lambda: [0.1, 0.0])  # on them: the public code's, and none
+    dropout: float = 0.1  # everywhere but on the attention weights
+    attention_dropouts: list[float] = field(default_factory=lambda: [0.1, 0.0])  # with, as the public code, and without
     length: int = 2048  # tokens of a window, as the public code and the paper train
     batch: int = 2
     precisions: list[str] = field(default_factory=lambda: ["32-true", "bf16-mixed"])  # of ours

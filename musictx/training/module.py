@@ -48,7 +48,7 @@ class LanguageModelTraining(L.LightningModule):
         super().__init__()
         self.grow_from = grow_from
         self.model, self.vocab, self.config, self.seed, self.header = model, vocab, config, seed, header
-        self.loss = torch.zeros(())  # of the last batch, per token: what is told and watched
+        self.loss = torch.zeros(())  # of the last batch, per token: what the guard looks at
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
         self._positions = 0  # of a batch, in this process

@@ -51,6 +51,15 @@ def test_a_form_and_a_precision_alone(tmp_path):
         "musictx, rope, 32-true, attention dropout 0.3",
     ]
     assert "bf16" not in out
+
+
+def test_a_row_that_cannot_run_says_why(tmp_path):
+    alone = ["precisions=[32-true]", "positions=[relative,rope]", "attention_dropouts=[0]", "impl=triton"]
+    out = ok([*TINY, "repeats=1", "workers=[]", *alone], tmp_path).stdout.splitlines()
+    (line,) = (line for line in out if line.startswith("musictx, relative"))
+    assert "   ConfigError: attention.impl=triton needs a CUDA GPU" in line
+    (line,) = (line for line in out if line.startswith("musictx, rope"))
+    assert "…" in line
     assert "loader processes" not in out
 
 
