@@ -7,11 +7,13 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
@@ -53,8 +55,9 @@ def settings(name: str, *words: str) -> Any:
     """The settings of a command, from Python: `settings("train", "experiment=demo", "out=mine")` is what
     `musictx train experiment=demo out=mine` is told. Raises ConfigError for words that the command refuses."""
     register_schemas()
+    within = GlobalHydra.instance().is_initialized()  # by a command of ours, which reads the same folder
     try:
-        with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        with nullcontext() if within else hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
             return typed(hydra.compose(name, [quote_path(word) for word in words]), SCHEMAS[name])
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(one_line(error)) from None

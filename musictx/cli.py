@@ -25,6 +25,7 @@ COMMANDS = {
     "bench positions": "musictx.bench.positions:main",
     "bench sampling": "musictx.bench.sampling:main",
     "bench training": "musictx.bench.training:main",
+    "check": "musictx.check:main",
     "demo": "musictx.demo:main",
 }
 
@@ -44,8 +45,8 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   attend         arcs over a piano roll to the notes that the model looks at; what each head is for
   render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
   serve          a page in the browser: drop music, continue it, hear it, see what the model looks at
-  bench WHAT     tokens, prepare, attention, positions, sampling or training: its time and memory, beside that of
-                 MidiTok, plain attention, our rewrite of the public Music Transformer code or Hugging Face
+  bench WHAT     tokens, prepare, attention, positions, sampling or training: time and memory, beside other code's
+  check          kernels, training and sampling proved on your machine, device=cpu or cuda: a report to paste
   demo           all of it on Bach chorales, in about four minutes on two cores
 
 examples

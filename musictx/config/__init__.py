@@ -14,6 +14,7 @@ from musictx.config.bench import (
     BenchTokensConfig,
     BenchTrainingConfig,
 )
+from musictx.config.check import CheckConfig
 from musictx.config.jam import JamConfig
 from musictx.config.look import AttendConfig, RenderConfig
 from musictx.config.prepare import (
@@ -37,6 +38,7 @@ SCHEMAS = {
     "attend": AttendConfig,
     "render": RenderConfig,
     "serve": ServeConfig,
+    "check": CheckConfig,
     "bench_tokens": BenchTokensConfig,
     "bench_prepare": BenchPrepareConfig,
     "bench_attention": BenchAttentionConfig,

@@ -1,0 +1,1 @@
+"""What `musictx check` proves on the device that it is given."""

@@ -1,0 +1,93 @@
+"""The model inside musictx continues its seed: the logits on the way, and the music that is drawn.
+
+With and without steps of one shape (`graph=true` on a GPU, the same steps without a graph on a CPU) a seed and a
+number give the same music in float32; in bfloat16, where a rounding may decide between two tokens, the logits along
+one piece of music are held against float64, as in `steps`.
+"""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from musictx.config.check import CheckConfig
+from musictx.generate import continue_midi
+from musictx.model.protocol import LanguageModel
+from musictx.model.static_steps import StaticSteps
+from musictx.model.transformer import Transformer
+from musictx.model.weights import for_steps
+from musictx.notes.read import read_midi
+from musictx.open import Opened, open_bundle, shipped_bundle
+from musictx.proof.machine import check_dtype
+from musictx.proof.rows import Check, Outcome, near_exact, worst
+from musictx.proof.steps import DTYPES, OWN, STATIC, along
+from musictx.sampling.music import Continuation
+
+
+def checks(config: CheckConfig) -> Iterator[Check]:
+    on_gpu = config.device == "cuda"
+    graph, exactly = ("in a graph", "graph=false device=cpu") if on_gpu else ("of one shape", "")
+    yield Check(f"generate, float32: music by steps {graph}", "graph=false", lambda: same_music(config))
+    yield Check("generate, float32: logits", exactly, lambda: logits(config, "float32"))
+    yield Check("generate, bfloat16: logits", "weights=float32", lambda: logits(config, "bfloat16"))
+
+
+def opened() -> tuple[Opened, Path]:
+    """The shipped model on the CPU, and its seed."""
+    bundle = shipped_bundle()
+    return open_bundle(bundle), bundle.with_suffix(".mid")
+
+
+def fast(model: Transformer, device: str, weights: str) -> tuple[Transformer, StaticSteps]:
+    """As `musictx generate` steps, without and with graph=true."""
+    own = for_steps(copy.deepcopy(model).to(device), weights)
+    return own, StaticSteps(own)
+
+
+def same_music(config: CheckConfig) -> Outcome:
+    """The continuations that differ in any note."""
+    (model, tokenizer, _), seed = opened()
+    assert isinstance(model, Transformer)
+    drawn, rates = [], []
+    for each in fast(model, config.device, "float32"):
+        asked: dict[str, Any] = {"variations": config.variations, "device": config.device}
+        asked["length_tokens"] = config.tokens
+        continue_midi(seed, each, tokenizer, **asked)  # captures the graph of this shape, which takes its time
+        start = perf_counter()
+        drawn.append(continue_midi(seed, each, tokenizer, **asked))
+        rates.append(config.variations * config.tokens / (perf_counter() - start))
+    differ = sum(not alike(a, b) for a, b in zip(*drawn, strict=True))
+    return Outcome(differ, 0, "continuations that differ", f"{rates[0]:,.0f} tokens/s, of one shape {rates[1]:,.0f}")
+
+
+def alike(a: Continuation, b: Continuation) -> bool:
+    names = "onset_s", "offset_s", "pitch"
+    return all(np.array_equal(getattr(a.score, name), getattr(b.score, name)) for name in names)
+
+
+def logits(config: CheckConfig, weights: str) -> Outcome:
+    """Along the seed itself, in rows that begin at different places in it."""
+    check_dtype(config.device, weights)
+    (model, tokenizer, _), seed = opened()
+    assert isinstance(model, Transformer)
+    ids = torch.from_numpy(tokenizer.encode(read_midi(seed)).astype(np.int64))
+    half = len(ids) // 2
+    prompts = [ids[: half - 4 * k] for k in range(config.variations)]
+    then = torch.stack([ids[len(p) : len(p) + min(half, config.tokens)] for p in prompts])  # (B, T)
+    found, rates = [], {}
+    exact = along(copy.deepcopy(model).double(), prompts, then, len(ids), False)
+    plain = along(copy.deepcopy(model).to(DTYPES[weights]), prompts, then, len(ids), False)
+    mine: dict[str, LanguageModel] = dict(zip((OWN, STATIC), fast(model, config.device, weights), strict=True))
+    for name, each in mine.items():
+        there = [p.to(config.device) for p in prompts], then.to(config.device), len(ids), False
+        along(each, *there)  # captures the graph, which takes its time
+        start = perf_counter()
+        got = along(each, *there).cpu()
+        rates[name] = then.numel() / (perf_counter() - start)
+        found.append(near_exact(name, got.to(plain.dtype), exact, plain))
+    return replace(worst(found), note=f"{rates[OWN]:,.0f} tokens/s, of one shape {rates[STATIC]:,.0f}")

@@ -1,0 +1,155 @@
+"""Each attention kernel on the device, output and gradients, beside the definition in float64 on the CPU.
+
+The tolerance comes from data: twice the error that plain PyTorch attention makes in the same dtype on the same device.
+Plain attention itself is held on a GPU against the CPU's. Sizes are odd on purpose: single steps, prefill behind a
+cache, heads that are no power of two, tables shorter and longer than the music.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from statistics import median
+from time import perf_counter
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from musictx.bench.facts import wait
+from musictx.config.check import CheckConfig
+from musictx.errors import ConfigError
+from musictx.model.attention import IMPLEMENTATIONS
+from musictx.model.attention_reference import reference
+from musictx.model.attention_triton import triton_attention
+from musictx.model.position import causal_attention
+from musictx.proof.machine import check_dtype
+from musictx.proof.rows import Check, Outcome, Unable, near_exact, worst
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+# (Tq, Tk, D, M)
+SIZES = [
+    *((1, 1, 8, 1), (2, 2, 59, 5), (7, 7, 128, 7), (1, 9, 59, 20), (5, 12, 16, 40), (1, 70, 32, 30), (33, 33, 64, 19)),
+    *((20, 75, 32, 30), (113, 113, 59, 64), (129, 129, 128, 64), (129, 300, 64, 300), (257, 257, 32, 400)),
+    *((300, 300, 8, 37), (300, 300, 64, 130)),
+]
+BATCH, HEADS, WIDER = 2, 2, 32  # WIDER: keys beyond their head, as relative_fourier makes them
+TIMED = (2, 4, 64)  # B, H, D
+NAMES = ("the output", "the gradient of q", "the gradient of k", "the gradient of v", "the gradient of rel")
+
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Size = tuple[int, int, int, int]
+
+
+class Case(NamedTuple):
+    """One size in one dtype: what goes in, and output and gradients in float64 and by plain attention."""
+
+    tensors: list[Tensor]
+    exact: list[Tensor]
+    plain: list[Tensor]
+
+
+def by_pytorch(q: Tensor, k: Tensor, v: Tensor, rel: Tensor) -> Tensor:
+    """What all forms but the table run: PyTorch's fused attention. The table is zeros, and no kernel's."""
+    return causal_attention(q, k, v, 0.0, 1 / math.sqrt(q.shape[-1])) + 0 * rel.sum()
+
+
+def dtypes(device: str) -> list[str]:
+    """Those that models compute in: no CPU has products of float16 worth the name."""
+    return list(DTYPES) if device == "cuda" else ["float32", "bfloat16"]
+
+
+def checks(config: CheckConfig) -> Iterator[Check]:
+    """All but the Triton kernels. Plain attention on a CPU is what it would be measured by."""
+    cases = cache(partial(case, config.device))
+    halves, other_form = "trainer.precision=32-true weights=float32", "model.position=relative attention=chunked"
+    for dtype in dtypes(config.device):
+        exactly, fused = ("device=cpu trainer=cpu", other_form) if dtype == "float32" else (halves, halves)
+        skew, chunked = f"attention skew, {dtype}", f"attention chunked, {dtype}"
+        no_table = partial(cases, table=False)
+        if config.device != "cpu":
+            on_cpu = partial(case, "cpu", then=config.device)
+            yield Check(f"attention reference, {dtype}", exactly, _held(config, [reference], dtype, on_cpu))
+        yield Check(skew, "attention=chunked", _held(config, [IMPLEMENTATIONS["skew"]], dtype, cases), chunked)
+        yield Check(chunked, "attention=skew", _held(config, [IMPLEMENTATIONS["chunked"]], dtype, cases), skew)
+        yield Check(f"attention none, rope, {dtype}", fused, _held(config, [by_pytorch], dtype, no_table))
+        wider = partial(no_table, wider=WIDER)
+        yield Check(f"attention relative_fourier, {dtype}", fused, _held(config, [by_pytorch], dtype, wider))
+
+
+def triton_checks(config: CheckConfig) -> Iterator[Check]:
+    """Both ways to the table's gradient: added by atomics, and the same in every bit."""
+    cases = cache(partial(case, config.device))
+    attends = [partial(triton_attention, deterministic=d) for d in (False, True)]
+    for dtype in dtypes(config.device):
+        measure = _held(config, attends, dtype, cases)
+        yield Check(f"attention triton, {dtype}", "attention=chunked", measure, f"attention chunked, {dtype}")
+
+
+def _held(
+    config: CheckConfig, attends: Sequence[Attend], dtype: str, cases: Callable[[Size, str], Case]
+) -> Callable[[], Outcome]:
+    """The worst of all sizes; a ConfigError is a kernel's own word that it cannot run here."""
+
+    def measure() -> Outcome:
+        check_dtype(config.device, dtype)
+        sizes = [size for size in SIZES if size[1] <= config.longest]
+        try:
+            found = worst(o for attend in attends for size in sizes for o in compare(attend, cases(size, dtype), size))
+            ms = 1000 * min(seconds(attend, config, DTYPES[dtype]) for attend in attends)
+        except ConfigError as reason:
+            raise Unable(str(reason)) from None
+        return replace(found, note=f"{ms:,.1f} ms at T={config.timed_length}")
+
+    return measure
+
+
+def case(device: str, size: Size, dtype: str, wider: int = 0, table: bool = True, then: str | None = None) -> Case:
+    """Plain attention runs on `device`, and what is held against it on `then` (None: there too)."""
+    tq, tk, d, m = size
+    g = torch.Generator().manual_seed(tq * 1000 + tk)
+    shapes = [(BATCH, HEADS, tq, d + wider), (BATCH, HEADS, tk, d + wider), (BATCH, HEADS, tk, d)]
+    drawn = [torch.randn(s, generator=g, dtype=torch.float64) for s in (*shapes, (HEADS, m, d + wider))]
+    if not table:
+        drawn[3].zero_()
+    rounded = [x.to(DTYPES[dtype]) for x in drawn]
+    exact = results(reference, [x.double() for x in rounded])
+    plain = results(reference, [x.to(device) for x in rounded])
+    if not table:  # its gradient is none of the kernel's
+        exact, plain = exact[:4], plain[:4]
+    return Case([x.to(then or device) for x in rounded], exact, plain)
+
+
+def results(attend: Attend, tensors: list[Tensor]) -> list[Tensor]:
+    """The output and the gradients of q, k, v and rel."""
+    leaves = [x.detach().requires_grad_() for x in tensors]
+    out = attend(*leaves)
+    weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape).to(out)
+    return [out.detach(), *torch.autograd.grad((out * weights).sum(), leaves)]
+
+
+def compare(attend: Attend, given: Case, size: Size) -> list[Outcome]:
+    """A float32 sum of D products is rounded D times, by sqrt(D) roundings in all; of half precision only the last
+    counts."""
+    tq, tk, d, m = size
+    got = results(attend, given.tensors)
+    roundings = math.sqrt(d) if got[0].dtype == torch.float32 else 1.0
+    where = f"queries {tq}, keys {tk}, heads of {d}, table {m}"
+    return [
+        near_exact(f"{name} at {where}", g, e, p, roundings)
+        for name, g, e, p in zip(NAMES, got, given.exact, given.plain, strict=False)
+    ]
+
+
+def seconds(attend: Attend, config: CheckConfig, dtype: torch.dtype) -> float:
+    """Of a pass forward and backward; the median of three, after one to warm up."""
+    b, h, d = TIMED
+    new = torch.zeros((), device=config.device, dtype=dtype)
+    q, k, v = (torch.randn_like(new.expand(b, h, config.timed_length, d)) for _ in range(3))
+    rel, taken = torch.randn_like(new.expand(h, config.timed_length, d)), []
+    for _ in range(4):
+        start = perf_counter()
+        results(attend, [q, k, v, rel])
+        wait(config.device)
+        taken.append(perf_counter() - start)
+    return median(taken[1:])

@@ -1,0 +1,80 @@
+"""Cached steps beside float64: the model's own on the device, and those of one shape, which a CUDA graph holds there.
+
+The tolerance comes from data: twice the error that the model's own steps make on the CPU in the same dtype. Every form
+of position steps with rows of different ages, in a cache that rolls and in one that does not, in memory that is taken
+over from other music, and again after a batch of another shape.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from musictx.config.check import CheckConfig
+from musictx.model.position import FORMS
+from musictx.model.protocol import LanguageModel
+from musictx.model.static_steps import StaticSteps
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.proof.machine import check_dtype
+from musictx.proof.rows import Check, Outcome, near_exact, worst
+from musictx.sampling.engine import prefill
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+TIMED = (("rope", "time"), ("relative_fourier", "time"))
+VOCAB, CYCLE, STEPS = 61, 4, 25
+PROMPTS = (3, 9, 9, 1)  # tokens of each row's
+BATCHES = (4, 4, 3, 4)  # rows: a graph is replayed for other music, and captured anew
+ROOMS = ((9 + STEPS, False), (7, True))  # tokens in the cache, and whether it rolls
+OWN, STATIC = "the model's own steps", "steps of one shape"
+
+
+def checks(config: CheckConfig) -> Iterator[Check]:
+    for position, clock in (*((form, "index") for form in FORMS), *TIMED):
+        for dtype in DTYPES:
+            timed = ", clock=time" if clock == "time" else ""
+
+            def measure(position: str = position, clock: str = clock, dtype: str = dtype) -> Outcome:
+                check_dtype(config.device, dtype)
+                return compare(build(position, clock).to(DTYPES[dtype]), config.device)
+
+            yield Check(f"steps {position}{timed}, {dtype}", "graph=false", measure)
+
+
+def build(position: str, clock: str) -> Transformer:
+    """Weights larger than they start, or no token would be told from another."""
+    torch.manual_seed(0)
+    kind = TransformerConfig(VOCAB, 48, 2, 3, 96, 0.0, 6, position=position, clock=clock, n_frequencies=3, cycle=CYCLE)
+    model = Transformer(kind, torch.arange(VOCAB) / 10).eval()
+    for p in model.parameters():
+        if p.dim() > 1:
+            nn.init.normal_(p, std=0.3)
+    return model
+
+
+def compare(model: Transformer, device: str) -> Outcome:
+    """The worst of all steps of this model, which is on the CPU."""
+    exact_model, here = copy.deepcopy(model).double(), copy.deepcopy(model).to(device)
+    mine: dict[str, LanguageModel] = {STATIC: StaticSteps(here)}
+    if device != "cpu":  # where they are what all is measured by
+        mine[OWN] = here
+    g = torch.Generator().manual_seed(1)
+    music = torch.randint(0, VOCAB, (max(PROMPTS),), generator=g)
+    then = torch.randint(0, VOCAB, (max(BATCHES), STEPS), generator=g)
+    found = []
+    for room, rolling in ROOMS:
+        for rows in BATCHES:
+            prompts, asked = [music[-n:] for n in PROMPTS[:rows]], then[:rows]
+            exact, plain = (along(m, prompts, asked, room, rolling) for m in (exact_model, model))
+            for name, each in mine.items():
+                got = along(each, [p.to(device) for p in prompts], asked.to(device), room, rolling)
+                where = f"{name}, {rows} rows, cache of {room}{', rolling' if rolling else ''}"
+                found.append(near_exact(where, got, exact, plain))
+    return worst(found)
+
+
+@torch.inference_mode()
+def along(model: LanguageModel, prompts: Sequence[Tensor], then: Tensor, room: int, rolling: bool) -> Tensor:
+    """Logits (T, B, V) after each of the tokens `then` (B, T), row b of which goes on from prompts[b]."""
+    _, state = prefill(model, prompts, range(len(prompts)), room, rolling)
+    return torch.stack([model.step(then[:, t], state).clone() for t in range(then.shape[1])])  # the next overwrites it
