@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 import torch
@@ -10,7 +11,6 @@ from conftest import TINY, ok, refused
 from musictx.app import settings
 from musictx.check import PARTS, SILENT, check
 from musictx.config.check import CheckConfig
-from musictx.errors import ConfigError
 from musictx.model import attention_triton
 from musictx.model.attention_skew import skew
 from musictx.model.static_steps import StaticSteps
@@ -40,16 +40,19 @@ def row(lines, what):
 
 
 def test_all_of_it_holds_on_a_cpu_and_the_report_is_kept(tmp_path):
-    out = ok(["musictx", "check", *WORDS, f"overrides={json.dumps(TRAINED)}", "out=deep/r.txt"], tmp_path).stdout
+    parts = "parts=[kernels,training,generation,triton]"  # every form of step has a test of its own
+    out = ok(["musictx", "check", *WORDS, parts, f"overrides={json.dumps(TRAINED)}", "out=deep/r.txt"], tmp_path).stdout
     assert (tmp_path / "deep" / "r.txt").read_text() == out
     lines = out.splitlines()
-    assert lines[0].startswith("musictx check device=cpu longest=12 timed_length=8 steps=10 'overrides=[")
+    assert lines[0].startswith(
+        'musictx check device=cpu \'parts=["kernels","training","generation","triton"]\' longest'
+    )
     assert [line.split()[0] for line in lines[1:6]] == ["versions", "commit", "machine", "device", "check"]
     assert f"torch {torch.__version__}" in lines[1]
-    assert lines[-1].startswith("30 ok, 0 FAILED, 7 not here; ")
+    assert lines[-1].startswith("16 ok, 0 FAILED, 7 not here; ")
     rows = lines[6:-1]
-    assert len(rows) == 37
-    for what in ("train 10 steps, bf16-true", "steps rope, clock=time, bfloat16", "attention skew, float32"):
+    assert len(rows) == 23
+    for what in ("train 10 steps, bf16-true", "generate, float32: logits", "attention skew, float32"):
         assert "  ok" in row(rows, what)
     not_here = [line for line in rows if "  not here: " in line]
     assert "train 10 steps, 16-mixed" in not_here[0]
@@ -112,6 +115,15 @@ def test_a_slightly_inexact_kernel_fails(capsys, monkeypatch):
     assert "  attention relative_fourier, float32: use model.position=relative attention=chunked" in lines
 
 
+@pytest.mark.parametrize(("position", "clock"), [("relative", "index"), ("relative_fourier", "time")])
+def test_steps_of_one_shape_hold_in_a_form(position, clock, capsys, monkeypatch):
+    monkeypatch.setattr(steps, "FORMS", ())
+    monkeypatch.setattr(steps, "TIMED", ((position, clock),))
+    status, lines = report(capsys, "steps")
+    assert status == 0
+    assert lines[2].startswith("2 ok, 0 FAILED, 0 not here; ")
+
+
 def test_steps_of_one_shape_that_are_wrong(capsys, monkeypatch):
     step = StaticSteps._step
 
@@ -124,12 +136,14 @@ def test_steps_of_one_shape_that_are_wrong(capsys, monkeypatch):
     monkeypatch.setattr(steps, "TIMED", ())
     status, lines = report(capsys, "steps", "generation")
     assert status == 1
-    assert "  FAILED: steps of one shape, " in row(lines, "steps relative, float32")
-    assert "  FAILED: continuations that differ; " in row(lines, "generate, float32: music by steps of one shape")
-    assert "  FAILED: steps of one shape; " in row(lines, "generate, bfloat16: logits")
-    assert "  steps relative, float32: use graph=false" in lines
-    assert "  generate, float32: music by steps of one shape: use graph=false" in lines
-    assert "  generate, bfloat16: logits: use weights=float32" in lines
+    assert re.search(r"  FAILED: \d rows, cache of ", row(lines, "steps relative, float32, one shape"))
+    assert "  FAILED: continuations that differ; " in row(lines, "generate, float32: same music, one shape")
+    assert "  ok: " in row(lines, "generate, bfloat16: logits")
+    failed = [f"generate, {weights}: logits, one shape" for weights in ("float32", "bfloat16")]
+    failed += [f"steps relative, {dtype}, one shape" for dtype in ("float32", "bfloat16")]
+    assert sorted(lines[-5:]) == sorted(
+        f"  {what}: use graph=false" for what in (*failed, "generate, float32: same music, one shape")
+    )
 
 
 def test_a_precision_that_does_not_learn(capsys, monkeypatch):
@@ -223,21 +237,24 @@ def test_bfloat16_on_a_gpu_that_only_imitates_it(monkeypatch):
                         each.measure()
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_every_safe_setting_exists_and_every_proof_is_a_check(device):
-    checks = [each for part in PARTS for make in PARTS[part] for each in make(CheckConfig(device=device))]
-    assert len({each.what for each in checks}) == len(checks) == {"cpu": 37, "cuda": 46}[device]
-    for word in {word for each in checks for word in each.safe.split()}:
-        composed = 0
-        for command in ("train", "generate"):
-            try:
-                composed += bool(settings(command, word, *["seed_midi=s"] * (command == "generate")))
-            except ConfigError:
-                continue
-        assert composed, word
-    assert {each.proven_by for each in checks} - {each.what for each in checks} == {""}
-    if device == "cuda":
-        assert [each.what for each in checks if not each.safe] == ["train 50 steps, 32-true on the CPU"]
+def test_every_safe_setting_exists_and_every_proof_is_a_check():
+    here, there = (
+        [each for part in PARTS for make in PARTS[part] for each in make(CheckConfig(device=device))]
+        for device in ("cpu", "cuda")
+    )
+    assert (len(here), len(there)) == (39, 64)
+    for checks in (here, there):
+        names = {each.what for each in checks}
+        assert len(names) == len(checks)
+        assert {each.proven_by for each in checks} - names == {""}
+    assert [each.what for each in there if not each.safe] == ["train 50 steps, 32-true on the CPU"]
+    words = {word for each in here + there for word in each.safe.split()}
+    assert "trainer.precision=32-true" in words
+    of_generate = {"graph=false", "weights=float32", "device=cpu"}
+    assert of_generate < words
+    settings("generate", "seed_midi=s", "attention=chunked", *of_generate)
+    for word in words - of_generate:
+        settings("train", word)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ SIZES = [
     *((300, 300, 8, 37), (300, 300, 64, 130)),
 ]
 BATCH, HEADS, WIDER = 2, 2, 32  # WIDER: keys beyond their head, as relative_fourier makes them
+OTHER_FORM = "model.position=relative attention=chunked"
 TIMED = (2, 4, 64)  # B, H, D
 NAMES = ("the output", "the gradient of q", "the gradient of k", "the gradient of v", "the gradient of rel")
 
@@ -61,20 +62,23 @@ def dtypes(device: str) -> list[str]:
 
 def checks(config: CheckConfig) -> Iterator[Check]:
     """All but the Triton kernels. Plain attention on a CPU is what it would be measured by."""
-    cases = cache(partial(case, config.device))
-    halves, other_form = "trainer.precision=32-true weights=float32", "model.position=relative attention=chunked"
+    cases, on_cpu = cache(partial(case, config.device)), partial(case, "cpu", then=config.device)
+    skew, chunked = IMPLEMENTATIONS["skew"], IMPLEMENTATIONS["chunked"]
+    no_table = partial(cases, table=False)
     for dtype in dtypes(config.device):
-        exactly, fused = ("device=cpu trainer=cpu", other_form) if dtype == "float32" else (halves, halves)
-        skew, chunked = f"attention skew, {dtype}", f"attention chunked, {dtype}"
-        no_table = partial(cases, table=False)
-        if config.device != "cpu":
-            on_cpu = partial(case, "cpu", then=config.device)
-            yield Check(f"attention reference, {dtype}", exactly, _held(config, [reference], dtype, on_cpu))
-        yield Check(skew, "attention=chunked", _held(config, [IMPLEMENTATIONS["skew"]], dtype, cases), chunked)
-        yield Check(chunked, "attention=skew", _held(config, [IMPLEMENTATIONS["chunked"]], dtype, cases), skew)
-        yield Check(f"attention none, rope, {dtype}", fused, _held(config, [by_pytorch], dtype, no_table))
-        wider = partial(no_table, wider=WIDER)
-        yield Check(f"attention relative_fourier, {dtype}", fused, _held(config, [by_pytorch], dtype, wider))
+        for name, attend, given, safe, proof in (
+            ("reference", reference, on_cpu, "device=cpu trainer=cpu", ""),
+            ("skew", skew, cases, "attention=chunked", "chunked"),
+            ("chunked", chunked, cases, "attention=skew", "skew"),
+            ("none, rope", by_pytorch, no_table, OTHER_FORM, "chunked"),
+            ("relative_fourier", by_pytorch, partial(no_table, wider=WIDER), OTHER_FORM, "chunked"),
+        ):
+            if (name, config.device) == ("reference", "cpu"):
+                continue
+            proof = proof and f"attention {proof}, {dtype}"
+            if dtype != "float32" and attend in (reference, by_pytorch):
+                safe, proof = "trainer.precision=32-true weights=float32", f"attention {name}, float32"
+            yield Check(f"attention {name}, {dtype}", safe, _held(config, [attend], dtype, given), proof)
 
 
 def triton_checks(config: CheckConfig) -> Iterator[Check]:

@@ -7,6 +7,7 @@ over from other music, and again after a batch of another shape.
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -26,19 +27,26 @@ VOCAB, CYCLE, STEPS = 61, 4, 25
 PROMPTS = (3, 9, 9, 1)  # tokens of each row's
 BATCHES = (4, 4, 3, 4)  # rows: a graph is replayed for other music, and captured anew
 ROOMS = ((9 + STEPS, False), (7, True))  # tokens in the cache, and whether it rolls
-OWN, STATIC = "the model's own steps", "steps of one shape"
 
 
 def checks(config: CheckConfig) -> Iterator[Check]:
+    """The model's own steps on a CPU are what all others are measured by."""
+    on_gpu = config.device == "cuda"
+    one_shape = ", graph" if on_gpu else ", one shape"
     for position, clock in (*((form, "index") for form in FORMS), *TIMED):
+        form = f"steps {position}{', clock=time' if clock == 'time' else ''}"
         for dtype in DTYPES:
-            timed = ", clock=time" if clock == "time" else ""
+            own = f"{form}, {dtype}"
+            measure = partial(_held, config.device, position, clock, dtype)
+            if on_gpu:
+                safe, proof = ("device=cpu", "") if dtype == "float32" else ("weights=float32", f"{form}, float32")
+                yield Check(own, safe, partial(measure, static=False), proof)
+            yield Check(own + one_shape, "graph=false", partial(measure, static=True), own if on_gpu else "")
 
-            def measure(position: str = position, clock: str = clock, dtype: str = dtype) -> Outcome:
-                check_dtype(config.device, dtype)
-                return compare(build(position, clock).to(DTYPES[dtype]), config.device)
 
-            yield Check(f"steps {position}{timed}, {dtype}", "graph=false", measure)
+def _held(device: str, position: str, clock: str, dtype: str, static: bool) -> Outcome:
+    check_dtype(device, dtype)
+    return compare(build(position, clock).to(DTYPES[dtype]), device, static)
 
 
 def build(position: str, clock: str) -> Transformer:
@@ -52,12 +60,10 @@ def build(position: str, clock: str) -> Transformer:
     return model
 
 
-def compare(model: Transformer, device: str) -> Outcome:
-    """The worst of all steps of this model, which is on the CPU."""
+def compare(model: Transformer, device: str, static: bool) -> Outcome:
+    """The worst of all steps of this model, which is on the CPU, or of those of one shape."""
     exact_model, here = copy.deepcopy(model).double(), copy.deepcopy(model).to(device)
-    mine: dict[str, LanguageModel] = {STATIC: StaticSteps(here)}
-    if device != "cpu":  # where they are what all is measured by
-        mine[OWN] = here
+    mine = StaticSteps(here) if static else here
     g = torch.Generator().manual_seed(1)
     music = torch.randint(0, VOCAB, (max(PROMPTS),), generator=g)
     then = torch.randint(0, VOCAB, (max(BATCHES), STEPS), generator=g)
@@ -66,10 +72,9 @@ def compare(model: Transformer, device: str) -> Outcome:
         for rows in BATCHES:
             prompts, asked = [music[-n:] for n in PROMPTS[:rows]], then[:rows]
             exact, plain = (along(m, prompts, asked, room, rolling) for m in (exact_model, model))
-            for name, each in mine.items():
-                got = along(each, [p.to(device) for p in prompts], asked.to(device), room, rolling)
-                where = f"{name}, {rows} rows, cache of {room}{', rolling' if rolling else ''}"
-                found.append(near_exact(where, got, exact, plain))
+            got = along(mine, [p.to(device) for p in prompts], asked.to(device), room, rolling)
+            where = f"{rows} rows, cache of {room}{', rolling' if rolling else ''}"
+            found.append(near_exact(where, got, exact, plain))
     return worst(found)
 
 

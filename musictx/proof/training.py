@@ -51,11 +51,14 @@ class Curve(NamedTuple):
 def checks(config: CheckConfig) -> Iterator[Check]:
     """Every precision; on a GPU the CPU's float32 first, which all are held against."""
     train = cache(partial(trained, config))
-    yield Check(f"train {config.steps} steps, 32-true on the CPU", "", lambda: falls(train("cpu", "32-true")))
-    for precision in PRECISIONS:
-        if (config.device, precision) != ("cpu", "32-true"):
-            safe = "trainer.precision=32-true" if precision != "32-true" else "trainer=cpu"
-            yield Check(f"train {config.steps} steps, {precision}", safe, _beside(train, config.device, precision))
+    on_cpu, float32 = (f"train {config.steps} steps, 32-true{place}" for place in (" on the CPU", ""))
+    yield Check(on_cpu, "", lambda: falls(train("cpu", "32-true")))
+    if config.device != "cpu":
+        yield Check(float32, "trainer=cpu", _beside(train, config.device, "32-true"), on_cpu)
+    for precision in [each for each in PRECISIONS if each != "32-true"]:
+        measure = _beside(train, config.device, precision)
+        proof = float32 if config.device != "cpu" else on_cpu
+        yield Check(f"train {config.steps} steps, {precision}", "trainer.precision=32-true", measure, proof)
 
 
 def triton_checks(config: CheckConfig) -> Iterator[Check]:
