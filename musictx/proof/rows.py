@@ -9,7 +9,7 @@ from torch import Tensor
 
 OK, FAILED, NOT_HERE = "ok", "FAILED", "not here"
 LONGEST = 300  # letters of an exception: some bring a page
-HEAD = f"{'check':<46}{'error':>10}{'limit':>10}{'seconds':>9}"
+HEAD = f"{'check':<56}{'error':>10}{'limit':>10}{'seconds':>9}"
 
 
 class Unable(Exception):
@@ -55,7 +55,7 @@ class Row:
 
     def __str__(self) -> str:
         error, limit = (f"{x:.3g}" for x in (self.outcome.error, self.outcome.limit)) if self.outcome else ("-", "-")
-        line = f"{self.check.what:<46}{error:>10}{limit:>10}{self.seconds:>9.1f}  {self.state}"
+        line = f"{self.check.what:<56}{error:>10}{limit:>10}{self.seconds:>9.1f}  {self.state}"
         return f"{line}: {self.text}" if self.text else line
 
 
