@@ -10,15 +10,17 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from musictx.model.attention_dropout import Dropout
+
 BLOCK = 128  # rows; 64 to 192 are as fast within the noise
 
 
-def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, block: int = BLOCK) -> Tensor:
+def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: float = 0.0, block: int = BLOCK) -> Tensor:
     """Queries (B, H, Tq, E) are the last Tq of the positions of the keys (B, H, Tk, E) and values (B, H, Tk, D) ->
     (B, H, Tq, D). Keeps B·H·Tq·Tk/2 weights for the backward pass, and none where no gradient is asked for."""
     b, h, t, _ = q.shape
     rows = (x.reshape(b * h, x.shape[2], -1) for x in (q * scale, k, v))
-    out: Tensor = _Blocks.apply(*rows, block)  # type: ignore[no-untyped-call]
+    out: Tensor = _Blocks.apply(*rows, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]
     return out.view(b, h, t, -1)
 
 
@@ -29,7 +31,7 @@ def _spans(tq: int, tk: int, block: int) -> list[tuple[slice, int]]:
 
 class _Blocks(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, block: int) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, dropout: Dropout, block: int) -> Tensor:
         out = v.new_empty(*q.shape[:2], v.shape[2])  # (B·H, Tq, D)
         kept = []
         for here, keys in _spans(q.shape[1], k.shape[1], block):
@@ -38,24 +40,31 @@ class _Blocks(torch.autograd.Function):
             future = torch.ones(r, r, dtype=torch.bool, device=q.device).triu(1)
             logits[..., keys - r :].masked_fill_(future, -torch.inf)
             weights = logits.softmax(-1)
-            out[:, here] = weights @ v[:, :keys]
             if any(ctx.needs_input_grad):
                 kept.append(weights)
+            if dropout.dropped:
+                weights = weights * dropout.kept(weights, here.start)
+            out[:, here] = weights @ v[:, :keys]
         ctx.save_for_backward(q, k, v, *kept)
-        ctx.block = block
-        return out
+        ctx.options = dropout, block
+        return out.div_(dropout.share_kept) if dropout.dropped else out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, *kept = ctx.saved_tensors
+        dropout, block = ctx.options
+        d_out = d_out / dropout.share_kept if dropout.dropped else d_out
         exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
         d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k, dtype=exact), torch.zeros_like(v, dtype=exact)
-        for (here, keys), weights in zip(_spans(q.shape[1], k.shape[1], ctx.block), kept, strict=True):
+        for (here, keys), weights in zip(_spans(q.shape[1], k.shape[1], block), kept, strict=True):
             d_rows = d_out[:, here]
-            d_weights = d_rows @ v[:, :keys].mT
+            d_weights, dropped = d_rows @ v[:, :keys].mT, weights
+            if dropout.dropped:
+                mask = dropout.kept(weights, here.start)
+                d_weights, dropped = d_weights * mask, weights * mask
             d_logits = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, q.dtype)  # (B·H, R, keys)
             d_q[:, here] = d_logits @ k[:, :keys]
             d_k[:, :keys] += d_logits.mT @ q[:, here]
-            d_v[:, :keys] += weights.mT @ d_rows
-        return d_q, d_k.to(k.dtype), d_v.to(v.dtype), None
+            d_v[:, :keys] += dropped.mT @ d_rows
+        return d_q, d_k.to(k.dtype), d_v.to(v.dtype), None, None

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from musictx.model.attention_dropout import Dropout
+
 BLOCK, CPU_BYTES = 128, 384  # rows; on a CPU, bytes of one key's logits: what stays in a cache (docs/log.md)
-DRAWS = 2**16  # how many values a draw of dropout has: its probability is a multiple of 1 / DRAWS
 
 
 def chunked(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, block: int | None = None) -> Tensor:
@@ -23,9 +24,7 @@ def chunked(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0
         # chunk, not indices: the backward pass of each index would fill a gradient of the whole batch
         each = zip(q.chunk(len(q)), k.chunk(len(q)), v.chunk(len(q)), strict=True)
         return torch.cat([chunked(*row, rel, dropout_p, block) for row in each])
-    dropped = min(round(dropout_p * DRAWS), DRAWS - 1)
-    seed = int(torch.randint(2**62, ())) if dropped else 0
-    out: Tensor = _Chunked.apply(q, k, v, rel, dropped, seed, block)  # type: ignore[no-untyped-call]
+    out: Tensor = _Chunked.apply(q, k, v, rel, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -84,41 +83,30 @@ def _together(x: Tensor) -> Tensor:
     return x.transpose(0, 1).flatten(1, 2)
 
 
-def _kept(at: _Rows, like: Tensor, dropped: int, seed: int) -> Tensor:
-    """Which weights dropout keeps, the same in both passes: 1 or 0, and 0 for `dropped` of DRAWS on average.
-
-    Random numbers are what dropout costs on a CPU: one of 64 bits is made in the time of a float32, and serves four.
-    """
-    generator = torch.Generator(like.device).manual_seed(seed + at.start)
-    four = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device)
-    draws = four.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
-    return draws.ge_(dropped - DRAWS // 2).view(like.shape).to(like.dtype)
-
-
 class _Chunked(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropped: int, seed: int, block: int) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout: Dropout, block: int) -> Tensor:
         near = min(rel.shape[1], k.shape[2])
         ctx.save_for_backward(q, k, v, rel)
-        ctx.options = near, block, dropped, seed
+        ctx.options = near, block, dropout
         k, v = k.contiguous(), v.contiguous()  # of views, each block would copy its keys anew
         wide, _ = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]  # (H, D, 1)
         out, scale = torch.empty_like(q), 1 / math.sqrt(q.shape[-1])
         for at in _rows(q.shape[2], k.shape[2], near, block):
             weights = _weights(q[:, :, at.start : at.end] * scale, k, wide, last, at)
-            if dropped:
-                weights *= _kept(at, weights, dropped, seed)
+            if dropout.dropped:
+                weights *= dropout.kept(weights, at.start)
             out[:, :, at.start : at.end] = weights @ v[:, :, : at.keys]
-        return out.div_(1 - dropped / DRAWS) if dropped else out
+        return out.div_(dropout.share_kept) if dropout.dropped else out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, rel = ctx.saved_tensors
-        near, block, dropped, seed = ctx.options
+        near, block, dropout = ctx.options
         k, v = k.contiguous(), v.contiguous()
-        d_out = d_out / (1 - dropped / DRAWS) if dropped else d_out
+        d_out = d_out / dropout.share_kept if dropout.dropped else d_out
         exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
         wide, row = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]
@@ -131,7 +119,7 @@ class _Chunked(torch.autograd.Function):
             rows, d_rows = q[:, :, here] * scale, d_out[:, :, here]
             weights = _weights(rows, k, wide, last, at)
             d_weights = d_rows @ v[:, :, :keys].transpose(-1, -2)
-            kept = _kept(at, weights, dropped, seed) if dropped else None
+            kept = dropout.kept(weights, at.start) if dropout.dropped else None
             if kept is not None:
                 d_weights *= kept
             d_v[:, :, :keys] += (weights if kept is None else kept.mul_(weights)).transpose(-1, -2) @ d_rows
@@ -147,4 +135,4 @@ class _Chunked(torch.autograd.Function):
                 d_q[:, :, here] += beyond * rel[:, None, near - 1]
                 d_rel[:, near - 1] += (beyond * rows).sum((0, 2))
         d_rel[:, :near] += torch.zeros_like(d_rel[:, :near]).index_add_(1, row, d_wide)
-        return d_q.mul_(scale).to(q.dtype), d_k.to(q.dtype), d_v.to(q.dtype), d_rel.to(rel.dtype), None, None, None
+        return d_q.mul_(scale).to(q.dtype), d_k.to(q.dtype), d_v.to(q.dtype), d_rel.to(rel.dtype), None, None

@@ -27,8 +27,8 @@ def causal_attention(
     tq, tk = q.shape[2], k.shape[2]
     if tq == 1 and not dropout_p:
         return _one_query(q, k, v, scale, hidden)
-    if q.device.type == "cpu" and hidden is None and not dropout_p and tk <= IN_BLOCKS:
-        return causal_blocks(q, k, v, scale)
+    if q.device.type == "cpu" and hidden is None and tk <= IN_BLOCKS:
+        return causal_blocks(q, k, v, scale, dropout_p)
     if k.shape[3] > v.shape[3]:  # the kernels that build no (T, T) want one width
         wide = F.pad(v, (0, k.shape[3] - v.shape[3]))
         return causal_attention(q, k, wide, dropout_p, scale, hidden)[..., : v.shape[3]]

@@ -5,7 +5,8 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.model.attention import choose, describe, relative_attention
-from musictx.model.attention_chunked import DRAWS, _Chunked, _kept, _rows, chunked
+from musictx.model.attention_chunked import _Chunked, chunked
+from musictx.model.attention_dropout import DRAWS, Dropout
 
 FAST = ["skew", "chunked", "auto"]
 IMPLEMENTATIONS = ["reference", *FAST]  # triton has tests of its own
@@ -112,7 +113,7 @@ def test_chunked_gives_the_same_for_every_size_of_block(shape, block):
 @pytest.mark.parametrize("shape", [(33, 33, 8, 12), (5, 12, 16, 6), (30, 45, 4, 9)])
 def test_rows_of_a_batch_taken_together_as_on_a_gpu(shape):
     tensors = inputs(*shape)
-    out = _Chunked.apply(*tensors, 0, 0, 7)
+    out = _Chunked.apply(*tensors, Dropout(0, 0), 7)
     grads = torch.autograd.grad(out.square().sum(), tensors)
     whole = relative_attention(*tensors, "reference")
     for got, expected in zip([out, *grads], [whole, *torch.autograd.grad(whole.square().sum(), tensors)], strict=True):
@@ -125,7 +126,7 @@ def test_chunked_dropout_has_the_gradients_of_its_own_mask(together):
 
     def f(*tensors):
         torch.manual_seed(5)
-        return _Chunked.apply(*tensors, 2 * DRAWS // 5, 5, 3) if together else chunked(*tensors, 0.4, 3)
+        return _Chunked.apply(*tensors, Dropout(2 * DRAWS // 5, 5), 3) if together else chunked(*tensors, 0.4, 3)
 
     assert torch.autograd.gradcheck(f, tensors)
 
@@ -177,7 +178,7 @@ def test_chunked_dropout_is_the_plain_formula_with_its_mask(block):
 
 def test_both_passes_drop_alike_and_two_blocks_do_not():
     like = torch.zeros(1, 2, 50, 50)
-    one, again, next_block = (_kept(_rows(100, 100, 9, 50)[k], like, DRAWS // 2, 5) for k in (0, 0, 1))
+    one, again, next_block = (Dropout(DRAWS // 2, 5).kept(like, block) for block in (0, 0, 50))
     assert torch.equal(one, again)
     assert float((one == next_block).double().mean()) == pytest.approx(0.5, abs=0.03)
 

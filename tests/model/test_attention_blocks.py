@@ -57,15 +57,26 @@ def test_no_gradient_flows_to_the_future():
 @pytest.mark.parametrize("block", [1, 3, 50, 1000])
 def test_the_same_for_every_size_of_block(block):
     tensors = inputs(50, 61, 8, 5)
-    got = results(lambda *given: causal_blocks(*given, block), tensors)
+    got = results(lambda *given: causal_blocks(*given, block=block), tensors)
     for a, b in zip(got, results(causal_blocks, tensors), strict=True):
         torch.testing.assert_close(a, b)
 
 
 def test_gradcheck():
-    assert torch.autograd.gradcheck(lambda *given: causal_blocks(*given, 0.5, 2), inputs(5, 7, 3, 2))
+    assert torch.autograd.gradcheck(lambda *given: causal_blocks(*given, 0.5, block=2), inputs(5, 7, 3, 2))
 
 
 def test_without_gradients_nothing_is_kept():
     q, k, v = (x.detach() for x in inputs(5, 5, 3, 3))
     assert not causal_blocks(q, k, v, 0.5).requires_grad
+
+
+def test_dropout_has_the_gradients_of_its_own_mask():
+    q, k, v = inputs(7, 9, 4, 3)
+
+    def attention(q, k, v):
+        torch.manual_seed(3)
+        return causal_blocks(q, k, v, 0.5, 0.4, block=3)
+
+    assert torch.autograd.gradcheck(attention, (q, k, v))
+    assert not torch.equal(attention(q, k, v), causal_blocks(q, k, v, 0.5))
