@@ -12,6 +12,7 @@ steps while the rate falls to zero; the long run does not notice. The last stage
 import argparse
 import csv
 import io
+import sys
 import zipfile
 from pathlib import Path
 from time import monotonic
@@ -20,6 +21,7 @@ from typing import NamedTuple
 from guide import spread
 from maestro import ROOT, call, extract
 
+from musictx.app import parse_options
 from musictx.training.folder import is_finished, last_checkpoint
 
 
@@ -72,7 +74,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "outputs/piano")
     parser.add_argument("--minutes", type=float, default=150.0, help="of training in this call")
     parser.add_argument("--branch", type=int, help="steps: make a model of the last checkpoint, and train no further")
-    args, overrides = parser.parse_known_args()
+    args, overrides = parse_options(parser, sys.argv[1:])
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.out)
     end, before = monotonic() + 60 * args.minutes, None

@@ -21,6 +21,7 @@ from typing import Any
 from guide import prepare
 from maestro import ROOT
 
+from musictx.app import parse_options
 from musictx.model.bundle import read_header
 
 LENGTH = 512  # ids in a window
@@ -103,7 +104,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="of each run, in place of --seconds")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks/results/speedrun.json")
-    args, overrides = parser.parse_known_args()
+    args, overrides = parse_options(parser, sys.argv[1:])
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.hours, args.out)
     rows = []
