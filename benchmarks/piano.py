@@ -97,6 +97,7 @@ def main() -> None:
             print(f"{folder} is not finished: give the same command again")
             return
         before = folder / "model.safetensors"
+    print(f"all stages are done: {before}")
 
 
 if __name__ == "__main__":

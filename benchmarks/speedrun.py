@@ -71,11 +71,13 @@ def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overr
     if kept.exists():
         row: dict[str, Any] = json.loads(kept.read_text())
         return row
-    probes = []
-    for steps in PROBE_STEPS:
-        probes.append(train(recipe, seed, steps, store, args.out / "probe", [*overrides, "overwrite=true"]))
-        shutil.rmtree(args.out / "probe")
-    steps = args.steps or steps_within(args.seconds, (probes[0], probes[1]))
+    steps = args.steps
+    if steps is None:
+        probes = []
+        for few in PROBE_STEPS:
+            probes.append(train(recipe, seed, few, store, args.out / "probe", [*overrides, "overwrite=true"]))
+            shutil.rmtree(args.out / "probe")
+        steps = steps_within(args.seconds, (probes[0], probes[1]))
     cpu_s = train(recipe, seed, steps, store, folder, [*overrides, "overwrite=true"])
     batch = next(int(w.split("=")[1]) for w in [*BASE, *RECIPES[recipe]][::-1] if w.startswith("trainer.batch_size="))
     nll = read_header(folder / "model.safetensors").val_nll
