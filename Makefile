@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test lint format clean
+.PHONY: demo test kernels lint format clean
 
 demo: $(READY)
 	$(BIN)/musictx demo
 
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto # one process a core, one thread each
+
+# the GPU kernels, compiled for every card on any machine: registers, spills, shared memory
+kernels: $(READY)
+	$(BIN)/python benchmarks/kernels.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

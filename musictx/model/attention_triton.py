@@ -6,8 +6,8 @@ Importing this needs no Triton; the kernels, in `triton_kernels`, are imported a
 import importlib.util
 import math
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -17,38 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.model.triton_tuning import LARGEST_D, Tuning, launches
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
-LARGEST_D = 128  # from here on two (N, D) accumulators in float32 no longer fit the registers beside the tiles
 SPLITS = 8  # of the batch, for the table's gradient without atomics: more are more parallel and take more memory
-
-
-class Launch(NamedTuple):
-    block: int  # queries and keys of a tile
-    warps: int
-    stages: int  # of loads in flight
-
-
-class Tuning(NamedTuple):
-    """How the three kernels that take the time are launched. The table's own kernel takes `queries`."""
-
-    forward: Launch
-    queries: Launch
-    keys: Launch
-
-
-# by head size, padded, and by bytes of a number: tiles that the compiler for an H200 keeps in registers, still unswept
-TUNING = {
-    (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2)),
-    (32, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2)),
-    (64, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2)),
-    (128, 2): Tuning(Launch(64, 8, 2), Launch(64, 8, 2), Launch(64, 8, 2)),
-    (16, 4): Tuning(Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2)),
-    (32, 4): Tuning(Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2)),
-    (64, 4): Tuning(Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2)),
-    (128, 4): Tuning(Launch(16, 8, 2), Launch(16, 8, 2), Launch(16, 8, 2)),
-}
-INTERPRETED = Tuning(*[Launch(16, 1, 1)] * 3)  # small: several tiles in a test of a hundred positions
 
 
 def triton_attention(
@@ -64,18 +36,17 @@ def triton_attention(
     """Memory O(T): the output and one number a query are kept. Shapes as in `relative_attention`, one dtype for all.
 
     With `deterministic` (None: as torch.use_deterministic_algorithms says) the gradient of `rel` is the same in every
-    bit from run to run; without, atomic additions make its last bits vary. Raises ConfigError where it cannot run.
+    bit from run to run; without, atomic additions make its last bits vary. `tuning` is the card's own if it is None.
+    Raises ConfigError where it cannot run.
     """
     d = q.shape[-1]
     _check(q, dropout_p)
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
     padded = max(16, 1 << (d - 1).bit_length())
-    if tuning is None:
-        tuning = TUNING[padded, q.element_size()] if q.is_cuda else INTERPRETED
     if padded > d:  # zeros add nothing to a product; and rows of 2ⁿ numbers are loaded 16 bytes at a time
         q, k, v, rel = (F.pad(t, (0, padded - d)) for t in (q, k, v, rel))
-    out, _ = _attend(q, k, v, rel, 1 / math.sqrt(d), deterministic, list(chain.from_iterable(tuning)))
+    out, _ = _attend(q, k, v, rel, 1 / math.sqrt(d), deterministic, list(chain.from_iterable(tuning or ())))
     attended: Tensor = out[..., :d]
     return attended
 
@@ -104,8 +75,21 @@ def _check(q: Tensor, dropout_p: float) -> None:
         )
 
 
-def _on_its_device(t: Tensor) -> AbstractContextManager[Any]:
-    return torch.cuda.device(t.device) if t.is_cuda else nullcontext()  # Triton launches on the current device
+@contextmanager
+def _on_its_device(t: Tensor) -> Iterator[None]:
+    """Triton launches on the current device. Raises ConfigError where a kernel is too much for it: unlike with memory
+    for the tensors, no smaller batch helps."""
+    from triton.runtime.errors import OutOfResources
+
+    try:
+        with torch.cuda.device(t.device) if t.is_cuda else nullcontext():
+            yield
+    except OutOfResources as error:
+        raise ConfigError(
+            f"attention.impl=triton, heads of {t.shape[-1]} in {str(t.dtype).removeprefix('torch.')}: a kernel needs "
+            f"{error.required} of the GPU's {error.name}, and it has {error.limit}: raise model.n_heads or choose "
+            "attention.impl=chunked"
+        ) from None
 
 
 def _kernels() -> ModuleType:
@@ -145,7 +129,8 @@ def _empty(like: Tensor) -> Tensor:
 
 def _launch(tuning: Sequence[int], kernel: int, d: int) -> tuple[int, dict[str, Any]]:
     n, warps, stages = tuning[3 * kernel : 3 * kernel + 3]
-    return n, {"N": n, "D": d, "num_warps": warps, "num_stages": stages}
+    # a·b + c is rounded once: said, because Triton 3.10 will have another default
+    return n, {"N": n, "D": d, "num_warps": warps, "num_stages": stages, "enable_fp_fusion": True}
 
 
 @torch.library.custom_op("musictx::relative_attention", mutates_args=())
@@ -156,7 +141,7 @@ def _attend(
     (b, h, tq, d), tk, m = q.shape, k.shape[2], rel.shape[1]
     q, k, v, rel = _readable(q), _readable(k), _readable(v), rel.contiguous()
     out, lse = _empty(q), q.new_empty(b, h, tq, dtype=torch.float32)
-    n, options = _launch(tuning, 0, d)
+    n, options = _launch(launches(q, tuning), 0, d)
     tiles = _Tiles.of(tq, tk, m, n)
     sizes = (h, tq, tk, m, *tiles[:3], *_strides(q, k, v))
     with _on_its_device(q):
@@ -191,7 +176,7 @@ def _backward(
     dq, dk, dv = _empty(q), _empty(k), _empty(v)
     far, delta = torch.empty_like(lse), torch.empty_like(lse)
     log2_scale = scale / math.log(2)
-    inputs, strides, kernels = (q, k, v, rel, grad), _strides(q, k, v), _kernels()
+    inputs, strides, kernels, tuning = (q, k, v, rel, grad), _strides(q, k, v), _kernels(), launches(q, tuning)
     with _on_its_device(q):
         n, options = _launch(tuning, 1, d)
         tiles = _Tiles.of(tq, tk, m, n)
@@ -206,6 +191,7 @@ def _backward(
         if deterministic:
             splits = min(b, SPLITS)
             parts = lse.new_zeros(splits, 2, h, tiles.near * n, d)
+            _, options = _launch(tuning, 3, d)
             kernels.table_gradient[tiles.near * h * splits,](
                 *inputs, lse, delta, parts, log2_scale, b, *sizes, splits, *strides, **options
             )

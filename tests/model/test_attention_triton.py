@@ -1,6 +1,7 @@
 """The kernels against the definition: on a GPU compiled, elsewhere in Triton's interpreter."""
 
 import math
+from collections import defaultdict
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ import torch
 from musictx.errors import ConfigError
 from musictx.model import attention_triton
 from musictx.model.attention_reference import reference
-from musictx.model.attention_triton import Launch, Tuning, triton_attention
+from musictx.model.attention_triton import triton_attention
+from musictx.model.triton_tuning import INTERPRETED, TUNING, Card, Launch, Tuning, tuning_for
 
 pytest.importorskip("triton", reason="the package triton is not installed")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -39,7 +41,7 @@ def interpreter(monkeypatch):
 
 def tile(n):
     """Tiles so small that short sequences take several; a GPU is held to the tuning that it is used with."""
-    return Tuning(*[Launch(n, 4, 1)] * 3) if DEVICE == "cpu" else None
+    return Tuning(*[Launch(n, 4, 1)] * 4) if DEVICE == "cpu" else None
 
 
 def inputs(tq, tk, d, m, dtype=torch.float32):
@@ -157,16 +159,112 @@ def test_any_strides_are_read():
         torch.testing.assert_close(a, b)
 
 
-def test_the_default_tuning_fits_every_head_size():
-    sizes = [1 << (d - 1).bit_length() for d in (16, 17, 59, 64, 128)]
-    assert {(d, size) for d in sizes for size in (2, 4)} == set(attention_triton.TUNING)
-    tensors = inputs(20, 20, 24, 5)
-    assert_as_good_as_the_plain_formula(results(triton_attention, tensors), tensors)
+# tile sizes of forward, queries, keys, table where a shipped tuning mixes them; SHAPES has each of them alone
+MIXED = sorted({tuple(launch.block for launch in t) for sizes in TUNING.values() for t in sizes.values()})
+MIXED = [blocks for blocks in MIXED if len(set(blocks)) > 1]
+
+
+@pytest.mark.parametrize("blocks", MIXED)
+def test_every_shipped_mix_of_tile_sizes_is_exact(blocks):
+    tensors = inputs(70, 133, 16, 40)
+    tuning = Tuning(*[Launch(n, 4, 1) for n in blocks])
+    for deterministic in (False, True):
+        got = results(triton_attention, tensors, tuning=tuning, deterministic=deterministic)
+        assert_as_good_as_the_plain_formula(got, tensors)
+
+
+def test_every_head_size_has_a_tuning_on_every_card():
+    sizes = [max(16, 1 << (d - 1).bit_length()) for d in range(1, 129)]
+    for generation in TUNING.values():
+        assert {(d, size) for d in sizes for size in (2, 4)} == set(generation)
+        for tuning in generation.values():
+            assert tuning.table.block == tuning.queries.block  # the gradient of the far distances is the queries' work
+            for launch in tuning:
+                assert launch.block in (16, 32, 64)
+                assert launch.warps in (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("capability", "shared_kb", "generation"),
+    [
+        *((80, 163, 80), (86, 99, 80), (87, 163, 80), (89, 99, 80), (90, 227, 90), (100, 227, 100), (103, 227, 100)),
+        *((120, 99, 80), (121, 99, 80)),  # newer, with less shared memory
+        *((110, 227, 100), (140, 227, 100), (140, 300, 100), (140, 226, 80)),  # not known here: by the shared memory
+    ],
+)
+def test_a_card_is_tuned_by_capability_and_shared_memory(capability, shared_kb, generation):
+    assert tuning_for(capability, shared_kb * 1024, 128, 2) is TUNING[generation][128, 2]
+
+
+class Kernels:
+    """In place of the module: keeps what each kernel is launched with, and does nothing."""
+
+    def __init__(self):
+        self.launched = {}
+
+    def __getattr__(self, name):
+        def launch(*args, **options):
+            self.launched[name] = (options["N"], options["num_warps"], options["num_stages"])
+
+        return defaultdict(lambda: launch)
+
+
+@pytest.mark.skipif(DEVICE == "cuda", reason="it has a card of its own")
+@pytest.mark.parametrize(
+    ("card", "d", "expected"),
+    [
+        (None, 24, [(16, 1, 1)] * 4),
+        (Card("NVIDIA H100", 90, 232448), 24, [(32, 8, 2)] * 4),  # float32
+        (Card("NVIDIA H100", 90, 232448), 59, [(64, 4, 3), (64, 8, 2), (64, 4, 2), (64, 8, 1)]),
+        (Card("NVIDIA GeForce RTX 3090", 86, 101376), 59, [(64, 8, 2), (32, 4, 2), (32, 4, 2), (32, 4, 2)]),
+    ],
+)
+def test_each_kernel_is_launched_with_the_tuning_of_the_card(card, d, expected, monkeypatch):
+    kernels = Kernels()
+    monkeypatch.setattr(attention_triton, "_kernels", lambda: kernels)
+    monkeypatch.setattr(Card, "of", lambda _: card)
+    dtype = torch.bfloat16 if d == 59 else torch.float32
+    results(triton_attention, inputs(3, 5, d, 2, dtype), deterministic=True)
+    names = ["forward", "query_gradient", "key_gradient", "table_gradient"]
+    assert [kernels.launched[name] for name in names] == expected
+
+
+@pytest.mark.parametrize("tuning", [None, INTERPRETED])
+def test_a_card_older_than_ampere_is_refused_with_what_it_can_do(tuning, monkeypatch):
+    monkeypatch.setattr(Card, "of", lambda _: Card("Tesla T4", 75, 65536))
+    with pytest.raises(ConfigError) as error:
+        triton_attention(*inputs(2, 2, 32, 2), tuning=tuning)
+    assert str(error.value) == (
+        "attention.impl=triton needs a GPU of compute capability 8.0 or more, and this Tesla T4 has 7.5: choose "
+        "attention.impl=chunked, and to train trainer.precision=16-mixed or 32-true, for it has no bfloat16"
+    )
+
+
+@pytest.mark.parametrize("kernel", ["forward", "query_gradient", "table_gradient", "key_gradient"])
+def test_a_kernel_that_the_card_has_no_room_for_says_what_to_change(kernel, monkeypatch):
+    from triton.runtime.errors import OutOfResources
+
+    from musictx.model import triton_kernels
+
+    class TooLarge:
+        def __getitem__(self, grid):
+            def launch(*args, **options):
+                raise OutOfResources(115200, 101376, "shared memory")
+
+            return launch
+
+    monkeypatch.setattr(triton_kernels, kernel, TooLarge())
+    with pytest.raises(ConfigError) as error:  # through the backward pass too, where PyTorch's engine calls
+        results(triton_attention, inputs(2, 2, 59, 2, torch.bfloat16), deterministic=True)
+    assert str(error.value) == (
+        "attention.impl=triton, heads of 64 in bfloat16: a kernel needs 115200 of the GPU's shared memory, and it has "
+        "101376: raise model.n_heads or choose attention.impl=chunked"
+    )
 
 
 def test_both_operators_obey_the_rules_of_torch():
     q, k, v, rel = inputs(3, 5, 16, 2)
-    options = (0.25, True, [16, 4, 1] * 3)
+    options = (0.25, True, [16, 4, 1] * 4)
     out, lse = attention_triton._attend(q, k, v, rel, *options)
     assert not lse.requires_grad
     torch.library.opcheck(attention_triton._attend, (q, k, v, rel, *options))

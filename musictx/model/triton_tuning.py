@@ -1,0 +1,116 @@
+"""Which tiles, warps and stages the Triton kernels take on which card.
+
+Of each kernel the largest tile that Triton's compiler keeps within the card's shared memory, with at most 100 bytes a
+thread spilled from registers. `make kernels` compiles all of them on any machine and prints what they take; none has
+been timed on a GPU.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from musictx.errors import ConfigError
+
+OLDEST = 80  # compute capability 8.0 (Ampere): those before it have no bfloat16 and are not checked
+LARGEST_D = 128  # from here on two (N, D) accumulators in float32 no longer fit the registers beside the tiles
+ROOMY = (
+    227 * 1024
+)  # bytes of shared memory a block may have on data-centre cards since Hopper; others have 99 or 163 KB
+
+
+class Launch(NamedTuple):
+    block: int  # queries and keys of a tile
+    warps: int
+    stages: int  # of loads in flight
+
+
+class Tuning(NamedTuple):
+    """How the four kernels are launched. The table's has the tiles of the queries', whose gradients it completes."""
+
+    forward: Launch
+    queries: Launch
+    keys: Launch
+    table: Launch
+
+
+def _alike(launch: Launch) -> Tuning:
+    return Tuning(*[launch] * 4)
+
+
+INTERPRETED = _alike(Launch(16, 1, 1))  # small: several tiles in a test of a hundred positions
+
+# float32 has no tensor cores here and compiles much alike for all cards
+_FLOAT32 = {
+    (16, 4): _alike(Launch(32, 8, 2)),
+    (32, 4): _alike(Launch(32, 8, 2)),
+    (64, 4): Tuning(Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 1)),
+    (128, 4): _alike(Launch(16, 8, 2)),
+}
+_HOPPER_SMALL = {
+    (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
+    (32, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
+}
+# by the oldest capability that it is for, then by head size, padded, and bytes of a number
+TUNING: dict[int, dict[tuple[int, int], Tuning]] = {
+    80: {
+        (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
+        (32, 2): Tuning(Launch(64, 4, 3), Launch(32, 4, 2), Launch(64, 8, 2), Launch(32, 4, 2)),
+        (64, 2): Tuning(Launch(64, 8, 2), Launch(32, 4, 2), Launch(32, 4, 2), Launch(32, 4, 2)),
+        (128, 2): _alike(Launch(32, 8, 2)),
+        **_FLOAT32,
+    },
+    90: {
+        **_HOPPER_SMALL,
+        (64, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 1)),
+        (128, 2): Tuning(Launch(64, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2)),
+        **_FLOAT32,
+    },
+    100: {
+        **_HOPPER_SMALL,
+        (64, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 8, 2), Launch(64, 8, 1)),
+        (128, 2): Tuning(Launch(64, 8, 2), Launch(64, 8, 2), Launch(64, 8, 1), Launch(64, 8, 1)),
+        **_FLOAT32,
+    },
+}
+
+
+def tuning_for(capability: int, shared_bytes: int, d: int, number_bytes: int) -> Tuning:
+    """For a card of compute capability 80 or more (8.0 is 80) that gives a block so much shared memory; d is padded.
+
+    A card with less than Hopper's takes Ampere's tuning, however new it is; a new one with as much takes Blackwell's.
+    """
+    generation = 80 if shared_bytes < ROOMY or capability < 90 else 90 if capability < 100 else 100
+    return TUNING[generation][d, number_bytes]
+
+
+class Card(NamedTuple):
+    name: str
+    capability: int  # 8.0 is 80
+    shared_bytes: int  # that a block may ask for
+
+    @classmethod
+    def of(cls, t: Tensor) -> "Card | None":
+        """None in the interpreter."""
+        if not t.is_cuda:
+            return None
+        card = torch.cuda.get_device_properties(t.device)
+        shared_bytes: int = card.shared_memory_per_block_optin  # type: ignore[attr-defined]
+        return cls(card.name, 10 * card.major + card.minor, shared_bytes)
+
+
+def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
+    """The numbers of a tuning: those asked for or, if that is none, the card's. Raises ConfigError where the card of q
+    (…, D) is too old, whatever is asked for."""
+    card = Card.of(q)
+    if card and card.capability < OLDEST:
+        raise ConfigError(
+            f"attention.impl=triton needs a GPU of compute capability {OLDEST / 10} or more, and this {card.name} has "
+            f"{card.capability / 10}: choose attention.impl=chunked, and to train trainer.precision=16-mixed or "
+            "32-true, for it has no bfloat16"
+        )
+    if asked:
+        return asked
+    return list(chain(*(tuning_for(*card[1:], q.shape[-1], q.element_size()) if card else INTERPRETED)))
