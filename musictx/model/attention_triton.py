@@ -58,10 +58,11 @@ def _check(q: Tensor, dropout_p: float) -> None:
             "attention.impl=triton has no dropout on the attention weights: "
             "set model.attention_dropout=0 or choose attention.impl=chunked"
         )
-    if not HAS_TRITON or not (q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
+    amd = torch.version.hip is not None  # whose GPUs PyTorch calls cuda too
+    if not HAS_TRITON or amd or not (q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
         raise ConfigError(
             "attention.impl=triton needs a CUDA GPU and the package triton "
-            f"(this tensor is on {q.device.type}): choose attention.impl=chunked"
+            f"(this tensor is on {'an AMD GPU' if amd else q.device.type}): choose attention.impl=chunked"
         )
     if q.shape[-1] > LARGEST_D:
         raise ConfigError(
@@ -191,7 +192,8 @@ def _backward(
         if deterministic:
             splits = min(b, SPLITS)
             parts = lse.new_zeros(splits, 2, h, tiles.near * n, d)
-            _, options = _launch(tuning, 3, d)
+            table_n, options = _launch(tuning, 3, d)
+            assert table_n == n, "the table's near tiles end where the queries' do"
             kernels.table_gradient[tiles.near * h * splits,](
                 *inputs, lse, delta, parts, log2_scale, b, *sizes, splits, *strides, **options
             )

@@ -42,37 +42,32 @@ def _alike(launch: Launch) -> Tuning:
 
 INTERPRETED = _alike(Launch(16, 1, 1))  # small: several tiles in a test of a hundred positions
 
-# float32 has no tensor cores here and compiles much alike for all cards
-_FLOAT32 = {
-    (16, 4): _alike(Launch(32, 8, 2)),
+_ALL_CARDS = {
+    (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
+    (16, 4): _alike(Launch(32, 8, 2)),  # float32 is for no card's tensor cores, and compiles much alike for all
     (32, 4): _alike(Launch(32, 8, 2)),
     (64, 4): Tuning(Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 1)),
     (128, 4): _alike(Launch(16, 8, 2)),
 }
-_HOPPER_SMALL = {
-    (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
-    (32, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
-}
 # by the oldest capability that it is for, then by head size, padded, and bytes of a number
 TUNING: dict[int, dict[tuple[int, int], Tuning]] = {
     80: {
-        (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
         (32, 2): Tuning(Launch(64, 4, 3), Launch(32, 4, 2), Launch(64, 8, 2), Launch(32, 4, 2)),
         (64, 2): Tuning(Launch(64, 8, 2), Launch(32, 4, 2), Launch(32, 4, 2), Launch(32, 4, 2)),
         (128, 2): _alike(Launch(32, 8, 2)),
-        **_FLOAT32,
+        **_ALL_CARDS,
     },
     90: {
-        **_HOPPER_SMALL,
+        (32, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
         (64, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 1)),
         (128, 2): Tuning(Launch(64, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2)),
-        **_FLOAT32,
+        **_ALL_CARDS,
     },
     100: {
-        **_HOPPER_SMALL,
+        (32, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
         (64, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 8, 2), Launch(64, 8, 1)),
         (128, 2): Tuning(Launch(64, 8, 2), Launch(64, 8, 2), Launch(64, 8, 1), Launch(64, 8, 1)),
-        **_FLOAT32,
+        **_ALL_CARDS,
     },
 }
 

@@ -290,17 +290,19 @@ def test_dropout_is_refused():
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("missing", ["gpu", "triton"])
+@pytest.mark.parametrize("missing", ["gpu", "triton", "nvidia"])
 def test_a_machine_that_cannot_is_refused(missing, monkeypatch):
     if missing == "gpu":
         monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    else:
+    elif missing == "triton":
         monkeypatch.setattr(attention_triton, "HAS_TRITON", False)
+    else:
+        monkeypatch.setattr(torch.version, "hip", "7.0")
     with pytest.raises(ConfigError) as error:
         triton_attention(*[t.cpu() for t in inputs(2, 2, 32, 2)])
     assert str(error.value) == (
-        "attention.impl=triton needs a CUDA GPU and the package triton (this tensor is on cpu): "
-        "choose attention.impl=chunked"
+        "attention.impl=triton needs a CUDA GPU and the package triton (this tensor is on "
+        f"{'an AMD GPU' if missing == 'nvidia' else 'cpu'}): choose attention.impl=chunked"
     )
 
 
