@@ -109,14 +109,12 @@ def compiled(capability: int, take: Callable[[str, dict[str, Any], Any, str], No
     with (
         TemporaryDirectory() as cache,
         triton.knobs.cache.scope(),
-        triton.knobs.compilation.scope(),
         triton.knobs.nvidia.scope(),
         patch.object(attention_triton, "_kernels", lambda: SimpleNamespace(**{name: Compile(name) for name in names})),
         patch.object(Card, "of", lambda _: card),
     ):
         triton.knobs.cache.dir = cache  # empty, so that ptxas runs and reports
         triton.knobs.nvidia.dump_ptxas_log = True
-        triton.knobs.compilation.disable_line_info = True  # quicker, and the same code
         triton.runtime.driver.set_active(Driver(capability))
         yield
 
