@@ -1,44 +1,57 @@
-"""Near-duplicates: pieces with the same notes, transposed or not, played faster or louder, or with a few notes changed.
+"""Near-duplicates: pieces with the same notes, transposed or not, played faster, louder or by a human hand, or with a
+few notes changed.
 
-A piece is the set of its pitch-interval 6-grams; MinHash (Broder 1997) keeps 64 numbers of it, whose share in common
-estimates the overlap of two sets. Bands of the 64 (locality-sensitive hashing) find the pairs without comparing all.
+A piece is the set of its pitch-interval 6-grams and of its streams: runs of 8 to 16 notes of three neighbouring
+semitones, whatever sounds between them. Milliseconds turn the notes of a chord round, and the 6-grams with them; notes
+so near in pitch are hardly ever struck together, so streams keep their order. MinHash (Broder 1997) keeps 128 numbers
+of the set, whose share in common estimates the overlap of two sets. Bands of them (locality-sensitive hashing) find the
+pairs without comparing all.
 """
 
 from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.notes.score import DRUMS, Score
 
-N_HASHES = 64
-BAND = 4  # hashes in a band: two pieces that agree in one whole band are compared
-GRAM = 6
-SKETCH = 512  # of a long piece the 6-grams with the smallest hashes stand for all
-SAME = 0.75  # from this estimated overlap on, two pieces count as one
+N_HASHES = 128
+BAND, N_BANDS = 2, 32  # hashes in a band, bands: two pieces that agree in one whole band are compared
+GRAM = 6  # intervals
+REACH = 3  # neighbouring semitones of a stream: two bits a note
+SHORTEST = 8  # notes of a stream
+SKETCH = 64  # of a long piece the 6-grams with the smallest hashes stand for all
+STREAM_SKETCH = 448  # and so many streams, which outlive human timing and therefore count for more
+SAME = 0.4  # from this estimated overlap on, two pieces count as one
 
-Signature = NDArray[np.uint32]  # (64,)
+Signature = NDArray[np.uint32]  # (128,)
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _rng = np.random.default_rng(0)
-_FACTOR = _rng.integers(1, 2**63, N_HASHES, dtype=np.uint64) * 2 + 1
-_SHIFT = _rng.integers(0, 2**63, N_HASHES, dtype=np.uint64)
+_FACTOR = _rng.integers(1, 2**31, (N_HASHES, 1), dtype=np.uint32) * 2 + 1
+_SHIFT = _rng.integers(0, 2**32, (N_HASHES, 1), dtype=np.uint32)
 
 
 def signature(score: Score) -> Signature:
-    """(64,) the MinHash of a piece's pitch intervals, drums left out unless there is nothing else; time, tempo and
-    loudness do not count."""
+    """(128,) the MinHash of a piece's pitches in their order, drums left out unless there is nothing else; time, tempo
+    and loudness do not count."""
     melodic = score.program != DRUMS
-    pitch = score.pitch[melodic if melodic.any() else ~melodic].astype(np.uint64)
-    interval = np.diff(pitch) + np.uint64(128)  # from 1 … 255; unsigned numbers wrap round
-    n = max(len(interval) - GRAM + 1, 1)
-    grams = np.zeros(n, dtype=np.uint64)
-    for k in range(min(GRAM, len(interval))):
-        grams = grams * np.uint64(1_000_003) + interval[k : k + n]
-    grams = np.sort(grams * _MIX)
-    grams = grams[np.append(True, np.diff(grams) != 0)][:SKETCH]
-    best = [((grams * f + s) >> np.uint64(32)).min() for f, s in zip(_FACTOR, _SHIFT, strict=True)]
-    return np.array(best, dtype=np.uint32)
+    pitch = score.pitch[melodic if melodic.any() else ~melodic]
+    grams = _smallest(_mixed(_interval_grams(pitch)), SKETCH)
+    streams = _smallest(_mixed(_streams(pitch)), STREAM_SKETCH)
+    best: Signature = (np.append(grams, streams) * _FACTOR + _SHIFT).min(axis=1)
+    return best
+
+
+@cache
+def rules() -> str:
+    """A name of what signatures are made of, another one whenever the same piece gets another signature."""
+    onset = np.arange(1000)
+    piece = Score(onset, onset + 1, np.random.default_rng(0).integers(40, 80, 1000), np.full(1000, 80))
+    return sha256(signature(piece).tobytes()).hexdigest()[:8]
 
 
 def group(signatures: Sequence[Signature]) -> list[int]:
@@ -51,11 +64,49 @@ def group(signatures: Sequence[Signature]) -> list[int]:
             i = leader[i]
         return i
 
-    first_in: dict[tuple[int, bytes], int] = {}
-    for i, mine in enumerate(signatures):
-        for band in range(0, N_HASHES, BAND):
-            j = first_in.setdefault((band, mine[band : band + BAND].tobytes()), i)
-            if j != i and float((signatures[j] == mine).mean()) >= SAME:
+    table = np.array(signatures, np.uint32).reshape(-1, N_HASHES)  # (pieces, 128)
+    for band in range(0, N_BANDS * BAND, BAND):
+        alike: dict[tuple[int, ...], list[int]] = {}  # pieces that agree in this band; of near-duplicates the first
+        for i, numbers in enumerate(table[:, band : band + BAND].tolist()):
+            others = alike.setdefault(tuple(numbers), [])
+            near = [j for j in others if np.count_nonzero(table[i] == table[j]) >= SAME * N_HASHES]
+            for j in near:
                 a, b = sorted((find(i), find(j)))
                 leader[b] = a
+            if not near:
+                others.append(i)
     return [find(i) for i in range(len(signatures))]
+
+
+def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
+    """(N - 6,) every run of 6 intervals as a number; of a shorter piece all of them as one."""
+    interval: NDArray[Any] = np.diff(pitch.astype(np.uint64)) + np.uint64(128)  # 1 … 255; unsigned numbers wrap round
+    n = max(len(interval) - GRAM + 1, 1)
+    grams = np.zeros(n, dtype=np.uint64)
+    for k in range(min(GRAM, len(interval))):
+        grams = grams * np.uint64(1_000_003) + interval[k : k + n]
+    return grams
+
+
+def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
+    """From each note on, the next 16 notes of a stream in two bits each, for all three streams that it belongs to; near
+    the end of a stream as many as are left, at least 8."""
+    lowest = np.stack([pitch + np.uint8(k) for k in reversed(range(REACH))], axis=1).ravel()  # (3N,), plus 2
+    order = np.argsort(lowest, kind="stable")  # the notes of each stream together, in time
+    lowest = lowest[order]
+    runs = np.tile(np.arange(1, REACH + 1, dtype=np.uint32), len(pitch))[order]
+    for length in (1, 2, 4, 8):
+        same = lowest[length:] == lowest[:-length]
+        runs[:-length] |= (runs[length:] * same) << np.uint32(2 * length)
+    enough: NDArray[np.bool_] = lowest[SHORTEST - 1 :] == lowest[: 1 - SHORTEST]
+    return runs[: len(enough)][enough]
+
+
+def _mixed(numbers: NDArray[Any]) -> NDArray[np.uint32]:
+    return (numbers * _MIX >> np.uint64(32)).astype(np.uint32)
+
+
+def _smallest(hashes: NDArray[Any], n: int) -> NDArray[Any]:
+    """(at most n,) the smallest of them, each once."""
+    hashes = np.sort(hashes)
+    return np.append(hashes[:1], hashes[1:][np.diff(hashes) != 0])[:n]

@@ -1,7 +1,18 @@
-import numpy as np
+import csv
+import io
+import zipfile
+from itertools import permutations
 
-from musictx.data.similar import group, signature
+import numpy as np
+import pytest
+from strategies import SHARED_DATA
+
+from musictx.data import similar
+from musictx.data.similar import group, rules, signature
+from musictx.notes.read import read_tracks
 from musictx.notes.score import DRUMS, Score
+
+MAESTRO = SHARED_DATA / "maestro-v3.0.0-midi.zip"
 
 
 def tune(seed, notes=200):
@@ -43,18 +54,70 @@ def test_different_pieces_stand_alone():
 
 def test_groups_hang_together_through_a_chain():
     a = tune(0)
-    b = changed(a, 2)
+    b = changed(a, 6)
     pitch = b.pitch.copy()
-    pitch[101:200:49] = 95
+    pitch[19::32] = 95
     c = Score(b.onset_s, b.offset_s, pitch, b.velocity)
-    assert groups(a, c, b) in ([0, 0, 0], [0, 1, 0])
-    assert groups(tune(1), a, b, tune(2), a.transpose(-2)) == [0, 1, 1, 3, 1]
+    assert groups(a, b) == groups(b, c) == [0, 0]
+    assert groups(a, c) == [0, 1]  # the ends are no near-duplicates of each other
+    for order in permutations([a, b, c]):
+        assert groups(*order) == [0, 0, 0]
+    assert groups(tune(1), a, c, tune(2), b, a.transpose(-2)) == [0, 1, 1, 3, 1, 1]
+
+
+def accompanied(seed):
+    """Ninety seconds of a melody in sixteenths, and on every beat a sixth below it and a triad."""
+    rng = np.random.default_rng(seed)
+    beat_s = np.arange(180) * 0.5
+    chord = rng.integers(40, 47, 180)[:, None] + [0, 4, 7]
+    chord[:, 1] -= rng.integers(0, 2, 180)
+    melody = 78 + np.clip(np.cumsum(rng.integers(-3, 4, 720)), -12, 14)
+    parts = [(beat_s, chord[:, k]) for k in range(3)] + [(np.arange(720) * 0.125, melody), (beat_s, melody[::4] - 8)]
+    onset, pitch = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Score(onset, onset + 0.2, pitch, rng.integers(30, 110, len(onset)))
+
+
+def played_again(score, jitter_s, seed):
+    """Every onset a little early or late, 3 to 5 % faster or slower, another loudness."""
+    rng = np.random.default_rng(seed)
+    onset = np.maximum(score.onset_s + rng.normal(0, jitter_s, len(score)), 0)
+    velocity = np.clip(score.velocity.astype(int) + 15, 1, 127)
+    played = Score(onset, onset + 0.1, score.pitch, velocity)
+    return played.stretch(float(1 + rng.choice([-1, 1]) * rng.uniform(0.03, 0.05)))
+
+
+@pytest.mark.parametrize("jitter_ms", [8, 20, 40])
+def test_human_timing_does_not_make_another_piece(jitter_ms):
+    pieces = [accompanied(seed) for seed in range(12)]
+    again = [played_again(piece, jitter_ms / 1000, seed) for seed, piece in enumerate(pieces)]
+    assert groups(*pieces, *again) == [*range(12), *range(12)]
+
+
+def test_chords_of_human_timing_are_really_in_another_order():
+    piece = accompanied(0)
+    moved = played_again(piece, 0.02, 0).pitch != piece.pitch
+    assert moved.mean() > 0.3
+
+
+@pytest.mark.skipif(not MAESTRO.is_file(), reason="the corpus is not on this machine")
+def test_performances_of_maestro_are_known_again():
+    with zipfile.ZipFile(MAESTRO) as archive:
+        table = csv.DictReader(io.StringIO(archive.read("maestro-v3.0.0/maestro-v3.0.0.csv").decode()))
+        names = [row["midi_filename"] for row in table][5::64]
+        pieces = [read_tracks(archive.read(f"maestro-v3.0.0/{name}"), name).merge() for name in names]
+    again = [played_again(p, ms / 1000, [k, ms]) for ms in (8, 20) for k, p in enumerate(pieces)]
+    found = groups(*pieces, *again)
+    n = len(pieces)
+    assert n == 20
+    assert found[:n] == list(range(n))
+    assert sum(found[k] == found[k + n] == found[k + 2 * n] for k in range(n)) >= 19
 
 
 def test_pieces_of_hardly_any_notes_have_signatures_too():
     one, two, other = (Score([0.0] * len(p), [1.0] * len(p), p, [80] * len(p)) for p in ([60], [60, 64], [60, 65]))
     assert groups(Score.empty(), one, two, other) == [0, 0, 2, 3]
-    assert signature(one).shape == (64,)
+    assert signature(one).shape == (128,)
+    assert groups() == []
 
 
 def test_pieces_of_drums_alone_are_told_apart():
@@ -63,3 +126,13 @@ def test_pieces_of_drums_alone_are_told_apart():
         Score(a.onset_s, a.offset_s, rng.integers(35, 50, 200), a.velocity, 0.5, np.array(DRUMS)) for a in [tune(0)] * 3
     ]
     assert groups(*kits, kits[1]) == [0, 1, 2, 1]
+
+
+def test_other_signatures_have_another_name(monkeypatch):
+    before = rules()
+    rules.cache_clear()
+    assert rules() == before
+    for name, value in (("GRAM", 5), ("SHORTEST", 9), ("STREAM_SKETCH", 400), ("_SHIFT", similar._SHIFT + 1)):
+        with monkeypatch.context() as other:
+            other.setattr(similar, name, value)
+            assert rules.__wrapped__() != before, name

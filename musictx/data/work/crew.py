@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from musictx.config.prepare import WorkConfig
 from musictx.data.recipe import Encoded
+from musictx.data.similar import rules
 from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.data.work.journal import Chunk, Journal, chunks_of
@@ -155,8 +156,9 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
 
 
 def versions_here() -> str:
-    """The packages that decide what becomes of a file."""
-    return ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
+    """The packages that decide what becomes of a file, and what finds near-duplicates of it."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
+    return f"{packages}, signatures {rules()}"
 
 
 def cores(workers: int | None) -> int:

@@ -63,4 +63,5 @@ def test_the_counts_of_the_literature(tmp_path):
         "validation": (76, 73_632),
         "test": (77, 75_600),
     }
-    assert manifest.extra["near_duplicates_across_splits"] == 1
+    assert manifest.extra["near_duplicates"] == [["train 142", "valid 058"], ["train 224", "valid 074"]]
+    assert manifest.extra["near_duplicates_across_splits"] == 2

@@ -10,7 +10,10 @@ from functools import partial
 import pytest
 from conftest import ROOT, ok, refused, run, write_tunes
 
-from musictx.errors import UserError
+from musictx.config.prepare import PrepareFolderConfig
+from musictx.config.train import TokenizerConfig
+from musictx.data.corpora.folder import prepare_folder
+from musictx.errors import StoreError, UserError
 
 # what a reader does with some files: planted in every Python process by way of sitecustomize
 MISCHIEF = """
@@ -89,6 +92,28 @@ def test_a_changed_file_or_setting_is_not_taken_from_an_earlier_run(tunes):
     assert "none of the 2 files could be used" in refused_last(args, tunes)
     write_tunes(tunes / "few", 3)
     assert "going on" not in ok(args, tunes).stdout
+
+
+def test_work_with_other_signatures_is_not_gone_on_with(tmp_path, monkeypatch, capsys):
+    write_tunes(tmp_path / "midi", 2)
+    config = PrepareFolderConfig(
+        path=str(tmp_path / "midi"),
+        out=str(tmp_path / "store"),
+        tokenizer=TokenizerConfig("performance"),
+        validation_fraction=0.2,
+        test_fraction=0.2,
+        workers=1,
+    )
+
+    def going_on():
+        with pytest.raises(StoreError, match="2 different pieces cannot fill the splits"):  # after all files are read
+            prepare_folder(config)
+        return "going on from an earlier run: 2 of 2 files are done" in capsys.readouterr().out
+
+    with monkeypatch.context() as older:
+        older.setattr("musictx.data.work.crew.rules", lambda: "older")
+        assert [going_on(), going_on()] == [False, True]
+    assert [going_on(), going_on()] == [False, True]
 
 
 def refused_last(args, cwd):
