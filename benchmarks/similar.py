@@ -6,8 +6,9 @@
 Twenty pieces, each as it is and played again with jitter: every onset moved by a normal number of so many milliseconds,
 3 to 5 % faster or slower, another loudness. They are prepared as a person's own folder with a seeded split; counted are
 the pieces whose performances are in one group, and on one side. Then all of MAESTRO: which pairs share a group although
-the table gives them another composer and another title. With `--before` preparing MAESTRO is timed in turn with
-another checkout. Pieces that the settings of `musictx/data/similar.py` were chosen on are not among the twenty.
+the table gives them another composer and another title. With `--before` the twenty are prepared with another checkout,
+too, and preparing MAESTRO is timed with both in turn. Pieces that the settings of `musictx/data/similar.py` were chosen
+on are not among the twenty.
 """
 
 import argparse
@@ -40,9 +41,11 @@ import sys
 from pathlib import Path
 from time import perf_counter
 from musictx.config.prepare import PrepareMaestroConfig
+from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.maestro import prepare_maestro
+tokenizer = TokenizerConfig("performance")
 start = perf_counter()
-prepare_maestro(PrepareMaestroConfig(path=sys.argv[1], out=sys.argv[2], overwrite=True))
+prepare_maestro(PrepareMaestroConfig(path=sys.argv[1], out=sys.argv[2], overwrite=True, tokenizer=tokenizer))
 print(perf_counter() - start)
 """
 
@@ -75,17 +78,21 @@ def write_folder(archive: zipfile.ZipFile, names: list[str], jitters_ms: list[in
             write_midi(play_again(score, ms / 1000, rng), folder / f"{k:02d} {ms}.mid")
 
 
-def known_again(names: list[str], jitters_ms: list[int], seed: int, out: Path) -> dict[str, Any]:
+def prepare(checkout: Path, script: str, *words: str) -> None:
+    command = [sys.executable, str(checkout / "data_prep" / script), *words, "overwrite=true"]
+    env = os.environ | {"PYTHONPATH": str(checkout)}
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env)
+
+
+def known_again(names: list[str], performances: int, seed: int, out: Path, checkout: Path) -> dict[str, Any]:
     """How many pieces have all their performances in one group, and on one side; the groups of several pieces."""
-    words = [f"path={out / 'midi'}", f"out={out / 'store'}", "overwrite=true", f"seed={seed}"]
-    subprocess.run([sys.executable, str(ROOT / "data_prep/folder.py"), *words], check=True, stdout=subprocess.DEVNULL)
+    prepare(checkout, "folder.py", f"path={out / 'midi'}", f"out={out / 'store'}", f"seed={seed}")
     manifest = json.loads((out / "store" / "manifest.json").read_text(encoding="utf-8"))
     sides = [{name[:2] for name in split["pieces"]} for split in manifest["splits"].values()]
     groups = [[name[:2] for name in group] for group in manifest["extra"]["near_duplicates"]]
     every = [f"{k:02d}" for k in range(len(names))]
     return {
-        "jitter_ms": jitters_ms,
-        "in_one_group": sum(any(group.count(k) == 1 + len(jitters_ms) for group in groups) for k in every),
+        "in_one_group": sum(any(group.count(k) == performances for group in groups) for k in every),
         "on_one_side": sum(sum(k in side for side in sides) == 1 for k in every),
         "groups_of_several": [sorted({names[int(k)] for k in group}) for group in groups if len(set(group)) > 1],
     }
@@ -93,8 +100,7 @@ def known_again(names: list[str], jitters_ms: list[int], seed: int, out: Path) -
 
 def false_edges(archive: Path, table: dict[str, dict[str, str]], out: Path) -> dict[str, Any]:
     """The groups among all of MAESTRO, and the pairs in them that have neither composer nor title in common."""
-    words = [f"path={archive}", f"out={out / 'maestro'}", "overwrite=true"]
-    subprocess.run([sys.executable, str(ROOT / "data_prep/maestro.py"), *words], check=True, stdout=subprocess.DEVNULL)
+    prepare(ROOT, "maestro.py", f"path={archive}", f"out={out / 'maestro'}")
     extra = json.loads((out / "maestro" / "manifest.json").read_text(encoding="utf-8"))["extra"]
     groups = extra["near_duplicates"]
     pairs = [(table[a], table[b]) for group in groups for a, b in combinations(group, 2)]
@@ -112,14 +118,14 @@ def false_edges(archive: Path, table: dict[str, dict[str, str]], out: Path) -> d
     }
 
 
-def seconds(archive: Path, before: Path, repeats: int, out: Path) -> dict[str, list[float]]:
+def seconds(archive: Path, checkouts: dict[str, Path], repeats: int, out: Path) -> dict[str, list[float]]:
     """Of preparing MAESTRO with each checkout, in turn."""
-    found: dict[str, list[float]] = {"before": [], "now": []}
+    found: dict[str, list[float]] = {name: [] for name in checkouts}
     for _ in range(repeats):
-        for name, checkout in {"before": before.resolve(), "now": ROOT}.items():
+        for name, checkout in checkouts.items():
             words = [sys.executable, "-P", "-c", TIMED, str(archive.resolve()), str(out / f"timed-{name}")]
             env = os.environ | {"PYTHONPATH": str(checkout)}
-            done = subprocess.run(words, check=True, capture_output=True, text=True, env=env, cwd=checkout)
+            done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, env=env, cwd=checkout)
             found[name].append(round(float(done.stdout.split()[-1]), 3))
     return found
 
@@ -133,22 +139,26 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/similar"))
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/similar.json"))
     args = parser.parse_args()
+    checkouts = {"now": ROOT} | ({"before": args.before.resolve()} if args.before else {})
     with zipfile.ZipFile(args.archive) as archive:
         member = next(name for name in archive.namelist() if name.endswith(".csv"))
         rows = list(csv.DictReader(io.StringIO(archive.read(member).decode())))
         root = member.rpartition("/")[0]
         table = {f"{root}/{row['midi_filename']}".lstrip("/"): row for row in rows}
-        played = []
+        played: list[dict[str, Any]] = []
         for seed in args.seeds:
             names = [sorted(table)[i] for i in fresh(len(table), seed)]
             for jitters_ms in TOGETHER:
                 write_folder(archive, names, jitters_ms, seed, args.out / "midi")
-                played.append({"seed": seed} | known_again(names, jitters_ms, seed, args.out))
-                print(played[-1], flush=True)
+                row: dict[str, Any] = {"seed": seed, "jitter_ms": jitters_ms}
+                for name, checkout in checkouts.items():
+                    row[name] = known_again(names, 1 + len(jitters_ms), seed, args.out, checkout)
+                played.append(row)
+                print(row, flush=True)
     result: dict[str, Any] = {"pieces": PIECES, "played_again": played}
     result["maestro"] = false_edges(args.archive, table, args.out)
     if args.before:
-        result["seconds"] = seconds(args.archive, args.before, args.repeats, args.out.resolve())
+        result["seconds"] = seconds(args.archive, checkouts, args.repeats, args.out.resolve())
     args.json.parent.mkdir(parents=True, exist_ok=True)
     args.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(json.dumps({key: result[key] for key in result if key != "played_again"}, indent=1, ensure_ascii=False))

@@ -23,6 +23,7 @@ BAND, N_BANDS = 2, 32  # hashes in a band, bands: two pieces that agree in one w
 GRAM = 6  # intervals
 REACH = 3  # neighbouring semitones of a stream: two bits a note
 SHORTEST = 8  # notes of a stream
+EIGHT, ONES = np.uint32(0xFFFF), np.uint32(0x5555)  # the bits of eight notes; eight notes of the lowest pitch
 SKETCH = 64  # of a long piece the 6-grams with the smallest hashes stand for all
 STREAM_SKETCH = 448  # and so many streams, which outlive human timing and therefore count for more
 SAME = 0.4  # from this estimated overlap on, two pieces count as one
@@ -90,7 +91,7 @@ def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
 
 def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
     """From each note on, the next 16 notes of a stream in two bits each, for all three streams that it belongs to; near
-    the end of a stream as many as are left, at least 8."""
+    the end of a stream as many as are left, at least 8. One pitch eight times over says nothing and is left out."""
     lowest = np.stack([pitch + np.uint8(k) for k in reversed(range(REACH))], axis=1).ravel()  # (3N,), plus 2
     order = np.argsort(lowest, kind="stable")  # the notes of each stream together, in time
     lowest = lowest[order]
@@ -98,8 +99,10 @@ def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
     for length in (1, 2, 4, 8):
         same = lowest[length:] == lowest[:-length]
         runs[:-length] |= (runs[length:] * same) << np.uint32(2 * length)
-    enough: NDArray[np.bool_] = lowest[SHORTEST - 1 :] == lowest[: 1 - SHORTEST]
-    return runs[: len(enough)][enough]
+    long_enough: NDArray[np.bool_] = lowest[SHORTEST - 1 :] == lowest[: 1 - SHORTEST]
+    runs = runs[: len(long_enough)][long_enough]
+    one_pitch: NDArray[np.bool_] = runs & EIGHT == (runs & 3) * ONES
+    return runs[~one_pitch]
 
 
 def _mixed(numbers: NDArray[Any]) -> NDArray[np.uint32]:

@@ -120,6 +120,13 @@ def test_pieces_of_hardly_any_notes_have_signatures_too():
     assert groups() == []
 
 
+def test_one_pitch_again_and_again_is_no_likeness():
+    strikes, arpeggio = (
+        Score(np.arange(len(p)), np.arange(len(p)) + 1, p, [80] * len(p)) for p in ([53] * 40, [60, 64, 67, 72] * 40)
+    )
+    assert groups(strikes, arpeggio, strikes.transpose(7)) == [0, 1, 0]
+
+
 def test_pieces_of_drums_alone_are_told_apart():
     rng = np.random.default_rng(0)
     kits = [
