@@ -90,7 +90,7 @@ def test_one_file_from_bytes_to_ids(tmp_path):
     data = (tmp_path / "a.mid").read_bytes()
     recipe = Recipe("performance", SelectConfig(), FilterConfig())
     ids, seconds, mark = encode_midi(data, recipe)
-    assert (len(ids), seconds, len(mark)) == (2 * (1 + 8 * 2 + 8), 4.0, 256)  # velocity, on and off, shifts
+    assert (len(ids), seconds, len(mark)) == (2 * (1 + 8 * 2 + 8), 4.0, 512)  # velocity, on and off, shifts
     filtered = Recipe("performance", SelectConfig(), FilterConfig(min_notes=9))
     assert encode_midi(data, filtered) == "too few notes: 8, the limit is 9"
     assert encode_midi(data, Recipe("performance", SelectConfig(programs=[5]), FilterConfig())) == (
