@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from musictx.app import hydra_app
@@ -61,6 +62,11 @@ def measure(
     )
 
 
+def file_hash(path: str | Path) -> str:
+    """Tells one bundle from another, whatever it is called."""
+    return sha256(Path(path).read_bytes()).hexdigest()
+
+
 def evaluate(config: EvaluateConfig) -> None:
     device, weights = check_device(config.device), check_weights(config.weights)
     opened = open_bundle(Path(config.bundle), device, config.attention.impl)
@@ -78,10 +84,9 @@ def evaluate(config: EvaluateConfig) -> None:
     print(f"  model    {nll.mean:.4f}   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}   {config.bundle}")
     print(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
     if config.out:
+        told = asdict(figures) | {"weights": weights, "weights_are": kind, "bundle_sha256": file_hash(config.bundle)}
         with replacing(Path(config.out)) as partial:
-            partial.write_text(
-                json.dumps(asdict(figures) | {"weights": weights, "weights_are": kind}, indent=1), encoding="utf-8"
-            )
+            partial.write_text(json.dumps(told, indent=1), encoding="utf-8")
         print(f"{config.out}: these figures as JSON")
 
 

@@ -1,6 +1,7 @@
 """The whole path through the real commands: what they leave, and that it is right."""
 
 import json
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -79,6 +80,7 @@ def test_evaluate_says_what_fewer_bits_cost(world, tmp_path):
         figures = json.loads((tmp_path / "f.json").read_text())
         assert figures["weights"] == weights
         assert figures["weights_are"].startswith(weights)
+        assert figures["bundle_sha256"] == sha256(world.bundle.read_bytes()).hexdigest()
         assert out.splitlines()[1].endswith(f" tokens, inputs of 2048 tokens, {figures['weights_are']}")
         found[weights] = figures["per_token"][0]
     assert len(set(found.values())) == 3, "fewer bits must not be as exact as all of them"

@@ -79,6 +79,7 @@ class TrainerConfig:
     lora_rank: int | None = None  # with init_from: learn adapters of this rank beside frozen weights; null: all weights
     ema_decay: float | None = None  # validate and keep a running average of the weights; 0.999 forgets in 1000 steps
     validate_every: int | None = None  # in batches; null: once an epoch
+    keep: str = "best"  # the bundle is that of the best validation; or last: of the end, whatever validation says
     checkpoint_every: int = 500  # in optimizer steps; what a run that is stopped goes on from
     sample_every: int | None = None  # in optimizer steps: continuations of a held-out seed; null: none
     log_every: int = 10  # in optimizer steps

@@ -15,6 +15,7 @@ from musictx.training.schedule import SCHEDULES
 ACCELERATORS = ("cpu", "cuda")
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
 STRATEGIES = ("auto", "ddp", "fsdp")
+KEPT = ("best", "last")
 
 
 def check_trainer(config: TrainConfig) -> None:
@@ -26,6 +27,7 @@ def check_trainer(config: TrainConfig) -> None:
         ("trainer.optimizer", trainer.optimizer, OPTIMIZERS),
         ("trainer.strategy", trainer.strategy, STRATEGIES),
         ("trainer.schedule", trainer.schedule, SCHEDULES),
+        ("trainer.keep", trainer.keep, KEPT),
     ):
         if choice not in known:
             raise ConfigError(f"{name}={choice}: choose one of {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""What a run is gone on with, `last.ckpt`, and the best that it has come to, `best.ckpt`."""
+"""What a run is gone on with, `last.ckpt`, and the best that it has come to, `best.ckpt`, which becomes its bundle."""
 
 import math
 import os
@@ -56,11 +56,12 @@ class Checkpoints(L.Callback):
     """Saves where nothing is half done: an optimizer step has been made, and what follows it is not a validation.
 
     Lightning's own ModelCheckpoint would save before a validation too, and a run that goes on from there leaves that
-    validation out; it also takes NaN for a score, and forgets the best when the folder is moved.
+    validation out; it also takes NaN for a score, and forgets the best when the folder is moved. With `keep` "last"
+    every validation counts as the best so far.
     """
 
-    def __init__(self, folder: Path, every: int) -> None:
-        self.folder, self.every = folder, every
+    def __init__(self, folder: Path, every: int, keep: str) -> None:
+        self.folder, self.every, self.keep = folder, every, keep
         self.best_nll: float | None = None
         self.step = self.saved = 0  # optimizer steps by now, and at the last checkpoint
 
@@ -101,7 +102,7 @@ class Checkpoints(L.Callback):
                 f"the validation NLL is {nll} after step {trainer.global_step}: no model is made of it; "
                 "lower trainer.lr and begin anew with overwrite=true"
             )
-        if self.best_nll is None or nll < self.best_nll:
+        if self.best_nll is None or nll < self.best_nll or self.keep == "last":
             self.best_nll = nll
             trainer.save_checkpoint(self.best)
         if not trainer.fit_loop._should_accumulate():  # gradients of half a step are in no checkpoint

@@ -42,7 +42,7 @@ from musictx.training.trainer import build_trainer
 
 
 def fit(config: TrainConfig) -> Path:
-    """Trains, and returns the bundle of the epoch with the lowest validation NLL.
+    """Trains, and returns the bundle of the validation with the lowest NLL, or with `trainer.keep=last` of the last.
 
     The same config goes on with a run that was stopped, from its last checkpoint and as if it had not been. All that
     can be wrong is looked at before the run's folder is made. Raises ConfigError, StoreError, BundleError,
@@ -88,7 +88,7 @@ def _run(
         opened = go_on_from, read_record(folder).wandb_id
     go_on_from, wandb_id = trainer.strategy.broadcast(opened)
 
-    checkpoints = Checkpoints(folder / CHECKPOINTS, config.trainer.checkpoint_every)
+    checkpoints = Checkpoints(folder / CHECKPOINTS, config.trainer.checkpoint_every, config.trainer.keep)
     guard = Guard(folder, data.tokenizer.vocab.size)
     try:
         trainer.loggers = build_loggers(config, folder, wandb_id)

@@ -59,6 +59,16 @@ def test_a_run_has_the_schedule_that_was_asked_for(world, tmp_path, settings, ra
     assert logged == rates
 
 
+@pytest.mark.parametrize(("keep", "chosen"), [("best", min), ("last", lambda nll: nll[-1])])
+def test_the_best_model_is_kept_or_the_last_one_though_it_is_worse(world, tmp_path, keep, chosen):
+    config = config_of(world, tmp_path / "run", "trainer.lr=1", "trainer.warmup_steps=400", f"trainer.keep={keep}")
+    kept = read_header(fit(config)).val_nll
+    nll = [float(row["val/nll"]) for row in read_metrics(tmp_path / "run" / "metrics.csv") if row.get("val/nll")]
+    assert len(nll) == 2
+    assert nll[-1] > min(nll) + 0.01
+    assert kept == pytest.approx(chosen(nll), abs=1e-6)
+
+
 def test_windows_are_cut_short_at_first_and_every_token_is_still_a_target_once(world, tmp_path, monkeypatch):
     seen = []
     forward = Transformer.forward
@@ -115,6 +125,7 @@ def config_of(world, out, *overrides):
         ("trainer.precision=fp8", "trainer.precision=fp8: choose one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
         ("trainer.precision=16-mixed", "trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed"),
         ("trainer.schedule=linear", "trainer.schedule=linear: choose one of cosine, hold"),
+        ("trainer.keep=first", "trainer.keep=first: choose one of best, last"),
         ("trainer.decay_share=1.5", "trainer.decay_share=1.5: give a share from 0 to 1"),
         ("data.grow_from=0", "data.grow_from=0: give 1 or more, or null"),
         ("data.grow_from=12", "data.grow_from=12: data.length=32 is not 12, 24, 48 …; give its half, its quarter"),
