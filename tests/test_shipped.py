@@ -1,11 +1,14 @@
 """The model inside the package: what its card says, and that it plays."""
 
+import json
 import re
+from hashlib import sha256
 
 import pytest
 from conftest import ROOT, ok
 
 from musictx.errors import BundleError
+from musictx.model.bundle import read_header
 from musictx.notes.grid import score_to_grid
 from musictx.notes.read import read_midi
 from musictx.open import SHIPPED, open_bundle, shipped_bundle
@@ -22,6 +25,25 @@ def test_the_card_tells_what_the_bundle_says_of_itself():
     assert size_mb <= 10
     assert tokenizer.name == "chorale"
     assert header.corpus.startswith("JSB chorales")
+
+
+def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
+    """Where another one lies: `benchmarks/chorales.py` writes both files, as `musictx evaluate out=…` does."""
+    told = []
+    for split, pieces, tokens in (("validation", 76, 73_632), ("test", 77, 75_600)):
+        found = json.loads((ROOT / "benchmarks" / "results" / f"chorale-{split}.json").read_text())
+        assert found["bundle_sha256"] == sha256(SHIPPED.read_bytes()).hexdigest()
+        assert (found["split"], found["pieces"], found["tokens"]) == (split, pieces, tokens)
+        assert (found["segment"], found["weights"]) == (None, "float32")
+        told.append(found["per_token"])
+    (nll, low, high), (test_nll, test_low, test_high) = told
+    assert read_header(SHIPPED).val_nll == pytest.approx(nll, abs=1e-5)
+    readme, card, log = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md", "docs/log.md"))
+    assert f"| **{nll:.3f}** (test {test_nll:.3f}), the model inside the package |" in readme
+    assert f"validation **{nll:.3f}** nats a token ({low:.3f} to {high:.3f}, resampled pieces)" in card
+    assert f"test {test_nll:.3f} ({test_low:.3f} to {test_high:.3f}), read once" in card
+    assert f"**{nll:.4f}** ({low:.3f} to {high:.3f})" in log
+    assert f"Test, read once: **{test_nll:.3f}** ({test_low:.3f} to {test_high:.3f})" in log
 
 
 def test_it_plays_when_no_bundle_is_named_and_says_so(tmp_path):
