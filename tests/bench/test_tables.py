@@ -12,10 +12,12 @@ from conftest import ROOT, ok
 from hydra import compose, initialize_config_dir
 from matplotlib.image import imread
 
-from musictx.app import conf_dir, typed
+from musictx.app import conf_dir, settings, typed
 from musictx.config import register_schemas
 from musictx.config.train import TrainConfig
 from musictx.model.build import build_model
+from musictx.training.check import check_trainer
+from musictx.training.schedule import window_length
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -41,6 +43,24 @@ def test_the_models_of_a_table_are_alike_in_size(experiment, vocab, models):
             config = build_model_config(typed(compose("train", words), TrainConfig), vocab)
             sizes[name] = sum(p.numel() for p in build_model(config).parameters())
     assert max(sizes.values()) < 1.05 * min(sizes.values()), sizes
+
+
+def test_the_chorale_table_gives_every_model_as_many_tokens_a_step_and_fourier_short_windows_first():
+    seen = {}
+    for name, (overrides, rates) in jsb.MODELS.items():
+        config = settings("train", "experiment=chorales", "data.path=x", *jsb.COMMON, *overrides)
+        check_trainer(config)
+        seen[name] = (config.data.length, config.data.grow_from, config.data.length * config.trainer.batch_size)
+        assert len(rates) == 2
+    assert seen == {
+        "lstm": (128, None, 2048),
+        "sinusoidal": (1024, None, 2048),
+        "rope": (1024, None, 2048),
+        "relative": (256, None, 2048),
+        "fourier": (1024, 256, 2048),
+    }
+    lengths = [window_length(step, 1500, 1024, 256) for step in (0, 499, 500, 999, 1000, 1499)]
+    assert lengths == [256, 256, 512, 512, 1024, 1024]
 
 
 def test_a_part_of_an_archive_has_files_of_every_split(tmp_path):
