@@ -23,7 +23,8 @@ from musictx.config import SCHEMAS, register_schemas
 from musictx.errors import ConfigError, UserError
 
 SETTING = re.compile(r"\+{0,2}[\w.]+=")
-PATH_KEY = re.compile(r"\+{0,2}([\w.]*[_.])?(path|midi|bundle|out|store|downloads|soundfont|input|output|record)")
+PATHS = "path|midi|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
+PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 

@@ -302,6 +302,8 @@ def test_file_names_that_are_no_hydra_grammar(world, tmp_path, name):
         ("out='a,b'", "out='a,b'"),
         ("out=${name}/x", "out=${name}/x"),
         ("out=a,b", "out='a,b'"),
+        ("init_from=a,b/c", "init_from='a,b/c'"),
+        ("resume=a,b", "resume='a,b'"),
         ("out=1e3", "out='1e3'"),
         ("data.path=a(1)", "data.path='a(1)'"),
         ("+out=a(1)", "+out='a(1)'"),
@@ -309,6 +311,7 @@ def test_file_names_that_are_no_hydra_grammar(world, tmp_path, name):
         ("out=a,\\", r"out='a,\\'"),
         ("model.d_model=1,2", "model.d_model=1,2"),
         ("about=(1)", "about=(1)"),
+        ("data.grow_from=128,256", "data.grow_from=128,256"),
         ("--help", "--help"),
     ],
 )
