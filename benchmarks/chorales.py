@@ -159,7 +159,8 @@ def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, officia
     notes = {key: value for key, value in header.notes.items() if key != "name"} | {"made_by": "benchmarks/chorales.py"}
     notes |= {"calibrated": chosen["temperature"], **{name: chosen[name] for name in Recipe._fields}}
     held_out = selection.split("validation").names
-    notes |= {"chosen_on": f"{len(held_out)} training pieces, which were then learnt too", "held_out": held_out}
+    where = f"{len(held_out)} training pieces, which were then learnt too; validation and test chose nothing"
+    notes |= {"fitted": f"steps, dropout and temperature on {where}", "held_out": held_out}
     notes |= {"val_nll_uncalibrated": at_1}
     shape = header.model | {"trained_length": min(LOOK_BACK, model.window)}
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -192,6 +193,9 @@ def main() -> None:
     if not 0 < args.fraction <= 1:
         raise ConfigError(f"--fraction {args.fraction}: give a share of the steps above 0, up to 1")
     official = Store(args.store, "chorale")
+    for split in ("train", "validation", "test"):
+        if not len(official.split(split)):
+            raise StoreError(f"{args.store}: its {split} split is empty: give the store of data_prep/jsb.py")
     selection = selection_store(official, args.out / "selection")
     scaled = [Recipe(*(max(round(n * args.fraction), 1) for n in r[:2]), r.dropout) for r in RECIPES]
     rows = compared(list(dict.fromkeys(scaled)), selection, args.out / "compared", overrides)

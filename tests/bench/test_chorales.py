@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, TINY
+from conftest import ROOT, TINY, ok
 from omegaconf import OmegaConf
 
 from musictx.app import settings
@@ -144,7 +144,7 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
     torch.testing.assert_close(model.norm.weight * header.notes["calibrated"], last.norm.weight, rtol=1e-3, atol=0)
     torch.testing.assert_close(model.embed.weight, last.embed.weight, rtol=1e-3, atol=1e-6)
     assert header.notes["calibrated"] == rows[0]["temperature"]
-    assert header.notes["chosen_on"] == "4 training pieces, which were then learnt too"
+    assert header.notes["fitted"].startswith("steps, dropout and temperature on 4 training pieces, which were then")
     assert header.notes["held_out"] == held_out
     assert header.model["trained_length"] == 512
     assert header.corpus == "JSB chorales, 16th grid"
@@ -172,6 +172,9 @@ def test_mistakes_are_told(script, world, tmp_path):
             ConfigError, match=f"^--fraction {float(share)}: give a share of the steps above 0, up to 1$"
         ):
             script("--fraction", share)
+    ok(["data_prep/folder.py", f"path={world.hymns}", "out=two", "tokenizer=chorale", "test_fraction=0"], tmp_path)
+    with pytest.raises(StoreError, match="^two: its test split is empty: give the store of data_prep/jsb.py$"):
+        script("--store", "two")
     lstm = Recurrent(RecurrentConfig(vocab_size=92, d_model=8, n_layers=1))
     header = replace(read_header(world.hymn_bundle), model={"kind": "recurrent", **asdict(lstm.config)})
     save_bundle(tmp_path / "lstm.safetensors", lstm, header)
