@@ -45,7 +45,7 @@ def train(config: TrainConfig) -> float | None:
         return math.inf
     if getattr(rank_zero_only, "rank", 0):  # of several processes one speaks
         return None
-    print(f"best model: {bundle}")
+    print(f"{config.trainer.keep} model: {bundle}")
     print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
     return read_header(bundle).val_nll
 

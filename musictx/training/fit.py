@@ -100,7 +100,7 @@ def _run(
     except SystemExit:  # what Lightning makes of Ctrl-C
         if checkpoints.best_nll is None:
             raise KeyboardInterrupt from None
-        print("\ninterrupted: the best model so far is kept, and the same command goes on")
+        print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command goes on")
         return keep_best(folder, checkpoints)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
