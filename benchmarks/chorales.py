@@ -52,7 +52,7 @@ class Recipe(NamedTuple):
 RECIPES = [Recipe(steps, n, p) for steps, p in ((2000, 0.2), (3000, 0.2), (3000, 0.3)) for n in (200, 400)]
 COMMON = ["trainer.progress_bar=false", "trainer.sample_every=null", "trainer.checkpoint_every=100"]
 HELD_OUT = 20  # pieces
-ALIKE = 0.2  # share of its sketch that no held-out piece has in common with any other piece; from 0.75 on two are one
+ALIKE = 0.1  # share of its sketch that no held-out piece has in common with any other piece; 0.4 counts as one piece
 VALIDATIONS = 5  # of each stage while recipes are compared, for their curves
 TEMPERATURES = [round(1 + k / 100, 2) for k in range(-10, 31)]
 SEED_STEPS = 32  # sixteenths: two bars
@@ -62,7 +62,7 @@ LOOK_BACK = 512  # tokens: with the 1,024 of its last training endless music cam
 def hold_out(pieces: Sequence[Piece], _: Sequence[str]) -> list[str]:
     """A split for each piece: a seeded choice, among those that have little in common with any other, is validation.
     Raises StoreError when there are too few."""
-    sketch = np.stack([piece.signature for piece in pieces])  # (P, 64)
+    sketch = np.stack([piece.signature for piece in pieces])  # (P, hashes)
     alike = (sketch[:, None] == sketch).mean(-1)  # (P, P)
     np.fill_diagonal(alike, 0)
     alone = np.flatnonzero(alike.max(1) < ALIKE)
