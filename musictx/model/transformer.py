@@ -106,10 +106,11 @@ class Block(nn.Module):
         layer: int,
         cache: KVCache | None,
         hidden: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) for the next."""
+    ) -> tuple[Tensor, Tensor | None]:
+        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where they are mixed in."""
         q, k, v = self.heads(x, first_v)
-        first_v = v if first_v is None else first_v
+        if self.config.value_residual and first_v is None:
+            first_v = v.contiguous()  # a view could not leave a block that fsdp shares out
         phase = self.attend.phase(at, k.dtype)
         k = self.attend.keys(k, phase)
         if cache is not None:

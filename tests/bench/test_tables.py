@@ -179,8 +179,8 @@ def test_the_guide_prepares_trains_and_finds_its_runs_again(world, tmp_path):
 
 def test_fine_tuning_is_measured_on_what_was_learnt_held_out_and_known_before(world, tmp_path, monkeypatch, capsys):
     chance = np.random.default_rng(0)
-    chords = np.array([[72, 67, 64, 48], [74, 67, 62, 43]], np.int16)
-    pieces = [chords[chance.integers(2, size=32)].repeat(4, 0) for _ in range(28)]
+    voices = np.array([72, 65, 58, 48])
+    pieces = [(voices + chance.integers(-3, 4, (32, 4))).astype(np.int16).repeat(4, 0) for _ in range(28)]
     monkeypatch.setattr(fine_tune, "kyries", lambda n: pieces[:n])
     monkeypatch.setattr(fine_tune, "shipped_bundle", lambda: world.hymn_bundle)
     monkeypatch.setattr(fine_tune, "WAYS", {"all weights, 1e-2": ["trainer.lr=1e-2"]})

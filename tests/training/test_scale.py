@@ -18,6 +18,7 @@ from musictx.training.metrics import read_metrics
 
 STEPS = ["model.dropout=0", "trainer.max_steps=6", "trainer.validate_every=3", "trainer.log_every=1"]
 PLAIN = ["trainer.checkpoint_every=1", *STEPS]
+BLOCK = ["model.mlp=swiglu", "model.qk_norm=true", "model.value_residual=true"]
 
 
 def curve(folder, key):
@@ -61,7 +62,7 @@ def torchrun(cwd, script, *args):
 
 @pytest.mark.parametrize(
     ("strategy", "model", "dies"),
-    [("ddp", TINY, False), ("ddp", RECURRENT, False), ("fsdp", [*TINY, "model.n_layers=2"], True)],
+    [("ddp", TINY, False), ("ddp", RECURRENT, False), ("fsdp", [*TINY, "model.n_layers=2", *BLOCK], True)],
     ids=["ddp-transformer", "ddp-recurrent", "fsdp-transformer-resumed"],
 )
 def test_two_processes_have_the_losses_of_one_with_the_same_global_batch(
