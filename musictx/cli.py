@@ -18,6 +18,7 @@ COMMANDS = {
     "verify": "musictx.inspect:verify_main",
     "attend": "musictx.attend:main",
     "render": "musictx.render:main",
+    "listen": "musictx.listen:main",
     "serve": "musictx.serve:main",
     "bench tokens": "musictx.bench.tokens:main",
     "bench prepare": "musictx.bench.prepare:main",
@@ -44,6 +45,7 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   verify         read a store again: fingerprint, offsets, ids, music
   attend         arcs over a piano roll to the notes that the model looks at; what each head is for
   render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
+  listen         a blind listening sheet: one HTML page on which people tell models from composers
   serve          a page in the browser: drop music, continue it, hear it, see what the model looks at
   bench WHAT     tokens, prepare, attention, positions, sampling or training: time and memory, beside other code's
   check          kernels, training and sampling proved on your machine, device=cpu or cuda: a report to paste

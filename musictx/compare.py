@@ -1,7 +1,6 @@
 """musictx compare: several models on one store, measured alike, as a report that a person can read."""
 
 import csv
-import glob
 import json
 import statistics as stats
 from dataclasses import asdict
@@ -9,7 +8,6 @@ from pathlib import Path
 
 from musictx.app import hydra_app
 from musictx.config.use import CompareConfig
-from musictx.data.store import Store
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluate import measure
@@ -20,26 +18,13 @@ from musictx.evaluation.distance import compare_all
 from musictx.evaluation.motif import retention
 from musictx.evaluation.statistics import features, statistics
 from musictx.files import replacing
-from musictx.model.bundle import read_header
 from musictx.model.weights import for_steps
 from musictx.notes.score import Score
 from musictx.open import open_bundle
 from musictx.report import Memory, Row, write_report
 from musictx.sampling.music import Settings
 from musictx.sampling.settings import Sampling
-
-
-def find_bundles(runs: list[str]) -> list[Path]:
-    """The bundle of each run folder, file or pattern, in order, each once. Raises ConfigError for what has none."""
-    found: list[Path] = []
-    for run in runs:
-        paths = [Path(p) for p in sorted(glob.glob(run))] if glob.has_magic(run) else [Path(run)]
-        bundles = [p / "model.safetensors" if p.is_dir() else p for p in paths]
-        bundles = [p for p in bundles if p.is_file()]
-        if not bundles:
-            raise ConfigError(f"runs: {run} holds no model.safetensors; give run folders, bundles or patterns of them")
-        found += bundles
-    return list(dict.fromkeys(found))
+from musictx.several import COMPOSER, common_store, find_bundles, name_bundles
 
 
 def training_of(bundle: Path) -> tuple[float | None, list[tuple[int, float]]]:
@@ -57,19 +42,11 @@ def training_of(bundle: Path) -> tuple[float | None, list[tuple[int, float]]]:
 def compare(config: CompareConfig) -> None:
     device = check_device(config.device)
     bundles = find_bundles(config.runs)
-    names = config.names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
-    if len(names) != len(bundles) or len(set(names)) != len(names):
-        raise ConfigError(
-            f"runs= holds {len(bundles)} bundles, names= {', '.join(names)}: give each one name of its own"
-        )
+    names = name_bundles(bundles, config.names)
     out = Path(config.out)
     if (out / "report.md").exists() and not config.overwrite:
         raise ConfigError(f"{out}/report.md exists already: give another out= or overwrite=true")
-    headers = [read_header(bundle) for bundle in bundles]
-    store = Store(Path(config.store), headers[0].tokenizer)
-    for bundle, header in zip(bundles, headers, strict=True):  # told before the first model is measured
-        if header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
-            raise ConfigError(f"{bundle} was trained on other tokens than {store.path} holds: leave it out")
+    store = common_store(Path(config.store), bundles)  # mistakes are told before the first model is measured
     split, tokenizer = store.split(config.split), store.tokenizer
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     index = None
@@ -107,7 +84,7 @@ def compare(config: CompareConfig) -> None:
 
 def _composers(held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig) -> Row:
     """The row to set the models against: the pieces' own continuations."""
-    return Row("the composer", _memory(held_out.true, held_out, index, config))
+    return Row(COMPOSER, _memory(held_out.true, held_out, index, config))
 
 
 def _memory(scores: list[Score], held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig) -> Memory:

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from conftest import ok, refused
 
-from musictx.compare import find_bundles, training_of
+from musictx.compare import training_of
 from musictx.errors import ConfigError
 from musictx.evaluation.bootstrap import Interval
 from musictx.evaluation.motif import Curve
 from musictx.report import Memory, Row, table
+from musictx.several import find_bundles
 
 SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=3", "window_seconds=1.5"]
 
@@ -46,6 +47,8 @@ def test_what_holds_no_bundle_is_named(tmp_path):
         find_bundles([str(tmp_path / "empty")])
     with pytest.raises(ConfigError, match="holds no model.safetensors"):
         find_bundles([str(tmp_path / "*" / "nothing")])
+    with pytest.raises(ConfigError, match=r"runs=\[\]: give at least one run folder, bundle or pattern of them"):
+        find_bundles([])
 
 
 def test_patterns_find_runs_in_order_and_once(tmp_path):

@@ -27,6 +27,7 @@ SMALLER = {
     "musictx train": [*TINY, *QUICK, "trainer.progress_bar=false"],
     "python data_prep/chorales.py": ["pieces=40"],
     "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "window_seconds=1"],
+    "musictx listen": ["split=train", "pieces=2", "seed_seconds=2", "length_seconds=2"],
 }
 
 
@@ -35,7 +36,7 @@ def test_the_readme_shows_all_three_uses():
     assert starts == {
         *("make demo", "make test", "musictx train", "musictx evaluate", "musictx generate"),
         *("musictx inspect", "musictx verify", "musictx compare", "musictx render", "musictx attend"),
-        *("musictx serve", "musictx jam"),
+        *("musictx listen", "musictx serve", "musictx jam"),
         *(f"python data_prep/{name}.py" for name in ("folder", "chorales", "jsb", "maestro", "pop909")),
     }
 
@@ -103,6 +104,7 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "my.svg",
         "session.mid",
         "my.flac",
+        "listening.html",
     ):
         assert expected in made
 

@@ -16,7 +16,7 @@ from musictx.config.bench import (
 )
 from musictx.config.check import CheckConfig
 from musictx.config.jam import JamConfig
-from musictx.config.look import AttendConfig, RenderConfig
+from musictx.config.look import AttendConfig, ListenConfig, RenderConfig
 from musictx.config.prepare import (
     PrepareChoralesConfig,
     PrepareFolderConfig,
@@ -37,6 +37,7 @@ SCHEMAS = {
     "demo": DemoConfig,
     "attend": AttendConfig,
     "render": RenderConfig,
+    "listen": ListenConfig,
     "serve": ServeConfig,
     "check": CheckConfig,
     "bench_tokens": BenchTokensConfig,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from musictx.config.train import AttentionConfig
+from musictx.config.use import RulesConfig, SamplerConfig
 
 
 @dataclass
@@ -38,3 +39,24 @@ class RenderConfig:
     drums: bool = False  # draw the drums too; they always sound
     soundfont: str | None = None  # a .sf2 file; null: the General MIDI one that is installed
     overwrite: bool = False
+
+
+@dataclass
+class ListenConfig:
+    """musictx listen: a blind listening sheet, one HTML file in which people tell models from composers."""
+
+    bundles: list[str] = MISSING  # model files or run folders, one or more; patterns like 'outputs/*/lstm*' too
+    names: list[str] | None = None  # for the key; null: each run's own
+    store: str = MISSING  # of the tokens that all of them were trained on
+    out: str = MISSING  # the .html file
+    split: str = "validation"  # or test
+    pieces: int = 8  # held-out pieces whose beginnings are continued
+    seed_seconds: float = 10.0
+    length_seconds: float = 20.0  # of each continuation
+    seed: int = 0  # of what is drawn and of the order in which it is heard
+    soundfont: str | None = None  # a .sf2 file; null: the General MIDI one that is installed
+    overwrite: bool = False
+    device: str = "cpu"
+    sampler: SamplerConfig = field(default_factory=SamplerConfig)
+    rules: RulesConfig = field(default_factory=RulesConfig)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)

@@ -1,6 +1,7 @@
 """The experiment behind motif retention, copying and statistics: held-out pieces' beginnings, continued."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -34,25 +35,46 @@ class Continued(NamedTuple):
     tokens_per_s: float
 
 
-def beginnings(split: Split, tokenizer: Tokenizer, pieces: int, seed_s: float, length_s: float) -> Beginnings:
+def beginnings(
+    split: Split,
+    tokenizer: Tokenizer,
+    pieces: int,
+    seed_s: float,
+    length_s: float,
+    *,
+    least: int = 2,
+    as_drawn: bool = False,
+) -> Beginnings:
     """The first `pieces` of a split that last for seed and continuation, with notes in both.
 
-    Raises UserError for fewer than 2."""
-    scores = []
+    `as_drawn`: the true continuations begin as a model's would: at a grid's next step, with the notes that a grid
+    holds over the cut. Raises UserError for fewer than `least`.
+    """
+    on_grid = as_drawn and tokenizer.group > 1
+    if on_grid:  # a hair before the step, or rounding would leave a note without length at the seed's end
+        seed_s = max(tokenizer.seconds(tokenizer.silence(seed_s)) - 1e-6, 0.0)
+    seeds, true = [], []
     for ids in split:
         score = tokenizer.decode(np.asarray(ids))
-        halves = score.clip(0.0, seed_s), score.clip(seed_s, seed_s + length_s)
-        if score.duration_s >= seed_s + length_s and all(map(len, halves)):
-            scores.append(score)
-        if len(scores) == pieces:
+        seed, rest = score.clip(0.0, seed_s), _hold(score, seed_s) if on_grid else score
+        rest = rest.clip(seed_s, seed_s + length_s)
+        if score.duration_s >= seed_s + length_s and len(seed) and len(rest):
+            seeds.append(seed)
+            true.append(rest)
+        if len(seeds) == pieces:
             break
-    if len(scores) < 2:
+    if len(seeds) < least:
         raise UserError(
-            f"{len(scores)} pieces last for a seed of {seed_s:g} s and {length_s:g} s of music after it: "
+            f"{len(seeds)} pieces last for a seed of {seed_s:g} s and {length_s:g} s of music after it: "
             "give a shorter seed_seconds or length_seconds"
         )
-    cut = seed_s + length_s
-    return Beginnings([s.clip(0.0, seed_s) for s in scores], [s.clip(seed_s, cut) for s in scores], seed_s, length_s)
+    return Beginnings(seeds, true, seed_s, length_s)
+
+
+def _hold(score: Score, cut_s: float) -> Score:
+    """Notes that sound through the cut begin there."""
+    held = (score.onset_s < cut_s) & (score.offset_s > cut_s + 1e-3)
+    return replace(score, onset_s=np.where(held, cut_s, score.onset_s))
 
 
 def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginnings, settings: Settings) -> Continued:

@@ -11,7 +11,7 @@ from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.notes.score import Score
 from musictx.viz.soundfont import SoundFont
-from musictx.viz.synth import render
+from musictx.viz.synth import Audio, render
 
 PEAK = 0.9  # of full scale: loud, and never clipped
 FORMATS = (".wav", ".flac")
@@ -26,11 +26,16 @@ def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Pa
     """
     if path.suffix.lower() not in FORMATS:
         raise ConfigError(f"{path}: sound is written as {' or '.join(FORMATS)}: give a name that ends so")
-    audio = render(score, _font(soundfont or GENERAL_MIDI), sample_rate)  # (samples, 2)
+    audio = synthesize(score, sample_rate, soundfont)
     peak = np.abs(audio).max(initial=0.0)
     samples = np.rint(audio * (PEAK * 32767 / peak if peak > 0 else 0.0)).astype(np.int16)
     with replacing(path) as partial:
         soundfile.write(partial, samples, sample_rate, "PCM_16")
+
+
+def synthesize(score: Score, sample_rate: int = 44_100, soundfont: Path | None = None) -> Audio:
+    """(samples, 2) float32, as loud as font and velocities make it. Raises SoundFontError."""
+    return render(score, _font(soundfont or GENERAL_MIDI), sample_rate)
 
 
 @cache

@@ -8,9 +8,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from musictx.app import conf_dir
-from musictx.compare import find_bundles
 from musictx.config import register_schemas
 from musictx.runs import find_runs
+from musictx.several import find_bundles
 
 
 def settings(world):

@@ -1,0 +1,114 @@
+"""musictx listen: a blind listening sheet, on which people judge what likelihood cannot."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from musictx.app import hydra_app
+from musictx.config.look import ListenConfig
+from musictx.config.use import RulesConfig
+from musictx.device import check_device
+from musictx.errors import ConfigError, UserError
+from musictx.evaluation.continuations import Beginnings, beginnings, continue_all
+from musictx.files import replacing
+from musictx.model.weights import for_steps
+from musictx.notes.score import Score
+from musictx.open import open_bundle
+from musictx.sampling.length import Length
+from musictx.sampling.motif import Part, check_part
+from musictx.sampling.music import Settings, check
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
+from musictx.several import COMPOSER, common_store, find_bundles, name_bundles
+from musictx.viz.excerpt import alike, excerpt, mp3
+from musictx.viz.sheet import MOST, Trial, listening_sheet
+
+LATE_S = 3.0  # no piece of MAESTRO's validation split goes on later than that after ten seconds
+
+
+def listen(config: ListenConfig) -> None:
+    settings = plan(config)
+    bundles = find_bundles(config.bundles, "bundles")
+    names = name_bundles(bundles, config.names, "bundles")
+    if len(names) >= MOST:
+        raise ConfigError(f"bundles= holds {len(names)} bundles: give at most {MOST - 1}, the letters go to Z")
+    store = common_store(Path(config.store), bundles)
+    split, out = store.split(config.split), Path(config.out)
+    length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
+    held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0, as_drawn=True)
+    if (found := len(held_out.seeds)) < config.pieces:
+        raise UserError(
+            f"pieces={config.pieces}: {found} of {len(split)} in the {config.split} split last for seed_seconds="
+            f"{config.seed_seconds:g}, length_seconds={config.length_seconds:g} and {LATE_S:g} s more: give fewer or less"
+        )
+    if config.split == "train":
+        print("split=train: models trained on this store have heard these pieces, and may know how they go on")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # what cannot sound is told before the first model draws
+    heard = {COMPOSER: held_out.true}
+    for name, bundle in zip(names, bundles, strict=True):
+        model = open_bundle(bundle, settings.device, config.attention.impl).model
+        drawn = continue_all(for_steps(model), tokenizer, held_out, settings)
+        heard[name] = drawn.scores
+        print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
+    corpus = store.manifest.corpus
+    told = asdict(config.sampler) | dict(asdict(config.rules).items() - asdict(RulesConfig()).items())
+    words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
+    about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; seed={config.seed}, {words}."
+    page = listening_sheet(trials(held_out, heard, config), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")
+    with replacing(out) as partial:
+        partial.write_text(page, encoding="utf-8")
+    what = f"{config.pieces} pieces with {len(heard)} continuations each, {out.stat().st_size / 1e6:.1f} MB"
+    print(f"{out}: {what}; open it in a browser, the key is at its end")
+
+
+def plan(config: ListenConfig) -> Settings:
+    """All settings that can be judged without store and models. Raises ConfigError."""
+    device, out = check_device(config.device), Path(config.out)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"out={out}: give a name that ends in .html")
+    if out.exists() and not config.overwrite:
+        raise ConfigError(f"{out} exists already: give another out= or overwrite=true")
+    if config.pieces < 1:
+        raise ConfigError(f"pieces={config.pieces}: give 1 or more")
+    check_part(Part(seconds=config.seed_seconds))
+    if config.sampler.beams is not None:
+        raise ConfigError(f"sampler.beams={config.sampler.beams}: here music is drawn; choose another sampler")
+    settings = Settings(
+        Sampling(**asdict(config.sampler)),
+        Length(seconds=config.length_seconds),
+        Rules(**asdict(config.rules)),
+        config.seed,
+        device=device,
+    )
+    check(settings, 1)
+    return settings
+
+
+def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:
+    """Each seed with its continuations, as sound, in an order of its own that follows from `seed`."""
+    out, sources, font = [], list(heard), soundfont(config)
+    for i, seed in enumerate(held_out.seeds):
+        order = [sources[k] for k in np.random.default_rng([config.seed, i]).permutation(len(sources))]
+        scores = [from_first_note(heard[name][i]) for name in order]
+        sounds = [excerpt(score, config.length_seconds, font) for score in scores]
+        first, *others = map(mp3, alike([excerpt(seed, held_out.seed_s, font), *sounds]))
+        out.append(Trial(first, others, order))
+    return out
+
+
+def from_first_note(score: Score) -> Score:
+    """Without what is silent at its beginning: where the cut went through held notes, pieces go on late, while models,
+    which were told that the notes end there, go on at once."""
+    return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)
+
+
+def soundfont(config: ListenConfig) -> Path | None:
+    return Path(config.soundfont) if config.soundfont else None
+
+
+main = hydra_app("listen", listen)
+
+if __name__ == "__main__":
+    main()
