@@ -39,8 +39,8 @@ def listen(config: ListenConfig) -> None:
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0, as_drawn=True)
     if (found := len(held_out.seeds)) < config.pieces:
         raise UserError(
-            f"pieces={config.pieces}: {found} of {len(split)} in the {config.split} split last for seed_seconds="
-            f"{config.seed_seconds:g}, length_seconds={config.length_seconds:g} and {LATE_S:g} s more: give fewer or less"
+            f"pieces={config.pieces}: {found} of the {len(split)} in the {config.split} split last for seed_seconds="
+            f"{config.seed_seconds:g}, length_seconds={config.length_seconds:g} and {LATE_S:g} s more: give less"
         )
     if config.split == "train":
         print("split=train: models trained on this store have heard these pieces, and may know how they go on")
@@ -53,7 +53,8 @@ def listen(config: ListenConfig) -> None:
         heard[name] = drawn.scores
         print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
-    told = asdict(config.sampler) | dict(asdict(config.rules).items() - asdict(RulesConfig()).items())
+    usual = asdict(RulesConfig())
+    told = asdict(config.sampler) | {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; seed={config.seed}, {words}."
     page = listening_sheet(trials(held_out, heard, config), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")

@@ -29,7 +29,7 @@ def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audi
 
     Raises SoundFontError."""
     sound = np.zeros(round(seconds * RATE), np.float32)
-    heard = synthesize(score, RATE, soundfont).mean(axis=1)[: len(sound)]
+    heard = synthesize(score.clip(0.0, seconds), RATE, soundfont).mean(axis=1)[: len(sound)]
     sound[: len(heard)] = heard
     n_fade = round(min(FADE_S, seconds / 4) * RATE)
     sound[len(sound) - n_fade :] *= np.cos(np.linspace(0, np.pi / 2, n_fade, dtype=np.float32)) ** 2

@@ -1,0 +1,175 @@
+"""musictx listen, through the real command; the page is read back as a person's browser would."""
+
+import io
+import json
+import re
+from base64 import b64decode
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import soundfile
+from conftest import ok, refused
+
+from musictx import listen as command
+from musictx.app import settings
+from musictx.errors import UserError
+from musictx.listen import from_first_note
+from musictx.notes.score import Score
+
+SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=1.5"]
+
+
+class Page(HTMLParser):
+    """Its players in order, (label, sound), and its key."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.text, self.players, self.questions, self.inside = path.read_text("utf-8"), [], {}, None
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.inside = attrs.get("id") if tag == "script" else None
+        if tag == "audio":
+            assert set(attrs) == {"controls", "aria-label", "src"}
+            data = attrs["src"].removeprefix("data:audio/mpeg;base64,")
+            self.players.append((attrs["aria-label"], b64decode(data, validate=True)))
+        if attrs.get("type") == "radio":
+            self.questions.setdefault(attrs["name"], []).append(attrs["value"])
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside == "key":
+            self.key = json.loads(b64decode(data))
+
+
+def listen(world, cwd, *args):
+    copy = cwd / "other.safetensors"
+    copy.write_bytes(world.hymn_bundle.read_bytes())
+    bundles = f"bundles=[{world.hymn_bundle.parent},{copy}]"
+    words = ["musictx", "listen", bundles, "names=[mine,'théirs']", f"store={world.hymn_store}", *SMALL, *args]
+    return ok(words, cwd).stdout
+
+
+@pytest.fixture(scope="module")
+def page(world, tmp_path_factory):
+    cwd = tmp_path_factory.mktemp("listen")
+    out = listen(world, cwd, "out=sheets/a.html")
+    assert re.search(r"sheets/a.html: 3 pieces with 3 continuations each, 0\.\d MB; open it in a browser", out)
+    assert "split=train: models trained on this store have heard these pieces" in out
+    return Page(cwd / "sheets" / "a.html")
+
+
+def test_every_piece_has_its_beginning_and_its_letters(page):
+    assert [label for label, _ in page.players] == [
+        f"Piece {n}, {what}"
+        for n in (1, 2, 3)
+        for what in ("the beginning", "continuation A", "continuation B", "continuation C")
+    ]
+    rating = ["1", "2", "3", "4", "5"]
+    one = {"rating-1-A": rating, "rating-1-B": rating, "rating-1-C": rating, "choice-1": ["A", "B", "C"]}
+    assert list(page.questions) == [name.replace("-1", f"-{n}") for n in (1, 2, 3) for name in one]
+    assert {name: page.questions[name] for name in one} == one
+
+
+def test_nothing_but_music_differs_between_the_letters(page):
+    for n in range(3):
+        files = [sound for _, sound in page.players[4 * n + 1 : 4 * n + 4]]
+        assert len({len(file) for file in files}) == 1
+        heard = [soundfile.read(io.BytesIO(file))[0] for file in files]
+        assert {sound.shape for sound in heard} == {(66_150,)}
+        assert all(np.abs(sound).max() > 0.05 for sound in heard)
+    told, _, rest = re.sub(r"(?<=base64,)[^\"]*", "", page.text).partition('<script id="key"')
+    assert "<audio" not in rest
+    assert not re.search(r"mine|théirs|safetensors|https?:", told)
+    sections = re.findall(r'<section aria-labelledby="piece-(\d)">(.*?)</section>', told, re.DOTALL)
+    assert [n for n, _ in sections] == ["1", "2", "3"]
+    assert len({re.sub(rf"(?<=[- ]){n}\b(?=[-,\" ])(?!, badly)", "#", text) for n, text in sections}) == 1
+
+
+def test_the_key_tells_the_true_order(page):
+    """Both bundles are one and the same model: what two letters share is theirs, and the third is the piece's own."""
+    orders = page.key["sources"]
+    assert all(sorted(order) == ["mine", "the composer", "théirs"] for order in orders)
+    for n, order in enumerate(orders):
+        files = [sound for _, sound in page.players[4 * n + 1 : 4 * n + 4]]
+        (own,) = [k for k in range(3) if files.count(files[k]) == 1]
+        assert order[own] == "the composer"
+    assert len(set(map(tuple, orders))) > 1
+    assert page.key["composer"] == "the composer"
+    assert "train split of " in page.key["about"]
+    assert "seed=0, temperature=1.0, top_p=0.98, guard=True." in page.key["about"]
+
+
+def test_the_same_seed_is_the_same_file_and_another_is_another_order(world, page, tmp_path):
+    listen(world, tmp_path, "out=a.html")
+    assert (tmp_path / "a.html").read_text("utf-8") == page.text
+    listen(world, tmp_path, "out=a.html", "overwrite=true", "seed=1", "rules.voice_order=true")
+    other = Page(tmp_path / "a.html")
+    assert other.key["sources"] != page.key["sources"]
+    assert other.key["about"].endswith("seed=1, temperature=1.0, top_p=0.98, guard=True, voice_order=True.")
+    assert other.players[0] == page.players[0]  # the same beginnings
+
+
+def test_a_late_first_note_is_no_sign():
+    late = Score([1.5, 2.0], [1.8, 3.0], [60, 62], [80, 80])
+    soon = from_first_note(late)
+    assert soon.onset_s.tolist() == [0.0, 0.5]
+    assert soon.offset_s == pytest.approx([0.3, 1.5])
+    assert len(from_first_note(Score.empty())) == 0
+    very = from_first_note(Score([10.0], [11.0], [60], [80]))
+    assert very.onset_s.tolist() == [7.0]  # a pause that long is music
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["bundles=[]"], "bundles=[]: give at least one run folder, bundle or pattern of them"),
+        (["bundles=[nothing]"], "bundles: nothing holds no model.safetensors; give run folders, bundles or patterns"),
+        (["store={store}"], "was trained on chorale tokens "),
+        (["store={store}"], "holds performance tokens "),
+        (["store={store}"], ": give models and a store of the same tokens"),
+        (["store=nowhere"], "nowhere is not a token store (no manifest.json)"),
+        (["split=dev"], "has no split 'dev': it has train, validation, test"),
+        (["pieces=0"], "pieces=0: give 1 or more"),
+        (
+            ["pieces=9"],
+            "of the 3 in the train split last for seed_seconds=2, length_seconds=1.5 and 3 s more: give less",
+        ),
+        (
+            ["length_seconds=1000"],
+            "pieces=3: 0 of the 3 in the train split last for seed_seconds=2, length_seconds=1000 ",
+        ),
+        (["length_seconds=0"], "length_seconds=0.0: give more than 0 and at most 86400"),
+        (["seed_seconds=nan"], "seed_seconds=nan: give more than 0"),
+        (["seed=-1"], "seed=-1: give 0 to "),
+        (["names=[the composer]"], "bundles= holds 1 bundles, names= the composer: give each one name of its own"),
+        (["names=[a,b]"], "bundles= holds 1 bundles, names= a, b: give each one name of its own"),
+        (["sampler=beam"], "sampler.beams=4: here music is drawn; choose another sampler"),
+        (["sampler.top_p=2"], "sampler.top_p=2.0: give a share above 0 up to 1"),
+        (["device=tpu"], "device=tpu: choose cpu or cuda"),
+        (["soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file"),
+        (["out=a.pdf"], "out=a.pdf: give a name that ends in .html"),
+        (["out=there.html"], "there.html exists already: give another out= or overwrite=true"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_drawn(world, tmp_path, monkeypatch, words, text):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("musictx.listen.continue_all", lambda *_: pytest.fail("it was drawn"))
+    (tmp_path / "there.html").write_text("a page")
+    usual = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", "out=a.html", *SMALL]
+    with pytest.raises(UserError) as told:
+        command.listen(settings("listen", *usual, *(word.format(store=world.store) for word in words)))
+    assert text in str(told.value)
+    assert "\n" not in str(told.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["there.html"]
+
+
+def test_a_mistake_is_one_line_through_the_command(world, tmp_path):
+    words = [f"bundles=[{world.bundle}]", f"store={world.hymn_store}", *SMALL]
+    assert "was trained on performance tokens " in refused(["musictx", "listen", *words], tmp_path)
+    assert "store=… is required and was not given" in refused(["musictx", "listen", words[0]], tmp_path)
+    assert not list(tmp_path.iterdir())

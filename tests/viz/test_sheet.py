@@ -1,0 +1,111 @@
+"""The listening sheet: what a file of it holds, and in a real browser what a person does with it."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from musictx.viz.excerpt import mp3
+from musictx.viz.sheet import Trial, listening_sheet
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError:
+    sync_playwright = None
+
+
+def sheet():
+    beep = [mp3((0.2 * np.sin(np.arange(22_050) * pitch)).astype(np.float32)) for pitch in (0.03, 0.05, 0.07)]
+    trials = [
+        Trial(beep[0], beep[1:], ["the composer", "<b>LSTM"]),
+        Trial(beep[1], beep[::2], ["<b>LSTM", "the composer"]),
+    ]
+    return listening_sheet(trials, "the composer", "tempered", "Music: R&D <x>")
+
+
+def test_text_from_outside_is_escaped_and_the_sheet_has_a_sign_of_its_own():
+    page = sheet()
+    assert "Music: R&amp;D &lt;x&gt;" in page
+    assert "LSTM" not in page
+    assert "tempered" not in page
+    assert page == sheet()
+    assert "$" not in page.split("<script>")[0]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs a browser: apt-get install chromium")
+@pytest.mark.skipif(sync_playwright is None, reason="needs playwright: pip install 'musictx[dev]'")
+def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
+    file = tmp_path / "sheet.html"
+    file.write_text(sheet(), "utf-8")
+    strayed, broken = [], []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_context(accept_downloads=True).new_page()
+        page.set_default_timeout(10_000)
+        page.on("request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or strayed.append(1))
+        page.on("pageerror", lambda error: broken.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and broken.append(message.text))
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.goto(file.as_uri())
+
+        def saved(button):
+            with page.expect_download() as download:
+                page.click(button)
+            return download.value.path().read_text("utf-8")
+
+        ready = "async a => { if (a.readyState < 1) await new Promise(r => a.onloadedmetadata = r); return a.duration }"
+        lengths = [player.evaluate(ready) for player in page.locator("audio").element_handles()]
+        assert len(lengths) == 6
+        assert max(lengths) == min(lengths) == pytest.approx(0.5, abs=0.06)
+        assert page.inner_text("#progress") == "0 of 6 questions answered."
+        page.fill("#listener", 'Clara "C." S., the 1st')
+        page.check("[name=rating-1-A][value='5']")
+        page.check("[name=rating-1-B][value='2']")
+        page.focus("[name=rating-2-A][value='1']")
+        page.keyboard.press("ArrowRight")  # the keyboard is enough
+        page.check("[name=choice-1][value=A]")
+        page.check("[name=choice-2][value=A]")
+        page.reload()
+        assert page.inner_text("#progress") == "5 of 6 questions answered."
+        assert page.is_checked("[name=rating-2-A][value='2']")
+        assert "LSTM" not in page.content()
+        told = json.loads(saved("#json"))
+        assert (told["listener"], told["key_opened"]) == ('Clara "C." S., the 1st', False)
+        assert told["answers"][0] == {"piece": 1, "letter": "A", "rating": 5, "chosen": True, "source": None}
+        assert told["answers"][3] == {"piece": 2, "letter": "B", "rating": None, "chosen": False, "source": None}
+
+        assert not page.is_visible("#open")
+        page.click("summary")
+        assert not page.is_visible("#scores")
+        page.click("#open")
+        scores = page.inner_text("#scores")
+        assert "You found the composer in 1 of 2 pieces. Guessing finds 1.0 on average" in scores
+        assert "as many as you or more with probability 0.75." in scores
+        cells = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+        assert page.locator("#scores tr").evaluate_all(cells) == [
+            ["who", "mean rating", "ratings", "taken for the composer"],
+            ["the composer", "5.00", "1", "1"],
+            ["<b>LSTM", "2.00", "2", "1"],
+            ["piece", "A", "B", "you said"],
+            ["1", "the composer", "<b>LSTM", "A"],
+            ["2", "<b>LSTM", "the composer", "A"],
+        ]
+        assert "tempered" in scores
+        assert page.is_disabled("[name=choice-1][value=B]")
+        page.reload()
+        assert page.is_visible("#scores")
+        assert page.is_disabled("[name=choice-1][value=B]")
+        rows = list(csv.DictReader(saved("#csv").splitlines()))
+        assert [row["source"] for row in rows] == ["the composer", "<b>LSTM", "<b>LSTM", "the composer"]
+        assert [row["chosen"] for row in rows] == ["true", "false", "true", "false"]
+        assert rows[3]["rating"] == ""
+        assert rows[0]["listener"] == 'Clara "C." S., the 1st'
+        page.click("#again")
+        page.wait_for_function("document.getElementById('progress').textContent.startsWith('0 of')")
+        assert page.is_enabled("[name=choice-1][value=B]")
+        assert page.input_value("#listener") == ""
+        browser.close()
+    assert (strayed, broken) == ([], [])
