@@ -1,9 +1,11 @@
 """musictx listen: a blind listening sheet, on which people judge what likelihood cannot."""
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from musictx.app import hydra_app
 from musictx.config.look import ListenConfig
@@ -45,6 +47,8 @@ def listen(config: ListenConfig) -> None:
     if config.split == "train":
         print("split=train: models trained on this store have heard these pieces, and may know how they go on")
     out.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(out.parent, os.W_OK) or out.is_dir():
+        raise ConfigError(f"out={out} cannot be written: give another")
     mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # what cannot sound is told before the first model draws
     heard = {COMPOSER: held_out.true}
     for name, bundle in zip(names, bundles, strict=True):
@@ -88,15 +92,25 @@ def plan(config: ListenConfig) -> Settings:
 
 
 def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:
-    """Each seed with its continuations, as sound, in an order of its own that follows from `seed`."""
-    out, sources, font = [], list(heard), soundfont(config)
-    for i, seed in enumerate(held_out.seeds):
-        order = [sources[k] for k in np.random.default_rng([config.seed, i]).permutation(len(sources))]
-        scores = [from_first_note(heard[name][i]) for name in order]
-        sounds = [excerpt(score, config.length_seconds, font) for score in scores]
-        first, *others = map(mp3, alike([excerpt(seed, held_out.seed_s, font), *sounds]))
+    """Each seed with its continuations, as sound, in the order in which they are heard."""
+    out, font = [], soundfont(config)
+    for i, order in enumerate(orders(list(heard), len(held_out.seeds), config.seed)):
+        sounds = [excerpt(held_out.seeds[i], held_out.seed_s, font)]
+        sounds += [excerpt(from_first_note(heard[name][i]), config.length_seconds, font) for name in order]
+        first, *others = map(mp3, alike(sounds))
         out.append(Trial(first, others, order))
     return out
+
+
+def orders(sources: list[str], pieces: int, seed: int) -> list[list[str]]:
+    """For each piece an order by chance, but each source about as often at each letter as at any other: people like
+    the first or the last of several better, whoever made it."""
+    chance, n = np.random.default_rng(seed), len(sources)
+    rows: list[NDArray[np.int64]] = []
+    while len(rows) < pieces:
+        square = chance.permutation(n)
+        rows += [np.roll(square, k) for k in range(n)]
+    return [[sources[k] for k in rows[i]] for i in chance.permutation(pieces)]
 
 
 def from_first_note(score: Score) -> Score:

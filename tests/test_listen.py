@@ -14,8 +14,10 @@ from conftest import ok, refused
 from musictx import listen as command
 from musictx.app import settings
 from musictx.errors import UserError
-from musictx.listen import from_first_note
+from musictx.evaluation.continuations import Beginnings
+from musictx.listen import from_first_note, orders
 from musictx.notes.score import Score
+from musictx.viz.excerpt import loudness
 
 SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=1.5"]
 
@@ -81,6 +83,7 @@ def test_nothing_but_music_differs_between_the_letters(page):
         assert len({len(file) for file in files}) == 1
         heard = [soundfile.read(io.BytesIO(file))[0] for file in files]
         assert {sound.shape for sound in heard} == {(66_150,)}
+        assert np.ptp([loudness(sound) for sound in heard]) < 0.2
         assert all(np.abs(sound).max() > 0.05 for sound in heard)
     told, _, rest = re.sub(r"(?<=base64,)[^\"]*", "", page.text).partition('<script id="key"')
     assert "<audio" not in rest
@@ -114,6 +117,17 @@ def test_the_same_seed_is_the_same_file_and_another_is_another_order(world, page
     assert other.players[0] == page.players[0]  # the same beginnings
 
 
+def test_no_letter_is_anybodys():
+    rows = orders(["a", "b", "c"], 8, 0)
+    assert [sorted(row) for row in rows] == [["a", "b", "c"]] * 8
+    for letter in range(3):
+        counts = [[row[letter] for row in rows].count(name) for name in "abc"]
+        assert sorted(counts) == [2, 3, 3]
+    assert rows == orders(["a", "b", "c"], 8, 0)
+    assert rows != orders(["a", "b", "c"], 8, 1)
+    assert len({tuple(orders(["a", "b"], 1, seed)[0]) for seed in range(20)}) == 2  # a single piece too is by chance
+
+
 def test_a_late_first_note_is_no_sign():
     late = Score([1.5, 2.0], [1.8, 3.0], [60, 62], [80, 80])
     soon = from_first_note(late)
@@ -122,6 +136,12 @@ def test_a_late_first_note_is_no_sign():
     assert len(from_first_note(Score.empty())) == 0
     very = from_first_note(Score([10.0], [11.0], [60], [80]))
     assert very.onset_s.tolist() == [7.0]  # a pause that long is music
+    seeds = [Score([0.0], [1.0], [55], [80])]
+    words = ["bundles=[x]", "store=x", "seed_seconds=1", "length_seconds=2"]
+    heard = {"the composer": [late], "model": [soon]}
+    (trial,) = command.trials(Beginnings(seeds, [late], 1.0, 5.0), heard, settings("listen", *words))
+    a, b = (soundfile.read(io.BytesIO(sound))[0] for sound in trial.sounds)
+    assert np.allclose(a, b, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +186,21 @@ def test_mistakes_are_told_before_anything_is_drawn(world, tmp_path, monkeypatch
     assert text in str(told.value)
     assert "\n" not in str(told.value)
     assert [p.name for p in tmp_path.iterdir()] == ["there.html"]
+
+
+def test_there_are_as_many_letters_as_the_alphabet_has(world, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "MOST", 1)
+    words = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html"]
+    with pytest.raises(UserError, match="bundles= holds 1 bundles: give at most 0, the letters go to Z"):
+        command.listen(settings("listen", *words))
+
+
+def test_a_folder_in_the_way_is_told_before_anything_is_drawn(world, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "continue_all", lambda *_: pytest.fail("it was drawn"))
+    (tmp_path / "a.html").mkdir()
+    words = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html", *SMALL]
+    with pytest.raises(UserError, match=r"out=.*a.html cannot be written: give another"):
+        command.listen(settings("listen", *words, "overwrite=true"))
 
 
 def test_a_mistake_is_one_line_through_the_command(world, tmp_path):

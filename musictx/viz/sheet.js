@@ -7,9 +7,10 @@ const questions = new Set(radios.map((radio) => radio.name));
 const players = [...document.querySelectorAll("audio")];
 let answers = {};
 let key = null; // until it is opened
+let kept = true;
 
 function remember() {
-  try { localStorage.setItem(place, JSON.stringify({ answers, opened: key !== null })); } catch { /* the page still holds them */ }
+  try { localStorage.setItem(place, JSON.stringify({ answers, opened: key !== null })); } catch { kept = false; }
 }
 
 function recall() {
@@ -18,7 +19,8 @@ function recall() {
 
 function show() {
   const answered = [...questions].filter((name) => name in answers).length;
-  document.getElementById("progress").textContent = answered + " of " + questions.size + " questions answered.";
+  document.getElementById("progress").textContent = answered + " of " + questions.size + " questions answered." +
+    (kept ? "" : " This browser does not keep them: download them before you leave the page.");
 }
 
 // what each continuation was given; who made it is told once the key is open
@@ -88,7 +90,7 @@ function openKey() {
   const all = rows(), m = key.sources[0].length;
   const chosen = all.filter((row) => row.chosen), found = chosen.filter((row) => row.source === key.composer).length;
   const said = document.createElement("p");
-  said.textContent = chosen.length === 0 ? "You have not said which one is the composer's." :
+  said.textContent = chosen.length === 0 ? "You have not said which one is the composer’s." :
     "You found the composer in " + found + " of " + chosen.length + " pieces. Guessing finds " +
     (chosen.length / m).toFixed(1) + " on average, and as many as you or more with probability " +
     byChance(found, chosen.length, m).toPrecision(2) + ".";

@@ -46,15 +46,15 @@ def _trial(n: int, trial: Trial, of: int) -> str:
     letters = ascii_uppercase[: len(trial.sounds)]
     rows = [
         f'<fieldset class="row"><legend>{letter}</legend>{_player(f"Piece {n}, continuation {letter}", sound)}\n'
-        f"<p>How well does {letter} go on?</p>{_choices(f'rating-{n}-{letter}', RATINGS)}</fieldset>"
+        f"{_choices(f'rating-{n}-{letter}', f'How well does {letter} go on?', RATINGS)}</fieldset>"
         for letter, sound in zip(letters, trial.sounds, strict=True)
     ]
     return (
         f'<section aria-labelledby="piece-{n}"><h2 id="piece-{n}">Piece {n} of {of}</h2>\n'
         f'<div class="row"><p>First the beginning</p>{_player(f"Piece {n}, the beginning", trial.seed)}</div>\n'
         + "\n".join(rows)
-        + f'\n<fieldset class="row"><legend>Which one is the composer\'s?</legend>'
-        f"{_choices(f'choice-{n}', {letter: letter for letter in letters})}</fieldset></section>"
+        + f'\n<div class="row">{_choices(f"choice-{n}", "Which one is the composer’s?", {x: x for x in letters})}</div>'
+        "</section>"
     )
 
 
@@ -63,9 +63,10 @@ def _player(label: str, sound: bytes) -> str:
     return f'<audio controls aria-label="{label}" src="data:audio/mpeg;base64,{data}"></audio>'
 
 
-def _choices(name: str, choices: dict[int, str] | dict[str, str]) -> str:
+def _choices(name: str, question: str, choices: dict[int, str] | dict[str, str]) -> str:
     """Radio buttons."""
     labels = (
         f'<label><input type="radio" name="{name}" value="{value}">{text}</label>' for value, text in choices.items()
     )
-    return f'<div class="choices">{"".join(labels)}</div>'
+    group = f'<div class="choices" role="radiogroup" aria-labelledby="ask-{name}">{"".join(labels)}</div>'
+    return f'<p id="ask-{name}">{question}</p>{group}'
