@@ -47,12 +47,12 @@ def beginnings(
 ) -> Beginnings:
     """The first `pieces` of a split that last for seed and continuation, with notes in both.
 
-    `as_drawn`: the true continuations begin as a model's would: at a grid's next step, with the notes that a grid
-    holds over the cut. Raises UserError for fewer than `least`.
+    `as_drawn`: the true continuations begin as a model's do: on a grid at the nearest step, with the notes that are
+    held over the cut. Raises UserError for fewer than `least`.
     """
     on_grid = as_drawn and tokenizer.group > 1
-    if on_grid:  # a hair before the step, or rounding would leave a note without length at the seed's end
-        seed_s = max(tokenizer.seconds(tokenizer.silence(seed_s)) - 1e-6, 0.0)
+    if on_grid:
+        seed_s = tokenizer.seconds(tokenizer.silence(seed_s))
     seeds, true = [], []
     for ids in split:
         score = tokenizer.decode(np.asarray(ids))
@@ -73,7 +73,7 @@ def beginnings(
 
 def _hold(score: Score, cut_s: float) -> Score:
     """Notes that sound through the cut begin there."""
-    held = (score.onset_s < cut_s) & (score.offset_s > cut_s + 1e-3)
+    held = (score.onset_s < cut_s) & (score.offset_s > cut_s)
     return replace(score, onset_s=np.where(held, cut_s, score.onset_s))
 
 

@@ -67,7 +67,7 @@ def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
         page.focus("[name=rating-2-A][value='1']")
         page.keyboard.press("ArrowRight")  # the keyboard is enough
         page.check("[name=choice-1][value=A]")
-        page.check("[name=choice-2][value=A]")
+        page.check("[name=choice-2][value=B]")
         page.reload()
         assert page.inner_text("#progress") == "5 of 6 questions answered."
         assert page.is_checked("[name=rating-2-A][value='2']")
@@ -75,23 +75,24 @@ def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
         told = json.loads(saved("#json"))
         assert (told["listener"], told["key_opened"]) == ('Clara "C." S., the 1st', False)
         assert told["answers"][0] == {"piece": 1, "letter": "A", "rating": 5, "chosen": True, "source": None}
-        assert told["answers"][3] == {"piece": 2, "letter": "B", "rating": None, "chosen": False, "source": None}
+        assert told["answers"][3] == {"piece": 2, "letter": "B", "rating": None, "chosen": True, "source": None}
 
         assert not page.is_visible("#open")
         page.click("summary")
         assert not page.is_visible("#scores")
         page.click("#open")
         scores = page.inner_text("#scores")
-        assert "You found the composer in 1 of 2 pieces. Guessing finds 1.0 on average" in scores
-        assert "as many as you or more with probability 0.75." in scores
+        assert "You found the composer in 2 of 2 pieces. Guessing finds 1.0 on average" in scores
+        assert "as many as you or more with probability 0.25." in scores
+        assert page.evaluate("byChance(3, 8, 3)") == pytest.approx(0.5318, abs=1e-4)  # 1 - (2^8 + 8·2^7 + 28·2^6) / 3^8
         cells = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
         assert page.locator("#scores tr").evaluate_all(cells) == [
             ["who", "mean rating", "ratings", "taken for the composer"],
-            ["the composer", "5.00", "1", "1"],
-            ["<b>LSTM", "2.00", "2", "1"],
+            ["the composer", "5.00", "1", "2"],
+            ["<b>LSTM", "2.00", "2", "0"],
             ["piece", "A", "B", "you said"],
             ["1", "the composer", "<b>LSTM", "A"],
-            ["2", "<b>LSTM", "the composer", "A"],
+            ["2", "<b>LSTM", "the composer", "B"],
         ]
         assert "tempered" in scores
         assert page.is_disabled("[name=choice-1][value=B]")
@@ -100,7 +101,7 @@ def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
         assert page.is_disabled("[name=choice-1][value=B]")
         rows = list(csv.DictReader(saved("#csv").splitlines()))
         assert [row["source"] for row in rows] == ["the composer", "<b>LSTM", "<b>LSTM", "the composer"]
-        assert [row["chosen"] for row in rows] == ["true", "false", "true", "false"]
+        assert [row["chosen"] for row in rows] == ["true", "false", "false", "true"]
         assert rows[3]["rating"] == ""
         assert rows[0]["listener"] == 'Clara "C." S., the 1st'
         page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full') } }")
