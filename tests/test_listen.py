@@ -110,9 +110,10 @@ def test_the_key_tells_the_true_order(page):
 def test_the_same_seed_is_the_same_file_and_another_is_another_order(world, page, tmp_path):
     listen(world, tmp_path, "out=a.html")
     assert (tmp_path / "a.html").read_text("utf-8") == page.text
-    listen(world, tmp_path, "out=a.html", "overwrite=true", "seed=1", "rules.voice_order=true")
+    less = ["pieces=2", "length_seconds=0.5"]
+    listen(world, tmp_path, "out=a.html", "overwrite=true", "seed=1", "rules.voice_order=true", *less)
     other = Page(tmp_path / "a.html")
-    assert other.key["sources"] != page.key["sources"]
+    assert other.key["sources"] != page.key["sources"][:2]
     assert other.key["about"].endswith("seed=1, temperature=1.0, top_p=0.98, guard=True, voice_order=True.")
     assert other.players[0] == page.players[0]  # the same beginnings
 
