@@ -23,9 +23,9 @@ from musictx.data.corpora.chorales import read_chorale
 from musictx.data.store import Split, Store
 from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.model.bundle import load_bundle
+from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.notes.grid import Grid, grid_to_score
 from musictx.notes.write import write_midi
-from musictx.open import shipped_bundle
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.training.folder import is_finished
 
@@ -77,7 +77,7 @@ def train(folder: Path, settings: list[str], args: argparse.Namespace) -> float:
     """Trains, and returns the minutes that it took; of a run that was stopped, the last part's."""
     steps = [f"trainer.max_steps={args.steps}", f"trainer.validate_every={max(args.steps // 6, 1)}"]
     steps += [f"trainer.warmup_steps={args.steps // 7}", "trainer.sample_every=null", "trainer.precision=bf16-mixed"]
-    place = [f"init_from={shipped_bundle()}", f"data.path={args.out / 'store'}", f"out={folder}"]
+    place = [f"init_from={shipped_bundle(CHORALE)}", f"data.path={args.out / 'store'}", f"out={folder}"]
     words = [sys.executable, "-m", "musictx", "train", *COMMON, *steps, *place, *settings, *args.overrides]
     start = perf_counter()
     if status := subprocess.run(words, check=False).returncode:
@@ -116,7 +116,7 @@ def main() -> None:
             continue
         folder = args.out / name.replace(", ", "-").replace(" ", "-")
         minutes = train(folder, settings, args) if settings else None
-        bundle = folder / "model.safetensors" if settings else shipped_bundle()
+        bundle = folder / "model.safetensors" if settings else shipped_bundle(CHORALE)
         rows.append({"name": name, "nll": scores(bundle, splits), "minutes": minutes})
         kept.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     args.json.parent.mkdir(parents=True, exist_ok=True)

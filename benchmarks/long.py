@@ -32,9 +32,10 @@ from musictx.errors import ConfigError, UserError
 from musictx.evaluation.statistics import statistics
 from musictx.files import replacing
 from musictx.generate import part, plan
+from musictx.model.shipped import CHORALE, bundle_path, shipped_bundle
 from musictx.model.weights import for_steps
 from musictx.notes.write import write_midi
-from musictx.open import Opened, open_bundle, shipped_bundle
+from musictx.open import Opened, open_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
 from musictx.sampling.engine import Row, Stream
 from musictx.sampling.grammar import build_grammar
@@ -191,7 +192,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     """Raises UserError."""
     args.device = check_device(config.device)
     where, seed_path = begin(args, ("contexts", "every")), Path(str(config.seed_midi))
-    opened = open_bundle(Path(str(config.bundle)), config.device, config.attention.impl)
+    opened = open_bundle(bundle_path(str(config.bundle)), config.device, config.attention.impl)
     opened = opened._replace(model=for_steps(opened.model, config.weights))
     tokenizer, reach = opened.tokenizer, config.window or opened.model.window
     if reach is None:
@@ -236,7 +237,7 @@ def main() -> None:
     parser.add_argument("--out", default="outputs/long.json")
     parser.add_argument("overrides", nargs="*", help="settings of musictx generate; default: the chorale model's own")
     args = parser.parse_intermixed_args()
-    shipped = shipped_bundle()
+    shipped = shipped_bundle(CHORALE)
     words = [f"bundle={shipped}", f"seed_midi={shipped.with_suffix('.mid')}", "out=outputs/long", "variations=4"]
     register_schemas()
     try:

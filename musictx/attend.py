@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from musictx.app import hydra_app
+from musictx.choice import name_bundle
 from musictx.config.look import AttendConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
@@ -14,7 +15,7 @@ from musictx.heads import Looks, look, repeats
 from musictx.model.transformer import Transformer
 from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.score import Score
-from musictx.open import bundle_path, open_bundle
+from musictx.open import open_told
 from musictx.trace import trace
 from musictx.viz.arcs import Head, draw_arcs, draw_heads
 from musictx.viz.figure import FORMATS
@@ -30,10 +31,8 @@ def attend(config: AttendConfig) -> None:
         if target.exists() and not config.overwrite:
             raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
     read_bytes(source)  # a file that is not there is told before the model is loaded
-    bundle = bundle_path(config.bundle)
-    model, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
-    if config.bundle is None:
-        print(f"no bundle= is given: the model inside musictx, trained on {header.corpus}")
+    bundle = name_bundle(config.bundle, [source], config.drums)
+    model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     if not isinstance(model, Transformer):
         raise ConfigError(f"{bundle} has no attention over its past to look at: give a Transformer")
     check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)

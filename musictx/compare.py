@@ -58,6 +58,7 @@ def compare(config: CompareConfig) -> None:
     rows = [_composers(held_out, index, config)]
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
+        print(f"{name}: {opened.header.origin}")
         nll = measure(opened, bundle, store, config.split, config.segment, config.score_batch_tokens, device)
         parameters = sum(p.numel() for p in opened.model.parameters())
         drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)

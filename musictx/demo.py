@@ -11,9 +11,9 @@ from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
 from musictx.errors import StoreError, UserError
+from musictx.model.shipped import CHORALE, PIANO, absence, is_shipped
 from musictx.notes.grid import N_VOICES
 from musictx.notes.write import write_midi
-from musictx.open import shipped_bundle
 from musictx.training.folder import is_finished
 
 SEED_BARS = 2
@@ -23,7 +23,7 @@ def demo(config: DemoConfig) -> None:
     out, store = Path(config.out), Path(config.store)
     bundle, seed = out / "model.safetensors", out / "seed.mid"
 
-    _say("1 of 5: prepare the chorales that music21 ships", "python data_prep/chorales.py")
+    _say("1 of 6: prepare the chorales that music21 ships", "python data_prep/chorales.py")
     if (store / "manifest.json").is_file():
         print(f"there already: {store} (delete it to prepare it again)")
         check_store(Store(store, "chorale"))
@@ -33,35 +33,42 @@ def demo(config: DemoConfig) -> None:
 
     steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
     if is_finished(out):
-        _say("2 of 5: train a relative Transformer")
+        _say("2 of 6: train a relative Transformer")
         print(f"there already: {bundle} (delete {out} to train again)")
     else:
         _run(
-            "2 of 5: train a relative Transformer",
+            "2 of 6: train a relative Transformer",
             ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps],
         )
     _run(
-        "3 of 5: score the held-out chorales",
+        "3 of 6: score the held-out chorales",
         ["evaluate", f"bundle={bundle}", "data=chorales", f"data.path={store}"],
     )
     name = write_seed(Store(store, "chorale"), seed)
     _run(
-        f"4 of 5: continue the first {SEED_BARS} bars of {name}, which the model has never seen",
+        f"4 of 6: continue the first {SEED_BARS} bars of {name}, which the model has never seen",
         ["generate", f"bundle={bundle}", f"seed_midi={seed}", f"out={out}", f"variations={config.variations}"]
         + ["sampler.temperature=1.1", "wav=true", "png=true", "overwrite=true"],
     )
-    example = shipped_bundle().with_suffix(".mid")
+    own = [f"out={out}", f"variations={config.variations}", "wav=true", "png=true", "overwrite=true"]
     _run(
-        "5 of 5: continue two bars it has never seen with the model inside the package",
-        ["generate", f"seed_midi={example}", f"out={out}", f"variations={config.variations}"]
-        + ["wav=true", "png=true", "overwrite=true"],
+        "5 of 6: continue two bars it has never seen with the chorale model inside the package",
+        ["generate", f"bundle={CHORALE}", "seed_midi=chorale", *own],
     )
+    title = "6 of 6: continue the opening of Für Elise with the piano model inside the package"
+    by_piano = ""
+    if is_shipped(PIANO):
+        by_piano = "\n  elise-1.mid …     a piano piece, by the piano model inside the package"
+        _run(title, ["generate", f"bundle={PIANO}", "seed_midi=elise", *own])
+    else:
+        _say(title)
+        print(absence(PIANO))
     print(f"""
 Everything is in {out}/
   seed.mid          the first {SEED_BARS} bars of {name}
   seed-1.mid …      the seed and its continuations; seed-1.wav … to listen to
   seed.png          all of them as piano rolls
-  chorale-1.mid …   the same of the model inside the package: chorale-1.wav is what to listen to first
+  chorale-1.mid …   the same of the chorale model inside the package: chorale-1.wav is what to listen to first{by_piano}
   config.yaml       the run's resolved config; metrics.csv its losses
   model.safetensors the model
 

@@ -15,7 +15,7 @@ from musictx.evaluation.likelihood import negative_log_likelihood, notes_and_sec
 from musictx.files import replacing
 from musictx.model.build import describe_model
 from musictx.model.weights import check_weights, describe_weights, with_weights
-from musictx.open import Opened, open_bundle
+from musictx.open import Opened, open_told
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def file_hash(path: str | Path) -> str:
 
 def evaluate(config: EvaluateConfig) -> None:
     device, weights = check_device(config.device), check_weights(config.weights)
-    opened = open_bundle(Path(config.bundle), device, config.attention.impl)
+    opened = open_told(config.bundle, device, config.attention.impl)
     print(describe_model(opened.model))
     opened = opened._replace(model=with_weights(opened.model, weights))
     store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data

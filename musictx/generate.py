@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from musictx.app import hydra_app
+from musictx.choice import name_bundle
 from musictx.config.use import GenerateConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError, is_out_of_memory
@@ -17,7 +18,7 @@ from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
-from musictx.open import bundle_path, open_bundle
+from musictx.open import open_told
 from musictx.ranking import RANKINGS, Ranking, best_first, check_rank
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, check_part, choose_motif
@@ -71,10 +72,8 @@ def generate(config: GenerateConfig) -> None:
     targets = name_targets(sources, Path(config.out), config.variations, **extras)
     for source in sources if config.seed_midi is not None else []:
         read_bytes(source)  # a seed that is not there is told before the model is loaded
-    bundle = bundle_path(config.bundle)
-    opened, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
-    if config.bundle is None:
-        print(f"no bundle= is given: the model inside musictx, trained on {header.corpus}")
+    bundle = name_bundle(config.bundle, sources if config.seed_midi is not None else [], config.drums)
+    opened, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     print(describe_model(opened))
     model = _faster(opened, config)
     if tokenizer.grammar is None and config.rules.masks:

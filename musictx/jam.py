@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from musictx.app import hydra_app
+from musictx.choice import name_bundle
 from musictx.config.jam import JamConfig
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.device import check_device
@@ -28,7 +29,7 @@ from musictx.live.recording import Recording
 from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
 from musictx.model.weights import for_steps
-from musictx.open import bundle_path, open_bundle
+from musictx.open import open_told
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import MAX_SEED
@@ -45,8 +46,8 @@ def jam(config: JamConfig) -> None:
     check_files(files, config)
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
-    bundle = bundle_path(config.bundle)
-    model, tokenizer, _ = open_bundle(bundle, device, config.attention.impl)
+    bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [])
+    model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     print(describe_model(model))
     model = for_steps(model)
     idiom = build_idiom(tokenizer, quarter_s)

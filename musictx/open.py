@@ -6,21 +6,8 @@ from typing import NamedTuple
 from musictx.errors import BundleError
 from musictx.model.build import Model
 from musictx.model.bundle import BundleHeader, load_bundle
+from musictx.model.shipped import bundle_path
 from musictx.tokenizers import Tokenizer, build_tokenizer
-
-SHIPPED = Path(__file__).parent / "bundles" / "chorale.safetensors"
-
-
-def shipped_bundle() -> Path:
-    """The chorale model inside the package. Raises BundleError where the package was built without it."""
-    if not SHIPPED.is_file():
-        raise BundleError("this musictx was built without its model: name one with bundle=FILE")
-    return SHIPPED
-
-
-def bundle_path(bundle: str | None) -> Path:
-    """What `bundle=` says; null is the model inside the package. Raises BundleError."""
-    return Path(bundle) if bundle is not None else shipped_bundle()
 
 
 class Opened(NamedTuple):
@@ -44,3 +31,10 @@ def open_bundle(path: Path, device: str = "cpu", attention: str = "auto") -> Ope
             f"{tokenizer.vocab.size}; copy or train it again"
         )
     return Opened(model, tokenizer, header)
+
+
+def open_told(bundle: str, device: str = "cpu", attention: str = "auto") -> Opened:
+    """What `bundle=` says, a name or a path, opened; a line tells what it learnt from and under which licence."""
+    opened = open_bundle(bundle_path(bundle), device, attention)
+    print(f"{bundle}: {opened.header.origin}")
+    return opened

@@ -11,15 +11,18 @@ import numpy as np
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.model.shipped import FOLDER
 from musictx.notes.grid import N_VOICES
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
-from musictx.notes.voices import four_voices
+from musictx.notes.ticks import Tracks
+from musictx.notes.voices import four_voices, one_piano
 from musictx.sampling.motif import Motif
-from musictx.tokenizers import Tokenizer
+from musictx.tokenizers import Tokenizer, knows_one_piano
 
 NEW = Path("new")  # the name of music that begins from nothing
+SHIPPED = ("elise", "gymnopedie", "chorale")  # names of the seeds inside the package
 RANGES = ("refuse", "drop")
 
 
@@ -31,10 +34,13 @@ class Seed(NamedTuple):
 
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
-    """The files that `seed_midi` names: a file, all MIDI files in a folder and below, or those of a pattern; `new` for
-    none at all. Raises UserError when a folder or pattern holds none, or two would get one name."""
+    """The files that `seed_midi` names: a seed inside the package, before a file of that name; a file, all MIDI files
+    in a folder and below, or those of a pattern; `new` for none at all. Raises UserError when a folder or pattern holds
+    none, or two would get one name."""
     if seed_midi is None:
         return [NEW]
+    if seed_midi in SHIPPED:
+        return [FOLDER / f"{seed_midi}.mid"]
     path = Path(seed_midi)
     if path.is_dir():
         found = [p for p in path.rglob("*") if p.suffix.lower() in MIDI_SUFFIXES and p.is_file()]
@@ -93,7 +99,23 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
         raise UserError(f"{path}: the seed has only drums: drums=true takes them, or give one with other instruments")
     if not len(score):
         raise UserError(f"{path}: the seed has no notes: give one with music in it")
+    score = as_heard(score, tracks, tokenizer, path, drums)
     return Seed(fit_range(score, tokenizer, path, out_of_range), tracks.meter())
+
+
+def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
+    """Several instruments are a piano to a model that knows one; a line tells that, and of drums that are left out."""
+    sounding = [track for track in tracks.tracks if len(track.score)]
+    parts = [track for track in sounding if drums or not track.is_drums]
+    told = []
+    if len(parts) > 1 and knows_one_piano(tokenizer):
+        score = one_piano(score)
+        told.append(f"its {len(parts)} tracks are heard as one piano")
+    if len(parts) < len(sounding):
+        told.append("its drums are left out, drums=true takes them")
+    if told:
+        print(f"{source}: {'; '.join(told)}")
+    return score
 
 
 def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: str) -> Score:

@@ -13,8 +13,9 @@ from musictx.app import hydra_app
 from musictx.config.web import ServeConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
+from musictx.model.shipped import NAMES, absence, is_shipped
 from musictx.model.weights import for_steps
-from musictx.open import bundle_path, open_bundle
+from musictx.open import Opened, open_told
 from musictx.web.hosts import answered, listening
 from musictx.web.limits import Limits
 
@@ -24,10 +25,9 @@ def serve(config: ServeConfig) -> None:
     address = listening(config.host)
     hosts = answered(address, config.allowed_hosts)
     device = check_device(config.device)
-    bundle = bundle_path(config.bundle)
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
-    model, tokenizer, header = open_bundle(bundle, device, config.attention.impl)
+    models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()
@@ -35,8 +35,23 @@ def serve(config: ServeConfig) -> None:
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
-        studio = Studio(for_steps(model), tokenizer, made, limits)
-        run_page(studio, f"{bundle.stem}, trained on {header.corpus}", address, config.port, hosts, uploads)
+        studio = Studio({name: (for_steps(m.model), m.tokenizer) for name, m in models.items()}, made, limits)
+        run_page(studio, title(models), address, config.port, hosts, uploads)
+
+
+def offered(bundle: str | None) -> list[str]:
+    """The one that `bundle=` says, or the models inside musictx; a line tells what a package without one lacks."""
+    if bundle is not None:
+        return [bundle]
+    for name in NAMES:
+        if not is_shipped(name):
+            print(absence(name))
+    return [name for name in NAMES if is_shipped(name)]
+
+
+def title(models: dict[str, Opened]) -> str:
+    """Every model's name, corpus and licence."""
+    return "; ".join(f"{name}, {opened.header.origin}" for name, opened in models.items())
 
 
 @contextmanager

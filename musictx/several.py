@@ -8,16 +8,20 @@ from pathlib import Path
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
+from musictx.model.shipped import NAMES, shipped_bundle
 
 COMPOSER = "the composer"  # who is held against all of them
 
 
 def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
-    """The bundle of each run folder, file or pattern, in order, each once. Raises ConfigError for what has none."""
+    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError for what has none."""
     if not runs:
         raise ConfigError(f"{setting}=[]: give at least one run folder, bundle or pattern of them")
     found: list[Path] = []
     for run in runs:
+        if run in NAMES:
+            found.append(shipped_bundle(run))
+            continue
         paths = [Path(p) for p in sorted(glob.glob(run))] if glob.has_magic(run) else [Path(run)]
         bundles = [p / "model.safetensors" if p.is_dir() else p for p in paths]
         bundles = [p for p in bundles if p.is_file()]

@@ -24,6 +24,8 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, monkeypatch
         "seed.png",
         "chorale-2.wav",
         "chorale.png",
+        "elise-2.wav",
+        "elise.png",
         "config.yaml",
         "model.safetensors",
     }
@@ -49,5 +51,5 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     demo(DemoConfig(out=str(folder), store=str(tmp_path / "store"), max_steps=6, variations=2))
     assert capsys.readouterr().out.count("there already") == 2
-    assert asked == ["evaluate", "generate", "generate"]
+    assert asked == ["evaluate", "generate", "generate", "generate"]
     assert (folder / "model.safetensors").read_bytes() == model

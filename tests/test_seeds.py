@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
+from musictx.model.shipped import FOLDER
 from musictx.notes.meter import Meter
 from musictx.notes.score import DRUMS, Score
 from musictx.notes.write import write_midi
@@ -105,3 +106,43 @@ def test_more_notes_at_once_than_voices():
     thinner = fit_voices(motif, HYMN, "a.mid", "drop")
     assert (len(thinner.score), thinner.end_s) == (4, 1.0)
     assert fit_voices(motif, TOK, "a.mid", "refuse") is motif
+
+
+def test_the_seeds_inside_the_package_have_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    touch(tmp_path / "elise", tmp_path / "other.mid")
+    for name in ("elise", "gymnopedie", "chorale"):
+        assert find_seeds(name) == [FOLDER / f"{name}.mid"]
+        assert find_seeds(name)[0].is_file()
+    assert [p.resolve() for p in find_seeds("./elise")] == [tmp_path / "elise"]
+
+
+def band(path, *programs):
+    """A note for each program, one after the other, each in a track of its own."""
+    notes = [Score([0.5 * k], [0.5 * k + 0.4], [60 + k], [80], 0.5, np.array(p)) for k, p in enumerate(programs)]
+    write_midi(Score.merge(notes, 0.5), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("programs", "drums", "told", "heard"),
+    [
+        ((0,), False, "", [0]),
+        ((68,), False, "", [68]),
+        ((40, 68), False, ": its 2 tracks are heard as one piano", [0, 0]),
+        ((40, 68, DRUMS), False, ": its 2 tracks are heard as one piano; its drums are left out, drums=true", [0, 0]),
+        ((40, 68, DRUMS), True, ": its 3 tracks are heard as one piano", [0, 0, 0]),
+        ((68, DRUMS), False, ": its drums are left out, drums=true takes them", [68]),
+    ],
+)
+def test_a_band_is_heard_as_one_piano_and_a_line_says_so(tmp_path, capsys, programs, drums, told, heard):
+    seed = read_seed(band(tmp_path / "a.mid", *programs), TOK, drums=drums, out_of_range="refuse")
+    assert seed.score.program.tolist() == heard
+    line = capsys.readouterr().out
+    assert line.startswith(f"{tmp_path / 'a.mid'}{told}") if told else line == ""
+
+
+def test_four_singers_stay_four_voices(tmp_path, capsys):
+    seed = read_seed(band(tmp_path / "a.mid", 52, 53, 54, 55, DRUMS), HYMN, drums=False, out_of_range="refuse")
+    assert seed.score.program.tolist() == [52, 53, 54, 55]
+    assert capsys.readouterr().out.endswith("a.mid: its drums are left out, drums=true takes them\n")

@@ -1,30 +1,36 @@
-"""The model inside the package: what its card says, and that it plays."""
+"""The models inside the package: what is said of them, their names everywhere, and that they play."""
 
 import json
-import re
 from hashlib import sha256
 
 import pytest
-from conftest import ROOT, ok
+import torch
+from conftest import ROOT, ok, refused
+from safetensors import safe_open
 
 from musictx.errors import BundleError
 from musictx.model.bundle import read_header
+from musictx.model.shipped import FOLDER, bundle_path, shipped_bundle
 from musictx.notes.grid import score_to_grid
 from musictx.notes.read import read_midi
-from musictx.open import SHIPPED, open_bundle, shipped_bundle
+from musictx.open import open_bundle, open_told
+
+CHORALE_IS = "chorale: trained on JSB chorales, 16th grid, licence public domain scores"
+PIANO_IS = "piano: trained on MAESTRO v3.0.0, licence CC BY-NC-SA 4.0"
 
 
-def test_the_card_tells_what_the_bundle_says_of_itself():
-    model, tokenizer, header = open_bundle(shipped_bundle(), "cpu", "auto")
+def test_the_card_tells_what_the_chorale_bundle_says_of_itself():
+    model, tokenizer, header = open_bundle(shipped_bundle("chorale"), "cpu", "auto")
     card = (ROOT / "docs" / "models.md").read_text()
     assert f"validation **{header.val_nll:.3f}**" in card
     parameters = sum(p.numel() for p in model.parameters())
     assert f"{parameters / 1e6:.1f} million parameters" in card
-    size_mb = SHIPPED.stat().st_size / 1e6
+    size_mb = shipped_bundle("chorale").stat().st_size / 1e6
     assert f"{size_mb:.1f} MB" in card
     assert size_mb <= 10
     assert tokenizer.name == "chorale"
     assert header.corpus.startswith("JSB chorales")
+    assert "CC BY" not in header.licence
 
 
 def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
@@ -32,12 +38,12 @@ def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
     told = []
     for split, pieces, tokens in (("validation", 76, 73_632), ("test", 77, 75_600)):
         found = json.loads((ROOT / "benchmarks" / "results" / f"chorale-{split}.json").read_text())
-        assert found["bundle_sha256"] == sha256(SHIPPED.read_bytes()).hexdigest()
+        assert found["bundle_sha256"] == sha256(shipped_bundle("chorale").read_bytes()).hexdigest()
         assert (found["split"], found["pieces"], found["tokens"]) == (split, pieces, tokens)
         assert (found["segment"], found["weights"]) == (None, "float32")
         told.append(found["per_token"])
     (nll, low, high), (test_nll, test_low, test_high) = told
-    assert read_header(SHIPPED).val_nll == pytest.approx(nll, abs=1e-5)
+    assert read_header(shipped_bundle("chorale")).val_nll == pytest.approx(nll, abs=1e-5)
     readme, card, log = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md", "docs/log.md"))
     assert f"| **{nll:.3f}** (test {test_nll:.3f}), the model inside the package |" in readme
     assert f"validation **{nll:.3f}** nats a token ({low:.3f} to {high:.3f}, resampled pieces)" in card
@@ -46,18 +52,88 @@ def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
     assert f"Test, read once: **{test_nll:.3f}** ({test_low:.3f} to {test_high:.3f})" in log
 
 
-def test_it_plays_when_no_bundle_is_named_and_says_so(tmp_path):
-    seed = SHIPPED.with_suffix(".mid")
-    told = ok(["musictx", "generate", f"seed_midi={seed}", "out=o", "length_bars=1"], tmp_path).stdout
-    assert re.search("no bundle= is given: the model inside musictx, trained on JSB chorales", told)
-    grid = score_to_grid(read_midi(tmp_path / "o" / "chorale-1.mid"))
-    assert len(grid) == 48  # two bars of seed and one more
-    told = ok(["musictx", "attend", "midi=o/chorale-1.mid", "out=o"], tmp_path).stdout
-    assert told.startswith("no bundle= is given: the model inside musictx, trained on JSB chorales")
-    assert (tmp_path / "o" / "chorale-1-heads.png").exists()
+def test_the_piano_bundle_says_whose_it_is():
+    path = shipped_bundle("piano")
+    header = read_header(path)
+    assert (header.tokenizer, header.corpus, header.licence) == ("performance", "MAESTRO v3.0.0", "CC BY-NC-SA 4.0")
+    assert header.notes["citation"].startswith("Hawthorne et al., ")
+    assert header.notes["citation"].endswith("ICLR 2019")
+    assert path.stat().st_size <= 24e6
+    with safe_open(path, "pt") as file:
+        kinds = {file.get_tensor(name).dtype for name in file.keys()}  # noqa: SIM118 - not a dict
+    assert kinds == {torch.float16}
 
 
-def test_a_package_without_it_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr("musictx.open.SHIPPED", tmp_path / "none.safetensors")
-    with pytest.raises(BundleError, match="built without its model: name one with bundle=FILE"):
-        shipped_bundle()
+@pytest.mark.parametrize(
+    ("seed", "reason", "who"),
+    [
+        ("elise", "the piano model inside musictx plays, since elise.mid is not four voices on a grid: ", PIANO_IS),
+        ("chorale", "the chorale model inside musictx plays, since chorale.mid is four voices on a grid\n", CHORALE_IS),
+        ("null", "the piano model inside musictx plays, since there is no seed\n", PIANO_IS),
+    ],
+)
+def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, who):
+    told = ok(["musictx", "generate", f"seed_midi={seed}", "out=o", "length_seconds=2.4"], tmp_path).stdout
+    assert told.startswith(f"no bundle= is given: {reason}")
+    assert told.splitlines()[1] == who
+    (made,) = (tmp_path / "o").iterdir()
+    assert made.name == {"null": "new-1.mid"}.get(seed, f"{seed}-1.mid")
+    if seed == "chorale":
+        assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
+
+
+def test_one_seed_that_is_no_chorale_makes_all_of_a_folder_the_pianos(tmp_path):
+    for name in ("chorale", "gymnopedie"):
+        (tmp_path / f"{name}.mid").write_bytes((FOLDER / f"{name}.mid").read_bytes())
+    told = ok(["musictx", "generate", "seed_midi=.", "out=o", "length_seconds=1"], tmp_path).stdout
+    assert told.startswith("no bundle= is given: the piano model inside musictx plays, since gymnopedie.mid is not")
+    assert (tmp_path / "o" / "chorale-1.mid").exists()
+
+
+def test_a_name_is_known_to_every_command(world, tmp_path):
+    looked = ok(["musictx", "attend", f"midi={world.hymn}", "bundle=chorale", "out=o"], tmp_path).stdout
+    assert looked.startswith(CHORALE_IS)
+    looked = ok(["musictx", "attend", f"midi={FOLDER / 'elise.mid'}", "out=o"], tmp_path).stdout
+    assert looked.splitlines()[1] == PIANO_IS
+    jam = ["musictx", "jam", f"input={FOLDER / 'elise.mid'}", "reply_seconds=1"]
+    played = ok([*jam, "output=session.mid"], tmp_path).stdout.splitlines()
+    assert played[0].startswith("no bundle= is given: the piano model inside musictx plays, since elise.mid is not")
+    assert played[1] == PIANO_IS
+    assert ok([*jam, "output=grid.mid", "bundle=chorale"], tmp_path).stdout.startswith(CHORALE_IS)
+    scored = ok(["musictx", "evaluate", "bundle=piano", f"data.path={world.store}"], tmp_path).stdout
+    assert scored.startswith(PIANO_IS)
+    compare = ["musictx", "compare", "runs=[piano,chorale]", f"store={world.store}", "out=o"]
+    assert "chorale.safetensors was trained on other tokens" in refused(compare, tmp_path)
+    train = [
+        "musictx",
+        "train",
+        "init_from=piano",
+        f"data.path={world.hymn_store}",
+        "tokenizer=chorale",
+        "data=chorales",
+    ]
+    assert "init_from=piano speaks performance tokens" in refused(train, tmp_path)
+
+
+def test_a_name_comes_before_a_file_and_what_is_neither_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("piano", "mine"):
+        (tmp_path / name).touch()
+    assert bundle_path("piano") == FOLDER / "piano.safetensors"
+    assert bundle_path("./piano").samefile(tmp_path / "piano")
+    assert bundle_path("mine").samefile(tmp_path / "mine")
+    for wrong in ("pinao", "", "."):
+        text = f"^{wrong}: no such bundle; give piano or chorale, the models inside musictx, or a file that `musictx"
+        with pytest.raises(BundleError, match=text):
+            bundle_path(wrong)
+
+
+def test_a_package_without_one_says_where_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setattr("musictx.model.shipped.FOLDER", tmp_path)
+    text = (
+        r"^this musictx was built without its piano model: install the full wheel of the same version, \d+\.\d+\.\d+,"
+    )
+    with pytest.raises(BundleError, match=text):
+        open_told("piano")
+    with pytest.raises(BundleError, match="built without its chorale model"):
+        shipped_bundle("chorale")

@@ -39,6 +39,11 @@ class BundleHeader:
     notes: dict[str, Any] = field(default_factory=dict)
     tokenizer_state: str = ""  # what the tokenizer learnt: BPE merges
 
+    @property
+    def origin(self) -> str:
+        """What the weights were learnt from, and the licence that comes with it."""
+        return f"trained on {self.corpus}, licence {self.licence}"
+
 
 class Bundle(NamedTuple):
     model: Model

@@ -1,5 +1,6 @@
-"""Any music as at most four notes at once, as the chorale grid holds them."""
+"""Music of any make as one model hears it: four notes at once, as the chorale grid holds them, or one piano."""
 
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -7,6 +8,8 @@ import numpy as np
 
 from musictx.notes.grid import N_VOICES, STEPS_PER_QUARTER, VELOCITY, held_notes
 from musictx.notes.score import Score
+
+PIANO = 0  # the program
 
 
 class Thinned(NamedTuple):
@@ -36,3 +39,8 @@ def four_voices(score: Score) -> Thinned:
     velocity = np.full(len(notes), VELOCITY)
     thin = Score(notes[:, 0] * step_s, notes[:, 1] * step_s, notes[:, 2], velocity, score.quarter_s, np.array(program))
     return Thinned(thin, cut)
+
+
+def one_piano(score: Score) -> Score:
+    """Notes of several programs as a piano's; those of a single one keep it."""
+    return replace(score, program=np.array(PIANO)) if len(set(score.program.tolist())) > 1 else score

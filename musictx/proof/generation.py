@@ -18,11 +18,12 @@ import torch
 from musictx.config.check import CheckConfig
 from musictx.generate import continue_midi
 from musictx.model.protocol import LanguageModel
+from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer
 from musictx.model.weights import for_steps
 from musictx.notes.read import read_midi
-from musictx.open import Opened, open_bundle, shipped_bundle
+from musictx.open import Opened, open_bundle
 from musictx.proof.machine import check_dtype
 from musictx.proof.rows import Check, Outcome, near_exact
 from musictx.proof.steps import DTYPES, along
@@ -42,7 +43,7 @@ def checks(config: CheckConfig) -> Iterator[Check]:
 
 def opened() -> tuple[Opened, Path]:
     """The shipped model on the CPU, and its seed."""
-    bundle = shipped_bundle()
+    bundle = shipped_bundle(CHORALE)
     return open_bundle(bundle), bundle.with_suffix(".mid")
 
 

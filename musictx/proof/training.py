@@ -20,8 +20,8 @@ from musictx.app import settings
 from musictx.config.check import CheckConfig
 from musictx.data.store import Corpus, Piece, write_store
 from musictx.model.attention_triton import HAS_TRITON
+from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.notes.read import read_midi
-from musictx.open import shipped_bundle
 from musictx.proof.machine import check_dtype
 from musictx.proof.rows import Check, Outcome, Unable
 from musictx.tokenizers.chorale import ChoraleTokenizer
@@ -124,7 +124,7 @@ def trained(config: CheckConfig, device: str, precision: str, *words: str) -> Cu
 def write_keys(out: Path) -> None:
     """The shipped chorale as a store of twelve pieces."""
     tokenizer = ChoraleTokenizer()
-    score = read_midi(shipped_bundle().with_suffix(".mid"))
+    score = read_midi(shipped_bundle(CHORALE).with_suffix(".mid"))
     ids = tokenizer.encode(score)
     pieces = []
     for k in range(len(FIFTHS)):

@@ -62,4 +62,9 @@ def build_tokenizer(name: str, state: str = "") -> Tokenizer:
     return TOKENIZERS[name]()
 
 
-__all__ = ["Ids", "Tokenizer", "Vocab", "build_tokenizer"]
+def knows_one_piano(tokenizer: Tokenizer) -> bool:
+    """Whether its notes have neither voices nor instruments."""
+    return tokenizer.group == 1 and not tokenizer.programs
+
+
+__all__ = ["Ids", "Tokenizer", "Vocab", "build_tokenizer", "knows_one_piano"]

@@ -1,8 +1,7 @@
 """One training run: a store and a config in, a folder with the best model's bundle out."""
 
 from contextlib import ExitStack
-from dataclasses import asdict, replace
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGTERM
 
@@ -11,11 +10,11 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
-from musictx.data.store import Manifest
 from musictx.errors import is_out_of_memory
-from musictx.model.build import Model, describe_model, kind_of
-from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
+from musictx.model.build import describe_model
+from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
+from musictx.model.shipped import bundle_path
 from musictx.training.batch_size import with_batch_size
 from musictx.training.check import check_trainer
 from musictx.training.checkpoints import Checkpoints
@@ -32,6 +31,7 @@ from musictx.training.folder import (
     undo_run,
 )
 from musictx.training.guard import FAILED, Guard, less_memory
+from musictx.training.header import header_of
 from musictx.training.loggers import build_loggers, check_logger, close_logger
 from musictx.training.module import LanguageModelTraining
 from musictx.training.progress import build_progress
@@ -77,6 +77,8 @@ def _run(
     folder, model = Path(config.out), training.model
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
+        if config.init_from is not None:
+            print(f"init_from={config.init_from}: {read_header(bundle_path(config.init_from)).origin}")
         print(describe_model(model))
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))
@@ -133,18 +135,3 @@ def keep_best(folder: Path, checkpoints: Checkpoints) -> Path:
     bundle = folder / BUNDLE
     save_bundle(bundle, *load_bundle(checkpoints.best))
     return bundle
-
-
-def header_of(config: TrainConfig, model: Model, manifest: Manifest) -> BundleHeader:
-    """What the bundle will say of itself."""
-    return BundleHeader(
-        model={"kind": kind_of(model), **asdict(model.config)},
-        tokenizer=manifest.tokenizer,
-        tokenizer_state=manifest.tokenizer_state,
-        vocab_fingerprint=manifest.vocab_fingerprint,
-        corpus=manifest.corpus.name,
-        licence=manifest.corpus.licence,
-        val_nll=None,
-        version=version("musictx"),
-        notes={"name": config.name, "seed": config.seed, "citation": manifest.corpus.citation},
-    )

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, fields, replace
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -13,6 +12,7 @@ from musictx.model.build import Model, build_model, check_kind, model_config, se
 from musictx.model.bundle import load_bundle, read_header
 from musictx.model.lora import add_adapters
 from musictx.model.recurrent import RecurrentConfig
+from musictx.model.shipped import bundle_path
 from musictx.model.transformer import TransformerConfig
 from musictx.tokenizers import Tokenizer
 
@@ -23,7 +23,7 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
     """The config with the sizes of the bundle that it begins with; dropout stays as it is given."""
     if config.init_from is None:
         return config
-    given = read_header(Path(config.init_from)).model
+    given = read_header(bundle_path(config.init_from)).model
     names = {field.name for field in fields(ModelConfig)}
     taken = {name: value for name, value in given.items() if name in names - OWN}
     kept = {name: getattr(config.model, name) for name in OWN}
@@ -38,12 +38,12 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     settings = build_model_config(config, tokenizer.vocab.size)
     model = build_model(settings, None if pace is None else torch.from_numpy(pace))
     if config.init_from is not None:
-        path = Path(config.init_from)
+        path = bundle_path(config.init_from)
         header = read_header(path)
         if header.vocab_fingerprint != tokenizer.vocab.fingerprint:
             raise ConfigError(
-                f"init_from={path} speaks {header.tokenizer} tokens ({header.vocab_fingerprint}), the store "
-                f"{tokenizer.name} ({tokenizer.vocab.fingerprint}): prepare your music with "
+                f"init_from={config.init_from} speaks {header.tokenizer} tokens ({header.vocab_fingerprint}), the "
+                f"store {tokenizer.name} ({tokenizer.vocab.fingerprint}): prepare your music with "
                 f"tokenizer={header.tokenizer}, or leave init_from out"
             )
         model.load_state_dict(load_bundle(path).model.state_dict())
@@ -71,7 +71,7 @@ def build_model_config(config: TrainConfig, vocab_size: int) -> TransformerConfi
             raise ConfigError(f"model.{name}={value}: model.kind={kind} has no such setting; leave it out")
     settings = {name: value for name, value in given.items() if name in known}
     if "attention" in known:
-        before = read_header(Path(config.init_from)).model.get("trained_length") if config.init_from else None
+        before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
         trained_length = max(config.data.length, before or 0)
         settings |= {"attention": config.attention.impl, "trained_length": trained_length}
     return model_config(kind, {"vocab_size": vocab_size, **settings})

@@ -40,6 +40,8 @@ class Reader:
         """Arcs of the note number `note`, of all heads' mean or of each head of a layer. Raises UserError."""
         if self.model is None:
             raise UserError("this model has no attention over its past to look at")
+        if layer is not None and not 0 <= layer < self.layers:
+            raise UserError(f"layer {layer}: this model has layers 0 to {self.layers - 1}")
         traced = self.traced(score)
         note = int(np.clip(note, 1, max(len(traced.score) - 1, 1)))
         if note >= len(traced.score):

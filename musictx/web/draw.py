@@ -11,12 +11,12 @@ from torch import Tensor
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
 from musictx.notes.score import Score
-from musictx.notes.voices import four_voices
+from musictx.notes.voices import four_voices, one_piano
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, choose_motif
 from musictx.sampling.music import Continuation, Settings, continue_motifs
 from musictx.sampling.settings import Sampling
-from musictx.tokenizers import Tokenizer
+from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.web.limits import Limits
 from musictx.web.session import Music
 
@@ -34,6 +34,7 @@ class Wish(NamedTuple):
     temperature: float = 1.0
     top_p: float = 0.95
     variations: int = 2
+    model: str = ""  # empty: the one that the music was begun with
 
 
 class Timed:
@@ -127,10 +128,12 @@ def check_wish(wish: Wish, limits: Limits) -> None:
 def fit(music: Music, tokenizer: Tokenizer, limits: Limits) -> Music:
     """As much of the music as is taken, within the model's range, and a note of what is left out. Raises UserError
     where nothing remains, TokenError for what the vocabulary cannot hold otherwise."""
-    score, left = beginning(music.score, limits), ""
+    given = music.score if music.whole is None else music.whole
+    score, left = beginning(given, limits), ""
     if not len(score):
         raise UserError(f"{music.name}: no note begins in its first {limits.music_s:g} s")
-    if len(score) < len(music.score):
+    whole = score
+    if len(score) < len(given):
         left = f"Longer music is not taken here: these are the first {score.duration_s:.0f} s."
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
@@ -142,8 +145,12 @@ def fit(music: Music, tokenizer: Tokenizer, limits: Limits) -> Music:
         thin, lost = four_voices(score)
         if lost:
             score, left = thin, f"{left} It is heard as four voices: {lost} notes are left out or cut short."
+    if music.tracks > 1 and knows_one_piano(tokenizer):
+        score, left = one_piano(score), f"{left} Its {music.tracks} tracks are heard as one piano."
+    if music.drums:
+        left += " Its drums are left out."
     tokenizer.encode(score)
-    return music._replace(score=score, note=left.strip())
+    return music._replace(score=score, note=left.strip(), whole=whole)
 
 
 def beginning(score: Score, limits: Limits) -> Score:

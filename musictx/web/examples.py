@@ -1,16 +1,19 @@
 """A few bars to begin with, for people without a MIDI file at hand. All are long out of copyright."""
 
-from pathlib import Path
-
 import numpy as np
 
+from musictx.model.shipped import FOLDER
 from musictx.notes.grid import grid_to_score
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
 from musictx.web.session import Music
 
-SHIPPED = Path(__file__).parents[1] / "bundles" / "chorale.mid"  # the seed beside the model inside musictx
+SHIPPED = {  # by the name of its file
+    "chorale": "The opening of a chorale",
+    "elise": "Beethoven: Für Elise",
+    "gymnopedie": "Satie: Gymnopédie",
+}
 
 # soprano, alto, tenor, bass of each quarter
 OLD_HUNDREDTH = (
@@ -31,10 +34,13 @@ ODE = (64, 64, 65, 67, 67, 65, 64, 62, 60, 60, 62, 64)
 def examples() -> dict[str, Music]:
     made = {"Old Hundredth, in four voices": _hymn(), "Prelude in C, broken chords": _prelude(), "Ode to Joy": _ode()}
     music = {name: Music(name.partition(",")[0], score, Meter(score.quarter_s)) for name, score in made.items()}
-    if not SHIPPED.is_file():
-        return music
-    tracks = read_tracks(read_bytes(SHIPPED), SHIPPED)
-    return {"The opening of a chorale": Music("chorale", tracks.merge(), tracks.meter())} | music
+    return {title: _shipped(name) for name, title in SHIPPED.items()} | music
+
+
+def _shipped(name: str) -> Music:
+    path = FOLDER / f"{name}.mid"
+    tracks = read_tracks(read_bytes(path), path)
+    return Music(name, tracks.merge(), tracks.meter())
 
 
 def _hymn() -> Score:

@@ -70,6 +70,8 @@ class Page:
                 self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):
                 self.piano = gr.HTML(html_template=PIANO, js_on_load=keyboard.SCRIPT, elem_id="piano")
+        names = list(self.studio.models)
+        self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():
             self.motif = slider("motif, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False)
             self.side = gr.Radio(
@@ -89,16 +91,15 @@ class Page:
             self.on = gr.Button("Go on from this variation", size="sm", interactive=False, scale=0, min_width=200)
             self.undo = gr.Button("Undo", size="sm", interactive=False, scale=0, min_width=80)
         self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
-        layers = [(ALL_HEADS, -1), *((f"layer {k}, each head", k) for k in range(self.studio.reader.layers))]
         with gr.Row(visible=False) as self.looking:
             self.note = slider("the note, and what it comes from", 2, 3, 2, 1, scale=3)
-            self.layer = gr.Dropdown(layers, value=-1, label="attention of", scale=1)
+            self.layer = gr.Dropdown(self._layers(Session()), value=-1, label="attention of", scale=1)
         self.arcs = gr.HTML("", elem_id="arcs", js_on_load=None)
 
     def _connect(self) -> None:
-        wish = [self.motif, self.side, self.length, self.temperature, self.top_p, self.variations]
+        wish = [self.motif, self.side, self.length, self.temperature, self.top_p, self.variations, self.model]
         parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
-        parts += [self.looking, self.note, self.arcs, self.file]
+        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
@@ -152,7 +153,7 @@ class Page:
             progress(min(seconds / asked.length_s, 1.0), desc=f"{seconds:.0f} of {asked.length_s:.0f} s of music")
 
         session, what = self.studio.go_on(session, asked, tell)
-        return self._show(session, new=False) | {self.status: told(what)}
+        return self._show(session, new=False) | self._layers_of(session) | {self.status: told(what)}
 
     def choose(self, session: Session, event: gr.EventData) -> Updates:
         return self._show(session.choose(int(event._data["take"])), new=False)
@@ -195,7 +196,15 @@ class Page:
             whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
         if now and new:
             updates[self.motif] = gr.update(maximum=round(whole_s, 1), value=round(whole_s, 1), interactive=True)
+            updates |= {self.model: now.music.model} | self._layers_of(session)
         return updates | {self.stage: self.studio.show(session)}
+
+    def _layers_of(self, session: Session) -> Updates:
+        return {self.layer: gr.update(choices=self._layers(session), value=-1)}
+
+    def _layers(self, session: Session) -> list[tuple[str, int]]:
+        count = self.studio.count_layers(session)
+        return [(ALL_HEADS, -1), *((f"layer {k}, each head", k) for k in range(count))]
 
     def _told(self, action: Callable[..., Updates]) -> Callable[..., Updates]:
         """The action with a person's mistakes told in the status line, nothing else changed."""

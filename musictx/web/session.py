@@ -11,12 +11,16 @@ from musictx.web.limits import MOST_STEPS
 
 
 class Music(NamedTuple):
-    """Something to begin with, and what a person should know of it."""
+    """Something to begin with as the model of that name hears it, and what a person should know of it."""
 
     name: str
     score: Score
     meter: Meter
     note: str = ""
+    model: str = ""
+    whole: Score | None = None  # what another model would hear it from; None: the score itself
+    tracks: int = 1  # that sound, without the drums
+    drums: bool = False  # there were some, which are left out
 
 
 class Step(NamedTuple):
@@ -61,4 +65,5 @@ class Session(NamedTuple):
         """The chosen continuation as music to begin with; without one nothing changes."""
         if self.now is None or not self.now.takes:
             return self
-        return self.push(Step(self.now.music._replace(name=self.now.name, score=self.now.score, note="")))
+        music = self.now.music
+        return self.push(Step(Music(self.now.name, self.now.score, music.meter, model=music.model)))

@@ -2,9 +2,11 @@
 
 import random
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from musictx.choice import choose_bundle
 from musictx.errors import UserError
 from musictx.model.protocol import LanguageModel
 from musictx.sampling.streams import MAX_SEED
@@ -20,18 +22,20 @@ from musictx.web.stage import stage
 from musictx.web.upload import read_upload
 from musictx.web.work import ENDS, Work
 
+Models = Mapping[str, tuple[LanguageModel, Tokenizer]]
+
 
 class Studio:
-    """A model and a folder for what is made with it, shared by everybody at the page."""
+    """Models by their names and a folder for what is made with them, shared by everybody at the page."""
 
-    def __init__(self, model: LanguageModel, tokenizer: Tokenizer, folder: Path, limits: Limits = Limits()) -> None:  # noqa: B008 - it is immutable
-        self.model, self.tokenizer, self.folder, self.limits = model, tokenizer, folder, limits
-        self.reader = Reader(model, tokenizer)
+    def __init__(self, models: Models, folder: Path, limits: Limits = Limits()) -> None:  # noqa: B008 - it is immutable
+        self.models, self.folder, self.limits = models, folder, limits
+        self.readers = {name: Reader(model, tokenizer) for name, (model, tokenizer) in models.items()}
         self.examples = examples()
         self.work = Work()
 
     def upload(self, session: Session, data: bytes, name: str) -> Session:
-        return self._begin(session, read_upload(data, name, self.limits, self.tokenizer.metrical))
+        return self._begin(session, read_upload(data, name, self.limits, self._one_tempo()))
 
     def example(self, session: Session, name: str) -> Session:
         if name not in self.examples:
@@ -45,7 +49,7 @@ class Studio:
         """Continues the newest music; and what became of it in words."""
         if session.now is None:
             raise UserError("there is no music to continue yet: drop a file, pick an example or play a phrase")
-        music, began = session.now.music, time.monotonic()
+        music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
         chance = random.randint(0, MAX_SEED)
 
         def tell_on(seconds: float) -> None:
@@ -53,7 +57,7 @@ class Studio:
                 raise KeyboardInterrupt  # the server was told to end: so does the drawing
             tell(seconds)
 
-        takes = draw_takes(music, wish, self.model, self.tokenizer, self.limits, chance, tell_on)
+        takes = draw_takes(music, wish, *self.models[music.model], self.limits, chance, tell_on)
         if self.work.ending:
             raise UserError(ENDS)  # to picture it, and to write its sound, would take longer than to draw it
         took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
@@ -61,6 +65,8 @@ class Studio:
         told = f"{took} of {music.name}, in {time.monotonic() - began:.1f} s. Click a note to see what it comes from."
         if any(take.stopped for take in takes):
             told = f"Stopped at the time limit of {self.limits.seconds:g} s: this is what there was by then."
+        if music.model != session.now.music.model:
+            told = f"{told} {music.note}".strip()
         return session.push(Step(music, takes)), told
 
     def begin_from_take(self, session: Session) -> Session:
@@ -79,14 +85,37 @@ class Studio:
             return ""
         path = new_place(self.folder) / "arcs.svg"
         with PEN:
-            self.reader.draw(session.now.score, session.now.name, note, layer, path)
+            self._reader(session).draw(session.now.score, session.now.name, note, layer, path)
         return f'<img alt="attention arcs" src="{as_data(path)}">'
 
     def note_at(self, session: Session, at: Point) -> int:
-        return self.reader.nearest(session.now.score, at) if session.now else 0
+        return self._reader(session).nearest(session.now.score, at) if session.now else 0
 
     def count_notes(self, session: Session) -> int:
-        return len(self.reader.traced(session.now.score).score) if session.now else 0
+        return len(self._reader(session).traced(session.now.score).score) if session.now else 0
+
+    def count_layers(self, session: Session) -> int:
+        """Of the model that hears the newest music; before there is any, of the deepest."""
+        return self._reader(session).layers if session.now else max(r.layers for r in self.readers.values())
+
+    def _reader(self, session: Session) -> Reader:
+        assert session.now is not None
+        return self.readers[session.now.music.model]
 
     def _begin(self, session: Session, music: Music) -> Session:
-        return session.push(Step(fit(music, self.tokenizer, self.limits)))
+        """With the model that suits the music, as `generate` chooses it."""
+        name, why = next(iter(self.models)), ""
+        if len(self.models) > 1:
+            name, reason = choose_bundle(music.score, music.name)
+            why = f"The {name} model plays, since {reason}."
+        heard = self._heard(music, name)
+        return session.push(Step(heard._replace(note=f"{heard.note} {why}".strip())))
+
+    def _heard(self, music: Music, name: str) -> Music:
+        """The music as the model of that name hears it. Raises UserError for a model that is not here."""
+        if name not in self.models:
+            raise UserError(f"there is no model {name!r}: choose one of {', '.join(self.models)}")
+        return music if music.model == name else fit(music, self.models[name][1], self.limits)._replace(model=name)
+
+    def _one_tempo(self) -> bool:
+        return all(tokenizer.metrical for _, tokenizer in self.models.values())

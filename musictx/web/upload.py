@@ -20,6 +20,8 @@ NAME_LENGTH = 40
 class Heard(NamedTuple):
     score: Score
     meter: Meter
+    tracks: int
+    drums: bool
 
 
 def read_upload(data: bytes, name: str, limits: Limits, one_tempo: bool) -> Music:
@@ -34,7 +36,8 @@ def read_upload(data: bytes, name: str, limits: Limits, one_tempo: bool) -> Musi
     heard = cast(Heard | str, run_batch(read, [data], allowed)[0])
     if isinstance(heard, str):
         raise UserError(f"{name}: {heard}")
-    return Music(plain_name(name), heard.score, heard.meter)
+    score, meter, sounding, drums = heard
+    return Music(plain_name(name), score, meter, tracks=sounding, drums=drums)
 
 
 def read_music(data: bytes, *, one_tempo: bool) -> Heard | str:
@@ -47,7 +50,9 @@ def read_music(data: bytes, *, one_tempo: bool) -> Heard | str:
     if not len(score):
         only_drums = len(tracks.merge(drums=True)) > 0
         return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
-    return Heard(score, tracks.meter())
+    sounding = [track for track in tracks.tracks if len(track.score)]
+    melodic = sum(not track.is_drums for track in sounding)
+    return Heard(score, tracks.meter(), melodic, melodic < len(sounding))
 
 
 def plain_name(name: str) -> str:

@@ -182,7 +182,7 @@ def test_fine_tuning_is_measured_on_what_was_learnt_held_out_and_known_before(wo
     voices = np.array([72, 65, 58, 48])
     pieces = [(voices + chance.integers(-3, 4, (32, 4))).astype(np.int16).repeat(4, 0) for _ in range(28)]
     monkeypatch.setattr(fine_tune, "kyries", lambda n: pieces[:n])
-    monkeypatch.setattr(fine_tune, "shipped_bundle", lambda: world.hymn_bundle)
+    monkeypatch.setattr(fine_tune, "shipped_bundle", lambda name: world.hymn_bundle)
     monkeypatch.setattr(fine_tune, "WAYS", {"all weights, 1e-2": ["trainer.lr=1e-2"]})
     words = ["--jsb", world.hymn_store, "--out", tmp_path / "out", "--json", tmp_path / "f.json", "--steps", "12"]
     monkeypatch.setattr(sys, "argv", ["fine_tune.py", *map(str, words), "data.length=64"])

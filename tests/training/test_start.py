@@ -1,13 +1,18 @@
 """Beginning with the weights of a bundle."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from runs import RECURRENT, config_of
 
 from musictx.errors import BundleError, ConfigError
-from musictx.model.bundle import load_bundle, read_header
+from musictx.model.bundle import load_bundle, read_header, save_bundle
+from musictx.model.shipped import shipped_bundle
+from musictx.tokenizers import build_tokenizer
 from musictx.training.fit import fit
-from musictx.training.start import starting_model
+from musictx.training.header import both
+from musictx.training.start import sized_as_bundle, starting_model
 
 
 def test_a_bundle_is_learnt_on_with_its_own_sizes(world, tmp_path):
@@ -61,3 +66,29 @@ def test_a_cycle_needs_tokens_that_keep_one(world, tmp_path):
 def test_fine_tuning_on_shorter_windows_does_not_shorten_the_memory(world, tmp_path):
     bundle = fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", "data.length=16"))
     assert load_bundle(bundle).model.window == load_bundle(world.bundle).model.window == 32
+
+
+def test_what_was_learnt_before_stays_in_the_header(world, tmp_path, capsys):
+    bundle = tmp_path / "first.safetensors"
+    model, header = load_bundle(world.bundle)
+    notes = header.notes | {"citation": "A and B"}
+    save_bundle(bundle, model, replace(header, corpus="MAESTRO v3.0.0", licence="CC BY-NC-SA 4.0", notes=notes))
+    again = read_header(fit(config_of(world, tmp_path / "run", f"init_from={bundle}")))
+    assert (again.corpus, again.licence) == ("MAESTRO v3.0.0 + midi", "CC BY-NC-SA 4.0 + not stated")
+    assert again.notes["citation"] == "A and B"
+    assert f"init_from={bundle}: trained on MAESTRO v3.0.0, licence CC BY-NC-SA 4.0\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "together"), [("a", "a", "a"), ("a", "b", "a + b"), ("a + b", "b", "a + b"), ("", "b", "b")]
+)
+def test_no_origin_is_told_twice(before, now, together):
+    assert both(before, now) == together
+
+
+@pytest.mark.parametrize(("name", "tokenizer"), [("piano", "performance"), ("chorale", "chorale")])
+def test_the_models_inside_the_package_are_begun_with_by_name(world, tmp_path, name, tokenizer):
+    config = sized_as_bundle(config_of(world, tmp_path / "run", f"init_from={name}"))
+    model = starting_model(config, build_tokenizer(tokenizer))
+    weights = load_bundle(shipped_bundle(name)).model.state_dict()
+    assert all(torch.equal(tensor, weights[key]) for key, tensor in model.state_dict().items())

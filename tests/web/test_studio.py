@@ -32,7 +32,7 @@ def opened(world):
 
 @pytest.fixture
 def studio(opened, tmp_path):
-    return Studio(opened.model, opened.tokenizer, tmp_path)
+    return Studio({"hymns": (opened.model, opened.tokenizer)}, tmp_path)
 
 
 def quiet(seconds):
@@ -110,7 +110,7 @@ def test_time_runs_out(opened, tmp_path):
             time.sleep(0.01)
             return opened.model.step(ids, state)
 
-    studio = Studio(Slow(), opened.tokenizer, tmp_path, Limits(seconds=0.7))
+    studio = Studio({"hymns": (Slow(), opened.tokenizer)}, tmp_path, Limits(seconds=0.7))
     began = time.monotonic()
     session, what = studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=60), quiet)
     assert time.monotonic() - began < 5
@@ -121,7 +121,7 @@ def test_time_runs_out(opened, tmp_path):
 
 
 def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
-    studio = Studio(opened.model, opened.tokenizer, tmp_path, Limits(seconds=-1))
+    studio = Studio({"hymns": (opened.model, opened.tokenizer)}, tmp_path, Limits(seconds=-1))
     with pytest.raises(UserError, match="went by before any music was drawn"):
         studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
     with pytest.raises(KeyboardInterrupt):
@@ -154,7 +154,7 @@ def test_without_music_there_is_nothing_to_continue(studio):
 
 
 def test_music_does_not_grow_for_ever(opened, tmp_path):
-    studio = Studio(opened.model, opened.tokenizer, tmp_path, Limits(music_s=5))
+    studio = Studio({"hymns": (opened.model, opened.tokenizer)}, tmp_path, Limits(music_s=5))
     session, _ = studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
     with pytest.raises(UserError, match="more than 5 s are not continued here"):
         studio.begin_from_take(session)
@@ -174,3 +174,59 @@ def test_the_oldest_steps_are_forgotten(studio):
     for _ in range(30):
         session = session.push(Step(session.now.music))
     assert len(session.steps) == 20
+
+
+@pytest.fixture(scope="module")
+def both(world):
+    """A small model of each kind, under the names of those inside the package."""
+    bundles = {"piano": world.bundle, "chorale": world.hymn_bundle}
+    return {name: open_bundle(bundle)[:2] for name, bundle in bundles.items()}
+
+
+def test_the_model_that_suits_the_music_is_begun_with(both, tmp_path):
+    studio = Studio(both, tmp_path)
+    names = {"Beethoven: Für Elise": "piano", "Satie: Gymnopédie": "piano", "Ode to Joy": "piano"}
+    names |= {"The opening of a chorale": "chorale", HYMN: "chorale"}
+    for name, model in names.items():
+        music = studio.example(Session(), name).now.music
+        assert music.model == model
+        assert f"The {model} model plays, since " in music.note
+    assert studio.example(Session(), HYMN).now.music.note.endswith("Old Hundredth is four voices on a grid.")
+
+
+def test_another_model_hears_the_music_as_it_came(both, tmp_path):
+    studio = Studio(both, tmp_path)
+    begun = studio.example(Session(), "Satie: Gymnopédie")
+    after, told = studio.go_on(begun, WISH._replace(model="chorale"), quiet)
+    assert after.now.music.model == "chorale"
+    assert after.now.music.score.velocity.tolist() == [80] * len(after.now.music.score)
+    assert "It is heard as four voices: " in told
+    back, told = studio.go_on(after, WISH._replace(model="piano"), quiet)
+    assert back.now.music.score == begun.now.music.score
+    assert "voices" not in told
+    further = studio.begin_from_take(back)
+    assert (further.now.music.model, further.now.music.score) == ("piano", back.now.takes[0].score)
+    with pytest.raises(UserError, match="there is no model 'organ': choose one of piano, chorale"):
+        studio.go_on(begun, WISH._replace(model="organ"), quiet)
+
+
+def test_arcs_are_those_of_the_model_that_played(both, tmp_path, monkeypatch):
+    studio = Studio(both, tmp_path)
+    asked = []
+    for name, reader in studio.readers.items():
+
+        def draw(*args, name=name):
+            asked.append(name)
+            args[-1].write_text("<svg/>")
+
+        monkeypatch.setattr(reader, "draw", draw)
+    for example in ("Satie: Gymnopédie", HYMN):
+        session = studio.example(Session(), example)
+        studio.arcs(session, 3, None)
+        assert studio.count_layers(session) == 1
+    assert asked == ["piano", "chorale"]
+
+
+def test_a_layer_that_the_model_does_not_have(studio):
+    with pytest.raises(UserError, match="layer 1: this model has layers 0 to 0"):
+        studio.arcs(studio.example(Session(), HYMN), 3, 1)

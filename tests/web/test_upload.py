@@ -55,6 +55,17 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path, make, reason):
     assert "\n" not in str(error.value)
 
 
+def test_a_band_is_heard_as_one_piano(tmp_path):
+    programs = np.array([40, 68, 128])
+    write_midi(Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 36], [80] * 3, program=programs), tmp_path / "a.mid")
+    music = read(tmp_path / "a.mid")
+    heard = fit(music, build_tokenizer("performance"), LIMITS)
+    assert heard.note == "Its 2 tracks are heard as one piano. Its drums are left out."
+    assert heard.score.program.tolist() == [0, 0]
+    voices = fit(music, build_tokenizer("chorale"), LIMITS)
+    assert voices.note == "Its drums are left out."
+
+
 def test_a_name_does_no_harm():
     assert plain_name("../x/<b>$a$.mid") == "b a"
     assert plain_name("<script>.mid") == "script"

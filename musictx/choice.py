@@ -1,0 +1,65 @@
+"""Which model inside musictx plays where `bundle=` names none: the piano model, unless the seed is four voices on a
+grid, which the chorale model continues."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.errors import TokenError
+from musictx.model.shipped import CHORALE, PIANO
+from musictx.notes.grid import REST, STEPS_PER_QUARTER, score_to_grid
+from musictx.notes.read import read_bytes, read_tracks
+from musictx.notes.score import Score
+from musictx.tokenizers.chorale import ChoraleTokenizer
+
+BESIDE = 0.1  # sixteenths that a note may begin beside the grid: ticks are rounded, people are farther off
+FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
+
+
+class Choice(NamedTuple):
+    bundle: str
+    why: str
+
+
+def choose_bundle(music: Score, name: object) -> Choice:
+    """The name of a model for the music called `name`, and the reason."""
+    otherwise = not_four_voices(music)
+    if otherwise:
+        return Choice(PIANO, f"{name} is not four voices on a grid: {otherwise}")
+    return Choice(CHORALE, f"{name} is four voices on a grid")
+
+
+def not_four_voices(music: Score) -> str:
+    """Why the chorale encoding cannot take this music as it stands, or would hear less than four voices in it; an empty
+    text where it is four voices on a grid."""
+    if not len(music):
+        return "there are no notes"
+    steps = music.onset_s * STEPS_PER_QUARTER / music.quarter_s
+    beside = np.flatnonzero(np.abs(steps - np.rint(steps)) > BESIDE)
+    if len(beside):
+        first_s = music.onset_s[beside[0]]
+        return f"{len(beside)} of {len(music)} notes begin beside the sixteenths, the first at {first_s:.2f} s"
+    try:
+        grid = score_to_grid(music)
+        ChoraleTokenizer().encode_grid(grid)
+    except TokenError as error:
+        return str(error).partition(";")[0]  # what is wrong, without what to do
+    voices = (grid != REST).sum(axis=1)
+    full = np.count_nonzero(voices == grid.shape[1]) / np.count_nonzero(voices)
+    return f"all four sound in {full:.0%} of it" if full < FULL else ""
+
+
+def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False) -> str:
+    """What `bundle=` says; where it says nothing, the model for all of the seeds, the reason told in a line. Raises
+    MidiError for a seed that cannot be read."""
+    if bundle is not None:
+        return bundle
+    choice = Choice(PIANO, "there is no seed")
+    for seed in seeds:
+        choice = choose_bundle(read_tracks(read_bytes(seed), seed).merge(drums), seed.name)
+        if choice.bundle == PIANO:
+            break
+    print(f"no bundle= is given: the {choice.bundle} model inside musictx plays, since {choice.why}")
+    return choice.bundle

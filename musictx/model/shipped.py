@@ -1,0 +1,40 @@
+"""The models inside the package, and the one place where `bundle=` becomes a path."""
+
+from importlib.metadata import version
+from pathlib import Path
+
+from musictx.errors import BundleError
+
+FOLDER = Path(__file__).parents[1] / "bundles"
+PIANO, CHORALE = "piano", "chorale"
+NAMES = (PIANO, CHORALE)
+
+
+def is_shipped(name: str) -> bool:
+    return (FOLDER / f"{name}.safetensors").is_file()
+
+
+def absence(name: str) -> str:
+    """Why there is no model of that name, and where to get it."""
+    full = f"the full wheel of the same version, {version('musictx')},"
+    return f"this musictx was built without its {name} model: install {full} or give another bundle="
+
+
+def shipped_bundle(name: str) -> Path:
+    """The model of that name inside the package. Raises BundleError where the package was built without it."""
+    if not is_shipped(name):
+        raise BundleError(absence(name))
+    return FOLDER / f"{name}.safetensors"
+
+
+def bundle_path(bundle: str) -> Path:
+    """What `bundle=` or `init_from=` says: a name of a model inside the package, before a file of that name, or a path.
+    Raises BundleError for neither."""
+    if bundle in NAMES:
+        return shipped_bundle(bundle)
+    if not Path(bundle).is_file():
+        raise BundleError(
+            f"{bundle}: no such bundle; give {' or '.join(NAMES)}, the models inside musictx, or a file that "
+            "`musictx train` wrote"
+        )
+    return Path(bundle)

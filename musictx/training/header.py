@@ -1,0 +1,36 @@
+"""What a run's bundle will say of itself."""
+
+from dataclasses import asdict
+from importlib.metadata import version
+
+from musictx.config.train import TrainConfig
+from musictx.data.store import Manifest
+from musictx.model.build import Model, kind_of
+from musictx.model.bundle import BundleHeader, read_header
+from musictx.model.shipped import bundle_path
+
+
+def header_of(config: TrainConfig, model: Model, manifest: Manifest) -> BundleHeader:
+    """Weights that begin with a bundle's keep its corpus, licence and citation beside the store's. Raises
+    BundleError."""
+    corpus, licence, citation = manifest.corpus.name, manifest.corpus.licence, manifest.corpus.citation
+    if config.init_from is not None:
+        before = read_header(bundle_path(config.init_from))
+        corpus, licence = both(before.corpus, corpus), both(before.licence, licence)
+        citation = both(before.notes.get("citation", ""), citation)
+    return BundleHeader(
+        model={"kind": kind_of(model), **asdict(model.config)},
+        tokenizer=manifest.tokenizer,
+        tokenizer_state=manifest.tokenizer_state,
+        vocab_fingerprint=manifest.vocab_fingerprint,
+        corpus=corpus,
+        licence=licence,
+        val_nll=None,
+        version=version("musictx"),
+        notes={"name": config.name, "seed": config.seed, "citation": citation},
+    )
+
+
+def both(before: str, now: str) -> str:
+    """Two origins in one text, the older first, none twice."""
+    return " + ".join(dict.fromkeys(part for part in (*before.split(" + "), now) if part))
