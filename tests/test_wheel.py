@@ -4,28 +4,68 @@ import os
 import subprocess
 import sys
 import zipfile
+from email.parser import BytesParser
 
 import pytest
-from conftest import QUICK, ROOT, TINY
+from conftest import QUICK, ROOT, TINY, refused
+
+from musictx.model.shipped import NAMES
+from musictx.seeds import SHIPPED
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def install(folder, **env):
     """A folder that holds the wheel's content and nothing of the checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True)
+    subprocess.run(build, check=True, capture_output=True, env=os.environ | env)
     (wheel,) = folder.glob("musictx-*.whl")
     zipfile.ZipFile(wheel).extractall(folder / "site")
     return folder / "site"
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    return install(tmp_path_factory.mktemp("wheel"))
+
+
+def metadata(site):
+    (file,) = site.glob("musictx-*.dist-info/METADATA")
+    return BytesParser().parsebytes(file.read_bytes())
+
+
 def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
     assert (installed / "musictx" / "conf" / "experiment" / "chorales.yaml").is_file()
     assert not (installed / "tests").exists()
-    assert list(installed.glob("musictx-*.dist-info/licenses/LICENSE"))
+    said = metadata(installed)
+    assert said["License-Expression"] == "MIT AND CC-BY-NC-SA-4.0"
+    assert said.get_all("License-File") == ["LICENSE", "LICENSE-piano-weights"]
+    for name in said.get_all("License-File"):
+        (text,) = installed.glob(f"musictx-*.dist-info/licenses/{name}")
+        assert text.read_text() == (ROOT / name).read_text()
+    bundles = {path.name for path in (installed / "musictx" / "bundles").iterdir()}
+    assert bundles == {f"{name}.safetensors" for name in NAMES} | {f"{name}.mid" for name in SHIPPED}
     (entry,) = installed.glob("musictx-*.dist-info/entry_points.txt")
     assert "musictx = musictx.cli:main" in entry.read_text()
+
+
+def test_a_wheel_without_the_piano_model_is_free_of_its_licence_and_says_where_to_get_it(tmp_path):
+    slim = install(tmp_path, MUSICTX_WITHOUT_PIANO="1")
+    said = metadata(slim)
+    assert (said["License-Expression"], said.get_all("License-File")) == ("MIT", ["LICENSE"])
+    assert [path.name for path in slim.glob("musictx-*.dist-info/licenses/*")] == ["LICENSE"]
+    bundles = {path.name for path in (slim / "musictx" / "bundles").iterdir()}
+    assert bundles == {"chorale.safetensors"} | {f"{name}.mid" for name in SHIPPED}
+    line = refused(["musictx", "generate", "seed_midi=elise"], tmp_path, PYTHONPATH=str(slim))
+    version = said["Version"]
+    assert line == (
+        "error: this musictx was built without its piano model: install the full wheel of the same version, "
+        f"{version}, or give another bundle="
+    )
+
+
+def test_the_licence_of_the_weights_names_itself_and_the_data():
+    text = (ROOT / "LICENSE-piano-weights").read_text()
+    for said in ("CC BY-NC-SA 4.0", "https://creativecommons.org/licenses/by-nc-sa/4.0/", "MAESTRO", "Hawthorne"):
+        assert said in text
 
 
 def test_all_commands_run_from_an_empty_directory(installed, world, tmp_path):

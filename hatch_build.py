@@ -1,0 +1,34 @@
+"""The wheel with the piano model or, from a checkout, without: MUSICTX_WITHOUT_PIANO=1 python -m build --wheel
+
+The piano model's weights are under CC BY-NC-SA 4.0, all else under MIT: a wheel without them is free of that
+licence, in its metadata too.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+WEIGHTS = "musictx/bundles/piano.safetensors"
+WITHOUT = os.environ.get("MUSICTX_WITHOUT_PIANO", "") not in ("", "0")
+
+
+class Licence(MetadataHookInterface):
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        metadata["license"] = "MIT" if WITHOUT else "MIT AND CC-BY-NC-SA-4.0"
+        metadata["license-files"] = ["LICENSE"] if WITHOUT else ["LICENSE", "LICENSE-piano-weights"]
+
+
+class Weights(BuildHookInterface):
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if WITHOUT or version == "editable":
+            return
+        if not Path(self.root, WEIGHTS).is_file():
+            raise SystemExit(f"error: {WEIGHTS} is not here: MUSICTX_WITHOUT_PIANO=1 makes the wheel without it")
+        build_data["force_include"][str(Path(self.root, WEIGHTS))] = WEIGHTS
