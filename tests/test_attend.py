@@ -32,7 +32,7 @@ def test_pictures_and_a_table(world, tmp_path, name):
     out = ok([*args, "layer=0", "at=3", "format=svg"], tmp_path).stdout
     stem = midi.stem
     assert sorted(p.name for p in (tmp_path / "look").iterdir()) == [f"{stem}-attention.svg", f"{stem}-heads.svg"]
-    assert re.match(r"note \d+ of \d+, at [34]\.\d\d s; means over \d+ notes up to it\n", out)
+    assert re.search(r"^note \d+ of \d+, at [34]\.\d\d s; means over \d+ notes up to it$", out, re.M)
     rows = re.findall(r"^0 +(\d) +(\d+\.\d\d) +(\d+\.\d)%", out, re.M)
     assert [row[0] for row in rows] == ["0", "1"]
     assert all(0 < float(s) < 4.5 and 0 < float(share) <= 100 for _, s, share in rows)
@@ -43,7 +43,7 @@ def test_pictures_and_a_table(world, tmp_path, name):
     line = refused([*args, "format=svg"], tmp_path)
     assert line.endswith(f"{stem}-attention.svg exists already: give another out= or overwrite=true")
     again = ok([*args, "format=svg", "overwrite=true", "layer=0", "head=1", "at=note9"], tmp_path).stdout
-    assert again.startswith("note 9 of ")
+    assert again.splitlines()[1].startswith("note 9 of ")
     assert "layer 0 head 1" in again
 
 

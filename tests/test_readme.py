@@ -100,6 +100,8 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "warmer/my-1.mid",
         "best/my-1.mid",
         "new/new-1.mid",
+        "elise/elise-1.mid",
+        "chorale/chorale-1.mid",
         "comparison/report.md",
         "my.svg",
         "session.mid",

@@ -12,7 +12,9 @@ from musictx.config.use import RulesConfig, SamplerConfig
 class JamConfig:
     """musictx jam: continue what a person plays, whenever they pause."""
 
-    bundle: str | None = None  # a performance or chorale model that `musictx train` made; null: the one inside musictx
+    # piano or chorale, or a performance or chorale model that `musictx train` made; null: piano, unless a file plays
+    # itself that is four voices on a grid
+    bundle: str | None = None
     input: str = MISSING  # the player: a MIDI port by its name or a part of it, or a MIDI file that plays itself
     output: str = MISSING  # where the replies sound: a MIDI port, or a MIDI file for the whole session
     record: str | None = None  # a MIDI file for the whole session, where the replies go to a port

@@ -12,7 +12,8 @@ from musictx.config.use import RulesConfig, SamplerConfig
 class AttendConfig:
     """musictx attend: which past notes the model looks at while it generates a note, and what each head is for."""
 
-    bundle: str | None = None  # a model file that `musictx train` made; null: the one inside musictx
+    # piano or chorale, or a file that `musictx train` made; null: piano, unless the music is four voices on a grid
+    bundle: str | None = None
     midi: str = MISSING  # a MIDI file, say a continuation
     out: str = MISSING  # a folder for the pictures
     at: str | None = None  # 12.5: the first note from this second on; note37: the 37th note; null: the last note

@@ -105,7 +105,7 @@ class TrainConfig:
     out: str = MISSING  # the run's folder; an unfinished run in it is gone on with
     overwrite: bool = False  # begin anew in a folder that holds a run
     resume: str | None = None  # the folder of an unfinished run, with its settings
-    init_from: str | None = None  # a bundle whose weights to begin with
+    init_from: str | None = None  # a bundle whose weights to begin with: piano, chorale or a file
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: ModelConfig = field(default_factory=ModelConfig)

@@ -40,8 +40,10 @@ class RulesConfig:
 class GenerateConfig:
     """musictx generate: continue seed MIDI files."""
 
-    bundle: str | None = None  # a model file that `musictx train` made; null: the one inside musictx
-    seed_midi: str | None = MISSING  # a file, a folder, a pattern like 'mine/*.mid', or null to begin from nothing
+    # piano or chorale, or a file that `musictx train` made; null: piano, unless the seed is four voices on a grid
+    bundle: str | None = None
+    # a file, a folder, a pattern like 'mine/*.mid'; elise, gymnopedie, chorale; or null to begin from nothing
+    seed_midi: str | None = MISSING
     out: str = MISSING  # a folder for the continuations
     seed_seconds: float | None = None  # the motif: so much of the seed; at most one of three, none is all of it
     seed_bars: int | None = None
@@ -77,7 +79,7 @@ class GenerateConfig:
 class EvaluateConfig:
     """musictx evaluate: negative log-likelihood of a split under a model, beside simple baselines."""
 
-    bundle: str = MISSING
+    bundle: str = MISSING  # piano or chorale, or a file that `musictx train` made
     data: DataConfig = field(default_factory=DataConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     split: str = "validation"
@@ -90,7 +92,7 @@ class EvaluateConfig:
 class CompareConfig:
     """musictx compare: several models on one store, as a report with a table and pictures."""
 
-    runs: list[str] = MISSING  # run folders or bundles; patterns like 'outputs/*/lstm*' too
+    runs: list[str] = MISSING  # run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too
     names: list[str] | None = None  # for the table; null: each run's own
     store: str = MISSING
     out: str = MISSING  # a folder for report.md, report.json and pictures

@@ -10,7 +10,7 @@ from musictx.config.train import AttentionConfig
 class ServeConfig:
     """musictx serve: a page on which people continue music. The limits are for one request of one person."""
 
-    bundle: str | None = None  # a model file that `musictx train` made; null: the one inside musictx
+    bundle: str | None = None  # piano or chorale, or a file that `musictx train` made; null: both of those
     host: str = "127.0.0.1"  # this machine alone; 0.0.0.0 or ::, whoever reaches it: needs allowed_hosts
     # what people call the server, one or a list as [music.example.org,192.168.1.5]: other names are refused;
     # where it listens for this machine alone, localhost, 127.0.0.1 and [::1] are allowed anyway

@@ -50,7 +50,8 @@ def served(temporary, *settings):
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=there) as process,
     ):
         try:
-            line = process.stdout.readline()
+            while ": trained on " in (line := process.stdout.readline()):  # the models
+                pass
             assert line == f"http://127.0.0.1:{port}/ continues music until Ctrl-C\n"
             server = Served(line.split()[0], process, temporary)
             yield server

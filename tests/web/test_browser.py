@@ -221,6 +221,28 @@ def test_two_people_at_once(visit):
         assert linked(page, "MIDI")[0] == f"{name}-1.mid"
 
 
+def test_both_models_are_there_and_the_music_chooses(chromium, tmp_path):
+    with served(tmp_path) as server:
+        page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
+        page.set_default_timeout(20_000)
+        page.goto(server.address)
+        page.get_by_text("piano, trained on MAESTRO v3.0.0, licence CC BY-NC-SA 4.0; chorale, trained on").wait_for()
+        begin(page, "The opening of a chorale")
+        status(page, "The chorale model plays, since chorale is four voices on a grid.")
+        model = page.locator("#model")
+        assert model.get_by_label("chorale").is_checked()
+        button(page, "Satie: Gymnopédie").click()
+        status(page, "The piano model plays, since gymnopedie is not four voices on a grid")
+        page.wait_for_function("document.querySelector('#model input[value=piano]').checked")
+        go_on(page, 2)
+        status(page, "2 variations of gymnopedie")
+        model.get_by_label("chorale").check()
+        button(page, "Continue").click()
+        status(page, "It is heard as four voices: ")
+        assert model.get_by_label("chorale").is_checked()
+        page.context.close()
+
+
 def test_a_full_server_says_so(visit, tmp_path):
     """The last one: the server stays full for a minute."""
     page = visit()
