@@ -12,7 +12,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
 from musictx.web.attention import Point, Reader
-from musictx.web.draw import Tell, Wish, draw_takes, fit
+from musictx.web.draw import Tell, Wish, beginning, draw_takes, fit
 from musictx.web.examples import examples
 from musictx.web.files import PEN, as_data, new_place
 from musictx.web.keyboard import read_played
@@ -106,7 +106,7 @@ class Studio:
         """With the model that suits the music, as `generate` chooses it."""
         name, why = next(iter(self.models)), ""
         if len(self.models) > 1:
-            name, reason = choose_bundle(music.score, music.name)
+            name, reason = choose_bundle(beginning(music.score, self.limits), music.name)
             why = f"The {name} model plays, since {reason}."
         heard = self._heard(music, name)
         return session.push(Step(heard._replace(note=f"{heard.note} {why}".strip())))

@@ -14,6 +14,8 @@ import torch
 
 from musictx.errors import UserError
 from musictx.notes.read import read_midi
+from musictx.notes.score import Score
+from musictx.notes.write import write_midi
 from musictx.open import open_bundle
 from musictx.web.attention import Point
 from musictx.web.draw import Timed, Wish
@@ -192,6 +194,17 @@ def test_the_model_that_suits_the_music_is_begun_with(both, tmp_path):
         assert music.model == model
         assert f"The {model} model plays, since " in music.note
     assert studio.example(Session(), HYMN).now.music.note.endswith("Old Hundredth is four voices on a grid.")
+
+
+def test_only_what_is_taken_of_the_music_chooses(both, tmp_path, world):
+    studio = Studio(both, tmp_path, Limits(music_s=1.0))
+    hymn = read_midi(world.hymn)
+    write_midi(
+        Score.merge([hymn, Score([2.03], [2.5], [60], [80], hymn.quarter_s)], hymn.quarter_s), tmp_path / "a.mid"
+    )
+    music = studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid").now.music
+    assert music.model == "chorale"
+    assert music.note.startswith("Longer music is not taken here: these are the first 1 s. The chorale model plays")
 
 
 def test_another_model_hears_the_music_as_it_came(both, tmp_path):
