@@ -14,7 +14,7 @@ COMPOSER = "the composer"  # who is held against all of them
 
 
 def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
-    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError for what has none."""
+    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError where none is."""
     if not runs:
         raise ConfigError(f"{setting}=[]: give at least one run folder, bundle or pattern of them")
     found: list[Path] = []

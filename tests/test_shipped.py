@@ -137,3 +137,11 @@ def test_a_package_without_one_says_where_to_get_it(monkeypatch, tmp_path):
         open_told("piano")
     with pytest.raises(BundleError, match="built without its chorale model"):
         shipped_bundle("chorale")
+
+
+def test_the_card_tells_what_the_piano_bundle_says_of_itself():
+    model, _, header = open_bundle(shipped_bundle("piano"))
+    card = (ROOT / "docs" / "models.md").read_text().partition("## The piano model")[2]
+    parameters = sum(p.numel() for p in model.parameters())
+    said = (f"validation **{header.val_nll:.3f}**", f"{parameters / 1e6:.1f} million parameters", header.licence)
+    assert all(text in card for text in (*said, f"{shipped_bundle('piano').stat().st_size / 1e6:.1f} MB"))
