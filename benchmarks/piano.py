@@ -39,7 +39,13 @@ MODEL = [
 ]
 TRAINER = [
     *("trainer=cpu", "trainer.precision=bf16-mixed", "trainer.optimizer=muon", "trainer.weight_decay=0.1"),
-    *("trainer.lr=3e-3", "trainer.schedule=hold", "trainer.max_epochs=1000000", "trainer.sample_every=null"),
+    *(
+        "trainer.lr=3e-3",
+        "trainer.schedule=hold",
+        "trainer.keep=last",
+        "trainer.max_epochs=1000000",
+        "trainer.sample_every=null",
+    ),
     *("trainer.validate_every=500", "trainer.checkpoint_every=100", "trainer.progress_bar=false"),
 ]
 SCORED_H = 1.0  # hours of validation during training

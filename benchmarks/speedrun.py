@@ -1,11 +1,14 @@
-"""A speed record: CPU seconds of one core to 2.50 nats a token of MAESTRO, the whole schedule included.
+"""A speed record: how far a recipe comes on MAESTRO in so many CPU seconds of one core, the whole schedule included.
+
+The mark is 2.50 nats a token.
 
     python benchmarks/speedrun.py --archive maestro-v3.0.0-midi.zip                       # each change alone, in turn
     python benchmarks/speedrun.py --archive maestro-v3.0.0-midi.zip --recipes all --seconds 400 --seeds 0 1 2
 
 Trained on 100 hours of MAESTRO, scored on one hour of its validation in inputs of 512 ids, as `guide.py` has them. What
 counts is all that `musictx train` costs, of all its processes, start and validation too. Two short runs of each recipe
-tell how many steps fit the seconds. A finished run is kept: the same command goes on where it was stopped.
+tell how many steps fit the seconds. A finished run is kept, one that was cut
+short is made again.
 """
 
 import argparse
@@ -68,8 +71,11 @@ def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overr
     """A row of the table, from a run that is kept or made."""
     folder = args.out / f"{recipe}-{args.seconds:g}s-seed{seed}"
     kept = folder.with_suffix(".json")
+    words = [*BASE, *RECIPES[recipe], *overrides]
     if kept.exists():
         row: dict[str, Any] = json.loads(kept.read_text())
+        if row["settings"] != words or row["hours"] != args.hours or args.steps not in (None, row["steps"]):
+            sys.exit(f"{kept} holds a run of other settings: give those again, or another --out")
         return row
     steps = args.steps
     if steps is None:
@@ -79,10 +85,13 @@ def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overr
             shutil.rmtree(args.out / "probe")
         steps = steps_within(args.seconds, (probes[0], probes[1]))
     cpu_s = train(recipe, seed, steps, store, folder, [*overrides, "overwrite=true"])
-    batch = next(int(w.split("=")[1]) for w in [*BASE, *RECIPES[recipe]][::-1] if w.startswith("trainer.batch_size="))
+    batch, length = (
+        next(int(word.split("=")[1]) for word in words[::-1] if word.startswith(f"{name}="))
+        for name in ("trainer.batch_size", "data.length")
+    )
     nll = read_header(folder / "model.safetensors").val_nll
-    row = {"recipe": recipe, "seed": seed, "steps": steps, "tokens": steps * batch * LENGTH}
-    row |= {"cpu_s": round(cpu_s, 1), "nll": nll, "settings": [*BASE, *RECIPES[recipe], *overrides]}
+    row = {"recipe": recipe, "seed": seed, "steps": steps, "tokens": steps * batch * length}
+    row |= {"cpu_s": round(cpu_s, 1), "nll": nll, "hours": args.hours, "settings": words}
     kept.write_text(json.dumps(row))
     return row
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.errors import TokenError
-from musictx.model.shipped import CHORALE, PIANO
+from musictx.model.shipped import CHORALE, PIANO, shipped_bundle
 from musictx.notes.grid import REST, STEPS_PER_QUARTER, score_to_grid
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
@@ -40,7 +40,7 @@ def not_four_voices(music: Score) -> str:
     beside = np.flatnonzero(np.abs(steps - np.rint(steps)) > BESIDE)
     if len(beside):
         first_s = music.onset_s[beside[0]]
-        return f"{len(beside)} of {len(music)} notes begin beside the sixteenths, the first at {first_s:.2f} s"
+        return f"{len(beside)} of {len(music)} notes begin beside the sixteenths of its first tempo, the first at {first_s:.2f} s"
     try:
         grid = score_to_grid(music)
         ChoraleTokenizer().encode_grid(grid)
@@ -61,5 +61,6 @@ def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False) 
         choice = choose_bundle(read_tracks(read_bytes(seed), seed).merge(drums), seed.name)
         if choice.bundle == PIANO:
             break
+    shipped_bundle(choice.bundle)  # a package without it says so before anything is promised
     print(f"no bundle= is given: the {choice.bundle} model inside musictx plays, since {choice.why}")
     return choice.bundle

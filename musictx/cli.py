@@ -53,10 +53,8 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
 
 examples
   musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128
-  musictx train data=performances data.path=my_store logger=wandb
   musictx generate seed_midi=elise out=continued                       the piano model inside musictx, and a seed
   musictx generate bundle=outputs/demo/model.safetensors seed_midi=my.mid out=continued variations=3
-  musictx evaluate bundle=outputs/demo/model.safetensors data=chorales
   musictx inspect my.mid            musictx inspect my_store --json            musictx verify my_store
 
 Token stores are made by scripts, from a checkout of the project:

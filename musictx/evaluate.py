@@ -14,6 +14,7 @@ from musictx.evaluation.bootstrap import Interval
 from musictx.evaluation.likelihood import negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
 from musictx.files import replacing
 from musictx.model.build import describe_model
+from musictx.model.shipped import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.open import Opened, open_told
 
@@ -84,7 +85,11 @@ def evaluate(config: EvaluateConfig) -> None:
     print(f"  model    {nll.mean:.4f}   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}   {config.bundle}")
     print(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
     if config.out:
-        told = asdict(figures) | {"weights": weights, "weights_are": kind, "bundle_sha256": file_hash(config.bundle)}
+        told = asdict(figures) | {
+            "weights": weights,
+            "weights_are": kind,
+            "bundle_sha256": file_hash(bundle_path(config.bundle)),
+        }
         with replacing(Path(config.out)) as partial:
             partial.write_text(json.dumps(told, indent=1), encoding="utf-8")
         print(f"{config.out}: these figures as JSON")

@@ -39,7 +39,7 @@ def voices(count):
     [
         (HYMN, ""),
         (moved(0.014), ""),  # a sixteenth lasts 0.15 s
-        (moved(0.016), "1 of 10 notes begin beside the sixteenths, the first at 0.02 s"),
+        (moved(0.016), "1 of 10 notes begin beside the sixteenths of its first tempo, the first at 0.02 s"),
         (HYMN.stretch(1.7), ""),
         (with_note(0.6, 1.2, 60), "step 4 (quarter 1) has 5 notes sounding"),
         (with_note(1.8, 2.4, 20), "pitch 20 is outside the chorale vocabulary, which holds 21 … 108"),

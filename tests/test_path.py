@@ -59,8 +59,9 @@ def test_a_run_folder_holds_config_metrics_and_bundle(world):
 def test_evaluate_agrees_with_the_bundle_and_names_the_baselines(world, tmp_path):
     args = [f"bundle={world.bundle}", f"data.path={world.store}", "data.segment=2048"]
     out = ok(["musictx", "evaluate", *args], tmp_path).stdout
-    assert out.splitlines()[0].startswith("model: 1 layers, ")
-    assert out.splitlines()[0].endswith(
+    assert out.splitlines()[0] == f"{world.bundle}: trained on midi, licence not stated"
+    assert out.splitlines()[1].startswith("model: 1 layers, ")
+    assert out.splitlines()[1].endswith(
         "; attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
     )
     figures = {
@@ -81,7 +82,7 @@ def test_evaluate_says_what_fewer_bits_cost(world, tmp_path):
         assert figures["weights"] == weights
         assert figures["weights_are"].startswith(weights)
         assert figures["bundle_sha256"] == sha256(world.bundle.read_bytes()).hexdigest()
-        assert out.splitlines()[1].endswith(f" tokens, inputs of 2048 tokens, {figures['weights_are']}")
+        assert out.splitlines()[2].endswith(f" tokens, inputs of 2048 tokens, {figures['weights_are']}")
         found[weights] = figures["per_token"][0]
     assert len(set(found.values())) == 3, "fewer bits must not be as exact as all of them"
     assert max(found.values()) - min(found.values()) < 0.02

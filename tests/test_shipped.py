@@ -45,7 +45,7 @@ def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
     (nll, low, high), (test_nll, test_low, test_high) = told
     assert read_header(shipped_bundle("chorale")).val_nll == pytest.approx(nll, abs=1e-5)
     readme, card, log = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md", "docs/log.md"))
-    assert f"| **{nll:.3f}** (test {test_nll:.3f}), the model inside the package |" in readme
+    assert f"| **{nll:.3f}** (test {test_nll:.3f}), the chorale model inside the package |" in readme
     assert f"validation **{nll:.3f}** nats a token ({low:.3f} to {high:.3f}, resampled pieces)" in card
     assert f"test {test_nll:.3f} ({test_low:.3f} to {test_high:.3f}), read once" in card
     assert f"**{nll:.4f}** ({low:.3f} to {high:.3f})" in log
@@ -103,7 +103,7 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
     scored = ok(["musictx", "evaluate", "bundle=piano", f"data.path={world.store}"], tmp_path).stdout
     assert scored.startswith(PIANO_IS)
     compare = ["musictx", "compare", "runs=[piano,chorale]", f"store={world.store}", "out=o"]
-    assert "chorale.safetensors was trained on other tokens" in refused(compare, tmp_path)
+    assert "chorale.safetensors was trained on chorale tokens" in refused(compare, tmp_path)
     train = [
         "musictx",
         "train",

@@ -48,6 +48,10 @@ class MusicData(L.LightningDataModule):
             if not len(self.store.split(name).ids):
                 raise StoreError(f"{self.store.path}: the {name} split holds no tokens; prepare the data again")
         self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch, cycle)
+        if config.grow_from is not None and config.grow_from % self.crops.period:
+            raise ConfigError(
+                f"data.grow_from={config.grow_from}: windows begin every {self.crops.period} ids; give a multiple of it"
+            )
         self.carried = CarriedWindows(self.crops, global_batch) if carry else None
         if self.carried is not None and config.windows_per_epoch is not None:
             raise ConfigError("data.windows_per_epoch is for random windows: leave it out, or give data.carry=false")

@@ -16,7 +16,7 @@ from musictx.model.attention_blocks import causal_blocks
 
 FORMS = ("relative", "relative_fourier", "rope", "sinusoidal", "learned", "none")
 CLOCKS = ("index", "time")
-IN_BLOCKS = 4096  # tokens up to which a CPU keeps the weights of attention for the backward pass
+KEPT_BYTES = 2**28  # up to here a CPU keeps a layer's weights of attention for the backward pass
 Phase = tuple[Tensor, Tensor] | None  # cos and sin (B, H, T, F) of the tokens; None for a form that needs none
 
 
@@ -27,7 +27,7 @@ def causal_attention(
     tq, tk = q.shape[2], k.shape[2]
     if tq == 1 and not dropout_p:
         return _one_query(q, k, v, scale, hidden)
-    if q.device.type == "cpu" and hidden is None and tk <= IN_BLOCKS:
+    if q.device.type == "cpu" and hidden is None and _may_keep(q, k, v):
         return causal_blocks(q, k, v, scale, dropout_p)
     if k.shape[3] > v.shape[3]:  # the kernels that build no (T, T) want one width
         wide = F.pad(v, (0, k.shape[3] - v.shape[3]))
@@ -38,6 +38,12 @@ def causal_attention(
     if hidden is not None:
         mask = ~hidden[:, None, None] if mask is None else mask & ~hidden[:, None, None]  # (B, 1, 1 or Tq, Tk)
     return F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal=1 < tq == tk, scale=scale)
+
+
+def _may_keep(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether blocks may keep their weights, half of a square; without gradients they keep none."""
+    learns = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    return not learns or q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] * q.element_size() <= 2 * KEPT_BYTES
 
 
 def _one_query(q: Tensor, k: Tensor, v: Tensor, scale: float, hidden: Tensor | None) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 
-from musictx.config.train import TrainConfig
+from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError
 from musictx.training.optimizer import OPTIMIZERS
 from musictx.training.schedule import SCHEDULES
@@ -89,6 +89,13 @@ def _check_together(config: TrainConfig) -> None:
             f"data.grow_from={first}: data.length={length} is not {first}, {2 * first}, {4 * first} …; "
             "give its half, its quarter and so on, or null"
         )
+    if first is not None and trainer.schedule == "hold" and trainer.decay_share == 0:
+        raise ConfigError(
+            f"data.grow_from={first}: windows grow over the steps of a run, and trainer.decay_share=0 is for one "
+            "without end; leave one of them out"
+        )
+    if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
+        raise ConfigError(f"trainer.decay_share={trainer.decay_share}: trainer.schedule={trainer.schedule} has none")
     if first is not None and (config.data.carry or (recurrent and config.data.carry is None)):
         raise ConfigError(f"data.grow_from={first}: windows that carry a state are not cut; leave it out")
     if trainer.checkpoint_activations and recurrent:

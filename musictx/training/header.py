@@ -33,4 +33,4 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest) -> BundleHe
 
 def both(before: str, now: str) -> str:
     """Two origins in one text, the older first, none twice."""
-    return " + ".join(dict.fromkeys(part for part in (*before.split(" + "), now) if part))
+    return " + ".join(dict.fromkeys(part for part in (*before.split(" + "), *now.split(" + ")) if part))

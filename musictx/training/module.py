@@ -14,13 +14,14 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.optim import Optimizer
 
 from musictx.config.train import TrainerConfig
+from musictx.errors import ConfigError
 from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
 from musictx.model.recurrent import Recurrent, RecurrentState
 from musictx.model.transformer import Transformer
 from musictx.tokenizers import Vocab
 from musictx.training import carried
-from musictx.training.optimizer import build_optimizer
+from musictx.training.optimizer import build_optimizer, group_sizes
 from musictx.training.schedule import warmup_cosine, warmup_hold, window_length
 
 
@@ -67,7 +68,7 @@ class LanguageModelTraining(L.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         nll = float(self.trainer.callback_metrics["val/nll"]) if self.trainer.validating else None
-        checkpoint[KEY] = json.dumps(asdict(replace(self.header, val_nll=nll)))
+        checkpoint[KEY] = json.dumps(asdict(replace(self.header, model=self._trained(), val_nll=nll)))
         if self._state is not None:
             checkpoint["carried"] = carried.pack(self._state.detach(), self._gather)
 
@@ -76,8 +77,24 @@ class LanguageModelTraining(L.LightningModule):
         assert isinstance(gathered, Tensor)
         return gathered
 
+    def _trained(self) -> dict[str, Any]:
+        """What the header says of the model; while windows grow it has been trained on none of the full length."""
+        model, length = self.header.model, self.trainer.datamodule.config.length  # type: ignore[attr-defined]
+        if self.grow_from is None or model["trained_length"] != length:  # a longer one of the bundle it began with
+            return model
+        last_step = max(self.trainer.global_step - 1, 0)
+        return model | {"trained_length": window_length(last_step, self.total_steps(), length, self.grow_from)}
+
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Raises ConfigError for a run whose optimizer another version has grouped otherwise."""
         self._packed = checkpoint.get("carried")
+        ours = build_optimizer(self.model, self.config.optimizer, self.config.lr, self.config.weight_decay).state_dict()
+        for theirs in checkpoint["optimizer_states"]:
+            if group_sizes(theirs) != group_sizes(ours):
+                raise ConfigError(
+                    "this run was begun by an older musictx, which let weight decay act on other parameters: begin "
+                    "anew with its weights, init_from=…/checkpoints/last.ckpt and another out="
+                )
 
     def on_train_start(self) -> None:
         if self._packed is not None:

@@ -35,6 +35,11 @@ class Joint(Optimizer):
         self.param_groups = [group for part in self.parts for group in part.param_groups]
 
 
+def group_sizes(state: dict[str, Any]) -> list[int]:
+    """How many parameters each group of a state dict holds."""
+    return [len(group["params"]) for part in state.get("parts", [state]) for group in part["param_groups"]]
+
+
 def decayed(model: nn.Module) -> list[nn.Parameter]:
     """What weight decay is for: the matrices of linear layers, their adapters and recurrent cells. Not embeddings, also
     where they are the head too, nor norms, biases, tables of distances or frequencies: a pull towards zero would give

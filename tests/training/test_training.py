@@ -82,6 +82,52 @@ def test_windows_are_cut_short_at_first_and_every_token_is_still_a_target_once(w
     ]
 
 
+def test_a_run_without_end_has_no_windows_that_grow(world, tmp_path):
+    settings = ("data.grow_from=8", "trainer.schedule=hold", "trainer.decay_share=0")
+    with pytest.raises(ConfigError, match="^data.grow_from=8: windows grow over the steps of a run, and trainer.decay"):
+        fit(config_of(world, tmp_path / "run", *settings))
+
+
+def test_windows_are_cut_at_whole_groups_alone(world, tmp_path):
+    settings = ("experiment=chorales", f"data.path={world.hymn_store}", "data.length=32", "data.grow_from=2")
+    with pytest.raises(ConfigError, match="^data.grow_from=2: windows begin every 4 ids; give a multiple of it"):
+        fit(config_of(world, tmp_path / "run", *settings))
+
+
+def test_a_checkpoint_says_how_long_its_windows_have_been_so_far(world, tmp_path):
+    settings = ("data.grow_from=8", "trainer.max_steps=6", "trainer.validate_every=2", "trainer.lr=1e-9")
+    monitor = tmp_path / "run" / "checkpoints"
+    seen = []
+
+    def spy(self, trainer):
+        trainer.save_checkpoint(self.last)
+        seen.append(read_header(monitor / "last.ckpt").model["trained_length"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("musictx.training.checkpoints.Checkpoints._save", spy)
+        fit(config_of(world, tmp_path / "run", *settings))
+    assert seen == [8, 16, 32]
+
+
+def test_a_run_of_another_grouping_of_the_optimizer_is_told(world, tmp_path, monkeypatch):
+    asked = config_of(world, tmp_path / "run", "trainer.max_steps=6", "trainer.checkpoint_every=1")
+    step = LanguageModelTraining.training_step
+    monkeypatch.setattr(
+        LanguageModelTraining,
+        "training_step",
+        lambda self, batch, n: step(self, batch, n) if self.trainer.global_step < 3 else 1 / 0,
+    )
+    with pytest.raises(ZeroDivisionError):
+        fit(asked)
+    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    content = torch.load(last, weights_only=True)
+    groups = content["optimizer_states"][0]["param_groups"]
+    groups[0]["params"].append(groups[1]["params"].pop())
+    torch.save(content, last)
+    with pytest.raises(ConfigError, match="^this run was begun by an older musictx, which let weight decay act on"):
+        fit(asked)
+
+
 def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
     monkeypatch.delenv("WANDB_MODE", raising=False)
     assert wandb_mode(LoggerConfig("wandb")) == "online"
@@ -129,6 +175,7 @@ def config_of(world, out, *overrides):
         ("trainer.decay_share=1.5", "trainer.decay_share=1.5: give a share from 0 to 1"),
         ("data.grow_from=0", "data.grow_from=0: give 1 or more, or null"),
         ("data.grow_from=12", "data.grow_from=12: data.length=32 is not 12, 24, 48 …; give its half, its quarter"),
+        ("trainer.decay_share=0.3", "trainer.decay_share=0.3: trainer.schedule=cosine has none"),
         ("data.grow_from=64", "data.grow_from=64: data.length=32 is not 64, 128, 256 …; give its half, its quarter"),
         ("trainer.lr=0", "trainer.lr=0.0: give a number above 0"),
         ("trainer.lr=nan", "trainer.lr=nan: give a number above 0"),
