@@ -40,7 +40,8 @@ def not_four_voices(music: Score) -> str:
     beside = np.flatnonzero(np.abs(steps - np.rint(steps)) > BESIDE)
     if len(beside):
         first_s = music.onset_s[beside[0]]
-        return f"{len(beside)} of {len(music)} notes begin beside the sixteenths of its first tempo, the first at {first_s:.2f} s"
+        share = f"{len(beside)} of {len(music)} notes"
+        return f"{share} begin beside the sixteenths of its first tempo, the first at {first_s:.2f} s"
     try:
         grid = score_to_grid(music)
         ChoraleTokenizer().encode_grid(grid)
