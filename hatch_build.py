@@ -27,7 +27,9 @@ class Weights(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if WITHOUT or version == "editable":
+        if WITHOUT and self.target_name == "sdist":  # it would hold the weights, and say that it does not
+            raise SystemExit("error: MUSICTX_WITHOUT_PIANO=1 is for a wheel: python -m build --wheel")
+        if WITHOUT or version == "editable" or self.target_name == "sdist":
             return
         if not Path(self.root, WEIGHTS).is_file():
             raise SystemExit(f"error: {WEIGHTS} is not here: MUSICTX_WITHOUT_PIANO=1 makes the wheel without it")

@@ -62,6 +62,16 @@ def test_a_wheel_without_the_piano_model_is_free_of_its_licence_and_says_where_t
     )
 
 
+def test_sources_without_the_piano_model_are_refused_since_they_would_hold_it(tmp_path):
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"MUSICTX_WITHOUT_PIANO": "1"}
+    )
+    assert done.returncode
+    assert "error: MUSICTX_WITHOUT_PIANO=1 is for a wheel: python -m build --wheel" in done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_licence_of_the_weights_names_itself_and_the_data():
     text = (ROOT / "LICENSE-piano-weights").read_text()
     for said in ("CC BY-NC-SA 4.0", "https://creativecommons.org/licenses/by-nc-sa/4.0/", "MAESTRO", "Hawthorne"):
