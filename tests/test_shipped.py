@@ -100,8 +100,10 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
     assert played[0].startswith("no bundle= is given: the piano model inside musictx plays, since elise.mid is not")
     assert played[1] == PIANO_IS
     assert ok([*jam, "output=grid.mid", "bundle=chorale"], tmp_path).stdout.startswith(CHORALE_IS)
-    scored = ok(["musictx", "evaluate", "bundle=piano", f"data.path={world.store}"], tmp_path).stdout
+    scored = ok(["musictx", "evaluate", "bundle=piano", f"data.path={world.store}", "out=f.json"], tmp_path).stdout
     assert scored.startswith(PIANO_IS)
+    found = json.loads((tmp_path / "f.json").read_text())
+    assert found["bundle_sha256"] == sha256(shipped_bundle("piano").read_bytes()).hexdigest()
     compare = ["musictx", "compare", "runs=[piano,chorale]", f"store={world.store}", "out=o"]
     assert "chorale.safetensors was trained on chorale tokens" in refused(compare, tmp_path)
     train = [
