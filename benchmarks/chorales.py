@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from jsb import trained
 
 from musictx.app import guarded, parse_options, settings
 from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.dataset import batch_segments, scoring_segments
+from musictx.data.examples import scoring_batch
 from musictx.data.prepare import finish
 from musictx.data.similar import signature
 from musictx.data.store import Piece, Split, Store
@@ -37,9 +37,10 @@ from musictx.errors import BundleError, ConfigError, StoreError
 from musictx.evaluate import evaluate, file_hash
 from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.files import replacing
+from musictx.model.build import kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
-from musictx.model.transformer import Transformer
 from musictx.notes.write import write_midi
+from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
 
 
@@ -101,23 +102,26 @@ def learn(recipe: Recipe, store: Store, folder: Path, validations: int, override
     return bundle
 
 
-def load(path: Path) -> tuple[Transformer, BundleHeader]:
+def load(path: Path) -> tuple[Any, BundleHeader]:
     model, header = load_bundle(path)
-    if not isinstance(model, Transformer):
+    if kind_of(model) != "transformer":
         raise BundleError(f"{path} is no Transformer, whose last norm takes the temperature: leave model= out")
     return model, header
 
 
 @torch.inference_mode()
-def nll_by_temperature(model: Transformer, split: Split, tokenizer: Tokenizer) -> list[float]:
+def nll_by_temperature(model: Any, split: Split, tokenizer: Tokenizer) -> list[float]:
     """Nats per token of whole pieces, with logits divided by each of `TEMPERATURES`."""
-    pad, count = tokenizer.vocab.pad, 0
+    objective, count = NextToken(tokenizer), 0
     nats = torch.zeros(len(TEMPERATURES), dtype=torch.float64)
-    for ids in batch_segments(scoring_segments(split, tokenizer, None, model.cycle), pad, 4096):
-        logits, targets = model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()
-        count += int((targets != pad).sum())
+    segments = scoring_segments(split, tokenizer, None, model.cycle)
+    for numbers in batch_segments(segments, 4096):
+        example = scoring_batch(segments, numbers, objective)
+        logits = model(*example.inputs)  # (B, T, V)
         for k, temperature in enumerate(TEMPERATURES):
-            nats[k] += F.cross_entropy(logits / temperature, targets, ignore_index=pad, reduction="sum").double()
+            total, n = objective.loss(lambda *_, at=temperature: logits / at, example)  # noqa: B023 - called here
+            nats[k] += total.double()
+        count += int(n)
     return (nats / count).tolist()
 
 
@@ -142,7 +146,7 @@ def told(row: dict[str, Any]) -> str:
 
 
 @torch.no_grad()
-def divide_logits(model: Transformer, temperature: float) -> None:
+def divide_logits(model: Any, temperature: float) -> None:
     """Once and for all: the head that follows the last norm has no bias, so this is the same for every logit."""
     model.norm.weight /= temperature
     model.norm.bias /= temperature

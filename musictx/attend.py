@@ -1,6 +1,7 @@
 """musictx attend: which past notes a model looks at while it generates a note, and what each of its heads is for."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -12,7 +13,7 @@ from musictx.config.look import AttendConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.heads import Looks, look, repeats
-from musictx.model.transformer import Transformer
+from musictx.model.build import row_of
 from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.score import Score
 from musictx.open import open_told
@@ -32,8 +33,9 @@ def attend(config: AttendConfig) -> None:
             raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
     read_bytes(source)  # a file that is not there is told before the model is loaded
     bundle = name_bundle(config.bundle, [source], config.drums)
+    model: Any
     model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
-    if not isinstance(model, Transformer):
+    if not row_of(model).readout:
         raise ConfigError(f"{bundle} has no attention over its past to look at: give a Transformer")
     check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     music = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)

@@ -13,9 +13,10 @@ from musictx.errors import ConfigError, StoreError
 from musictx.evaluation.bootstrap import Interval
 from musictx.evaluation.likelihood import negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
 from musictx.files import replacing
-from musictx.model.build import describe_model
+from musictx.model.build import check_inputs, describe_model, kind_of
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
+from musictx.objectives import NEXT_TOKEN, Objective, build_objective
 from musictx.open import Opened, open_told
 
 
@@ -37,16 +38,24 @@ class Evaluation:
 
 
 def measure(
-    opened: Opened, bundle: Path, store: Store, split_name: str, segment: int | None, batch_tokens: int, device: str
+    opened: Opened,
+    bundle: Path,
+    store: Store,
+    split_name: str,
+    segment: int | None,
+    batch_tokens: int,
+    device: str,
+    objective: Objective | None = None,
 ) -> Evaluation:
-    """Raises StoreError for an empty split, ConfigError for a model of other tokens than the store's."""
+    """By next tokens, or by another objective. Raises StoreError for an empty split, ConfigError for a model of other
+    tokens than the store's."""
     if opened.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
         raise ConfigError(f"{bundle} was trained on other tokens than {store.path} holds: train or prepare again")
     split, tokenizer = store.split(split_name), store.tokenizer
     if not len(split.ids):
         full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)
         raise StoreError(f"{store.path}: its {split_name} split is empty; choose split= one of {full}")
-    result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device)
+    result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device, objective)
     notes, seconds = notes_and_seconds(split, tokenizer)
     return Evaluation(
         bundle=str(bundle),
@@ -63,6 +72,27 @@ def measure(
     )
 
 
+def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Objective]:
+    """The objective as asked, or what the bundle was trained for. A bundle is data: code that is not ours runs when a
+    person names it, and not when a bundle does. Raises ConfigError, for one that the model has not learnt too."""
+    header = opened.header
+    trained = header.objective.get("name", NEXT_TOKEN)
+    if asked is None and ":" in trained:
+        raise ConfigError(
+            f"{bundle} was trained with objective={trained}, which is not in musictx: give objective={trained} to run "
+            f"it, or objective={NEXT_TOKEN}"
+        )
+    name = asked or trained
+    settings = header.objective.get("settings", {}) if name == trained else {}
+    objective = build_objective(name, settings, opened.tokenizer)
+    check_inputs(kind_of(opened.model), name, objective.inputs)
+    added = [list(row) for row in objective.added]
+    if added != header.added[: len(added)]:
+        types = ", ".join(row.type for row in objective.added)
+        raise ConfigError(f"objective={name}: {bundle} was trained for {trained}, and has never seen {types}")
+    return name, objective
+
+
 def file_hash(path: str | Path) -> str:
     """Tells one bundle from another, whatever it is called."""
     return sha256(Path(path).read_bytes()).hexdigest()
@@ -70,13 +100,16 @@ def file_hash(path: str | Path) -> str:
 
 def evaluate(config: EvaluateConfig) -> None:
     device, weights = check_device(config.device), check_weights(config.weights)
-    opened = open_told(config.bundle, device, config.attention.impl)
+    opened = open_told(config.bundle, device, config.attention.impl, continues=False)
     print(describe_model(opened.model))
     opened = opened._replace(model=with_weights(opened.model, weights))
+    name, objective = scored_by(config.bundle, opened, config.objective)
     store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data
-    figures = measure(opened, Path(config.bundle), store, config.split, data.segment, data.score_batch_tokens, device)
+    bundle, budget = Path(config.bundle), data.score_batch_tokens
+    figures = measure(opened, bundle, store, config.split, data.segment, budget, device, objective)
     how = f"inputs of {data.segment} tokens" if data.segment else "whole pieces"
     kind = describe_weights(opened.model)
+    how += "" if name == NEXT_TOKEN else f", objective={name}"
     print(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {kind}")
     print("negative log-likelihood, nats per token")
     print(f"  uniform  {figures.uniform:.4f}")

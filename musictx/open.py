@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musictx.errors import BundleError
-from musictx.model.build import Model
+from musictx.model.build import Model, kind_of, row_of
 from musictx.model.bundle import BundleHeader, load_bundle
 from musictx.model.shipped import bundle_path
 from musictx.tokenizers import Tokenizer, build_tokenizer
@@ -16,14 +16,18 @@ class Opened(NamedTuple):
     header: BundleHeader
 
 
-def open_bundle(path: Path, device: str = "cpu", attention: str = "auto") -> Opened:
-    """Raises BundleError for a file that is no bundle, or whose tokens this version does not make."""
+def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
+    """Raises BundleError for a file that is no bundle, or whose tokens this version does not make; and, with
+    `continues`, for a model that takes more than the ids so far."""
     model, header = load_bundle(path, device, attention)
-    tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state)
-    if tokenizer.vocab.fingerprint != header.vocab_fingerprint:
+    if continues and row_of(model).inputs != ("ids",):
+        takes = " and ".join(row_of(model).inputs)
+        raise BundleError(f"{path}: model.kind={kind_of(model)} takes {takes}, and continues no music: give another")
+    tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added)
+    if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
         raise BundleError(
             f"{path} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, this version makes "
-            f"{tokenizer.vocab.fingerprint}: use musictx {header.version}"
+            f"{tokenizer.vocab.without_added.fingerprint}: use musictx {header.version}"
         )
     if header.model["vocab_size"] != tokenizer.vocab.size:
         raise BundleError(
@@ -33,8 +37,8 @@ def open_bundle(path: Path, device: str = "cpu", attention: str = "auto") -> Ope
     return Opened(model, tokenizer, header)
 
 
-def open_told(bundle: str, device: str = "cpu", attention: str = "auto") -> Opened:
+def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
     """What `bundle=` says, a name or a path, opened; a line tells what it learnt from and under which licence."""
-    opened = open_bundle(bundle_path(bundle), device, attention)
+    opened = open_bundle(bundle_path(bundle), device, attention, continues)
     print(f"{bundle}: {opened.header.origin}")
     return opened

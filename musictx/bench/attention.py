@@ -16,8 +16,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -30,6 +30,8 @@ from musictx.files import replacing
 from musictx.model.attention import IMPLEMENTATIONS, relative_attention
 from musictx.model.position import Fourier, causal_attention
 from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.objectives.next_token import NextToken
+from musictx.tokenizers import build_tokenizer
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 FLOOR = "none (sdpa)"
@@ -165,11 +167,13 @@ def measure(config: BenchAttentionConfig, length: int) -> list[Row]:
 def measure_model(config: BenchAttentionConfig, length: int) -> list[Row]:
     """A training step of the paper's size, 6 layers of width 512, with each form of position, in turn."""
     batch = max(config.batch_tokens // length, 1) if config.device != "cpu" else 1
-    ids = torch.randint(0, 391, (batch, length + 1), device=config.device)
+    objective, rng = NextToken(build_tokenizer("performance")), np.random.default_rng(0)
+    vocab = objective.tokenizer.vocab
+    ids = torch.randint(vocab.n_events, (batch, length + 1), device=config.device)
     models, rows = {}, {}
     for position in ("none", "relative", "relative_fourier", "rope"):
         sizes = {"d_model": 512, "n_layers": 6, "n_heads": 8, "d_ff": 2048, "max_distance": length}
-        kind = TransformerConfig(391, dropout=0.0, attention="auto", position=position, **sizes)  # type: ignore[arg-type]
+        kind = TransformerConfig(vocab.size, dropout=0.0, attention="auto", position=position, **sizes)  # type: ignore[arg-type]
         models[position] = Transformer(kind).to(config.device)
         rows[position] = Row(position, length, batch)
     for turn in range(config.repeats + 1):
@@ -177,8 +181,8 @@ def measure_model(config: BenchAttentionConfig, length: int) -> list[Row]:
             _wait(ids)
             start = perf_counter()
             with torch.autocast(config.device, torch.bfloat16, enabled=config.dtype == "bfloat16"):
-                loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1).float(), ids[:, 1:].flatten())
-            loss.backward()  # type: ignore[no-untyped-call]
+                total, count = objective.loss(model, objective.example(ids, rng))
+            (total / count).backward()  # type: ignore[no-untyped-call]
             _wait(ids)
             if turn:  # the first warms up
                 rows[position].seconds.append(perf_counter() - start)

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.data import DataLoader
 
@@ -33,6 +32,7 @@ from musictx.data.store import Split
 from musictx.errors import ConfigError
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.notes.score import Score
+from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import build_tokenizer
 from musictx.training.optimizer import build_optimizer
 
@@ -85,13 +85,13 @@ def ours(config: BenchTrainingConfig, position: str, precision: str, attention_d
     model = Transformer(kind).to(config.device)
     optimizer = build_optimizer(model, "adamw", 3e-4, 0.01)
     forward = torch.compile(model) if compiled else model
+    objective, rng = NextToken(TOKENIZER), np.random.default_rng(0)
 
     def step(ids: Tensor) -> None:
         with torch.autocast(config.device, torch.bfloat16, enabled=precision == "bf16-mixed"):
-            logits = forward(ids[:, :-1])
-        loss = F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten(), ignore_index=TOKENIZER.vocab.pad)
+            total, count = objective.loss(forward, objective.example(ids, rng))
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        (total / count).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
 

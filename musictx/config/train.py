@@ -1,6 +1,7 @@
 """What `musictx train` can be told."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from omegaconf import MISSING
 
@@ -27,7 +28,7 @@ class TokenizerConfig:
 
 @dataclass
 class ModelConfig:
-    kind: str = "transformer"  # or recurrent, which has none of the transformer's settings below
+    kind: str = "transformer"  # or recurrent; a kind refuses the settings below that are another's
     d_model: int = MISSING
     n_layers: int = MISSING
     dropout: float = MISSING
@@ -106,6 +107,8 @@ class TrainConfig:
     overwrite: bool = False  # begin anew in a folder that holds a run
     resume: str | None = None  # the folder of an unfinished run, with its settings
     init_from: str | None = None  # a bundle whose weights to begin with: piano, chorale or a file
+    objective: str = "next_token"  # what is learnt of a window; or my_module:MyObjective, docs/extending.md
+    objective_settings: dict[str, Any] = field(default_factory=dict)  # of an objective that has any
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: ModelConfig = field(default_factory=ModelConfig)

@@ -82,6 +82,7 @@ class EvaluateConfig:
     bundle: str = MISSING  # piano or chorale, or a file that `musictx train` made
     data: DataConfig = field(default_factory=DataConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
+    objective: str | None = None  # what is scored: next_token, or another; null: what the bundle was trained for
     split: str = "validation"
     out: str | None = None  # a JSON file for the figures
     device: str = "cpu"

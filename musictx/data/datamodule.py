@@ -1,32 +1,33 @@
 """A store as Lightning's train and validation loaders."""
 
-from pathlib import Path
 from typing import Any
 
 import lightning as L
 import torch
-from torch import Tensor
 from torch.utils.data import DataLoader
 
 from musictx.config.train import DataConfig
 from musictx.data.dataset import RandomCrops, batch_segments, check_segment, scoring_segments
+from musictx.data.examples import Examples, scoring_batch
 from musictx.data.loading import GlobalBatches, ResumableLoader
 from musictx.data.store import Store
 from musictx.data.streams import CarriedWindows
 from musictx.errors import ConfigError, StoreError
+from musictx.objectives import Example, Objective
 
 
 class MusicData(L.LightningDataModule):
     """Random augmented crops to train on, every validation token once to score.
 
     Each of `world_size` processes makes batches of `batch_size` windows and scores its share of the validation.
-    Raises StoreError when the store is missing, empty, or was made by another tokenizer; ConfigError.
+    Raises StoreError when a split is empty; ConfigError.
     """
 
     def __init__(
         self,
         config: DataConfig,
-        tokenizer: str,
+        store: Store,
+        objective: Objective,
         batch_size: int,
         seed: int,
         carry: bool = False,
@@ -36,8 +37,7 @@ class MusicData(L.LightningDataModule):
         super().__init__()
         self.config, self.batch_size, self.seed = config, batch_size, seed
         self.world_size, global_batch = world_size, batch_size * world_size
-        self.store = Store(Path(config.path), tokenizer)
-        self.tokenizer = self.store.tokenizer
+        self.store, self.tokenizer, self.objective = store, store.tokenizer, objective
         self.cycle, group = cycle, self.tokenizer.group
         if cycle > 1 and (group == 1 or cycle % group):
             allowed = f"give a multiple of {group}" if group > 1 else "leave it out"
@@ -74,19 +74,21 @@ class MusicData(L.LightningDataModule):
     def _rank(self) -> int:
         return self.trainer.global_rank if self.trainer is not None else 0
 
-    def train_dataloader(self) -> DataLoader[Any]:
-        return ResumableLoader(
-            self.crops if self.carried is None else self.carried,
-            GlobalBatches(self.n_items, self.batch_size, self._rank(), self.world_size),
-            self.config.workers,
-        )
+    @property
+    def examples(self) -> Examples:
+        """Number `index` of the training."""
+        return Examples(self.crops if self.carried is None else self.carried, self.objective, self.seed)
 
-    def val_dataloader(self) -> DataLoader[Tensor]:
+    def train_dataloader(self) -> DataLoader[Any]:
+        batches = GlobalBatches(self.n_items, self.batch_size, self._rank(), self.world_size)
+        return ResumableLoader(self.examples, batches, self.config.workers, self.examples.collate)
+
+    def val_dataloader(self) -> DataLoader[Any]:
         segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.config.segment, self.cycle)
-        pad = self.tokenizer.vocab.pad
         # the largest first: what does not fit in memory is seen at once
-        batches = batch_segments(segments, pad, self.config.score_batch_tokens)[::-1]
-        share = batches[self._rank() :: self.world_size]
-        if len(share) * self.world_size < len(batches):  # all make the same number of forward passes, or none can go on
-            share.append(torch.full((1, 2), pad))
+        numbers = batch_segments(segments, self.config.score_batch_tokens)[::-1]
+        share = [scoring_batch(segments, n, self.objective) for n in numbers[self._rank() :: self.world_size]]
+        if len(share) * self.world_size < len(numbers):  # all make the same number of forward passes, or none can go on
+            inputs, targets = scoring_batch(segments, numbers[-1][:1], self.objective)
+            share.append(Example(inputs, torch.full_like(targets, self.tokenizer.vocab.pad)))
         return DataLoader(share, batch_size=None, generator=torch.Generator())  # type: ignore[arg-type]

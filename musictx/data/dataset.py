@@ -105,20 +105,14 @@ def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cy
     return segments
 
 
-def batch_segments(segments: list[Ids], pad: int, batch_tokens: int) -> list[Tensor]:
-    """Segments of like length together, padded, at most `batch_tokens` ids a batch (one segment at least).
+def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
+    """Numbers of segments of like length, which make a batch of at most `batch_tokens` ids (one segment at least).
     Raises ConfigError for a budget that holds nothing."""
     if batch_tokens < 1:
         raise ConfigError(f"data.score_batch_tokens={batch_tokens}: give 1 or more")
-    batches: list[Tensor] = []
-    group: list[Ids] = []
-    for segment in [*sorted(segments, key=len), None]:
-        if group and (segment is None or len(segment) * (len(group) + 1) > batch_tokens):
-            batch = np.full((len(group), max(map(len, group))), pad, dtype=np.int64)
-            for row, ids in enumerate(group):
-                batch[row, : len(ids)] = ids
-            batches.append(torch.from_numpy(batch))
-            group = []
-        if segment is not None:
-            group.append(segment)
+    batches: list[list[int]] = [[]]
+    for i in sorted(range(len(segments)), key=lambda i: len(segments[i])):
+        if batches[-1] and len(segments[i]) * (len(batches[-1]) + 1) > batch_tokens:
+            batches.append([])
+        batches[-1].append(i)
     return batches

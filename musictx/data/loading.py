@@ -1,6 +1,6 @@
 """Which windows a process reads, and going on in the middle of an epoch."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -36,11 +36,18 @@ class GlobalBatches(Sampler[list[int]]):
 class ResumableLoader(DataLoader[Any]):
     """A loader that knows how many batches of the epoch it has given; Lightning keeps that in its checkpoints."""
 
-    def __init__(self, dataset: Dataset[Any], batches: GlobalBatches, workers: int = 0) -> None:
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        batches: GlobalBatches,
+        workers: int = 0,
+        collate: Callable[[list[Any]], Any] | None = None,
+    ) -> None:
         super().__init__(
             dataset,
             batch_sampler=batches,
             num_workers=workers,
+            collate_fn=collate,
             pin_memory=torch.cuda.is_available(),
             generator=torch.Generator(),  # leaves the global one alone
         )

@@ -1,24 +1,36 @@
 """Negative log-likelihood in nats per token, beside what needs no model at all."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import Tensor
 
 from musictx.data.dataset import batch_segments, scoring_segments
+from musictx.data.examples import scoring_batch
 from musictx.data.store import Split
 from musictx.evaluation.bootstrap import Interval, interval
-from musictx.model.protocol import LanguageModel
+from musictx.objectives import Example, Objective
+from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer, Vocab
+
+
+class Scored(Protocol):
+    """A model of any kind; `cycle` as in `musictx.model.protocol.LanguageModel`."""
+
+    __call__: Callable[..., Tensor]  # what an objective's examples give it -> logits
+
+    @property
+    def cycle(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """What each piece of a split cost. Targets are every event after BOS, EOS not counted."""
+    """What each piece of a split cost. Targets of next tokens are every event after BOS, EOS not counted."""
 
     nats: NDArray[np.float64]  # (P,)
     tokens_of: NDArray[np.int64]  # (P,)
@@ -39,27 +51,29 @@ class Likelihood:
 
 @torch.inference_mode()
 def negative_log_likelihood(
-    model: LanguageModel,
+    model: Scored,
     split: Split,
     tokenizer: Tokenizer,
     segment: int | None,
     batch_tokens: int = 4096,
     device: str = "cpu",
+    objective: Objective | None = None,
 ) -> Likelihood:
     """Scores a split: whole pieces (`segment` None: the JSB protocol) or inputs of `segment` ids that do not
-    overlap and carry nothing over (2048: the MAESTRO protocol). Raises StoreError for an empty split, ConfigError."""
-    segments, pad = scoring_segments(split, tokenizer, segment, model.cycle), tokenizer.vocab.pad
+    overlap and carry nothing over (2048: the MAESTRO protocol); by next tokens, or by another objective. Raises
+    StoreError for an empty split, ConfigError."""
+    asked = objective or NextToken(tokenizer)
+    segments = scoring_segments(split, tokenizer, segment, model.cycle)
     parts = [-(-len(piece) // (segment or max(len(piece), 1))) for piece in split]
-    owner = np.repeat(np.arange(len(split)), parts)[np.argsort([len(s) for s in segments], kind="stable")]
-    nats, done = np.zeros(len(split)), 0
-    for batch in batch_segments(segments, pad, batch_tokens):
-        ids = batch.to(device)
-        logits = model(ids[:, :-1]).float()  # (B, T, V)
-        loss = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), ignore_index=pad, reduction="none")
-        rows = loss.double().view(len(ids), -1).sum(1).cpu().numpy()  # (B,)
-        np.add.at(nats, owner[done : done + len(ids)], rows)
-        done += len(ids)
-    return Likelihood(nats, np.array([len(piece) for piece in split]))
+    owner = np.repeat(np.arange(len(split)), parts)
+    nats, tokens = np.zeros(len(split)), np.zeros(len(split), np.int64)
+    for numbers in batch_segments(segments, batch_tokens):
+        inputs, targets = scoring_batch(segments, numbers, asked)
+        example = Example([ids.to(device) for ids in inputs], targets.to(device))
+        rows, counts = asked.loss(model, example, by_row=True)  # (B,)
+        np.add.at(nats, owner[numbers], rows.cpu().numpy())
+        np.add.at(tokens, owner[numbers], counts.cpu().numpy())
+    return Likelihood(nats, tokens)
 
 
 def notes_and_seconds(split: Split, tokenizer: Tokenizer) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

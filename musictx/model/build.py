@@ -1,8 +1,8 @@
-"""The one place that knows every kind of model: settings in, model out."""
+"""The one place that knows every kind of model: settings in, model out, and what can be asked of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -12,9 +12,49 @@ from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
 
 Model = Transformer | Recurrent
-KINDS: dict[str, type[TransformerConfig] | type[RecurrentConfig]] = {
-    "transformer": TransformerConfig,
-    "recurrent": RecurrentConfig,
+
+
+class Kind(NamedTuple):
+    """A kind of model, and what commands may ask of it: what a row does not say, its models cannot do. Each has a
+    config and a model of its own classes, by which it is known."""
+
+    config: type[Any]  # its settings, a dataclass
+    model: type[Any]
+    build: Callable[[Any, Tensor | None], Any]  # of its settings and the tokenizer's pace (V,)
+    describe: Callable[[Any], tuple[str, str]]  # its settings in words: what it is made of, and what computes it
+    inputs: tuple[str, ...] = ("ids",)  # what its forward pass is called with; an objective's examples have the same
+    carries: bool = False  # `init_state` and `carry`: windows of training go on where the last ended
+    blocks: bool = False  # `blocks`, which fsdp shares out and a backward pass can compute again
+    adapters: bool = False  # the linear layers of its blocks learn LoRA
+    packed: bool = False  # on a CPU bfloat16 is for its linear layers alone
+    static_steps: bool = False  # graph=true
+    readout: bool = False  # attention over its past that can be looked at
+
+
+def _layers_of_cells(config: RecurrentConfig) -> tuple[str, str]:
+    past = f", additive attention over {config.window} past states" if config.additive else ""
+    return f"{config.n_layers} layers of {config.cell} cells{past}", ""
+
+
+KINDS: dict[str, Kind] = {
+    "transformer": Kind(
+        TransformerConfig,
+        Transformer,
+        Transformer,
+        lambda config: (f"{config.n_layers} layers", describe(config.position, config.attention)),
+        blocks=True,
+        adapters=True,
+        packed=True,
+        static_steps=True,
+        readout=True,
+    ),
+    "recurrent": Kind(
+        RecurrentConfig,
+        Recurrent,
+        lambda config, pace: Recurrent(config),
+        _layers_of_cells,
+        carries=True,
+    ),
 }
 
 
@@ -24,32 +64,51 @@ def check_kind(kind: str) -> None:
         raise ConfigError(f"model.kind={kind}: choose one of {', '.join(KINDS)}")
 
 
+def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
+    """Raises ConfigError for an objective whose examples, `inputs`, this kind of model does not take."""
+    if KINDS[kind].inputs != inputs:
+        gives, takes = (" and ".join(names) for names in (inputs, KINDS[kind].inputs))
+        able = " or ".join(name for name, row in KINDS.items() if row.inputs == inputs)
+        advice = f"model.kind={able}, or " if able else ""
+        raise ConfigError(
+            f"objective={objective} gives {gives}, model.kind={kind} takes {takes}: choose {advice}another objective"
+        )
+
+
 def settings_of(kind: str) -> set[str]:
     """The names of all settings that this kind of model has."""
-    return {field.name for field in fields(KINDS[kind])}
+    return {field.name for field in fields(KINDS[kind].config)}
 
 
-def model_config(kind: str, settings: Mapping[str, Any]) -> TransformerConfig | RecurrentConfig:
+def model_config(kind: str, settings: Mapping[str, Any]) -> Any:
     """Raises ConfigError for an unknown kind and sizes that cannot be, TypeError for settings it does not have."""
     check_kind(kind)
-    return KINDS[kind](**settings)
+    return KINDS[kind].config(**settings)
 
 
-def build_model(config: TransformerConfig | RecurrentConfig, pace: Tensor | None = None) -> Model:
+def build_model(config: Any, pace: Tensor | None = None) -> Model:
     """`pace` (V,) as in `Transformer`."""
-    return Transformer(config, pace) if isinstance(config, TransformerConfig) else Recurrent(config)
+    row = next(kind for kind in KINDS.values() if kind.config is type(config))
+    model: Model = row.build(config, pace)
+    return model
 
 
-def kind_of(model: Model) -> str:
-    """The key in KINDS."""
-    return "transformer" if isinstance(model, Transformer) else "recurrent"
+def kind_of(model: object) -> str:
+    """The key in KINDS. Raises TypeError for what is in no row: nothing is taken for another kind."""
+    for cls in type(model).__mro__:  # fsdp makes a class of its own of a model's
+        for name, kind in KINDS.items():
+            if kind.model is cls:
+                return name
+    raise TypeError(f"{type(model).__name__} is no kind of model: build.py has {', '.join(KINDS)}")
+
+
+def row_of(model: object) -> Kind:
+    """What can be asked of the model. Raises TypeError as `kind_of` does."""
+    return KINDS[kind_of(model)]
 
 
 def describe_model(model: Model) -> str:
     """One line: what the model is made of and which kernel runs."""
-    config = model.config
+    made_of, where = row_of(model).describe(model.config)
     parameters = f"{sum(p.numel() for p in model.parameters()):,} parameters"
-    if isinstance(config, RecurrentConfig):
-        past = f", additive attention over {config.window} past states" if config.additive else ""
-        return f"model: {config.n_layers} layers of {config.cell} cells{past}, {parameters}"
-    return f"model: {config.n_layers} layers, {parameters}; {describe(config.position, config.attention)}"
+    return f"model: {made_of}, {parameters}" + (f"; {where}" if where else "")

@@ -18,7 +18,6 @@ from musictx.errors import BundleError, UserError
 from musictx.files import replacing
 from musictx.model.build import Model, build_model, model_config
 from musictx.model.lora import merged
-from musictx.model.transformer import TransformerConfig
 
 FORMAT = 1
 KEY = "musictx"
@@ -38,11 +37,22 @@ class BundleHeader:
     format: int = FORMAT
     notes: dict[str, Any] = field(default_factory=dict)
     tokenizer_state: str = ""  # what the tokenizer learnt: BPE merges
+    objective: dict[str, Any] = field(default_factory=dict)  # name, settings, added ids; empty for the next token
 
     @property
     def origin(self) -> str:
         """What the weights were learnt from, and the licence that comes with it."""
         return f"trained on {self.corpus}, licence {self.licence}"
+
+    @property
+    def added(self) -> list[list[Any]]:
+        """The ids that the objective adds to the tokenizer's, (type, min, max) each."""
+        added: list[list[Any]] = self.objective.get("added", [])
+        return added
+
+    def to_json(self) -> str:
+        """Without an objective where there is none to tell, as it has always been."""
+        return json.dumps({key: value for key, value in asdict(self).items() if key != "objective" or value})
 
 
 class Bundle(NamedTuple):
@@ -56,7 +66,7 @@ def save_bundle(path: Path, model: Model, header: BundleHeader, dtype: torch.dty
     if dtype is not None:
         tensors = {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}
     with replacing(path) as partial:  # save_file would keep others from reading what it writes
-        partial.write_bytes(save(tensors, {KEY: json.dumps(asdict(header))}))
+        partial.write_bytes(save(tensors, {KEY: header.to_json()}))
 
 
 def read_header(path: Path) -> BundleHeader:
@@ -111,7 +121,7 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
         config = model_config(settings.pop("kind", "transformer"), settings)
     except (TypeError, UserError) as error:
         raise BundleError(f"{path}: its model config is damaged ({error}): copy or train it again") from None
-    if attention and isinstance(config, TransformerConfig):
+    if attention and hasattr(config, "attention"):
         config = replace(config, attention=attention)
     model = build_model(config)
     try:

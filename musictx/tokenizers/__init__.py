@@ -1,6 +1,8 @@
 """Score <-> ids. `build_tokenizer(name, state)` is the door; all encodings obey the `Tokenizer` protocol."""
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +14,7 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import EventGrammar, GridGrammar
 from musictx.tokenizers.miditok import KINDS, MidiTokTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
-from musictx.tokenizers.vocab import Ids, Vocab
+from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 
 class Tokenizer(Protocol):
@@ -49,9 +51,14 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
 }
 
 
-def build_tokenizer(name: str, state: str = "") -> Tokenizer:
-    """The tokenizer of that name, with what it has learnt. Raises ConfigError naming the known ones, for a package
-    that is not installed, and for a state that is not this tokenizer's."""
+def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] = ()) -> Tokenizer:
+    """The tokenizer of that name, with what it has learnt, and with ids that an objective adds, (type, min, max) each.
+    Raises ConfigError naming the known ones, for a package that is not installed, and for a state that is not this
+    tokenizer's."""
+    return with_added(_by_name(name, state), (EventRange(*row) for row in added))
+
+
+def _by_name(name: str, state: str) -> Tokenizer:
     if name in KINDS:
         return MidiTokTokenizer(name, state)
     if name not in TOKENIZERS:
@@ -62,9 +69,25 @@ def build_tokenizer(name: str, state: str = "") -> Tokenizer:
     return TOKENIZERS[name]()
 
 
+def with_added(tokenizer: Tokenizer, added: Iterable[EventRange]) -> Tokenizer:
+    """The tokenizer with more ids after all of its own, which no music is written with: they mean something to an
+    objective alone, take no time and are never drawn. Its stores stay as they are."""
+    rows = tuple(added)
+    if not rows:
+        return tokenizer
+    grown: Any = copy.copy(tokenizer)
+    grown.vocab = vocab = replace(tokenizer.vocab, added=rows)
+    if tokenizer.pace is not None:
+        grown.pace = np.pad(tokenizer.pace, (0, vocab.size - len(tokenizer.pace)))
+    if tokenizer.grammar is not None:
+        grown.grammar = tokenizer.grammar.of(vocab)
+    done: Tokenizer = grown
+    return done
+
+
 def knows_one_piano(tokenizer: Tokenizer) -> bool:
     """Whether its notes have neither voices nor instruments."""
     return tokenizer.group == 1 and not tokenizer.programs
 
 
-__all__ = ["Ids", "Tokenizer", "Vocab", "build_tokenizer", "knows_one_piano"]
+__all__ = ["EventRange", "Ids", "Tokenizer", "Vocab", "build_tokenizer", "knows_one_piano", "with_added"]

@@ -31,6 +31,10 @@ class EventGrammar:
         shift = vocab.row("TIME_SHIFT")
         self.steps = np.where(vocab.mask("TIME_SHIFT"), at - vocab.offsets["TIME_SHIFT"] + shift.lo, 0)
 
+    def of(self, vocab: Vocab) -> "EventGrammar":
+        """The same rules over a vocabulary that has more ids."""
+        return EventGrammar(vocab, self.steps_per_s)
+
     def place(self, ids: NDArray[np.integer]) -> EventPlace:
         """Where the music stands after ids (T,), whatever they are."""
         now = np.cumsum(self.steps[ids])  # (T,)
@@ -52,6 +56,10 @@ class GridGrammar:
         self.lo, self.hi, self.rest = pitch.lo, pitch.hi, rest
         is_pitch, at = vocab.mask("PITCH"), np.arange(vocab.size)
         self.pitch: NDArray[np.int64] = np.where(is_pitch, at - vocab.offsets["PITCH"] + pitch.lo, rest)
+
+    def of(self, vocab: Vocab) -> "GridGrammar":
+        """The same rules over a vocabulary that has more ids."""
+        return GridGrammar(vocab, self.voices, self.steps_per_quarter, self.rest)
 
     def grid(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
         """(steps, voices) the whole steps of ids (T,)."""

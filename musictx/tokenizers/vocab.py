@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,7 +27,8 @@ SPECIALS = (EventRange("PAD", 0, 0), EventRange("BOS", 0, 0), EventRange("EOS", 
 
 @dataclass(frozen=True)
 class Vocab:
-    """Token ids of an encoding, numbered down the table; PAD, BOS and EOS come last.
+    """Token ids of an encoding, numbered down the table; PAD, BOS and EOS follow the music, and then what an objective
+    adds, so that stores of the encoding alone keep their ids.
 
     `encoding` names the rules that give the ids their meaning. It enters the fingerprint, so a change of
     rules that keeps the table still makes old stores and bundles refuse to load.
@@ -35,10 +36,11 @@ class Vocab:
 
     encoding: str
     events: tuple[EventRange, ...]
+    added: tuple[EventRange, ...] = ()
 
     @cached_property
     def table(self) -> tuple[EventRange, ...]:
-        return self.events + SPECIALS
+        return self.events + SPECIALS + self.added
 
     @cached_property
     def offsets(self) -> dict[str, int]:
@@ -53,8 +55,8 @@ class Vocab:
 
     @property
     def n_events(self) -> int:
-        """How many ids are music rather than PAD, BOS or EOS; they are the ids below this number."""
-        return self.size - len(SPECIALS)
+        """How many ids are music rather than PAD, BOS, EOS or added; they are the ids below this number."""
+        return self.pad
 
     @property
     def pad(self) -> int:
@@ -105,6 +107,23 @@ class Vocab:
         """16 hex digits that two vocabularies share only if their ids mean the same."""
         text = json.dumps([self.encoding, self.table], separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def without_added(self) -> "Vocab":
+        """What stores are written with."""
+        return replace(self, added=())
+
+    def moved_from(self, old: "Vocab") -> NDArray[np.int64] | None:
+        """Where each id of `old` (V_old,) is in this vocabulary; None unless `old` is a beginning of it: the same
+        encoding, with the same event types and added ones first."""
+        begins = self.encoding == old.encoding
+        for mine, theirs in ((self.events, old.events), (self.added, old.added)):
+            begins = begins and mine[: len(theirs)] == theirs
+        if not begins:
+            return None
+        sizes = [row.hi - row.lo + 1 for row in old.table]
+        starts = [self.offsets[row.type] for row in old.table]
+        return np.concatenate([start + np.arange(n) for start, n in zip(starts, sizes, strict=True)])
 
     def __str__(self) -> str:
         rows = [f"{self.encoding}: {self.size} tokens, fingerprint {self.fingerprint}"]

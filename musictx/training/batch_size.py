@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 
 from musictx.config.train import TrainConfig
+from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
 from musictx.errors import is_out_of_memory
+from musictx.objectives import Example, build_objective
 from musictx.training.folder import is_unfinished, read_settings
 from musictx.training.guard import less_memory
 from musictx.training.optimizer import build_optimizer
@@ -43,16 +44,19 @@ def largest(fitting: Callable[[int], bool], most: int = MOST) -> int:
 
 def fits(config: TrainConfig, size: int) -> bool:
     """Whether two steps with `size` windows go through; the second has the optimizer's moments beside the gradients."""
-    tokenizer = Store(Path(config.data.path), config.tokenizer.name).tokenizer
+    store = Store(Path(config.data.path), config.tokenizer.name)
+    objective = build_objective(config.objective, config.objective_settings, store.tokenizer)
+    examples = MusicData(config.data, store, objective, 1, config.seed, cycle=config.model.cycle).examples
+    inputs, targets = examples.collate([examples[0]] * size)
     device = torch.device(config.trainer.accelerator)
     try:
-        model = starting_model(config, tokenizer).to(device)
+        model = starting_model(config, objective.tokenizer).to(device)
         optimizer = build_optimizer(model, config.trainer.optimizer, config.trainer.lr, 0.0)
-        ids = torch.randint(tokenizer.vocab.size, (size, config.data.length + 1), device=device)
+        batch = Example([ids.to(device) for ids in inputs], targets.to(device))
         for _ in range(2):
             with torch.autocast(device.type, torch.bfloat16, enabled=config.trainer.precision != "32-true"):
-                logits = model(ids[:, :-1])
-            F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten()).backward()  # type: ignore[no-untyped-call]
+                total, count = objective.loss(model, batch)
+            (total / count).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             optimizer.zero_grad()
     except (RuntimeError, MemoryError) as error:

@@ -9,6 +9,8 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 
 from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError
+from musictx.model.build import KINDS, check_inputs, check_kind
+from musictx.objectives import find_objective
 from musictx.training.optimizer import OPTIMIZERS
 from musictx.training.schedule import SCHEDULES
 
@@ -19,7 +21,8 @@ KEPT = ("best", "last")
 
 
 def check_trainer(config: TrainConfig) -> None:
-    """Raises ConfigError for an accelerator that is unknown or not here, and for numbers that cannot be."""
+    """Raises ConfigError for an accelerator that is unknown or not here, for numbers that cannot be, and for a kind of
+    model, an objective or settings of theirs that do not go together."""
     trainer = config.trainer
     for name, choice, known in (
         ("trainer.accelerator", trainer.accelerator, ACCELERATORS),
@@ -36,7 +39,27 @@ def check_trainer(config: TrainConfig) -> None:
     if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would take another unasked
         raise ConfigError("trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed or 32-true")
     _check_numbers(config)
+    check_kind(config.model.kind)
+    _check_objective(config)
     _check_together(config)
+
+
+def carries(config: TrainConfig) -> bool:
+    """Whether windows go on where the last ended: asked for, or else where model and objective can."""
+    if config.data.carry is not None:
+        return config.data.carry
+    return KINDS[config.model.kind].carries and bool(find_objective(config.objective).continuous)
+
+
+def _check_objective(config: TrainConfig) -> None:
+    objective = find_objective(config.objective)
+    check_inputs(config.model.kind, config.objective, objective.inputs)
+    if not objective.continuous:
+        for name, value in (("data.grow_from", config.data.grow_from), ("data.carry", config.data.carry)):
+            if value:
+                raise ConfigError(
+                    f"{name}={str(value).lower()}: windows of objective={config.objective} are whole; leave it out"
+                )
 
 
 def _check_numbers(config: TrainConfig) -> None:
@@ -79,10 +102,11 @@ def _check_numbers(config: TrainConfig) -> None:
 
 def _check_together(config: TrainConfig) -> None:
     """What cannot be asked for at once."""
-    trainer, recurrent = config.trainer, config.model.kind == "recurrent"
+    trainer, name = config.trainer, config.model.kind
+    kind = KINDS[name]
     processes = trainer.devices * trainer.num_nodes
-    if config.data.carry and not recurrent:
-        raise ConfigError(f"data.carry=true: model.kind={config.model.kind} has no state to carry; leave it out")
+    if config.data.carry and not kind.carries:
+        raise ConfigError(f"data.carry=true: model.kind={name} has no state to carry; leave it out")
     first, length = config.data.grow_from, config.data.length
     if first is not None and length not in (first << n for n in range(length.bit_length())):
         raise ConfigError(
@@ -96,18 +120,18 @@ def _check_together(config: TrainConfig) -> None:
         )
     if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
         raise ConfigError(f"trainer.decay_share={trainer.decay_share}: trainer.schedule={trainer.schedule} has none")
-    if first is not None and (config.data.carry or (recurrent and config.data.carry is None)):
+    if first is not None and carries(config):
         raise ConfigError(f"data.grow_from={first}: windows that carry a state are not cut; leave it out")
-    if trainer.checkpoint_activations and recurrent:
-        raise ConfigError("trainer.checkpoint_activations=true: model.kind=recurrent has no blocks; leave it out")
+    if trainer.checkpoint_activations and not kind.blocks:
+        raise ConfigError(f"trainer.checkpoint_activations=true: model.kind={name} has no blocks; leave it out")
     if trainer.lora_rank is not None and config.init_from is None:
         raise ConfigError(
             f"trainer.lora_rank={trainer.lora_rank} adapts a model that has learnt: give init_from=BUNDLE, or leave "
             "it out"
         )
-    if trainer.lora_rank is not None and recurrent:
+    if trainer.lora_rank is not None and not kind.adapters:
         raise ConfigError(
-            f"trainer.lora_rank={trainer.lora_rank}: model.kind=recurrent has no blocks to adapt; leave it out to "
+            f"trainer.lora_rank={trainer.lora_rank}: model.kind={name} has no blocks to adapt; leave it out to "
             "learn all weights"
         )
     if processes > 1 and trainer.strategy == "auto":
@@ -118,18 +142,20 @@ def _check_together(config: TrainConfig) -> None:
             f"`torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun; docs/training.md has both"
         )
     if trainer.strategy == "fsdp":
-        if recurrent:
+        if not kind.blocks:
             raise ConfigError(
-                "trainer.strategy=fsdp shares out blocks, and model.kind=recurrent has none: use trainer=ddp"
+                f"trainer.strategy=fsdp shares out blocks, and model.kind={name} has none: use trainer=ddp"
             )
-        for name, value, none in (
+        for setting, value, none in (
             ("optimizer", trainer.optimizer, "adamw"),
             ("ema_decay", trainer.ema_decay, None),
             ("lora_rank", trainer.lora_rank, None),
         ):
             if value != none:
                 needs = "null" if none is None else none
-                raise ConfigError(f"trainer.{name}={value} needs whole matrices: with fsdp use trainer.{name}={needs}")
+                raise ConfigError(
+                    f"trainer.{setting}={value} needs whole matrices: with fsdp use trainer.{setting}={needs}"
+                )
     if trainer.batch_size == "auto" and trainer.accelerator != "cuda":
         raise ConfigError("trainer.batch_size=auto is for CUDA: give a number; 8 is a good beginning on CPU")
     if trainer.batch_size == "auto" and processes > 1:

@@ -10,13 +10,15 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
+from musictx.data.store import Store
 from musictx.errors import is_out_of_memory
 from musictx.model.build import describe_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.shipped import bundle_path
+from musictx.objectives import build_objective
 from musictx.training.batch_size import with_batch_size
-from musictx.training.check import check_trainer
+from musictx.training.check import carries, check_trainer
 from musictx.training.checkpoints import Checkpoints
 from musictx.training.curves import draw_losses
 from musictx.training.folder import (
@@ -54,15 +56,14 @@ def fit(config: TrainConfig) -> Path:
     L.seed_everything(config.seed, verbose=False)
     config = with_batch_size(config)
     world_size = config.trainer.devices * config.trainer.num_nodes
-    carry = config.data.carry if config.data.carry is not None else config.model.kind == "recurrent"
     batch_size = int(config.trainer.batch_size)
     cycle = config.model.cycle
-    data = MusicData(config.data, config.tokenizer.name, batch_size, config.seed, carry, world_size, cycle)
-    model = starting_model(config, data.tokenizer)
-    header = header_of(config, model, data.store.manifest)
-    training = LanguageModelTraining(
-        model, data.tokenizer.vocab, config.trainer, config.seed, header, config.data.grow_from
-    )
+    store = Store(Path(config.data.path), config.tokenizer.name)
+    objective = build_objective(config.objective, config.objective_settings, store.tokenizer)
+    data = MusicData(config.data, store, objective, batch_size, config.seed, carries(config), world_size, cycle)
+    model = starting_model(config, objective.tokenizer)
+    header = header_of(config, model, store.manifest, objective)
+    training = LanguageModelTraining(model, objective, config.trainer, config.seed, header, config.data.grow_from)
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(Path(config.out) / CHECKPOINTS))
     trainer.strategy.connect(training)  # which is told there how fsdp's processes share it
     trainer.strategy.setup_environment()  # the processes meet: one of them opens the folder for all
@@ -91,7 +92,8 @@ def _run(
     go_on_from, wandb_id = trainer.strategy.broadcast(opened)
 
     checkpoints = Checkpoints(folder / CHECKPOINTS, config.trainer.checkpoint_every, config.trainer.keep)
-    guard = Guard(folder, data.tokenizer.vocab.size)
+    n_ids = training.objective.tokenizer.vocab.size
+    guard = Guard(folder, n_ids)
     try:
         trainer.loggers = build_loggers(config, folder, wandb_id)
         trainer.callbacks += [guard, *onlookers(config, data), checkpoints]  # type: ignore[attr-defined]
@@ -115,7 +117,7 @@ def _run(
     bundle = folder / BUNDLE
     if trainer.is_global_zero:
         keep_best(folder, checkpoints)
-        draw_losses(folder / METRICS, folder / CURVES, config.name, data.tokenizer.vocab.size)
+        draw_losses(folder / METRICS, folder / CURVES, config.name, n_ids)
         close_run(folder)
         close_logger(config.logger, failed=False)
     return bundle
@@ -125,8 +127,11 @@ def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
     """What shows a person how it goes."""
     trainer = config.trainer
     shown = [build_progress()] if trainer.progress_bar else []
-    if trainer.sample_every is not None and trainer.strategy != "fsdp":  # whose model is in no process as a whole
-        shown.append(Samples(Path(config.out) / "samples", trainer.sample_every, data.store, config.seed))
+    # a model of fsdp is whole in no process, one that takes more than ids continues nothing alone
+    draws = trainer.strategy != "fsdp" and data.objective.inputs == ("ids",)
+    if trainer.sample_every is not None and draws:
+        folder, tokenizer = Path(config.out) / "samples", data.objective.tokenizer
+        shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.seed))
     return shown
 
 

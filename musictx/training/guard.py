@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 
 from musictx.config.train import TrainConfig
 from musictx.errors import UserError
+from musictx.model.build import KINDS
 from musictx.training.module import LanguageModelTraining
 
 EXPLODED = 10  # times the NLL of guessing blindly
@@ -46,7 +47,9 @@ class Guard(L.Callback):
             # the other processes know of nothing and would not meet to put them together
             weights = {k: v.to_local() if isinstance(v, DTensor) else v for k, v in weights.items()}
             whose = "this process's part of the weights"
-        torch.save({"batch": self.batch, "weights": weights, "loss": value, "step": step}, path)
+        example, *more = self.batch if isinstance(self.batch, list) else [self.batch]
+        batch = example._asdict() | ({"fresh": more[0]} if more else {})
+        torch.save({"batch": batch, "weights": weights, "loss": value, "step": step}, path)
         what = f"is {value}" if not math.isfinite(value) else f"has exploded to {value:.1f}"
         raise TrainingError(
             f"the loss {what} at step {step}: its batch and {whose} before it are in {path}; lower trainer.lr or "
@@ -69,7 +72,7 @@ def less_memory(config: TrainConfig, validating: bool) -> TrainingError:
     batch = int(trainer.batch_size)
     if batch > 1:
         advice = f"give trainer.batch_size={batch // 2} trainer.accumulate={trainer.accumulate * 2}"
-    elif not trainer.checkpoint_activations and config.model.kind == "transformer":
+    elif not trainer.checkpoint_activations and KINDS[config.model.kind].blocks:
         advice = "give trainer.checkpoint_activations=true"
     else:
         advice = f"give data.length={data.length // 2}"

@@ -2,15 +2,17 @@
 
 from dataclasses import asdict
 from importlib.metadata import version
+from typing import Any
 
 from musictx.config.train import TrainConfig
 from musictx.data.store import Manifest
 from musictx.model.build import Model, kind_of
 from musictx.model.bundle import BundleHeader, read_header
 from musictx.model.shipped import bundle_path
+from musictx.objectives import NEXT_TOKEN, Objective
 
 
-def header_of(config: TrainConfig, model: Model, manifest: Manifest) -> BundleHeader:
+def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: Objective) -> BundleHeader:
     """Weights that begin with a bundle's keep its corpus, licence and citation beside the store's. Raises
     BundleError."""
     corpus, licence, citation = manifest.corpus.name, manifest.corpus.licence, manifest.corpus.citation
@@ -28,7 +30,16 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest) -> BundleHe
         val_nll=None,
         version=version("musictx"),
         notes={"name": config.name, "seed": config.seed, "citation": citation},
+        objective=told(config, objective),
     )
+
+
+def told(config: TrainConfig, objective: Objective) -> dict[str, Any]:
+    """What a bundle says of its objective: enough to know its ids without it. Nothing of the next token."""
+    if config.objective == NEXT_TOKEN:
+        return {}
+    added = [list(row) for row in objective.added]
+    return {"name": config.objective, "settings": config.objective_settings, "added": added}
 
 
 def both(before: str, now: str) -> str:

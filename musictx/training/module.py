@@ -1,13 +1,13 @@
-"""A language model as a LightningModule: next-token loss, optimizer and schedule, validation NLL."""
+"""A language model as a LightningModule: the objective's loss, optimizer and schedule, validation NLL."""
 
-import json
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import lightning as L
 import numpy as np
 import torch
-import torch.nn.functional as F
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -17,17 +17,16 @@ from musictx.config.train import TrainerConfig
 from musictx.errors import ConfigError
 from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
-from musictx.model.recurrent import Recurrent, RecurrentState
-from musictx.model.transformer import Transformer
-from musictx.tokenizers import Vocab
+from musictx.model.recurrent import RecurrentState
+from musictx.objectives import Example, Objective
 from musictx.training import carried
 from musictx.training.optimizer import build_optimizer, group_sizes
 from musictx.training.schedule import warmup_cosine, warmup_hold, window_length
 
 
-def cut(ids: Tensor, length: int) -> Tensor:
-    """Windows (B, n · length + 1) as (B · n, length + 1): the last target of one is the first input of the next."""
-    return ids.unfold(1, length + 1, length).flatten(0, 1)
+def cut(example: Example, length: int) -> Example:
+    """Examples (B, n · length) as (B · n, length): the last target of one is the first input of the next."""
+    return Example([x.reshape(-1, length) for x in example.inputs], example.targets.reshape(-1, length))
 
 
 class LanguageModelTraining(L.LightningModule):
@@ -40,7 +39,7 @@ class LanguageModelTraining(L.LightningModule):
     def __init__(
         self,
         model: Model,
-        vocab: Vocab,
+        objective: Objective,
         config: TrainerConfig,
         seed: int,
         header: BundleHeader,
@@ -48,11 +47,10 @@ class LanguageModelTraining(L.LightningModule):
     ) -> None:
         super().__init__()
         self.grow_from = grow_from
-        self.model, self.vocab, self.config, self.seed, self.header = model, vocab, config, seed, header
+        self.model, self.objective, self.config, self.seed, self.header = model, objective, config, seed, header
         self.loss = torch.zeros(())  # of the last batch, per token: what the guard looks at
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
-        self._positions = 0  # of a batch, in this process
         self._nll_sum = torch.zeros((), dtype=torch.float64)
         self._count = 0
         self._state: RecurrentState | None = None  # of the last batch
@@ -62,13 +60,13 @@ class LanguageModelTraining(L.LightningModule):
         """With `trainer=fsdp` the weights are shared out among the processes, block by block."""
         if self.device_mesh is None or isinstance(self.model, FSDPModule):
             return
-        assert isinstance(self.model, Transformer)  # fit() has refused others
-        for part in (*self.model.blocks, self.model):
+        model: Any = self.model  # has blocks: fit() has refused others
+        for part in (*model.blocks, model):
             fully_shard(part, mesh=self.device_mesh["data_parallel"])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         nll = float(self.trainer.callback_metrics["val/nll"]) if self.trainer.validating else None
-        checkpoint[KEY] = json.dumps(asdict(replace(self.header, model=self._trained(), val_nll=nll)))
+        checkpoint[KEY] = replace(self.header, model=self._trained(), val_nll=nll).to_json()
         if self._state is not None:
             checkpoint["carried"] = carried.pack(self._state.detach(), self._gather)
 
@@ -80,7 +78,8 @@ class LanguageModelTraining(L.LightningModule):
     def _trained(self) -> dict[str, Any]:
         """What the header says of the model; while windows grow it has been trained on none of the full length."""
         model, length = self.header.model, self.trainer.datamodule.config.length  # type: ignore[attr-defined]
-        if self.grow_from is None or model["trained_length"] != length:  # a longer one of the bundle it began with
+        # recurrent models have none, a model that began with a bundle perhaps a longer one
+        if self.grow_from is None or model.get("trained_length") != length:
             return model
         last_step = max(self.trainer.global_step - 1, 0)
         return model | {"trained_length": window_length(last_step, self.total_steps(), length, self.grow_from)}
@@ -107,31 +106,29 @@ class LanguageModelTraining(L.LightningModule):
             int(np.random.SeedSequence((self.seed, number, self.global_rank)).generate_state(1)[0]), verbose=False
         )
 
-    def training_step(self, batch: Tensor | list[Tensor], _: int) -> Tensor:
-        """A batch is windows (B, T + 1); or those, and which rows begin anew (B,), for a state that is carried."""
-        ids, fresh = batch if isinstance(batch, list) else (batch, None)
+    def training_step(self, batch: Example | list[Any], _: int) -> Tensor:
+        """A batch is examples; or those, and which rows begin anew (B,), for a state that is carried."""
+        example, fresh = batch if isinstance(batch, list) else (batch, None)
         if self.grow_from is not None:
-            length = ids.shape[1] - 1
-            ids = cut(ids, window_length(self.trainer.global_step, self.total_steps(), length, self.grow_from))
-        inputs, targets = ids[:, :-1], ids[:, 1:]  # (B, T)
+            length = example.targets.shape[1]
+            example = cut(example, window_length(self.trainer.global_step, self.total_steps(), length, self.grow_from))
+        model: Callable[..., Tensor] = self.model if fresh is None else partial(self._carry, fresh=fresh)
         if self.config.scheduled_sampling:
-            inputs = self._mix(inputs, fresh)
-        logits = self.model(inputs) if fresh is None else self._carry(inputs, fresh)  # (B, T, V)
-        total = F.cross_entropy(
-            logits.flatten(0, 1).float(),
-            targets.flatten(),
-            ignore_index=self.vocab.pad,
-            label_smoothing=self.config.label_smoothing,
-            reduction="sum",
-        )
+            example = self._mix(model, example)
+        total, n = self.objective.loss(model, example, self.config.label_smoothing)
         # per token of all processes: a mean of their means would weigh the tokens of short pieces more
-        count = self.trainer.strategy.reduce((targets != self.vocab.pad).sum().float(), reduce_op="mean")
+        count = self.trainer.strategy.reduce(n.float(), reduce_op="mean")
         self.loss = total.detach() / count
         self._step_total, self._step_count = self._step_total + total.detach(), self._step_count + count
         step_loss = self._step_total / self._step_count  # of the step's batches so far
         self.log("train/loss", step_loss, prog_bar=True, sync_dist=self.trainer.world_size > 1)
-        self._positions = targets.numel()
         return total / self._positions
+
+    @property
+    def _positions(self) -> int:
+        """Of a batch, in each process: more than one step's gradients are divided by it before they are added up."""
+        length: int = self.trainer.datamodule.config.length  # type: ignore[attr-defined]
+        return int(self.config.batch_size) * length
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Gradients per token of all batches of the step, as of one large batch: Lightning has added up those of means
@@ -142,42 +139,43 @@ class LanguageModelTraining(L.LightningModule):
                 p.grad.mul_(scale)
         self._step_total, self._step_count = 0.0, 0.0
 
-    def _carry(self, inputs: Tensor, fresh: Tensor) -> Tensor:
+    def _carry(self, ids: Tensor, fresh: Tensor) -> Tensor:
         """Goes on from the last batch, without its gradient: truncated back-propagation through time."""
-        assert isinstance(self.model, Recurrent)  # fit() has refused others
+        model: Any = self.model  # carries a state: fit() has refused others
         if self._state is None or self._state.hidden[0].shape[1] != len(fresh):
-            self._state = self.model.init_state(len(fresh), inputs.shape[1])
-        return self.model.carry(inputs, self._state.detach().reset(fresh))
+            self._state = model.init_state(len(fresh), ids.shape[1])
+        logits: Tensor = model.carry(ids, self._state.detach().reset(fresh))
+        return logits
 
     @torch.no_grad()
-    def _mix(self, inputs: Tensor, fresh: Tensor | None) -> Tensor:
+    def _mix(self, model: Callable[..., Tensor], example: Example) -> Example:
         """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019): a first reading of the
-        true tokens gives guesses, a share of which takes their place. The first token of a window stays."""
+        true tokens gives guesses, a share of which takes the place of inputs that were targets. The first token of a
+        window stays."""
+        (*others, ids), targets = example
         before = self._state
         if before is not None:  # the first reading writes into it
-            before = before.take(torch.arange(len(inputs), device=inputs.device))
-        logits = self.model(inputs) if fresh is None else self._carry(inputs, fresh)
+            before = before.take(torch.arange(len(ids), device=ids.device))
+        logits = model(*others, ids)
         self._state = before
         noise = torch.empty_like(logits[:, :-1], dtype=torch.float32).exponential_().log()
         guesses = (logits[:, :-1] - noise).argmax(-1)  # a draw from the softmax: Gumbel's trick
         chosen = torch.rand(guesses.shape, device=guesses.device) < self.config.scheduled_sampling
-        chosen &= inputs[:, 1:] != self.vocab.pad
-        return torch.cat([inputs[:, :1], torch.where(chosen, guesses, inputs[:, 1:])], 1)
+        chosen &= (ids[:, 1:] == targets[:, :-1]) & (ids[:, 1:] != self.objective.tokenizer.vocab.pad)
+        mixed = torch.cat([ids[:, :1], torch.where(chosen, guesses, ids[:, 1:])], 1)
+        return Example([*others, mixed], targets)
 
-    def on_train_batch_end(self, outputs: Any, batch: Tensor, batch_idx: int) -> None:
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         trainer = self.trainer
         last_step = 0 < trainer.max_steps <= trainer.global_step
         last_epoch = trainer.current_epoch + 1 == trainer.max_epochs
         if last_step or (last_epoch and batch_idx + 1 == trainer.num_training_batches):
             trainer.should_stop = True  # Lightning validates before it stops: the end counts, whatever the interval
 
-    def validation_step(self, batch: Tensor, _: int) -> None:
-        logits = self.model(batch[:, :-1])  # (B, T, V)
-        targets = batch[:, 1:].flatten()
-        pad = self.vocab.pad
-        total = F.cross_entropy(logits.flatten(0, 1).float(), targets, ignore_index=pad, reduction="sum")
+    def validation_step(self, batch: Example, _: int) -> None:
+        total, count = self.objective.loss(self.model, batch)
         self._nll_sum += total.double().cpu()
-        self._count += int((targets != pad).sum())
+        self._count += int(count)
 
     def on_validation_epoch_end(self) -> None:
         # per token of the whole split: a mean of batch means would weigh short pieces more

@@ -15,6 +15,7 @@ from musictx.notes.write import write_midi
 from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.music import Continuation, continue_score
 from musictx.sampling.settings import Sampling
+from musictx.tokenizers import Tokenizer
 from musictx.training.module import LanguageModelTraining
 from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
@@ -41,6 +42,7 @@ class Samples(L.Callback):
     folder: Path
     every: int
     store: Store
+    tokenizer: Tokenizer  # the store's, with the ids that the objective adds
     seed: int
 
     def on_train_batch_end(
@@ -61,7 +63,7 @@ class Samples(L.Callback):
         (music,) = continue_score(
             held_out_seed(self.store),
             training.model,
-            self.store.tokenizer,
+            self.tokenizer,
             SAMPLING,
             length_seconds=LENGTH_S,
             seed=self.seed,

@@ -2,19 +2,19 @@
 
 from dataclasses import asdict, fields, replace
 from functools import partial
+from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from musictx.config.train import ModelConfig, TrainConfig
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.model.build import Model, build_model, check_kind, model_config, settings_of
-from musictx.model.bundle import load_bundle, read_header
+from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.lora import add_adapters
-from musictx.model.recurrent import RecurrentConfig
 from musictx.model.shipped import bundle_path
-from musictx.model.transformer import TransformerConfig
-from musictx.tokenizers import Tokenizer
+from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
 OWN = {"dropout", "attention_dropout"}  # a person's choice, whatever a bundle was trained with
 
@@ -31,22 +31,17 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
 
 
 def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
-    """Raises ConfigError for a model that cannot be, or a bundle of other tokens than the store's."""
+    """Of the tokenizer's ids; those that the bundle does not know begin with fresh rows. Raises ConfigError for a model
+    that cannot be, or a bundle of other tokens."""
     pace = tokenizer.pace
     if config.model.clock == "time" and pace is None:
         raise ConfigError(f"model.clock=time: {tokenizer.name} tokens do not tell time; choose model.clock=index")
     settings = build_model_config(config, tokenizer.vocab.size)
-    model = build_model(settings, None if pace is None else torch.from_numpy(pace))
+    model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
     if config.init_from is not None:
         path = bundle_path(config.init_from)
-        header = read_header(path)
-        if header.vocab_fingerprint != tokenizer.vocab.fingerprint:
-            raise ConfigError(
-                f"init_from={config.init_from} speaks {header.tokenizer} tokens ({header.vocab_fingerprint}), the "
-                f"store {tokenizer.name} ({tokenizer.vocab.fingerprint}): prepare your music with "
-                f"tokenizer={header.tokenizer}, or leave init_from out"
-            )
-        model.load_state_dict(load_bundle(path).model.state_dict())
+        moved = moved_ids(config, read_header(path), tokenizer)
+        model.load_state_dict(with_rows(model.state_dict(), load_bundle(path).model.state_dict(), moved))
     if config.trainer.lora_rank is not None:
         add_adapters(model, config.trainer.lora_rank)  # type: ignore[arg-type] # check_trainer has refused others
     if config.trainer.checkpoint_activations:
@@ -57,7 +52,49 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     return model
 
 
-def build_model_config(config: TrainConfig, vocab_size: int) -> TransformerConfig | RecurrentConfig:
+def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
+    """Where the ids of the bundle are among the tokenizer's (V_old,). Raises ConfigError where some of them are not,
+    or mean something else."""
+    base = tokenizer.vocab.without_added
+    old: Vocab | None = base
+    if header.vocab_fingerprint != base.fingerprint or header.added:
+        try:
+            old = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added).vocab
+        except UserError:  # it is not here
+            old = None
+        if old is not None and old.without_added.fingerprint != header.vocab_fingerprint:
+            old = None  # another version's
+    moved = None if old is None else tokenizer.vocab.moved_from(old)
+    if moved is None and old is not None and tokenizer.vocab.moved_from(old.without_added) is not None:
+        extra = ", ".join(row.type for row in old.added)
+        name = header.objective["name"]
+        raise ConfigError(
+            f"init_from={config.init_from} has ids of objective={name} ({extra}), which objective={config.objective} "
+            f"does not have: give objective={name}, or leave init_from out"
+        )
+    if moved is None:
+        raise ConfigError(
+            f"init_from={config.init_from} speaks {header.tokenizer} tokens ({header.vocab_fingerprint}), the "
+            f"store {tokenizer.name} ({base.fingerprint}): prepare your music with "
+            f"tokenizer={header.tokenizer}, or leave init_from out"
+        )
+    if config.trainer.lora_rank is not None and len(moved) < tokenizer.vocab.size:
+        raise ConfigError(
+            f"trainer.lora_rank={config.trainer.lora_rank}: init_from={config.init_from} knows {len(moved)} of "
+            f"{tokenizer.vocab.size} ids, and adapters would never learn the others; leave lora_rank out"
+        )
+    return torch.from_numpy(moved)
+
+
+def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> dict[str, Tensor]:
+    """The tensors of `old`; of those that have a row for each id, ids that are new keep the row in `new`."""
+    return {
+        name: tensor if tensor.shape == new[name].shape else new[name].index_copy(0, moved, tensor)
+        for name, tensor in old.items()
+    }
+
+
+def build_model_config(config: TrainConfig, vocab_size: int) -> Any:
     """The model group and the attention group as what this kind of model is built from. Raises ConfigError for
     settings that it lacks, or that another kind has."""
     given = asdict(config.model)

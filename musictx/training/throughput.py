@@ -5,7 +5,8 @@ from time import perf_counter
 from typing import Any
 
 import lightning as L
-from torch import Tensor
+
+from musictx.objectives import Example
 
 
 class Throughput(L.Callback):
@@ -29,11 +30,11 @@ class Throughput(L.Callback):
         trainer: L.Trainer,
         pl_module: L.LightningModule,
         outputs: Any,
-        batch: Tensor | list[Tensor],
+        batch: Example | list[Any],
         batch_idx: int,
     ) -> None:
-        ids, now = batch[0] if isinstance(batch, list) else batch, perf_counter()
-        tokens = ids.shape[0] * (ids.shape[1] - 1) * trainer.world_size
+        example, now = batch[0] if isinstance(batch, list) else batch, perf_counter()
+        tokens = example.inputs[-1].numel() * trainer.world_size
         self.batches.append((tokens, now - self.since - self.validating_s))
         self.since, self.validating_s = now, 0.0
         n, seconds = map(sum, zip(*self.batches, strict=True))

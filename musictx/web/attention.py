@@ -2,13 +2,13 @@
 
 import copy
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from musictx.errors import UserError
 from musictx.heads import look, repeats
-from musictx.model.transformer import Transformer
+from musictx.model.build import row_of
 from musictx.notes.score import Score
 from musictx.tokenizers import Tokenizer
 from musictx.trace import Trace, trace
@@ -29,12 +29,13 @@ class Reader:
     """Reads attention out of a model of its own, since the read-out hangs hooks into it that drawing must not meet."""
 
     def __init__(self, model: object, tokenizer: Tokenizer) -> None:
-        self.model = copy.deepcopy(model) if isinstance(model, Transformer) else None
+        self.model: Any = copy.deepcopy(model) if row_of(model).readout else None
         self.tokenizer = tokenizer
 
     @property
     def layers(self) -> int:
-        return self.model.config.n_layers if self.model else 0
+        n: int = self.model.config.n_layers if self.model else 0
+        return n
 
     def draw(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
         """Arcs of the note number `note`, of all heads' mean or of each head of a layer. Raises UserError."""

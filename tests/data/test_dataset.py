@@ -148,13 +148,9 @@ def test_what_cannot_be_scored_is_refused():
         with pytest.raises(StoreError, match="the split holds no tokens to score: choose another split"):
             scoring_segments(split, PERFORMANCE, None)
     with pytest.raises(ConfigError, match="data.score_batch_tokens=0: give 1 or more"):
-        batch_segments([np.zeros(3, np.uint16)], pad=388, batch_tokens=0)
+        batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)
 
 
 def test_batches_hold_every_segment_within_the_budget():
     segments = [np.full(n, n, np.uint16) for n in (5, 3, 9, 3, 30)]
-    batches = batch_segments(segments, pad=388, batch_tokens=12)
-    assert [tuple(b.shape) for b in batches] == [(2, 3), (1, 5), (1, 9), (1, 30)]
-    rows = [row[row != 388].tolist() for b in batches for row in b]
-    assert sorted(map(len, rows)) == [3, 3, 5, 9, 30]
-    assert batches[1].tolist() == [[5] * 5]
+    assert batch_segments(segments, batch_tokens=12) == [[1, 3], [0], [2], [4]]

@@ -14,6 +14,7 @@ from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.model.transformer import Transformer
+from musictx.objectives import Example
 from musictx.training.fit import fit
 from musictx.training.loggers import build_loggers, check_logger, wandb_mode
 from musictx.training.metrics import read_metrics
@@ -77,9 +78,11 @@ def test_windows_are_cut_short_at_first_and_every_token_is_still_a_target_once(w
     shapes = [tuple(ids.shape) for ids in seen[:6]]
     assert shapes == [(16, 8), (16, 8), (8, 16), (8, 16), (4, 32), (4, 32)]
     window = torch.arange(2 * 33).view(2, 33)
-    assert cut(window, 8).tolist() == [
+    inputs, targets = cut(Example([window[:, :-1]], window[:, 1:]), 8)
+    assert torch.cat([inputs[0], targets[:, -1:]], 1).tolist() == [
         list(range(33 * row + n, 33 * row + n + 9)) for row in (0, 1) for n in (0, 8, 16, 24)
     ]
+    assert torch.equal(inputs[0][:, 1:], targets[:, :-1])
 
 
 def test_a_run_without_end_has_no_windows_that_grow(world, tmp_path):
@@ -273,13 +276,14 @@ def test_throughput_is_of_the_last_batches_of_all_processes_without_validation(m
     monkeypatch.setattr("musictx.training.throughput.perf_counter", lambda: next(clock))
     logged = []
     module = SimpleNamespace(log=lambda name, value, **_: logged.append((name, value)))
+    batch = Example([torch.zeros(3, 10)], torch.zeros(3, 10))
     callback, trainer = Throughput(over=2), SimpleNamespace(world_size=3)
     callback.on_train_start(trainer, module)
     for _ in range(2):
-        callback.on_train_batch_end(trainer, module, None, torch.zeros(3, 11), 0)
+        callback.on_train_batch_end(trainer, module, None, batch, 0)
     callback.on_validation_start(trainer, module)
     callback.on_validation_end(trainer, module)
-    callback.on_train_batch_end(trainer, module, None, torch.zeros(3, 11), 0)
+    callback.on_train_batch_end(trainer, module, None, batch, 0)
     assert logged == [("train/tokens_per_s", rate) for rate in (45.0, 60.0, 45.0)]
 
 

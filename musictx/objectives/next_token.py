@@ -1,0 +1,40 @@
+"""The token after each: what a model that continues music is trained for."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch.nn.functional as F
+from torch import Tensor
+
+from musictx.objectives import Example
+from musictx.tokenizers import EventRange, Tokenizer
+
+
+class NextToken:
+    """Obeys `musictx.objectives.Objective`."""
+
+    added: tuple[EventRange, ...] = ()
+    inputs: tuple[str, ...] = ("ids",)
+    continuous = True
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer, self.pad = tokenizer, tokenizer.vocab.pad
+
+    def example(self, window: Tensor, rng: np.random.Generator) -> Example:
+        """Of (…, T + 1): every id is asked for but the first, and read but the last."""
+        return Example((window[..., :-1],), window[..., 1:])
+
+    def loss(
+        self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Cross-entropy, in float32 whatever the logits are. A sum of rows is made in float64."""
+        logits, targets = model(*example.inputs), example.targets  # (B, T, V), (B, T)
+        nats = F.cross_entropy(
+            logits.flatten(0, 1).float(),
+            targets.flatten(),
+            ignore_index=self.pad,
+            label_smoothing=label_smoothing,
+            reduction="none" if by_row else "sum",
+        )
+        counts = targets != self.pad
+        return (nats.double().view(targets.shape).sum(1), counts.sum(1)) if by_row else (nats, counts.sum())
