@@ -83,7 +83,7 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
             f"it, or objective={NEXT_TOKEN}"
         )
     name = asked or trained
-    settings = header.objective.get("settings", {}) if name == trained else {}
+    settings = header.objective.get("settings") if name == trained else None
     objective = build_objective(name, settings, opened.tokenizer)
     check_inputs(kind_of(opened.model), name, objective.inputs)
     added = [list(row) for row in objective.added]

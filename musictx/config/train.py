@@ -108,7 +108,7 @@ class TrainConfig:
     resume: str | None = None  # the folder of an unfinished run, with its settings
     init_from: str | None = None  # a bundle whose weights to begin with: piano, chorale or a file
     objective: str = "next_token"  # what is learnt of a window; or my_module:MyObjective, docs/extending.md
-    objective_settings: dict[str, Any] = field(default_factory=dict)  # of an objective that has any
+    objective_settings: Any = None  # of an objective that has any: 'objective_settings={share: 0.1}'
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: ModelConfig = field(default_factory=ModelConfig)

@@ -71,13 +71,16 @@ def find_objective(name: str) -> type[Any]:
     return found
 
 
-def build_objective(name: str, settings: Mapping[str, Any], tokenizer: Tokenizer) -> Objective:
-    """The objective over the tokenizer's ids and those that it adds. Raises ConfigError."""
+def build_objective(name: str, settings: Any, tokenizer: Tokenizer) -> Objective:
+    """The objective over the tokenizer's ids and those that it adds; `settings` are names with values, or None. Raises
+    ConfigError."""
     cls = find_objective(name)
+    if not isinstance(settings, Mapping | None):
+        raise ConfigError(f"objective_settings={settings}: give names and values, 'objective_settings={{name: 1}}'")
     allowed = list(signature(cls).parameters)[1:]
-    for setting in settings:
+    for setting in settings or {}:
         if setting not in allowed:
             has = ", ".join(allowed) or "no settings"
             raise ConfigError(f"objective_settings.{setting} is not a setting: objective={name} has {has}")
-    built: Objective = cls(with_added(tokenizer, cls.added), **settings)
+    built: Objective = cls(with_added(tokenizer, cls.added), **(settings or {}))
     return built

@@ -39,7 +39,7 @@ def told(config: TrainConfig, objective: Objective) -> dict[str, Any]:
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
-    return {"name": config.objective, "settings": config.objective_settings, "added": added}
+    return {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
 
 
 def both(before: str, now: str) -> str:

@@ -1,8 +1,12 @@
+from dataclasses import MISSING, fields
+
 import pytest
 import torch
+from toys import PAIR, PairConfig
 
+from musictx.config.train import ModelConfig
 from musictx.errors import ConfigError
-from musictx.model.build import build_model, describe_model, kind_of, model_config, settings_of
+from musictx.model.build import KINDS, build_model, check_inputs, describe_model, kind_of, model_config, settings_of
 
 
 def test_each_kind_is_built_and_described():
@@ -22,3 +26,41 @@ def test_each_kind_is_built_and_described():
 def test_an_unknown_kind():
     with pytest.raises(ConfigError, match="^model.kind=mamba: choose one of transformer, recurrent"):
         model_config("mamba", {"vocab_size": 3})
+
+
+def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_another(monkeypatch):
+    model = PAIR.build(PairConfig(7), None)
+    with pytest.raises(TypeError, match="^Pair is no kind of model: build.py has transformer, recurrent"):
+        kind_of(model)
+    monkeypatch.setitem(KINDS, "pair", PAIR)
+    model = build_model(model_config("pair", {"vocab_size": 7, "d_model": 4}))
+    assert kind_of(model) == kind_of(type("Wrapped", (type(model),), {})(PairConfig(7))) == "pair"  # as fsdp wraps it
+    assert describe_model(model) == "model: 1 layers for pairs, 183 parameters"
+    text = (
+        "^objective=next_token gives ids, model.kind=pair takes source and ids: choose model.kind=transformer or recur"
+    )
+    with pytest.raises(ConfigError, match=text):
+        check_inputs("pair", "next_token", ("ids",))
+    with pytest.raises(
+        ConfigError, match="^objective=classes gives pictures, model.kind=pair .* choose another objective"
+    ):
+        check_inputs("pair", "classes", ("pictures",))
+
+
+def test_the_form_that_a_person_fills_in_has_the_settings_of_every_kind_and_their_defaults():
+    form = {field.name: field.default for field in fields(ModelConfig)}
+    own = {"vocab_size", "attention", "trained_length"}  # which training settles itself
+    assert {"kind"} | set().union(*(settings_of(kind) for kind in KINDS)) - own == set(form)
+    for kind in KINDS.values():
+        for field in fields(kind.config):
+            said = form.get(field.name, MISSING)
+            assert said in (MISSING, None, "???", field.default), field.name
+
+
+def test_what_a_kind_does_not_say_it_cannot_do():
+    able = {name: [ability for ability, says in kind._asdict().items() if says is True] for name, kind in KINDS.items()}
+    assert able == {
+        "transformer": ["blocks", "adapters", "packed", "static_steps", "readout"],
+        "recurrent": ["carries"],
+    }
+    assert not any(says is True for says in PAIR)

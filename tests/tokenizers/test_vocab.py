@@ -51,6 +51,42 @@ def test_the_fingerprint_moves_with_rules_and_with_table():
     assert len(prints) == 3
 
 
+ADDED = (EventRange("TO", 0, 0), EventRange("GAP", 1, 3))
+
+
+@pytest.mark.parametrize("name", ["performance", "chorale"])
+def test_added_ids_come_after_all_others_and_are_no_music(name):
+    plain, grown = build_tokenizer(name), build_tokenizer(name, added=[["TO", 0, 0], ["GAP", 1, 3]])
+    old, new = plain.vocab, grown.vocab
+    assert new.table == (*old.table, *ADDED)
+    assert (new.size, new.n_events, new.pad, new.bos, new.eos) == (
+        old.size + 4,
+        *(old.n_events, old.pad, old.bos, old.eos),
+    )
+    assert new.id("GAP", 3) == new.size - 1
+    assert new.fingerprint != old.fingerprint == new.without_added.fingerprint
+    assert build_tokenizer(name).vocab == old  # the class is as it was
+    assert len(grown.pace) == new.size
+    assert not grown.pace[old.size :].any()
+    ids = np.array([5, new.id("TO"), 6, new.id("GAP", 1), *[7] * 5, 8, new.eos])
+    assert grown.decode(ids) == plain.decode(ids[ids < old.size])
+
+
+def test_a_beginning_of_a_vocabulary_keeps_its_ids_by_name():
+    old = Vocab("x/1", (EventRange("A", 0, 2),), (EventRange("TO", 0, 0),))
+    longer = Vocab("x/1", (EventRange("A", 0, 2), EventRange("B", 5, 6)), ADDED)
+    assert longer.moved_from(old).tolist() == [0, 1, 2, 5, 6, 7, 8]  # A, then B before PAD, BOS and EOS, then TO
+    assert longer.moved_from(longer).tolist() == list(range(12))
+    for other in (
+        Vocab("x/2", old.events),
+        Vocab("x/1", (EventRange("A", 0, 3),)),
+        Vocab("x/1", (EventRange("B", 5, 6),)),
+        Vocab("x/1", old.events, (EventRange("GAP", 1, 3),)),
+    ):
+        assert longer.moved_from(other) is None
+    assert old.moved_from(longer) is None
+
+
 def test_mask_marks_the_ids_of_a_type():
     assert np.flatnonzero(PERFORMANCE.mask("VELOCITY", "EOS")).tolist() == [*range(356, 388), 390]
 

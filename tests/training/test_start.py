@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
-from runs import RECURRENT, config_of
+from runs import RECURRENT, TINY, config_of
 
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.shipped import shipped_bundle
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers import EventRange, build_tokenizer, with_added
+from musictx.tokenizers.performance import PerformanceTokenizer
+from musictx.tokenizers.vocab import Vocab
 from musictx.training.fit import fit
 from musictx.training.header import both
 from musictx.training.start import sized_as_bundle, starting_model
@@ -48,6 +51,44 @@ def test_another_vocabulary_is_refused(world, tmp_path):
     with pytest.raises(BundleError, match="nothing.safetensors: no such bundle"):
         fit(config_of(world, tmp_path / "run", "init_from=nothing.safetensors"))
     assert not (tmp_path / "run").exists()
+
+
+class Pedalled(PerformanceTokenizer):
+    """A toy: performance with a pedal, whose type comes after the others and before PAD."""
+
+    vocab = Vocab("performance/1", (*PerformanceTokenizer.vocab.events, EventRange("PEDAL", 0, 1)))
+    pace = np.append(PerformanceTokenizer.pace, [0, 0])
+    grammar = PerformanceTokenizer.grammar.of(vocab)
+
+
+@pytest.mark.parametrize("model", [TINY, RECURRENT, [*TINY, "model.position=rope", "model.clock=time"]])
+def test_a_vocabulary_that_begins_with_the_bundles_keeps_its_rows_by_name(world, tmp_path, model):
+    bundle = fit(config_of(world, tmp_path / "first", "trainer.max_steps=1", model=model))
+    config = sized_as_bundle(config_of(world, tmp_path / "run", f"init_from={bundle}", model=model))
+    tokenizer = with_added(Pedalled(), [EventRange("TO", 0, 0)])
+    torch.manual_seed(3)
+    fresh = starting_model(replace(config, init_from=None), tokenizer).embed.weight
+    torch.manual_seed(3)
+    model = starting_model(config, tokenizer)
+    old, new = load_bundle(bundle).model.embed.weight, model.embed.weight
+    assert (len(old), len(new)) == (391, 394)
+    assert torch.equal(new[:388], old[:388])  # music
+    assert torch.equal(new[390:393], old[388:])  # PAD, BOS, EOS have made way for two pedals
+    assert torch.equal(new[[388, 389, 393]], fresh[[388, 389, 393]])
+    others = [(k, v) for k, v in load_bundle(bundle).model.state_dict().items() if len(v) != 391]
+    assert all(torch.equal(v, model.state_dict()[k]) for k, v in others)
+    if hasattr(model, "pace"):
+        assert torch.equal(model.pace, torch.from_numpy(tokenizer.pace).float())
+
+
+def test_new_ids_and_adapters_do_not_go_together(world, tmp_path):
+    settings = (f"init_from={world.bundle}", "trainer.lora_rank=2")
+    config = sized_as_bundle(config_of(world, tmp_path / "run", *settings))
+    text = (
+        "^trainer.lora_rank=2: init_from=.* knows 391 of 393 ids, and adapters would never learn the others; leave lora"
+    )
+    with pytest.raises(ConfigError, match=text):
+        starting_model(config, Pedalled())
 
 
 def test_a_cycle_needs_tokens_that_keep_one(world, tmp_path):

@@ -1,0 +1,59 @@
+"""`objective=` as a person gives it."""
+
+import pytest
+from toys import Infill
+
+from musictx.errors import ConfigError
+from musictx.objectives import build_objective, find_objective
+from musictx.objectives.next_token import NextToken
+from musictx.tokenizers import build_tokenizer
+
+TOK = build_tokenizer("chorale")
+
+
+def test_a_name_is_a_file_of_the_package_and_a_place_a_class_of_ones_own():
+    assert find_objective("next_token") is NextToken
+    assert find_objective("toys:Infill") is Infill
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nxt", "objective=nxt: choose one of next_token, or give my_module:MyObjective"),
+        ("nowhere:Mine", r"objective=nowhere:Mine: nowhere cannot be imported .*ModuleNotFoundError"),
+        (":Mine", "objective=:Mine: "),
+        ("toys:", "objective=toys:: toys has no class '' with `example` and `loss`"),
+        ("toys:Nothing", "objective=toys:Nothing: toys has no class 'Nothing' with `example` and `loss`"),
+        ("toys:PAIR", "objective=toys:PAIR: toys has no class 'PAIR'"),
+        ("toys:Pair", "objective=toys:Pair: toys has no class 'Pair' with"),
+    ],
+)
+def test_what_is_no_objective(name, text):
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        find_objective(name)
+
+
+def test_a_file_with_a_mistake_in_it_is_told_in_one_line(tmp_path, monkeypatch):
+    (tmp_path / "wrong_here.py").write_text("class Mine\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="^objective=wrong_here:Mine: .*SyntaxError") as caught:
+        find_objective("wrong_here:Mine")
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_go_to_the_objective_and_others_are_refused():
+    assert build_objective("toys:Infill", {"plain": 0.25}, TOK).plain == 0.25
+    for name, settings, text in (
+        ("toys:Infill", {"plian": 0.25}, "objective_settings.plian is not a setting: objective=toys:Infill has plain"),
+        ("next_token", {"p": 1}, "objective_settings.p is not a setting: objective=next_token has no settings"),
+        ("toys:Infill", 0.5, r"objective_settings=0.5: give names and values, 'objective_settings=\{name: 1\}'"),
+    ):
+        with pytest.raises(ConfigError, match=f"^{text}"):
+            build_objective(name, settings, TOK)
+
+
+def test_the_tokenizer_of_an_objective_has_its_ids():
+    vocab = build_objective("toys:Infill", None, TOK).tokenizer.vocab
+    assert [vocab.id(name) for name in ("PAD", "BOS", "EOS", "TO", "FILL", "END")] == [89, 90, 91, 92, 93, 94]
+    assert TOK.vocab.size == 92  # as it was
+    assert build_objective("next_token", None, TOK).tokenizer is TOK

@@ -1,0 +1,147 @@
+"""Filling a gap and voices for a melody, from outside the package: training, bundle, evaluate, without another file."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT, ok, refused
+from runs import RECURRENT, config_of, losses
+from toys import PAIR, Lower
+
+from musictx.data.store import Store
+from musictx.errors import BundleError, ConfigError
+from musictx.evaluation.likelihood import negative_log_likelihood
+from musictx.model.build import KINDS
+from musictx.model.bundle import load_bundle, read_header
+from musictx.objectives import build_objective
+from musictx.open import open_bundle
+from musictx.tokenizers import build_tokenizer
+from musictx.training.fit import fit
+
+STEPS = ["trainer.log_every=1", "trainer.max_steps=4", "trainer.validate_every=4", "data.length=32"]
+FILL = ["objective=toys:Infill", *STEPS]
+
+
+@pytest.fixture
+def pair(monkeypatch):
+    monkeypatch.setitem(KINDS, "pair", PAIR)
+
+
+def curve(bundle):
+    return [float(row["train/loss"]) for row in losses(bundle.parent) if "train/loss" in row]
+
+
+def test_a_window_is_rearranged_and_nothing_of_it_is_lost_or_asked_for_twice():
+    tok = build_tokenizer("performance")
+    asked = build_objective("toys:Infill", {"plain": 0.0}, tok)
+    vocab = asked.tokenizer.vocab
+    to, fill, end = (vocab.id(name) for name in ("TO", "FILL", "END"))
+    ids = np.resize([60, 60 + 128, 256 + 24], 60)  # a note, its end, a quarter of a second
+    window = torch.from_numpy(np.concatenate([[vocab.bos], ids, np.full(3, vocab.pad)]))
+    for seed in range(20):
+        (inputs,), targets = asked.example(window, np.random.default_rng(seed))
+        assert len(inputs) == len(targets) == len(window) - 1
+        whole = [*inputs[inputs != vocab.pad].tolist(), end]
+        at_to, at_fill = whole.index(to), whole.index(fill)
+        a, c, b = whole[:at_to], whole[at_to + 1 : at_fill], whole[at_fill + 1 : -1]
+        assert a + b + c == window[:61].tolist()
+        assert targets[targets != vocab.pad].tolist() == [*b, end]
+
+
+def test_it_is_learnt_by_every_kind_and_begins_with_a_bundle_of_the_next_token(world, tmp_path):
+    tuned = fit(config_of(world, tmp_path / "tuned", *FILL, f"init_from={world.bundle}"))
+    before, after = load_bundle(world.bundle).model.embed.weight, load_bundle(tuned).model.embed.weight
+    assert (before.shape, after.shape) == ((391, 16), (394, 16))
+    lstm = fit(config_of(world, tmp_path / "lstm", *FILL, model=RECURRENT))
+    header = read_header(lstm)
+    added = [["TO", 0, 0], ["FILL", 0, 0], ["END", 0, 0]]
+    assert header.objective == {"name": "toys:Infill", "settings": {}, "added": added}
+    assert header.vocab_fingerprint == read_header(world.bundle).vocab_fingerprint
+    with pytest.raises(
+        ConfigError, match=r"^init_from=.* has ids of objective=toys:Infill \(TO, FILL, END\), which obj"
+    ):
+        fit(config_of(world, tmp_path / "back", f"init_from={tuned}"))
+
+
+def test_it_continues_music_as_before_and_scores_it_too(world, tmp_path):
+    bundle = fit(config_of(world, tmp_path / "run", *FILL, f"init_from={world.bundle}", "trainer.sample_every=2"))
+    assert sorted(p.name for p in (tmp_path / "run" / "samples").glob("*.mid")) == ["step-2.mid", "step-4.mid"]
+    ok(["musictx", "generate", f"bundle={bundle}", f"seed_midi={world.seed}", "length_tokens=40", "out=new"], tmp_path)
+    model, tokenizer, _ = open_bundle(bundle)
+    store = Store(world.store)
+    pieces = store.split("validation")
+    assert negative_log_likelihood(model, pieces, tokenizer, 32).tokens == len(pieces.ids)
+    filled = negative_log_likelihood(
+        model, pieces, tokenizer, 32, objective=build_objective("toys:Infill", None, tokenizer)
+    )
+    assert filled.nll == pytest.approx(read_header(bundle).val_nll, rel=0.5)
+
+
+def test_the_chance_in_an_example_is_a_function_of_its_number(world, tmp_path):
+    whole = fit(config_of(world, tmp_path / "one", *FILL, "model.dropout=0"))
+    parts = fit(config_of(world, tmp_path / "two", *FILL, "model.dropout=0", "data.workers=2"))
+    assert curve(parts) == curve(whole)
+    other = fit(config_of(world, tmp_path / "three", *FILL, "model.dropout=0", "objective_settings={plain: 0.0}"))
+    assert curve(other) != curve(whole)
+    halves = ["trainer.batch_size=2", "trainer.accumulate=2", "data.windows_per_epoch=16", "model.dropout=0"]
+    assert curve(fit(config_of(world, tmp_path / "four", *FILL, *halves, "trainer.validate_every=8"))) == pytest.approx(
+        curve(whole), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("data.grow_from=8", "data.grow_from=8: windows of objective=toys:Infill are whole; leave it out"),
+        ("data.carry=true", "data.carry=true: windows of objective=toys:Infill are whole; leave it out"),
+        ("objective_settings=1", "objective_settings=1: give names and values"),
+        ("objective_settings={share: 1}", "objective_settings.share is not a setting: objective=toys:Infill has plain"),
+        (
+            "objective=toys:Lower",
+            "objective=toys:Lower gives source and ids, model.kind=recurrent takes ids: choose anoth",
+        ),
+    ],
+)
+def test_what_does_not_go_with_it(world, tmp_path, setting, text):
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        fit(config_of(world, tmp_path / "run", *FILL, setting, model=RECURRENT))
+    assert not (tmp_path / "run").exists()
+
+
+HYMNS = ["tokenizer.name=chorale", "data.stretch=[1.0]", "data.length=32", *STEPS]
+
+
+def test_voices_for_a_melody_are_learnt_by_a_kind_that_takes_both(world, tmp_path, pair):
+    settings = [f"data.path={world.hymn_store}", *HYMNS, "objective=toys:Lower", "model.kind=pair"]
+    model = ["model.d_model=16", "model.n_layers=1", "model.n_heads=null", "model.d_ff=null", "model.max_distance=null"]
+    bundle = fit(config_of(world, tmp_path / "run", *settings, "trainer.scheduled_sampling=0.3", model=model))
+    assert curve(bundle)[0] == pytest.approx(4.5, abs=0.3)
+    with pytest.raises(BundleError, match="model.kind=pair takes source and ids, and continues no music: give another"):
+        open_bundle(bundle)
+    opened, store = open_bundle(bundle, continues=False), Store(world.hymn_store)
+    pieces, asked = store.split("validation"), Lower(store.tokenizer)
+    scored = negative_log_likelihood(opened.model, pieces, opened.tokenizer, None, objective=asked)
+    assert scored.tokens * 4 == len(pieces.ids) * 3
+    assert scored.nll == pytest.approx(opened.header.val_nll, rel=1e-5)  # whole pieces there too
+    # the melody is heard: with another one the same voices cost something else
+    (source, ids), _ = asked.example(torch.tensor([90, *pieces[0].tolist()]), np.random.default_rng(0))
+    logits = [opened.model(melody[None], ids[None]) for melody in (source, source + 1)]
+    assert not torch.equal(*logits)
+
+
+def test_evaluate_scores_what_was_learnt_and_runs_code_of_ones_own_when_it_is_named_alone(world, tmp_path):
+    bundle = fit(config_of(world, tmp_path / "run", *FILL))
+    say = ["musictx", "evaluate", f"bundle={bundle}", f"data.path={world.store}", "data.segment=32"]
+    text = "was trained with objective=toys:Infill, which is not in musictx: give objective=toys:Infill to run it, or"
+    assert text in refused(say, tmp_path)
+    (tmp_path / "toys.py").write_text((ROOT / "tests" / "toys.py").read_text())
+    told = ok([*say, "objective=toys:Infill", "out=fill.json"], tmp_path).stdout
+    assert "inputs of 32 tokens, objective=toys:Infill, float32" in told
+    plain = ok([*say, "objective=next_token", "out=plain.json"], tmp_path).stdout
+    assert "objective" not in plain
+    tokens = [json.loads((tmp_path / name).read_text())["tokens"] for name in ("fill.json", "plain.json")]
+    assert tokens[0] < tokens[1]
+    said = refused([*say[:2], f"bundle={world.bundle}", *say[3:], "objective=toys:Infill"], tmp_path)
+    assert "objective=toys:Infill: " in said
+    assert "was trained for next_token, and has never seen TO, FILL, END" in said

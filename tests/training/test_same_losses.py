@@ -1,0 +1,26 @@
+"""Three steps and a validation, as they were before an objective was asked for them."""
+
+import pytest
+from runs import RECURRENT, config_of, losses
+
+from musictx.training.fit import fit
+
+STEPS = ["trainer.log_every=1", "trainer.max_steps=3", "trainer.validate_every=3", "trainer.warmup_steps=1"]
+CASES = {
+    "plain": ("", [5.972839, 5.982233, 5.967466], 5.957914),
+    "smoothed trainer.label_smoothing=0.1 trainer.accumulate=2": ("", [5.977890, 5.973883, 5.964759], 5.953951),
+    "grown data.grow_from=8": ("", [5.972131, 5.981931, 5.967560], 5.958121),
+    "sampled trainer.scheduled_sampling=0.5": ("", [5.973923, 5.968925, 5.968211], 5.959536),
+    "carried": (RECURRENT, [5.978435, 5.971248, 5.976591], 5.974944),
+    "both trainer.scheduled_sampling=0.5": (RECURRENT, [5.984122, 5.970222, 5.978061], 5.975147),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_losses_are_those_of_the_tokens_themselves(world, tmp_path, case):
+    model, steps, validation = CASES[case]
+    _, *settings = case.split()
+    more = {"model": model} if model else {}
+    rows = losses(fit(config_of(world, tmp_path / "run", *STEPS, *settings, **more)).parent)
+    assert [float(row["train/loss"]) for row in rows if "train/loss" in row] == pytest.approx(steps, abs=2e-5)
+    assert float(rows[-1].get("val/nll") or rows[-2]["val/nll"]) == pytest.approx(validation, abs=2e-5)
