@@ -101,7 +101,7 @@ def test_a_batch_is_tried_with_the_models_own_step(world, tmp_path, monkeypatch)
     config = config_of(world, tmp_path / "run")
     assert fits(config, 3)
 
-    def full(*_):
+    def full(*_, **__):
         raise torch.OutOfMemoryError
 
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", full)
