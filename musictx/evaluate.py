@@ -122,6 +122,7 @@ def evaluate(config: EvaluateConfig) -> None:
             "weights": weights,
             "weights_are": kind,
             "bundle_sha256": file_hash(bundle_path(config.bundle)),
+            **({} if name == NEXT_TOKEN else {"objective": name}),
         }
         with replacing(Path(config.out)) as partial:
             partial.write_text(json.dumps(told, indent=1), encoding="utf-8")

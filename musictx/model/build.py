@@ -88,7 +88,7 @@ def model_config(kind: str, settings: Mapping[str, Any]) -> Any:
 
 def build_model(config: Any, pace: Tensor | None = None) -> Model:
     """`pace` (V,) as in `Transformer`."""
-    row = next(kind for kind in KINDS.values() if kind.config is type(config))
+    (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.build(config, pace)
     return model
 

@@ -47,8 +47,7 @@ class BundleHeader:
     @property
     def added(self) -> list[list[Any]]:
         """The ids that the objective adds to the tokenizer's, (type, min, max) each."""
-        added: list[list[Any]] = self.objective.get("added", [])
-        return added
+        return [[str(type), int(lo), int(hi)] for type, lo, hi in self.objective.get("added", [])]
 
     def to_json(self) -> str:
         """Without an objective where there is none to tell, as it has always been."""
@@ -89,8 +88,10 @@ def read_header(path: Path) -> BundleHeader:
         raw = json.loads(metadata[KEY])
         if raw["format"] > FORMAT:
             raise BundleError(f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade")
-        return BundleHeader(**raw)
-    except (ValueError, TypeError, KeyError) as error:
+        header = BundleHeader(**raw)
+        _ = header.added  # can be read
+        return header
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BundleError(f"{path}: its header is damaged ({error!r}): copy or train it again") from None
 
 

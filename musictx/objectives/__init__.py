@@ -20,6 +20,7 @@ from musictx.errors import ConfigError
 from musictx.tokenizers import EventRange, Tokenizer, with_added
 
 NEXT_TOKEN = "next_token"
+PARTS = ("added", "inputs", "continuous", "example", "loss")  # of a class that is an objective
 
 
 class Example(NamedTuple):
@@ -66,8 +67,10 @@ def find_objective(name: str) -> type[Any]:
             f"objective={name}: {module} cannot be imported from this folder or from what is installed "
             f"({type(error).__name__}: {error})"
         ) from None
-    if not isinstance(found, type) or not all(hasattr(found, part) for part in ("example", "loss")):
-        raise ConfigError(f"objective={name}: {module} has no class {cls!r} with `example` and `loss`")
+    if not isinstance(found, type):
+        raise ConfigError(f"objective={name}: {module} has no class {cls!r}")
+    if missing := [part for part in PARTS if not hasattr(found, part)]:
+        raise ConfigError(f"objective={name}: {cls} has no {', '.join(missing)}: let it inherit those of NextToken")
     return found
 
 

@@ -12,7 +12,7 @@ from musictx.errors import ConfigError
 from musictx.notes.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import EventGrammar, GridGrammar
-from musictx.tokenizers.miditok import KINDS, MidiTokTokenizer
+from musictx.tokenizers.miditok import KINDS, MAX_IDS, MidiTokTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
@@ -71,12 +71,19 @@ def _by_name(name: str, state: str) -> Tokenizer:
 
 def with_added(tokenizer: Tokenizer, added: Iterable[EventRange]) -> Tokenizer:
     """The tokenizer with more ids after all of its own, which no music is written with: they mean something to an
-    objective alone, take no time and are never drawn. Its stores stay as they are."""
+    objective alone, take no time and are never drawn. Its stores stay as they are. Raises ConfigError for a type that
+    is there already, and for more ids than MAX_IDS."""
     rows = tuple(added)
     if not rows:
         return tokenizer
+    vocab = replace(tokenizer.vocab, added=rows)
+    types = [row.type for row in vocab.table]
+    if twice := sorted({type for type in types if types.count(type) > 1}):
+        raise ConfigError(f"added ids {', '.join(twice)}: the vocabulary has these already; give them other names")
+    if min(row.hi - row.lo for row in rows) < 0 or vocab.size > MAX_IDS:
+        raise ConfigError(f"added ids {', '.join(map(str, rows))}: give types with 1 id or more, {MAX_IDS} ids in all")
     grown: Any = copy.copy(tokenizer)
-    grown.vocab = vocab = replace(tokenizer.vocab, added=rows)
+    grown.vocab = vocab
     if tokenizer.pace is not None:
         grown.pace = np.pad(tokenizer.pace, (0, vocab.size - len(tokenizer.pace)))
     if tokenizer.grammar is not None:

@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from musictx.errors import BundleError, ConfigError
@@ -92,6 +93,24 @@ def test_a_newer_format(path):
 
 def test_a_header_that_makes_no_sense(path):
     rewrite(path, wings=2)
+    with pytest.raises(BundleError, match="its header is damaged"):
+        load_bundle(path)
+
+
+def test_only_a_bundle_of_another_objective_says_so(tmp_path, model):
+    target = tmp_path / "model.safetensors"
+    for objective in ({}, {"name": "infill", "settings": {"share": 0.5}, "added": [["TO", 0, 0]]}):
+        header = replace(HEADER, objective=objective)
+        save_bundle(target, model, header)
+        with safe_open(target, "pt") as file:
+            assert json.loads(file.metadata()["musictx"]).get("objective", {}) == objective
+            assert ("objective" in file.metadata()["musictx"]) == bool(objective)
+        assert read_header(target) == header
+
+
+@pytest.mark.parametrize("objective", ["infill", {"added": [["TO", 0]]}, {"added": 3}, {"added": [["TO", "a", 0]]}])
+def test_an_objective_that_makes_no_sense(path, objective):
+    rewrite(path, objective=objective)
     with pytest.raises(BundleError, match="its header is damaged"):
         load_bundle(path)
 

@@ -22,10 +22,10 @@ def test_a_name_is_a_file_of_the_package_and_a_place_a_class_of_ones_own():
         ("nxt", "objective=nxt: choose one of next_token, or give my_module:MyObjective"),
         ("nowhere:Mine", r"objective=nowhere:Mine: nowhere cannot be imported .*ModuleNotFoundError"),
         (":Mine", "objective=:Mine: "),
-        ("toys:", "objective=toys:: toys has no class '' with `example` and `loss`"),
-        ("toys:Nothing", "objective=toys:Nothing: toys has no class 'Nothing' with `example` and `loss`"),
+        ("toys:", "objective=toys:: toys has no class ''"),
+        ("toys:Nothing", "objective=toys:Nothing: toys has no class 'Nothing'"),
         ("toys:PAIR", "objective=toys:PAIR: toys has no class 'PAIR'"),
-        ("toys:Pair", "objective=toys:Pair: toys has no class 'Pair' with"),
+        ("toys:Pair", "objective=toys:Pair: Pair has no added, inputs, continuous, example, loss: let it inherit"),
     ],
 )
 def test_what_is_no_objective(name, text):

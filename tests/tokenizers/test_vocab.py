@@ -72,6 +72,20 @@ def test_added_ids_come_after_all_others_and_are_no_music(name):
     assert grown.decode(ids) == plain.decode(ids[ids < old.size])
 
 
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([["PAD", 0, 0]], "added ids PAD: the vocabulary has these already; give them other names"),
+        ([["TO", 0, 0], ["TO", 0, 0]], "added ids TO: the vocabulary has these already"),
+        ([["TO", 0, -1]], "added ids EventRange.*: give types with 1 id or more, 65535 ids in all"),
+        ([["TO", 0, 10**12]], "added ids EventRange.*: give types with 1 id or more, 65535 ids in all"),
+    ],
+)
+def test_ids_that_cannot_be_added(rows, text):
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        build_tokenizer("performance", added=rows)
+
+
 def test_a_beginning_of_a_vocabulary_keeps_its_ids_by_name():
     old = Vocab("x/1", (EventRange("A", 0, 2),), (EventRange("TO", 0, 0),))
     longer = Vocab("x/1", (EventRange("A", 0, 2), EventRange("B", 5, 6)), ADDED)

@@ -1,6 +1,7 @@
 """Filling a gap and voices for a melody, from outside the package: training, bundle, evaluate, without another file."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from musictx.model.bundle import load_bundle, read_header
 from musictx.objectives import build_objective
 from musictx.open import open_bundle
 from musictx.tokenizers import build_tokenizer
+from musictx.train import alone
 from musictx.training.fit import fit
+from musictx.training.module import LanguageModelTraining
 
 STEPS = ["trainer.log_every=1", "trainer.max_steps=4", "trainer.validate_every=4", "data.length=32"]
 FILL = ["objective=toys:Infill", *STEPS]
@@ -88,6 +91,25 @@ def test_the_chance_in_an_example_is_a_function_of_its_number(world, tmp_path):
     assert curve(fit(config_of(world, tmp_path / "four", *FILL, *halves, "trainer.validate_every=8"))) == pytest.approx(
         curve(whole), rel=1e-5
     )
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_same_examples_and_settings(world, tmp_path, monkeypatch):
+    words = [*FILL, "objective_settings={plain: 0.2}", "trainer.checkpoint_every=1"]
+    whole = fit(config_of(world, tmp_path / "whole", *words))
+    step = LanguageModelTraining.training_step
+    with monkeypatch.context() as patch:
+        stop = lambda self, batch, n: step(self, batch, n) if self.trainer.global_step < 2 else 1 / 0  # noqa: E731
+        patch.setattr(LanguageModelTraining, "training_step", stop)
+        with pytest.raises(ZeroDivisionError):
+            fit(config_of(world, tmp_path / "run", *words))
+    with pytest.raises(
+        ConfigError, match=r"with other settings: objective=next_token \(was toys:Infill\), objective_set"
+    ):
+        fit(config_of(world, tmp_path / "run", *STEPS, "trainer.checkpoint_every=1"))
+    resume = str(tmp_path / "run")
+    parts = fit(alone(replace(config_of(world, resume), resume=resume), [f"resume={resume}"]))
+    assert curve(parts) == curve(whole)
+    assert read_header(parts).objective["settings"] == {"plain": 0.2}
 
 
 @pytest.mark.parametrize(
