@@ -13,7 +13,7 @@ from musictx.config.look import AttendConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.heads import Looks, look, repeats
-from musictx.model.build import row_of
+from musictx.model.build import can
 from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.score import Score
 from musictx.open import open_told
@@ -35,7 +35,7 @@ def attend(config: AttendConfig) -> None:
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
     model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
-    if not row_of(model).readout:
+    if not can(model, "readout"):
         raise ConfigError(f"{bundle} has no attention over its past to look at: give a Transformer")
     check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     music = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)

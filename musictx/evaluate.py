@@ -56,6 +56,8 @@ def measure(
         full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)
         raise StoreError(f"{store.path}: its {split_name} split is empty; choose split= one of {full}")
     result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device, objective)
+    if not result.tokens:
+        raise ConfigError(f"{store.path}: no token of its {split_name} split counts for this objective; choose another")
     notes, seconds = notes_and_seconds(split, tokenizer)
     return Evaluation(
         bundle=str(bundle),

@@ -9,7 +9,7 @@ from musictx.choice import name_bundle
 from musictx.config.use import GenerateConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError, is_out_of_memory
-from musictx.model.build import Model, describe_model, kind_of, row_of
+from musictx.model.build import Model, can, describe_model, kind_of
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import check_weights, for_steps
@@ -170,7 +170,7 @@ def _faster(model: Model, config: GenerateConfig) -> LanguageModel:
     fast = for_steps(model, config.weights)
     if not config.graph:
         return fast
-    if not row_of(fast).static_steps:
+    if not can(fast, "static_steps"):
         raise ConfigError(f"graph=true: model.kind={kind_of(fast)} steps without a cache of keys; leave it out")
     return StaticSteps(fast)  # type: ignore[arg-type] # its row in build.py says so
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musictx.errors import BundleError
-from musictx.model.build import Model, kind_of, row_of
+from musictx.model.build import KINDS, Model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle
 from musictx.model.shipped import bundle_path
 from musictx.tokenizers import Tokenizer, build_tokenizer
@@ -20,9 +20,10 @@ def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", contin
     """Raises BundleError for a file that is no bundle, or whose tokens this version does not make; and, with
     `continues`, for a model that takes more than the ids so far."""
     model, header = load_bundle(path, device, attention)
-    if continues and row_of(model).inputs != ("ids",):
-        takes = " and ".join(row_of(model).inputs)
-        raise BundleError(f"{path}: model.kind={kind_of(model)} takes {takes}, and continues no music: give another")
+    kind = kind_of(model)
+    if continues and KINDS[kind].inputs != ("ids",):
+        takes = " and ".join(KINDS[kind].inputs)
+        raise BundleError(f"{path}: model.kind={kind} takes {takes}, and continues no music: give another")
     tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added)
     if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
         raise BundleError(

@@ -93,22 +93,29 @@ def build_model(config: Any, pace: Tensor | None = None) -> Model:
     return model
 
 
-def kind_of(model: object) -> str:
-    """The key in KINDS. Raises TypeError for what is in no row: nothing is taken for another kind."""
+def _name(model: object) -> str | None:
     for cls in type(model).__mro__:  # fsdp makes a class of its own of a model's
         for name, kind in KINDS.items():
             if kind.model is cls:
                 return name
-    raise TypeError(f"{type(model).__name__} is no kind of model: build.py has {', '.join(KINDS)}")
+    return None
 
 
-def row_of(model: object) -> Kind:
-    """What can be asked of the model. Raises TypeError as `kind_of` does."""
-    return KINDS[kind_of(model)]
+def kind_of(model: object) -> str:
+    """The key in KINDS. Raises TypeError for what is in no row: nothing is taken for another kind."""
+    if (name := _name(model)) is None:
+        raise TypeError(f"{type(model).__name__} is no kind of model: build.py has {', '.join(KINDS)}")
+    return name
+
+
+def can(model: object, ability: str) -> bool:
+    """Whether the model's row says so; a model in no row has none of these abilities."""
+    name = _name(model)
+    return name is not None and bool(getattr(KINDS[name], ability))
 
 
 def describe_model(model: Model) -> str:
     """One line: what the model is made of and which kernel runs."""
-    made_of, where = row_of(model).describe(model.config)
+    made_of, where = KINDS[kind_of(model)].describe(model.config)
     parameters = f"{sum(p.numel() for p in model.parameters()):,} parameters"
     return f"model: {made_of}, {parameters}" + (f"; {where}" if where else "")

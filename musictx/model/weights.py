@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from musictx.errors import ConfigError
-from musictx.model.build import row_of
+from musictx.model.build import can
 from musictx.model.int8 import Int8Linear, to_int8
 from musictx.model.packed import PackedLinear, can_pack, pack
 
@@ -31,7 +31,7 @@ def with_weights(model: M, weights: str) -> M:
         to_int8(model)
     elif weights == "bfloat16":
         on_cpu = all(p.device.type == "cpu" for p in model.parameters())
-        if on_cpu and row_of(model).packed and can_pack(torch.bfloat16):
+        if on_cpu and can(model, "packed") and can_pack(torch.bfloat16):
             return pack(model, torch.bfloat16)
         model.bfloat16()
     return model

@@ -67,7 +67,7 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
     moved = None if old is None else tokenizer.vocab.moved_from(old)
     if moved is None and old is not None and tokenizer.vocab.moved_from(old.without_added) is not None:
         extra = ", ".join(row.type for row in old.added)
-        name = header.objective["name"]
+        name = header.objective.get("name")
         raise ConfigError(
             f"init_from={config.init_from} has ids of objective={name} ({extra}), which objective={config.objective} "
             f"does not have: give objective={name}, or leave init_from out"

@@ -8,7 +8,7 @@ import numpy as np
 
 from musictx.errors import UserError
 from musictx.heads import look, repeats
-from musictx.model.build import row_of
+from musictx.model.build import can
 from musictx.notes.score import Score
 from musictx.tokenizers import Tokenizer
 from musictx.trace import Trace, trace
@@ -29,7 +29,7 @@ class Reader:
     """Reads attention out of a model of its own, since the read-out hangs hooks into it that drawing must not meet."""
 
     def __init__(self, model: object, tokenizer: Tokenizer) -> None:
-        self.model: Any = copy.deepcopy(model) if row_of(model).readout else None
+        self.model: Any = copy.deepcopy(model) if can(model, "readout") else None
         self.tokenizer = tokenizer
 
     @property

@@ -6,7 +6,16 @@ from toys import PAIR, PairConfig
 
 from musictx.config.train import ModelConfig
 from musictx.errors import ConfigError
-from musictx.model.build import KINDS, build_model, check_inputs, describe_model, kind_of, model_config, settings_of
+from musictx.model.build import (
+    KINDS,
+    build_model,
+    can,
+    check_inputs,
+    describe_model,
+    kind_of,
+    model_config,
+    settings_of,
+)
 
 
 def test_each_kind_is_built_and_described():
@@ -64,3 +73,6 @@ def test_what_a_kind_does_not_say_it_cannot_do():
         "recurrent": ["carries"],
     }
     assert not any(says is True for says in PAIR)
+    model = PAIR.build(PairConfig(7), None)  # in no row
+    assert not any(can(model, ability) for abilities in able.values() for ability in abilities)
+    assert can(build_model(model_config("recurrent", {"vocab_size": 7})), "carries")
