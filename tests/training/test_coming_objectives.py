@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, ok, refused
-from runs import RECURRENT, config_of, losses
+from runs import PAD, RECURRENT, config_of, losses
 from toys import PAIR, Lower
 
 from musictx.data.store import Store
@@ -65,6 +65,24 @@ def test_it_is_learnt_by_every_kind_and_begins_with_a_bundle_of_the_next_token(w
         ConfigError, match=r"^init_from=.* has ids of objective=toys:Infill \(TO, FILL, END\), which obj"
     ):
         fit(config_of(world, tmp_path / "back", f"init_from={tuned}"))
+
+
+def test_scheduled_sampling_guesses_what_was_asked_for_and_leaves_what_is_given(world, tmp_path, monkeypatch):
+    changed = []
+    mix = LanguageModelTraining._mix
+
+    def note(self, model, example):
+        mixed = mix(self, model, example)
+        at = mixed.inputs[0] != example.inputs[0]
+        changed.append(int(at.sum()))
+        assert not at[:, 0].any()
+        assert (example.targets[:, :-1][at[:, 1:]] != PAD).all()
+        return mixed
+
+    monkeypatch.setattr(LanguageModelTraining, "_mix", note)
+    settings = ["objective_settings={plain: 0.0}", "trainer.scheduled_sampling=0.9"]
+    fit(config_of(world, tmp_path / "run", *FILL, *settings))
+    assert min(changed) > 0
 
 
 def test_it_continues_music_as_before_and_scores_it_too(world, tmp_path):
