@@ -126,7 +126,8 @@ class LanguageModelTraining(L.LightningModule):
 
     @property
     def _positions(self) -> int:
-        """Of a batch, in each process: more than one step's gradients are divided by it before they are added up."""
+        """Places of a batch in one process, by which its loss is divided until the step counts tokens: one number for
+        all processes and batches, whatever an objective makes of a window."""
         length: int = self.trainer.datamodule.config.length  # type: ignore[attr-defined]
         return int(self.config.batch_size) * length
 
