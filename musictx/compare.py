@@ -3,7 +3,6 @@
 import csv
 import json
 import statistics as stats
-from dataclasses import asdict
 from pathlib import Path
 
 from musictx.app import hydra_app
@@ -22,8 +21,7 @@ from musictx.model.weights import for_steps
 from musictx.notes.score import Score
 from musictx.open import open_bundle
 from musictx.report import Memory, Row, write_report
-from musictx.sampling.music import Settings
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import Settings
 from musictx.several import COMPOSER, common_store, find_bundles, name_bundles
 
 
@@ -53,7 +51,7 @@ def compare(config: CompareConfig) -> None:
     if config.copying:
         index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")])
     real = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in held_out.true])
-    settings = Settings(sampling=Sampling(**asdict(config.sampler)), seed=config.seed, device=device)
+    settings = Settings(config.sampler, seed=config.seed, device=device)
 
     rows = [_composers(held_out, index, config)]
     for name, bundle in zip(names, bundles, strict=True):

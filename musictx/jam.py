@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -30,8 +30,6 @@ from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
 from musictx.model.weights import for_steps
 from musictx.open import open_told
-from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import MAX_SEED
 
 WRITTEN = (".mid", ".midi")  # as what a session is written
@@ -51,7 +49,6 @@ def jam(config: JamConfig) -> None:
     print(describe_model(model))
     model = for_steps(model)
     idiom = build_idiom(tokenizer, quarter_s)
-    sampling, rules = Sampling(**asdict(config.sampler)), Rules(**asdict(config.rules))
     recording = Recording(quarter_s, config.channel - 1)
     clock = RealClock() if is_real(config) else VirtualClock()
     with ExitStack() as stack:
@@ -59,7 +56,8 @@ def jam(config: JamConfig) -> None:
         source = player if player is not None else PortPlayer(config.input, config.virtual, clock.now)
         stack.callback(source.close)
         stack.enter_context(_quick_threads(config.threads))
-        partner = Partner(model, tokenizer, idiom, quarter_s, sampling, rules, config.seed, config.window, device)
+        how = config.sampler, config.rules, config.seed, config.window, device
+        partner = Partner(model, tokenizer, idiom, quarter_s, *how)
 
         def emit(event: Event) -> None:
             send(recording.sound(event))

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from musictx.app import hydra_app
 from musictx.config.look import ListenConfig
-from musictx.config.use import RulesConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluation.continuations import Beginnings, beginnings, continue_all
@@ -19,9 +18,9 @@ from musictx.notes.score import Score
 from musictx.open import open_bundle
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Part, check_part
-from musictx.sampling.music import Settings, check
+from musictx.sampling.music import check
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import Settings
 from musictx.several import COMPOSER, common_store, find_bundles, name_bundles
 from musictx.viz.excerpt import alike, excerpt, mp3
 from musictx.viz.sheet import MOST, Trial, listening_sheet
@@ -57,7 +56,7 @@ def listen(config: ListenConfig) -> None:
         heard[name] = drawn.scores
         print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
-    usual = asdict(RulesConfig())
+    usual = asdict(Rules())
     told = asdict(config.sampler) | {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; seed={config.seed}, {words}."
@@ -80,13 +79,8 @@ def plan(config: ListenConfig) -> Settings:
     check_part(Part(seconds=config.seed_seconds))
     if config.sampler.beams is not None:
         raise ConfigError(f"sampler.beams={config.sampler.beams}: here music is drawn; choose another sampler")
-    settings = Settings(
-        Sampling(**asdict(config.sampler)),
-        Length(seconds=config.length_seconds),
-        Rules(**asdict(config.rules)),
-        config.seed,
-        device=device,
-    )
+    length = Length(seconds=config.length_seconds)
+    settings = Settings(config.sampler, length, config.rules, config.seed, device=device)
     check(settings, 1)
     return settings
 

@@ -9,7 +9,7 @@ a parabola through those, and its row says so.
 
 import copy
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -41,7 +41,7 @@ from musictx.sampling.length import Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.prompt import Prompt, make_prompt
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN, Sampling
 from musictx.tokenizers import build_tokenizer
 
 TOKENIZER = build_tokenizer("performance")
@@ -105,7 +105,7 @@ def ours(model: LanguageModel, batch: int, device: str, most: int, guard: bool =
     """Our engine, from the prompt's ids to the last id drawn, with room for `most`: a CUDA graph is for one room."""
 
     def run(length: int) -> float:
-        given, sampling = prompt(device), Sampling(guard=guard)
+        given, sampling = prompt(device), replace(PLAIN, guard=guard)
         wait(device)
         start = perf_counter()
         drawn = stream(model, given, batch, sampling, True, len(given.heard) + most, False, device)
@@ -225,7 +225,7 @@ def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
     room, block = len(given.heard) + config.length, min(BLOCK, config.length)
     costs = []
     for _ in range(config.repeats):
-        pair = [stream(model, given, batch, Sampling(), masks, room, False, config.device) for masks in (True, False)]
+        pair = [stream(model, given, batch, PLAIN, masks, room, False, config.device) for masks in (True, False)]
         for k in range(config.length // block):
             seconds = [0.0, 0.0]
             for i in (0, 1) if k % 2 else (1, 0):
@@ -250,7 +250,7 @@ def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
     """One stream that goes on past what its cache shows: a list of points for every repeat."""
     model, given, curves = for_steps(transformer(config)), prompt(config.device), []
     for _ in range(config.repeats):
-        endless = stream(model, given, 1, Sampling(), True, context, True, config.device)
+        endless = stream(model, given, 1, PLAIN, True, context, True, config.device)
         curve = []
         for k in range(1, config.contexts + 1):
             start = perf_counter()

@@ -15,7 +15,8 @@ from musictx.notes.score import Score
 from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
-from musictx.sampling.music import Settings, continue_motifs
+from musictx.sampling.music import continue_motifs
+from musictx.sampling.settings import Settings
 from musictx.tokenizers import Tokenizer
 
 

@@ -20,8 +20,7 @@ from musictx.sampling.length import MOST_TOKENS, Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.nan import nan_error
 from musictx.sampling.prompt import Prompt, make_prompt
-from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import Settings
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
 
@@ -42,21 +41,6 @@ class Continuation(NamedTuple):
     @property
     def complete(self) -> bool:
         return not self.stopped
-
-
-class Settings(NamedTuple):
-    """What is asked of every continuation of one call; `continue_motifs` explains them."""
-
-    sampling: Sampling = Sampling()
-    length: Length = Length()
-    rules: Rules = Rules()
-    seed: int = 0
-    max_tokens: int | None = None
-    window: int | None = None
-    include_seed: bool = True
-    forced_ending: bool = False
-    device: str = "cpu"
-    rows_at_once: int = 16  # in one batch
 
 
 def check(settings: Settings, variations: int) -> None:
@@ -85,17 +69,17 @@ def continue_score(
     seed_score: Score | None,
     model: LanguageModel,
     tokenizer: Tokenizer,
-    sampling: Sampling,
     *,
     length_seconds: float | None = None,
     variations: int = 1,
     **settings: Any,
 ) -> list[Continuation]:
-    """`continue_motifs` for one motif, which ends where its last note does; None begins from nothing."""
+    """`continue_motifs` for one motif, which ends where its last note does, with `Settings(**settings)`; None begins
+    from nothing."""
     motif = Motif(seed_score, seed_score.duration_s, Meter(seed_score.quarter_s)) if seed_score is not None else None
     if length_seconds is not None:
         settings["length"] = Length(seconds=length_seconds)
-    return continue_motifs([motif], model, tokenizer, Settings(sampling, **settings), variations)[0]
+    return continue_motifs([motif], model, tokenizer, Settings(**settings), variations)[0]
 
 
 def continue_motifs(

@@ -1,30 +1,41 @@
-"""How a next token is drawn: what a person can ask for, checked once."""
+"""What a person can ask of a continuation, with its defaults: how a next token is drawn, how much, under which rules.
+
+`Sampling` and `Rules` are parts of the commands' schemas too, `Settings` gives those of `musictx generate` their
+defaults: there are no others.
+"""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from musictx.errors import ConfigError
+from musictx.sampling.length import Length
+from musictx.sampling.rules import Rules
+from musictx.setting import setting
 
 SHARES = ("top_p", "min_p", "typical")
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: a schema of Hydra's that is frozen takes no overrides
 class Sampling:
-    """Temperature 0 takes the likeliest. Raises ConfigError for impossible values.
+    """How a next token is drawn: the filters act after the temperature, one after the other, from top_k to typical.
 
-    `temperature_end` makes the temperature a line from one to the other over the asked length. The filters act after
-    the temperature, one after the other: the `top_k` likeliest; the nucleus `top_p`; `min_p`, a share of the
-    likeliest one's probability; `typical`, the mass of the tokens that surprise as much as expected. `guard` raises
-    the temperature while the music is caught in a loop. `beams` searches for the likeliest music instead of drawing.
+    Raises ConfigError for impossible values.
     """
 
-    temperature: float = 1.0
-    temperature_end: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    typical: float | None = None
-    guard: bool = False
-    beams: int | None = None
+    temperature: float = setting(
+        1.0, "below 1 the likely tokens come more often, above 1 the unlikely; 0: always the likeliest"
+    )
+    temperature_end: float | None = setting(None, "the temperature goes in a line to this over the asked length")
+    top_k: int | None = setting(None, "of this many likeliest tokens; null: of all")
+    top_p: float | None = setting(0.98, "of the likeliest tokens that have this probability together; null: of all")
+    min_p: float | None = setting(None, "of tokens with this share of the likeliest one's probability; null: of all")
+    typical: float | None = setting(
+        None, "of the tokens that surprise as much as expected, with this probability together; null: of all"
+    )
+    guard: bool = setting(True, "raise the temperature while the music goes in circles")
+    beams: int | None = setting(
+        None, "search for the likeliest music, so many ways at once, instead of drawing; needs length_tokens"
+    )
 
     def __post_init__(self) -> None:
         # logits overflow when divided by less, and -inf becomes NaN when divided by very much more
@@ -57,3 +68,19 @@ class Sampling:
 
 
 _WITHOUT = {"top_k": "no limit", "beams": "drawing"}
+PLAIN = Sampling(top_p=None, guard=False)  # the model's own distribution
+
+
+class Settings(NamedTuple):
+    """What is asked of every continuation of one call; `continue_motifs` explains them."""
+
+    sampling: Sampling = Sampling()
+    length: Length = Length()
+    rules: Rules = Rules()
+    seed: int = 0
+    max_tokens: int | None = None
+    window: int | None = None
+    include_seed: bool = True
+    forced_ending: bool = False
+    device: str = "cpu"
+    rows_at_once: int = 16  # in one batch

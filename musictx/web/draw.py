@@ -12,10 +12,10 @@ from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
 from musictx.notes.score import Score
 from musictx.notes.voices import four_voices, one_piano
-from musictx.sampling.length import Length
+from musictx.sampling.length import DEFAULT_S, Length
 from musictx.sampling.motif import Motif, Part, choose_motif
-from musictx.sampling.music import Continuation, Settings, continue_motifs
-from musictx.sampling.settings import Sampling
+from musictx.sampling.music import Continuation, continue_motifs
+from musictx.sampling.settings import Sampling, Settings
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.web.limits import Limits
 from musictx.web.session import Music
@@ -30,8 +30,8 @@ class Wish(NamedTuple):
 
     motif_s: float
     motif_from: str = "start"
-    length_s: float = 20.0
-    temperature: float = 1.0
+    length_s: float = DEFAULT_S
+    temperature: float = Sampling.temperature
     top_p: float = 0.95
     variations: int = 2
     model: str = ""  # empty: the one that the music was begun with
@@ -77,7 +77,7 @@ def draw_takes(
     """The continuations, shorter than wished where the time did not suffice. Raises UserError for what cannot be."""
     check_wish(wish, limits)
     motif = make_motif(music, wish, on_beat=tokenizer.group > 1)
-    settings = Settings(Sampling(wish.temperature, top_p=wish.top_p, guard=True), Length(wish.length_s), seed=chance)
+    settings = Settings(Sampling(wish.temperature, top_p=wish.top_p), Length(wish.length_s), seed=chance)
     seen: list[int] = []
 
     def see(ids: Tensor) -> None:

@@ -3,6 +3,8 @@
 On `meta` a tensor has no value, and whatever asks for one raises; what would come from the host is looked for.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -15,10 +17,10 @@ from musictx.sampling.engine import Row, Stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.prompt import make_prompt
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 
-EVERY_FILTER = Sampling(top_k=9, top_p=0.9, min_p=0.1, typical=0.9)
+EVERY_FILTER = replace(PLAIN, top_k=9, top_p=0.9, min_p=0.1, typical=0.9)
 
 
 class NothingOfTheHost(TorchDispatchMode):
