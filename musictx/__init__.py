@@ -1,0 +1,45 @@
+"""Language models of symbolic music.
+
+    import musictx
+
+    model = musictx.load("chorale")
+    for music in model.continue_midi("seed.mid", variations=3, length_seconds=20):
+        music.write(f"{music.name}.mid")
+
+Nothing else is imported before one of these names is used: to import PyTorch takes seconds.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from musictx.errors import UserError
+    from musictx.music import Music
+    from musictx.notes.read import read_midi
+    from musictx.notes.score import Score
+    from musictx.player import Player, load
+
+    __version__: str
+
+PLACES = {
+    "Music": "musictx.music",
+    "Player": "musictx.player",
+    "Score": "musictx.notes.score",
+    "UserError": "musictx.errors",
+    "load": "musictx.player",
+    "read_midi": "musictx.notes.read",
+}
+
+__all__ = ["Music", "Player", "Score", "UserError", "__version__", "load", "read_midi"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("musictx")
+    if name not in PLACES:
+        raise AttributeError(f"module 'musictx' has no attribute {name!r}")
+    return getattr(import_module(PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

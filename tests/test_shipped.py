@@ -124,10 +124,26 @@ def test_a_name_comes_before_a_file_and_what_is_neither_is_told(tmp_path, monkey
     assert bundle_path("piano") == FOLDER / "piano.safetensors"
     assert bundle_path("./piano").samefile(tmp_path / "piano")
     assert bundle_path("mine").samefile(tmp_path / "mine")
-    for wrong in ("pinao", "", "."):
+    for wrong in ("pinao", ""):
         text = f"^{wrong}: no such bundle; give piano or chorale, the models inside musictx, or a file that `musictx"
         with pytest.raises(BundleError, match=text):
             bundle_path(wrong)
+
+
+def test_a_run_is_its_model_once_it_has_one(tmp_path):
+    run = tmp_path / "run"
+    (run / "checkpoints").mkdir(parents=True)
+    with pytest.raises(BundleError, match="run is a folder without model.safetensors: give the folder of a run that"):
+        bundle_path(str(run))
+    (run / "checkpoints" / "last.ckpt").touch()
+    unfinished = "run holds no model.safetensors, its run is unfinished: go on with it, musictx train resume=.*run, or"
+    with pytest.raises(BundleError, match=f"{unfinished} give .*/run/checkpoints/last.ckpt$"):
+        bundle_path(str(run))
+    (run / "checkpoints" / "best.ckpt").touch()
+    with pytest.raises(BundleError, match=f"{unfinished} give .*/run/checkpoints/best.ckpt$"):
+        bundle_path(str(run))
+    (run / "model.safetensors").touch()
+    assert bundle_path(str(run)) == run / "model.safetensors"
 
 
 def test_a_package_without_one_says_where_to_get_it(monkeypatch, tmp_path):

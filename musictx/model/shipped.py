@@ -7,6 +7,7 @@ from musictx.errors import BundleError
 
 FOLDER = Path(__file__).parents[1] / "bundles"
 PIANO, CHORALE = "piano", "chorale"
+BUNDLE = "model.safetensors"  # in the folder of a run
 NAMES = (PIANO, CHORALE)
 
 
@@ -28,13 +29,29 @@ def shipped_bundle(name: str) -> Path:
 
 
 def bundle_path(bundle: str) -> Path:
-    """What `bundle=` or `init_from=` says: a name of a model inside the package, before a file of that name, or a path.
-    Raises BundleError for neither."""
+    """What `bundle=` or `init_from=` says: a name of a model inside the package, before a file or folder of that name,
+    a file, or the folder of a run that has its model. Raises BundleError for others."""
     if bundle in NAMES:
         return shipped_bundle(bundle)
-    if not Path(bundle).is_file():
+    path = Path(bundle)
+    if bundle and path.is_dir():
+        return _of_run(path)
+    if not path.is_file():
         raise BundleError(
             f"{bundle}: no such bundle; give {' or '.join(NAMES)}, the models inside musictx, or a file that "
             "`musictx train` wrote"
         )
-    return Path(bundle)
+    return path
+
+
+def _of_run(folder: Path) -> Path:
+    """A run's model. Raises BundleError where it has none yet, and says what there is instead."""
+    if (folder / BUNDLE).is_file():
+        return folder / BUNDLE
+    checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
+    if checkpoints:  # best.ckpt before last.ckpt
+        raise BundleError(
+            f"{folder} holds no {BUNDLE}, its run is unfinished: go on with it, musictx train resume={folder}, or give "
+            f"{checkpoints[0]}"
+        )
+    raise BundleError(f"{folder} is a folder without {BUNDLE}: give the folder of a run that is finished, or a file")
