@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from musictx.errors import UserError
+    from musictx.evaluate_command import evaluate
     from musictx.music import Music
     from musictx.notes.read import read_midi
     from musictx.notes.score import Score
     from musictx.player import Player, load
+    from musictx.prepare_command import prepare
+    from musictx.train_command import train
 
     __version__: str
 
@@ -26,11 +29,25 @@ PLACES = {
     "Player": "musictx.player",
     "Score": "musictx.notes.score",
     "UserError": "musictx.errors",
+    "evaluate": "musictx.evaluate_command",
     "load": "musictx.player",
+    "prepare": "musictx.prepare_command",
     "read_midi": "musictx.notes.read",
+    "train": "musictx.train_command",
 }
 
-__all__ = ["Music", "Player", "Score", "UserError", "__version__", "load", "read_midi"]
+__all__ = [
+    "Music",
+    "Player",
+    "Score",
+    "UserError",
+    "__version__",
+    "evaluate",
+    "load",
+    "prepare",
+    "read_midi",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -57,13 +57,13 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
     return main
 
 
-def settings(name: str, *words: str, **values: Any) -> Any:
+def settings(command: str, /, *words: str, **values: Any) -> Any:
     """The settings of a command, from Python: `settings("train", "experiment=demo", "model.d_model=96", out="mine")` is
     what `musictx train experiment=demo model.d_model=96 out=mine` is told. Among the values, those of a group come as a
     dict, as in `model={"d_model": 96}`, or as the name of a preset. Raises ConfigError for what the command refuses."""
     presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
     try:
-        return typed(changed(compose(name, [*words, *presets]), values), SCHEMAS[name])
+        return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(one_line(error)) from None
 

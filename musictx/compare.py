@@ -9,7 +9,7 @@ from musictx.app import hydra_app
 from musictx.config.use import CompareConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
-from musictx.evaluate import measure
+from musictx.evaluate_command import measure
 from musictx.evaluation.bootstrap import Interval, interval
 from musictx.evaluation.continuations import Beginnings, beginnings, continue_all
 from musictx.evaluation.copying import CorpusIndex

@@ -8,7 +8,7 @@ import numpy as np
 
 from musictx.config.use import CompareConfig
 from musictx.data.store import Store
-from musictx.evaluate import Evaluation
+from musictx.evaluate_command import Evaluation
 from musictx.evaluation.bootstrap import Interval
 from musictx.evaluation.continuations import Beginnings
 from musictx.evaluation.distance import Distance

@@ -143,7 +143,7 @@ def test_settings_from_python_are_those_of_the_command_line():
 
 
 def test_python_dash_m_and_console_command_are_the_same_app(tmp_path):
-    for words in (["musictx", "train"], ["musictx.train"]):
+    for words in (["musictx", "train"], ["musictx.train_command"]):
         run = subprocess.run(
             [sys.executable, "-m", *words, "model.d_modle=1"],
             cwd=tmp_path,
