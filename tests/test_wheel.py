@@ -34,6 +34,7 @@ def metadata(site):
 
 def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
     assert (installed / "musictx" / "conf" / "experiment" / "chorales.yaml").is_file()
+    assert (installed / "musictx" / "py.typed").is_file()
     assert not (installed / "tests").exists()
     said = metadata(installed)
     assert said["License-Expression"] == "MIT AND CC-BY-NC-SA-4.0"
@@ -91,9 +92,10 @@ def test_all_commands_run_from_an_empty_directory(installed, world, tmp_path):
     where = run("-c", "import musictx, musictx.app; print(musictx.app.conf_dir())").strip()
     assert where == str(installed / "musictx" / "conf")
     assert "examples" in run("-m", "musictx")
-    run("-m", "musictx", "train", f"data.path={world.store}", "out=run", "trainer.progress_bar=false", *TINY, *QUICK)
-    run("-m", "musictx", "evaluate", "bundle=run/model.safetensors", f"data.path={world.store}")
+    run("-m", "musictx", "prepare", "folder", f"path={world.midi}", "out=store", "workers=1")
+    run("-m", "musictx", "train", "data.path=store", "out=run", "trainer.progress_bar=false", *TINY, *QUICK)
+    run("-m", "musictx", "evaluate", "bundle=run", "data.path=store")
     seed = f"seed_midi={world.seed}"
     run("-m", "musictx.generate", "bundle=run/model.safetensors", seed, "out=o", "length_seconds=1")
     run("-m", "musictx", "bench", "tokens", f"path={world.midi}", "repeats=1")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "run"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "run", "store"]
