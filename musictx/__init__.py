@@ -9,20 +9,7 @@
 Nothing else is imported before one of these names is used: to import PyTorch takes seconds.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from musictx.errors import UserError
-    from musictx.evaluate_command import evaluate
-    from musictx.music import Music
-    from musictx.notes.read import read_midi
-    from musictx.notes.score import Score
-    from musictx.player import Player, load
-    from musictx.prepare_command import prepare
-    from musictx.train_command import train
-
-    __version__: str
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
 
 PLACES = {
     "Music": "musictx.music",
@@ -49,13 +36,27 @@ __all__ = [
     "train",
 ]
 
+if TYPE_CHECKING:
+    from musictx.errors import UserError
+    from musictx.evaluate_command import evaluate
+    from musictx.music import Music
+    from musictx.notes.read import read_midi
+    from musictx.notes.score import Score
+    from musictx.player import Player, load
+    from musictx.prepare_command import prepare
+    from musictx.train_command import train
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return import_module("importlib.metadata").version("musictx")
-    if name not in PLACES:
-        raise AttributeError(f"module 'musictx' has no attribute {name!r}")
-    return getattr(import_module(PLACES[name]), name)
+    __version__: str
+else:
+
+    def __getattr__(name):
+        from importlib import import_module, metadata
+
+        if name == "__version__":
+            return metadata.version("musictx")
+        if name not in PLACES:
+            raise AttributeError(f"module 'musictx' has no attribute {name!r}")
+        return getattr(import_module(PLACES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -82,11 +82,10 @@ def compose(name: str, words: Sequence[str]) -> DictConfig:
 
 def changed(config: DictConfig, values: Mapping[str, Any]) -> DictConfig:
     """The config with other values, presets left aside. OmegaConf raises for names and types that it does not have."""
-    own = {key: value for key, value in values.items() if not _is_preset(key, value)}
-    plain = {key: str(value) if isinstance(value, Path) else value for key, value in own.items()}
-    merged = OmegaConf.merge(config, plain)
-    assert isinstance(merged, DictConfig)
-    return merged
+    for key, value in values.items():
+        if not _is_preset(key, value):
+            OmegaConf.update(config, key, str(value) if isinstance(value, Path) else value)
+    return config
 
 
 def _is_preset(key: str, value: Any) -> bool:

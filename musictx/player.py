@@ -68,6 +68,8 @@ class Player:
         command does, KeyboardInterrupt on Ctrl-C.
         """
         config = self._settings(values)
+        if isinstance(midi, Score):
+            raise ConfigError("continue_midi goes on from a file: continue_score goes on from a Score")
         if midi is None:
             return self._continue([Beginning("new")], config, ranking)
         files = find_seeds(str(midi))
@@ -76,12 +78,14 @@ class Player:
     def continue_score(self, score: Score | None, /, *, ranking: Ranking | None = None, **values: Any) -> list[Music]:
         """Continuations of a score, which is in four beats a bar, or of nothing (None); else as `continue_midi`."""
         config = self._settings(values)
+        if not isinstance(score, Score | None):
+            raise ConfigError(f"continue_score goes on from a Score, not {score!r}: continue_midi goes on from a file")
         beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
         return self._continue([beginning], config, ranking)
 
     def _settings(self, values: dict[str, Any]) -> GenerateConfig:
         for name in values:
-            if name in WITH_THE_MODEL:
+            if name.partition(".")[0] in WITH_THE_MODEL:
                 raise ConfigError(f"{name}=…: give it to musictx.load, when the model is loaded")
             if name in WITH_THE_FILES:
                 raise ConfigError(f"{name}=…: nothing is written yet; write each piece with music.write(path)")

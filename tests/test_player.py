@@ -144,6 +144,10 @@ def test_ctrl_c_is_no_music(world, player, monkeypatch):
         ({"length_seconds": 1, "length_bars": 1}, "length_seconds=1.0, length_bars=1.0: give one of them"),
         ({"weights": "int8"}, "weights=…: give it to musictx.load, when the model is loaded"),
         ({"bundle": "piano"}, "bundle=…: give it to musictx.load, when the model is loaded"),
+        ({"attention.impl": "skew"}, "attention.impl=…: give it to musictx.load"),
+        ({"sampler.temperature": -1}, "sampler.temperature=-1.0: give 0"),
+        ({"sampler.temprature": 1}, "sampler.temprature is not a setting: did you mean temperature"),
+        ({"sampler": None}, "sampler"),
         ({"out": "o"}, r"out=…: nothing is written yet; write each piece with music.write\(path\)"),
         ({"seed_midi": "a.mid"}, "seed_midi=…: give the seed first, without its name"),
     ],
@@ -157,6 +161,12 @@ def test_mistakes_are_the_commands_own_as_exceptions(player, values, text):
 def test_what_cannot_be_continued_or_loaded(world, tmp_path, player):
     with pytest.raises(MidiError, match="nowhere.mid"):
         player.continue_midi("nowhere.mid")
+    with pytest.raises(
+        ConfigError, match="continue_score goes on from a Score, not 'my.mid': continue_midi goes on from a"
+    ):
+        player.continue_score("my.mid")
+    with pytest.raises(ConfigError, match="continue_midi goes on from a file: continue_score goes on from a Score"):
+        player.continue_midi(read_midi(world.seed))
     with pytest.raises(UserError, match="the seed has no notes: give one with music in it"):
         player.continue_score(Score.empty())
     odd = Score([0.0], [1.0], [5], [80])
