@@ -20,6 +20,7 @@ from musictx.sampling.length import MOST_TOKENS, Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.nan import nan_error
 from musictx.sampling.prompt import Prompt, make_prompt
+from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Settings
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
@@ -44,8 +45,8 @@ class Continuation(NamedTuple):
 
 
 def check(settings: Settings, variations: int) -> None:
-    """Raises ConfigError for amounts of music and seeds that no continuation can have."""
-    max_tokens, beams = settings.max_tokens, settings.sampling.beams
+    """Raises ConfigError for amounts of music and seeds that no continuation can have, and rules that are not kept."""
+    max_tokens, beams, rules = settings.max_tokens, settings.sampling.beams, settings.rules
     for name, value, most in (("variations", variations, MOST_VARIATIONS), ("max_tokens", max_tokens, MOST_TOKENS)):
         if value is not None and not 0 < value <= most:
             raise ConfigError(f"{name}={value}: give more than 0 and at most {most}")
@@ -53,6 +54,8 @@ def check(settings: Settings, variations: int) -> None:
         raise ConfigError(
             f"max_tokens={max_tokens} for variations={variations}: give at most {MOST_TOKENS} tokens in all"
         )
+    if not rules.masks and replace(rules, masks=True) != Rules():
+        raise ConfigError("rules.masks=false forbids nothing: leave out the other rules, or the masks on")
     if settings.rows_at_once < 1:
         raise ConfigError(f"rows_at_once={settings.rows_at_once}: give 1 or more")
     if not 0 <= settings.seed <= MAX_SEED:

@@ -1,7 +1,7 @@
 """What a person may forbid the sampler, beyond what the encoding forbids by itself."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,6 @@ class Rules:
             raise ConfigError(
                 f"rules.scale={self.scale} has no pitch from {self.lowest} to {self.highest}: give a wider range"
             )
-        if not self.masks and replace(self, masks=True) != Rules():
-            raise ConfigError("rules.masks=false forbids nothing: leave out the other rules, or the masks on")
 
     def pitches(self) -> NDArray[np.bool_]:
         """(128,) True where a note may begin. Raises ConfigError for a scale that does not exist."""

@@ -275,6 +275,7 @@ def test_logits_that_are_no_numbers_are_named_with_their_layer():
         ({"seed": -1}, 1, "seed=-1: give 0 to 9223372036854775807"),
         ({"seed": 2**63}, 1, "seed=9223372036854775808: give 0 to 9223372036854775807"),
         ({"rows_at_once": 0}, 1, "rows_at_once=0: give 1 or more"),
+        ({"rules": Rules(masks=False, lowest=30)}, 1, "rules.masks=false forbids nothing: leave out the other rules"),
         ({"window": 7}, 1, "window=7: give 8 tokens or more, or null for the model's own"),
     ],
 )
