@@ -26,12 +26,12 @@ from musictx.app import conf_dir, typed
 from musictx.bench.facts import begin, keep, memory_mb
 from musictx.config import register_schemas
 from musictx.config.use import GenerateConfig
+from musictx.continuing import part, plan
 from musictx.data.store import Split, Store
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluation.statistics import statistics
 from musictx.files import replacing
-from musictx.generate import part, plan
 from musictx.model.shipped import CHORALE, bundle_path, shipped_bundle
 from musictx.model.weights import for_steps
 from musictx.notes.write import write_midi
@@ -42,8 +42,8 @@ from musictx.sampling.grammar import build_grammar
 from musictx.sampling.guard import caught
 from musictx.sampling.length import Progress
 from musictx.sampling.motif import choose_motif
-from musictx.sampling.music import Settings
 from musictx.sampling.prompt import Prompt, make_prompt
+from musictx.sampling.settings import Settings
 from musictx.seeds import fit_voices, read_seed
 from musictx.tokenizers import Tokenizer
 from musictx.viz.curves import COLOURS

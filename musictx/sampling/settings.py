@@ -1,7 +1,6 @@
 """What a person can ask of a continuation, with its defaults: how a next token is drawn, how much, under which rules.
 
-`Sampling` and `Rules` are parts of the commands' schemas too, `Settings` gives those of `musictx generate` their
-defaults: there are no others.
+`Sampling` and `Rules` are parts of the commands' schemas too, and `Settings` gives `musictx generate` its defaults.
 """
 
 from dataclasses import dataclass
