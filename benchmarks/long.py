@@ -37,7 +37,7 @@ from musictx.model.weights import for_steps
 from musictx.notes.write import write_midi
 from musictx.open import Opened, open_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
-from musictx.sampling.engine import Row, Stream
+from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.guard import caught
 from musictx.sampling.length import Progress
@@ -113,9 +113,10 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
     ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
     grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
     keys = [Row(0, (settings.seed, k)) for k in range(rows)]
-    stream = Stream(model, [prompt.heard], keys, settings.sampling, grammar, tokenizer.vocab.eos, settings.window, True)
+    sampling, eos = settings.sampling, tokenizer.vocab.eos
+    stream = begin_stream(model, [prompt.heard], keys, sampling, grammar, eos, settings.window, True)
     progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-    batch, costs = Batch(stream, progress, settings.sampling, 1.0, 0), []
+    batch, costs = Batch(stream, progress, sampling, 1.0, 0), []
     for end in range(every, settings.length.tokens + 1, every):
         batch.limit, start = end, perf_counter()
         batch.run()  # ends with a look, which waits for the device

@@ -22,12 +22,14 @@ from musictx.open import open_told
 from musictx.ranking import RANKINGS, Ranking, best_first, check_rank
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, check_part, choose_motif
-from musictx.sampling.music import Continuation, Settings, check, continue_motifs
+from musictx.sampling.music import Continuation, Drawing, Settings, check
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
 from musictx.seeds import RANGES, Seed, Targets, find_seeds, fit_range, fit_voices, name_targets, read_seed
 from musictx.tokenizers import Tokenizer
 from musictx.viz.sound import write_wav
+
+INTERRUPTED = "interrupted"
 
 
 def continue_midi(
@@ -129,8 +131,17 @@ def best(
     config: GenerateConfig,
     ranking: Ranking | None = None,
 ) -> list[list[Continuation]]:
-    """The continuations of every motif; with `draws`, the best of them by the ranking, the best first."""
-    drawn = continue_motifs(motifs, model, tokenizer, plan(config), config.draws or config.variations)
+    """The continuations of every motif; with `draws`, the best of them by the ranking, the best first. Ctrl-C ends it
+    early: what exists by then is returned."""
+    drawing = Drawing(motifs, model, tokenizer, plan(config), config.draws or config.variations)
+    try:
+        for _ in drawing:
+            pass
+    except KeyboardInterrupt:
+        drawing.stop(INTERRUPTED)
+        if not drawing.takes:
+            raise
+    drawn = drawing.continuations()
     if config.draws is None:
         return drawn
     rankings = [ranking] if ranking else RANKINGS[config.rank]
@@ -196,7 +207,7 @@ def _tell_stops(kept: list[list[Continuation]], config: GenerateConfig) -> None:
     """Why music is shorter than asked, or missing. Raises KeyboardInterrupt again if a person stopped it."""
     reasons = {result.stopped for results in kept for result in results} - {""}
     missing = sum(len(results) < config.variations for results in kept)
-    if "interrupted" in reasons or missing:
+    if INTERRUPTED in reasons or missing:
         print("interrupted: what there was by then is written, the rest is missing")
         raise KeyboardInterrupt
     for reason in sorted(reasons):

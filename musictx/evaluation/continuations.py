@@ -12,7 +12,6 @@ from musictx.errors import UserError
 from musictx.model.protocol import LanguageModel
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
-from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import Settings, continue_motifs
@@ -85,8 +84,6 @@ def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginning
     drawn = continue_motifs(motifs, model, tokenizer, settings)
     seconds = perf_counter() - start
     stopped = {row.stopped for rows in drawn for row in rows} - {""}
-    if INTERRUPTED in stopped or not all(drawn):
-        raise KeyboardInterrupt
     if stopped:
         raise UserError(f"continuations ended before {held_out.length_s:g} s: {', '.join(stopped)}")
     scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in drawn]

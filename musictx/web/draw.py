@@ -2,11 +2,9 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
@@ -14,7 +12,7 @@ from musictx.notes.score import Score
 from musictx.notes.voices import four_voices, one_piano
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, choose_motif
-from musictx.sampling.music import Continuation, Settings, continue_motifs
+from musictx.sampling.music import Continuation, Drawing, Settings
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.web.limits import Limits
@@ -37,63 +35,33 @@ class Wish(NamedTuple):
     model: str = ""  # empty: the one that the music was begun with
 
 
-class Timed:
-    """A language model that ends as Ctrl-C does when its time is over, and shows each token drawn before."""
-
-    def __init__(self, model: LanguageModel, seconds: float, see: Callable[[Tensor], None]) -> None:
-        self.model, self.end, self.see = model, time.monotonic() + seconds, see
-
-    @property
-    def window(self) -> int | None:
-        return self.model.window
-
-    @property
-    def cycle(self) -> int:
-        return self.model.cycle
-
-    def __call__(self, ids: Tensor) -> Tensor:
-        return self.model(ids)
-
-    def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
-        return self.model.init_state(batch, max_T, rolling)
-
-    def prefill(self, ids: Tensor, state: Any) -> Tensor:
-        self._in_time()
-        return self.model.prefill(ids, state)
-
-    def step(self, ids: Tensor, state: Any) -> Tensor:
-        self._in_time()
-        self.see(ids)
-        return self.model.step(ids, state)
-
-    def _in_time(self) -> None:
-        if time.monotonic() > self.end:
-            raise KeyboardInterrupt
-
-
 def draw_takes(
-    music: Music, wish: Wish, model: LanguageModel, tokenizer: Tokenizer, limits: Limits, chance: int, tell: Tell
+    music: Music,
+    wish: Wish,
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    limits: Limits,
+    chance: int,
+    tell: Tell,
+    ending: Callable[[], bool] = lambda: False,
 ) -> tuple[Continuation, ...]:
-    """The continuations, shorter than wished where the time did not suffice. Raises UserError for what cannot be."""
+    """The continuations, shorter than wished where the time did not suffice, or where it is `ending`. Raises UserError
+    for what cannot be."""
     check_wish(wish, limits)
     motif = make_motif(music, wish, on_beat=tokenizer.group > 1)
     settings = Settings(Sampling(wish.temperature, top_p=wish.top_p, guard=True), Length(wish.length_s), seed=chance)
-    seen: list[int] = []
-
-    def see(ids: Tensor) -> None:
-        seen.append(int(ids[0]))
+    deadline_s = time.monotonic() + limits.seconds
+    drawing, seen = Drawing([motif], model, tokenizer, settings, wish.variations), list[int]()
+    for step in drawing:
+        if time.monotonic() > deadline_s or ending():
+            drawing.stop(f"{limits.seconds:g} s went by")
+            break
+        seen.append(int(step.ids[0]))
         if len(seen) % TELL_EVERY == 0:
             tell(tokenizer.seconds(np.array(seen), motif.score.quarter_s))
-
-    try:
-        with torch.inference_mode():
-            timed = Timed(model, limits.seconds, see)
-            takes = continue_motifs([motif], timed, tokenizer, settings, wish.variations)[0]
-    except KeyboardInterrupt:
-        takes = []
-    if not takes:
+    if not seen:
         raise UserError(f"{limits.seconds:g} s went by before any music was drawn: give less of a motif")
-    return tuple(takes)
+    return tuple(drawing.continuations()[0])
 
 
 def make_motif(music: Music, wish: Wish, on_beat: bool = False) -> Motif:

@@ -52,12 +52,7 @@ class Studio:
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
         chance = random.randint(0, MAX_SEED)
 
-        def tell_on(seconds: float) -> None:
-            if self.work.ending:
-                raise KeyboardInterrupt  # the server was told to end: so does the drawing
-            tell(seconds)
-
-        takes = draw_takes(music, wish, *self.models[music.model], self.limits, chance, tell_on)
+        takes = draw_takes(music, wish, *self.models[music.model], self.limits, chance, tell, lambda: self.work.ending)
         if self.work.ending:
             raise UserError(ENDS)  # to picture it, and to write its sound, would take longer than to draw it
         took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""

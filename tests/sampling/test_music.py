@@ -12,7 +12,7 @@ from musictx.notes.meter import Meter
 from musictx.notes.score import DRUMS, Score
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
-from musictx.sampling.music import Settings, check, continue_motifs, continue_score
+from musictx.sampling.music import Drawing, Settings, check, continue_motifs, continue_score
 from musictx.sampling.nan import NanError
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
@@ -216,6 +216,15 @@ def test_beams_are_the_likeliest_music_and_need_a_length_in_tokens():
         go(sampling=Sampling(beams=4), length=Length(tokens=20), variations=5)
 
 
+def until_ctrl_c(model, settings, variations):
+    drawing = Drawing([None], model, build_tokenizer("performance"), settings, variations)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in drawing:
+            pass
+    drawing.stop("interrupted")
+    return drawing.continuations()[0]
+
+
 @pytest.mark.parametrize("after", [0, 1, 40, 64])
 def test_ctrl_c_keeps_what_exists(after):
     tokenizer, count = build_tokenizer("performance"), itertools.count()
@@ -226,7 +235,7 @@ def test_ctrl_c_keeps_what_exists(after):
             raise KeyboardInterrupt
         return voice.say(length, rows)
 
-    (results,) = continue_motifs([None], Said(say), tokenizer, Settings(length=Length(seconds=500.0)), 2)
+    results = until_ctrl_c(Said(say), Settings(length=Length(seconds=500.0)), 2)
     assert len(results) == 2
     assert {result.stopped for result in results} == {"interrupted"}
     if after >= 40:
@@ -243,7 +252,7 @@ def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones():
         return voice.say(length, rows)
 
     settings = Settings(length=Length(tokens=40), rows_at_once=2)
-    (results,) = continue_motifs([None], Said(say), tokenizer, settings, 4)
+    results = until_ctrl_c(Said(say), settings, 4)
     assert [(result.variation, result.stopped) for result in results] == [(0, ""), (1, "")]
 
 
@@ -251,8 +260,21 @@ def test_ctrl_c_before_the_first_token_leaves_nothing():
     def say(length, rows):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        continue_motifs([None], Said(say), build_tokenizer("performance"), Settings())
+    assert until_ctrl_c(Said(say), Settings(), 1) == []
+
+
+def test_whoever_iterates_may_stop_after_any_step():
+    tokenizer, model = build_tokenizer("performance"), noise(391)
+    whole = continue_motifs([None], model, tokenizer, Settings(length=Length(tokens=70)), 2)[0]
+    for n in (1, 33, 71):
+        drawing = Drawing([None], model, tokenizer, Settings(length=Length(tokens=70), rows_at_once=1), 2)
+        seen = [int(step.ids[0]) for step in itertools.islice(drawing, n)]
+        drawing.stop("it is late")
+        results = drawing.continuations()[0]
+        assert len(seen) == n
+        assert [result.stopped for result in results] == (["it is late"] if n < 70 else ["", "it is late"])
+        if n > 70:
+            assert results[0] == whole[0]
 
 
 def test_logits_that_are_no_numbers_are_named_with_their_layer():

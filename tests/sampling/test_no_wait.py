@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.engine import Row, Stream
+from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.prompt import make_prompt
 from musictx.sampling.rules import Rules
@@ -63,11 +63,11 @@ def test_no_step_waits_for_the_device(build, static, name, rolling):
     grammar = build_grammar(tokenizer, rules, [prompt.ids] * 3, [prompt.quarter_s] * 3, "meta")
     model = build(tokenizer.vocab.size).eval().to("meta")
     model, rows = StaticSteps(model) if static else model, [Row(0, (5, k)) for k in range(3)]
-    stream = Stream(model, [prompt.heard], rows, EVERY_FILTER, grammar, tokenizer.vocab.eos, 8, rolling)
-    stream.step()  # numbers for 256 tokens are drawn on the host, and copied
+    stream = begin_stream(model, [prompt.heard], rows, EVERY_FILTER, grammar, tokenizer.vocab.eos, 8, rolling)
+    next(stream)  # numbers for 256 tokens are drawn on the host, and copied
     with NothingOfTheHost():
         for _ in range(11 if rolling else 6):
-            drawn = stream.step()
+            drawn = next(stream)
     assert drawn.ids.device.type == "meta"
     with pytest.raises(AssertionError, match="of numbers on the host"), NothingOfTheHost():
         torch.tensor([0.0], device="meta")
