@@ -133,10 +133,10 @@ def main() -> None:
     else:
         finished = train_paper(names, args.steps, store, args.out, args.minutes, overrides)
     if finished:
-        runs = ",".join(map(str, finished))
-        words = [f"runs=[{runs}]", f"store={store}", f"out={args.out}/report", "segment=2048", "overwrite=true"]
+        runs, called = ",".join(map(str, finished)), ",".join(names[: len(finished)])
+        words = [f"runs=[{runs}]", f"names=[{called}]", f"store={store}", f"out={args.out}/report", "segment=2048"]
         words += ["seed_seconds=15", f"length_seconds={args.seconds}", f"window_seconds={args.seconds / 6}"]
-        words += [f"pieces={args.pieces}", f"split={'test' if small else 'validation'}"]
+        words += ["overwrite=true", f"pieces={args.pieces}", f"split={'test' if small else 'validation'}"]
         call(["-m", "musictx", "compare", *words, f"device={args.device}"])
 
 
