@@ -1,5 +1,6 @@
 """The one who replies: a model that reads along while the player plays, and draws when it is its turn."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from musictx.sampling.batch import LOOK_EVERY
 from musictx.sampling.engine import PREFILL_BLOCK, ByChance, Stream, prefill
 from musictx.sampling.grammar import Grammar, build_grammar
 from musictx.sampling.guard import warmed
+from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.nan import nan_error
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
@@ -89,8 +91,18 @@ class Partner:
         return self.reply[-1]
 
     def _go_on(self, grammar: Grammar) -> None:
+        """Draws from here on; without seed guidance where nothing was played before what the bare stream hears."""
+        logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
+        if self.sampling.seed_guidance is not None:
+            end = replace(self.sampling, guidance_tokens=self.sampling.guidance_tokens + len(self.reply))
+            heard = self._context()
+            if len(heard) - 1 > max(end.guidance_tokens, self.period):
+                bare, of_bare = prefill(self.model, [bare_prompt(heard, end, self.period)], [0], self.window, True)
+                logits, state, streams = torch.cat([logits, bare]), type(state).join([state, of_bare]), 2
+            else:
+                self.chance.sampling = replace(self.sampling, seed_guidance=None)
         eos = self.tokenizer.vocab.eos
-        self.stream = Stream(self.model, self.logits, self.state, grammar, self._choose, eos)
+        self.stream = Stream(self.model, logits, state, grammar, self._choose, eos, streams)
 
     def _choose(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
         at_once = legal & ~self.waits

@@ -9,6 +9,7 @@ from torch import Tensor
 from musictx.model.protocol import LanguageModel
 from musictx.sampling.filters import draw
 from musictx.sampling.grammar import Grammar
+from musictx.sampling.guidance import guided
 from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import Uniforms
 
@@ -29,8 +30,8 @@ class Choose(Protocol):
     """What becomes of the model's opinion: `ByChance`, `beam.Widest`, or a rule of one's own."""
 
     def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Logits, their log-probabilities and what is legal, (B, V) each -> ids (n,), and the rows (n,) that they go on
-        from; None: each from its own."""
+        """Logits (B · streams, V), the log-probabilities of the first stream and what is legal, (B, V) each -> ids
+        (n,), and the rows (n,) that they go on from; None: each from its own."""
         ...
 
 
@@ -47,7 +48,12 @@ class ByChance:
         self.temperature = torch.tensor(temperatures, device=like.device, dtype=like.dtype)[:, None]
 
     def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
-        masked = torch.where(legal, logits, -torch.inf)
+        strength = self.sampling.seed_guidance
+        if strength is None:
+            masked = torch.where(legal, logits, -torch.inf)
+        else:
+            heard, bare = (torch.where(legal, each, -torch.inf) for each in (logits[::2], logits[1::2]))
+            masked = guided(heard, bare, strength, self.sampling.guidance_cut)
         return draw(masked, self.sampling, self.temperature, self.uniforms.next()), None
 
 
@@ -55,15 +61,25 @@ class Stream:
     """Rows that go on for ever, a token each at every step: the one loop of all music that a model makes.
 
     Whoever iterates decides when it is enough. Nothing here waits for the device: they must look at `finite` now and
-    then. `logits` (B, V) and `state` are those after what was read.
+    then. `logits` (B · streams, V) and `state` are those after what was read. Several streams, row by row, read the
+    same music after different beginnings; the first of them is what the model is said to think.
     """
 
     def __init__(
-        self, model: LanguageModel, logits: Tensor, state: Any, grammar: Grammar, choose: Choose, eos: int
+        self,
+        model: LanguageModel,
+        logits: Tensor,
+        state: Any,
+        grammar: Grammar,
+        choose: Choose,
+        eos: int,
+        streams: int = 1,
     ) -> None:
         self.model, self.logits, self.state, self.grammar = model, logits, state, grammar
-        self.choose, self.eos = choose, eos
-        self.finite = torch.ones(len(logits), dtype=torch.bool, device=logits.device)  # False once logits were not
+        self.choose, self.eos, self.streams = choose, eos, streams
+        self.finite = torch.ones(
+            len(logits) // streams, dtype=torch.bool, device=logits.device
+        )  # False once logits were not
         self.ids: Tensor | None = None
 
     def __iter__(self) -> Self:
@@ -72,9 +88,11 @@ class Stream:
     @torch.inference_mode()
     def __next__(self) -> Drawn:
         if self.ids is not None:
-            self.logits = self.model.step(self.ids, self.state)  # (B, V)
+            self.logits = self.model.step(self.ids.repeat_interleave(self.streams), self.state)  # (B · streams, V)
         logits = self.logits.float()
-        log_p = logits.log_softmax(-1)  # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
+        log_p = logits[:: self.streams].log_softmax(
+            -1
+        )  # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
         ids, rows = self.choose(logits, log_p, self.grammar.legal())
         if rows is not None:
             self.state, self.grammar = self.state.take(rows), self.grammar.take(rows)
@@ -102,11 +120,15 @@ def begin_stream(
     eos: int,
     room: int,
     rolling: bool,
+    bare: Sequence[Tensor] = (),
 ) -> Stream:
-    """Rows that draw by chance, after their prompts (T,) int64, of any lengths. `room` tokens fit the model's state;
-    with `rolling` they are the last."""
-    logits, state = prefill(model, prompts, [row.prompt for row in rows], room, rolling)
-    return Stream(model, logits, state, grammar, ByChance(sampling, [row.key for row in rows], logits.device), eos)
+    """Rows that draw by chance, after their prompts (T,) int64, of any lengths; with seed guidance also after what is
+    `bare` of each. `room` tokens fit the model's state; with `rolling` they are the last."""
+    streams = 1 if sampling.seed_guidance is None else 2
+    of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
+    logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
+    chance = ByChance(sampling, [row.key for row in rows], logits.device)
+    return Stream(model, logits, state, grammar, chance, eos, streams)
 
 
 @torch.inference_mode()

@@ -17,6 +17,7 @@ from musictx.sampling.batch import Batch, NoNumbers, Take
 from musictx.sampling.beam import Beams
 from musictx.sampling.engine import Drawn, Row, begin_stream
 from musictx.sampling.grammar import build_grammar
+from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.length import MOST_TOKENS, Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.nan import nan_error
@@ -143,6 +144,12 @@ class Drawing:
             raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
         window, device = settings.window, settings.device
         self.prompts = [make_prompt(motif, tokenizer, window, device, model.cycle) for motif in motifs]
+        self.bare = list[torch.Tensor]()
+        if settings.sampling.seed_guidance is not None:
+            if None in motifs:
+                raise ConfigError("sampler.seed_guidance: there is no seed to hold on to; give one, or leave it out")
+            period = max(model.cycle, tokenizer.group)
+            self.bare = [bare_prompt(p.heard, settings.sampling, period) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(variations)]
         # how many rows share a batch must not shorten any of them
         self.limit = _limit(settings, min(len(self.asked), Settings().rows_at_once), tokenizer.group)
@@ -158,7 +165,7 @@ class Drawing:
         for first in range(0, len(self.asked), at_once):
             self.rows = self.asked[first : first + at_once]
             try:
-                self.batch = _batch(self.prompts, self.rows, self.model, self.tokenizer, self.settings, self.limit)
+                self.batch = self._begin(self.rows)
                 yield from self.batch
             except NoNumbers as error:
                 heard = self.prompts[self.rows[error.row][0]].heard
@@ -180,6 +187,20 @@ class Drawing:
             if len(take.ids):
                 out[i].append(_finish(take, self.prompts[i], k, self.tokenizer, self.settings))
         return out
+
+    def _begin(self, rows: Sequence[tuple[int, int]]) -> Batch:
+        """Rows (prompt, variation) ready to be drawn; every prompt among them is read once."""
+        settings, tokenizer, used = self.settings, self.tokenizer, sorted({i for i, _ in rows})
+        each = [self.prompts[i] for i, _ in rows]
+        ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
+        grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
+        keys = [Row(used.index(i), (settings.seed, k)) for i, k in rows]
+        heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
+        room, rolling = _room([self.prompts[i] for i in used], self.limit, settings.window)
+        sampling, eos = settings.sampling, tokenizer.vocab.eos
+        stream = begin_stream(self.model, heard, keys, sampling, grammar, eos, room, rolling, bare)
+        progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
+        return Batch(stream, progress, sampling, ENDING[1] if settings.forced_ending else 1.0, self.limit)
 
     def _keep(self) -> None:
         assert self.batch is not None
@@ -212,28 +233,6 @@ def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[in
     """Tokens the model's state must hold, and whether it is to roll."""
     most = max(len(prompt.heard) for prompt in prompts) + limit
     return (window, True) if window is not None and most > window else (most, False)
-
-
-def _batch(
-    prompts: Sequence[Prompt],
-    rows: Sequence[tuple[int, int]],
-    model: LanguageModel,
-    tokenizer: Tokenizer,
-    settings: Settings,
-    limit: int,
-) -> Batch:
-    """Rows (prompt, variation) ready to be drawn; every prompt among them is read once."""
-    used = sorted({i for i, _ in rows})
-    each = [prompts[i] for i, _ in rows]
-    grammar = build_grammar(
-        tokenizer, settings.rules, [p.ids for p in each], [p.quarter_s for p in each], settings.device
-    )
-    keys = [Row(used.index(i), (settings.seed, k)) for i, k in rows]
-    heard = [prompts[i].heard for i in used]
-    room, rolling = _room([prompts[i] for i in used], limit, settings.window)
-    stream = begin_stream(model, heard, keys, settings.sampling, grammar, tokenizer.vocab.eos, room, rolling)
-    progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-    return Batch(stream, progress, settings.sampling, ENDING[1] if settings.forced_ending else 1.0, limit)
 
 
 def _beams(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from musictx.errors import ConfigError
 
+MOST_GUIDANCE = 10.0
 SHARES = ("top_p", "min_p", "typical")
 
 
@@ -15,6 +16,8 @@ class Sampling:
     the temperature, one after the other: the `top_k` likeliest; the nucleus `top_p`; `min_p`, a share of the
     likeliest one's probability; `typical`, the mass of the tokens that surprise as much as expected. `guard` raises
     the temperature while the music is caught in a loop. `beams` searches for the likeliest music instead of drawing.
+    `seed_guidance` holds on to the seed (`musictx.sampling.guidance`), before the temperature; `guidance_tokens` is
+    how much of its end is no news, `guidance_cut` how unlikely a token may be beside the likeliest.
     """
 
     temperature: float = 1.0
@@ -25,6 +28,9 @@ class Sampling:
     typical: float | None = None
     guard: bool = False
     beams: int | None = None
+    seed_guidance: float | None = None
+    guidance_tokens: int = 17
+    guidance_cut: float = 0.01
 
     def __post_init__(self) -> None:
         # logits overflow when divided by less, and -inf becomes NaN when divided by very much more
@@ -48,6 +54,19 @@ class Sampling:
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 raise ConfigError(f"sampler.{name}={value}: give a share above 0 up to 1, or null for no limit")
+        if self.seed_guidance is not None:
+            if not 0 <= self.seed_guidance <= MOST_GUIDANCE:  # refuses NaN too
+                raise ConfigError(
+                    f"sampler.seed_guidance={self.seed_guidance}: give 0 to {MOST_GUIDANCE:g}, or null for none"
+                )
+            if self.beams is not None:
+                raise ConfigError(
+                    "sampler.seed_guidance is for drawing, and sampler.beams search: leave one of them out"
+                )
+        if self.guidance_tokens < 1:
+            raise ConfigError(f"sampler.guidance_tokens={self.guidance_tokens}: give 1 or more")
+        if not 0 < self.guidance_cut <= 1:
+            raise ConfigError(f"sampler.guidance_cut={self.guidance_cut}: give a share above 0 up to 1")
 
     def temperature_at(self, progress: float) -> float:
         """The temperature at a share of the asked length; the end's beyond it."""
