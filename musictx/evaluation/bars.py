@@ -1,8 +1,8 @@
 """Bars that come again: how alike bars are by the distance between them, and how many are repeated outright.
 
-The likeness of two bars is the share of their notes that they have in common (after Museformer, Yu et al. 2022, section
-4.1): one and the same pitch, place in the bar and length, both in sixteenths. Music whose beats nobody has written
-down has no bars to compare.
+The likeness of two bars is the share of their notes that they have in common (as in Museformer, Yu et al. 2022): one
+and the same pitch, place in the bar and length, both in sixteenths. Music whose beats nobody has written down has no
+bars to compare.
 """
 
 from collections.abc import Sequence
