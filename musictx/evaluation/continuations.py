@@ -42,14 +42,13 @@ def beginnings(
     length_s: float,
     *,
     least: int = 2,
-    as_drawn: bool = False,
 ) -> Beginnings:
     """The first `pieces` of a split that last for seed and continuation, with notes in both.
 
-    `as_drawn`: the true continuations begin as a model's do: on a grid at the nearest step, with the notes that are
-    held over the cut. Raises UserError for fewer than `least`.
+    The true continuations begin as a model's do: on a grid at the nearest step, with the notes that are held over the
+    cut. Raises UserError for fewer than `least`.
     """
-    on_grid = as_drawn and tokenizer.group > 1
+    on_grid = tokenizer.group > 1
     if on_grid:
         seed_s = tokenizer.seconds(tokenizer.silence(seed_s))
     seeds, true = [], []
