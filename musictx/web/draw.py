@@ -8,6 +8,7 @@ import numpy as np
 
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
+from musictx.notes.quantise import quantise
 from musictx.notes.score import Score
 from musictx.notes.voices import four_voices, one_piano
 from musictx.sampling.length import Length
@@ -16,7 +17,7 @@ from musictx.sampling.music import Continuation, Drawing, Settings
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.web.limits import Limits
-from musictx.web.session import Music
+from musictx.web.session import Heard, Music
 
 TELL_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step in which a motif is chosen
@@ -93,32 +94,47 @@ def check_wish(wish: Wish, limits: Limits) -> None:
             raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
 
 
-def fit(music: Music, tokenizer: Tokenizer, limits: Limits) -> Music:
-    """As much of the music as is taken, within the model's range, and a note of what is left out. Raises UserError
-    where nothing remains, TokenError for what the vocabulary cannot hold otherwise."""
-    given = music.score if music.whole is None else music.whole
-    score, left = beginning(given, limits), ""
+def take(music: Music, limits: Limits) -> Music:
+    """As much of the music as is taken, and a note where it is longer. Raises UserError where nothing remains."""
+    score, written, left = beginning(music.score, limits), music.written, ""
     if not len(score):
         raise UserError(f"{music.name}: no note begins in its first {limits.music_s:g} s")
-    whole = score
-    if len(score) < len(given):
+    if len(score) < len(music.score):
         left = f"Longer music is not taken here: these are the first {score.duration_s:.0f} s."
+    if written is not None:
+        written = written._replace(score=beginning(written.score, limits))
+    return music._replace(score=score, written=written if written and len(written.score) else None, note=left)
+
+
+def fit(music: Music, tokenizer: Tokenizer) -> Music:
+    """The music as a model hears it, and a note of what is left out or changed. Raises UserError where nothing remains,
+    TokenError for what the vocabulary cannot hold otherwise."""
+    played, left = music.played or Heard(music.score, music.meter), ""
+    score, meter = music.written if tokenizer.metrical and music.written else played
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
         raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
     if not inside.all():
-        left += f" {int((~inside).sum())} notes outside the model's range are left out."
+        left = f"{int((~inside).sum())} notes outside the model's range are left out."
     score = score.select(inside)
     if tokenizer.group > 1:
-        thin, lost = four_voices(score)
+        heard = quantise(score)
+        if told := heard.told():
+            left += f" {told[0].upper()}{told[1:]}."
+        thin, lost = four_voices(heard.score)
+        score = thin if lost else heard.score
         if lost:
-            score, left = thin, f"{left} It is heard as four voices: {lost} notes are left out or cut short."
-    if music.tracks > 1 and knows_one_piano(tokenizer):
-        score, left = one_piano(score), f"{left} Its {music.tracks} tracks are heard as one piano."
+            left += f" It is heard as four voices: {lost} notes are left out or cut short."
+    if knows_one_piano(tokenizer):
+        score = one_piano(score)
+        if music.tracks > 1:
+            left += f" Its {music.tracks} tracks are heard as one piano."
+        if program := int(score.program[0]):
+            left += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
     if music.drums:
         left += " Its drums are left out."
     tokenizer.encode(score)
-    return music._replace(score=score, note=left.strip(), whole=whole)
+    return music._replace(score=score, meter=meter, note=left.strip(), played=played)
 
 
 def beginning(score: Score, limits: Limits) -> Score:
