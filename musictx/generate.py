@@ -11,6 +11,7 @@ from musictx.device import check_device
 from musictx.errors import ConfigError, TokenError, UserError, is_out_of_memory
 from musictx.model.build import Model, describe_model
 from musictx.model.protocol import LanguageModel
+from musictx.model.shipped import seed_path
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer
 from musictx.model.weights import check_weights, for_steps
@@ -58,7 +59,7 @@ def continue_midi(
     if isinstance(music, Score):
         seed = Seed(fit_range(music, tokenizer, "the seed", config.out_of_range), Meter(music.quarter_s))
     elif music is not None:
-        seed = read_seed(Path(music), tokenizer, drums=config.drums, out_of_range=config.out_of_range)
+        seed = read_seed(seed_path(str(music)), tokenizer, drums=config.drums, out_of_range=config.out_of_range)
     motif = None
     if music is not None:
         motif = choose_motif(*seed, part(config, tokenizer.group > 1))

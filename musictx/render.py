@@ -7,6 +7,7 @@ import numpy as np
 from musictx.app import hydra_app
 from musictx.config.look import RenderConfig
 from musictx.errors import ConfigError
+from musictx.model.shipped import seed_path
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.viz import animate, figure, sound
 from musictx.viz.animate import film
@@ -15,7 +16,7 @@ from musictx.viz.sound import write_wav
 
 
 def render(config: RenderConfig) -> None:
-    source, out = Path(config.midi), Path(config.out)
+    source, out = seed_path(config.midi), Path(config.out)
     suffix, known = out.suffix.lower(), (*figure.FORMATS, *animate.FORMATS, *sound.FORMATS)
     if suffix not in known:
         raise ConfigError(f"out={out}: give a name that ends in one of {', '.join(known)}")

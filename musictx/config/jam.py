@@ -15,7 +15,8 @@ class JamConfig:
     # piano or chorale, or a performance or chorale model that `musictx train` made; null: piano, unless a file plays
     # itself that is four voices on a grid
     bundle: str | None = None
-    input: str = MISSING  # the player: a MIDI port by its name or a part of it, or a MIDI file that plays itself
+    # the player: a MIDI port by its name or a part of it, or a MIDI file that plays itself; elise, gymnopedie, chorale
+    input: str = MISSING
     output: str = MISSING  # where the replies sound: a MIDI port, or a MIDI file for the whole session
     record: str | None = None  # a MIDI file for the whole session, where the replies go to a port
     virtual: bool = False  # make the ports of these names, for other programs to connect to

@@ -14,7 +14,7 @@ class AttendConfig:
 
     # piano or chorale, or a file that `musictx train` made; null: piano, unless the music is four voices on a grid
     bundle: str | None = None
-    midi: str = MISSING  # a MIDI file, say a continuation
+    midi: str = MISSING  # a MIDI file, say a continuation; or elise, gymnopedie, chorale
     out: str = MISSING  # a folder for the pictures
     at: str | None = None  # 12.5: the first note from this second on; note37: the 37th note; null: the last note
     layer: int | None = None  # counted from 0; null: the mean of all
@@ -32,7 +32,7 @@ class AttendConfig:
 class RenderConfig:
     """musictx render: a MIDI file as a picture, a film or a sound, by the suffix of `out`."""
 
-    midi: str = MISSING
+    midi: str = MISSING  # a MIDI file; or elise, gymnopedie, chorale
     out: str = MISSING  # .png .svg .pdf: a piano roll; .gif .mp4: one that moves; .wav .flac: sound
     new_from: float | None = None  # the second at which a continuation begins, drawn in its own colour
     bars: bool = False  # count bars instead of seconds
@@ -46,7 +46,7 @@ class RenderConfig:
 class ListenConfig:
     """musictx listen: a blind listening sheet, one HTML file in which people tell models from composers."""
 
-    bundles: list[str] = MISSING  # model files or run folders, one or more; patterns like 'outputs/*/lstm*' too
+    bundles: list[str] = MISSING  # run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too
     names: list[str] | None = None  # for the key; null: each run's own
     store: str = MISSING  # of the tokens that all of them were trained on
     out: str = MISSING  # the .html file
