@@ -100,7 +100,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
 
 
 def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
-    """Instruments are a piano to a model that knows one; a line tells that, and what becomes of drums."""
+    """Instruments are a piano to a model that knows one; a line tells that, and what becomes of drums and tempo."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
     told = []
@@ -114,6 +114,8 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
         told.append(f"its drums are heard as {'piano keys' if tokenizer.group == 1 else 'voices'}")
     elif len(parts) < len(sounding):
         told.append("its drums are left out, drums=true takes them")
+    if tokenizer.metrical and tracks.clock is not None and tracks.clock.changes:
+        told.append("its first tempo holds throughout, since the model counts beats")
     if told:
         print(f"{source}: {'; '.join(told)}")
     return score

@@ -4,10 +4,9 @@ import json
 import zipfile
 from collections import Counter
 
-import mido
 import numpy as np
 import pytest
-from strategies import SHARED_DATA
+from strategies import SHARED_DATA, slowing
 
 from musictx.choice import choose_bundle, name_bundle, not_four_voices
 from musictx.errors import MidiError
@@ -78,30 +77,18 @@ def test_a_few_ornaments_are_told():
     assert why == "it is four voices on a grid, but for 1 of its 65 notes"
 
 
-def slowing(path, score):
-    """The music as MIDI, four voices on one track, at 100 quarters a minute and slower from the second beat on."""
-    events = [(round(t * 800), "note_on", p) for t, p in zip(score.onset_s, score.pitch, strict=True)]
-    events += [(round(t * 800), "note_off", p) for t, p in zip(score.offset_s, score.pitch, strict=True)]
-    track, now = mido.MidiTrack(), 0
-    tempos = [(0, 100), (480, 85), (720, 70), (1080, 47)]
-    for tick, kind, value in sorted([(t, "tempo", bpm) for t, bpm in tempos] + events, key=lambda e: (e[0], e[1])):
-        time, now = tick - now, tick
-        if kind == "tempo":
-            track.append(mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(value), time=time))
-        else:
-            track.append(mido.Message(kind, note=int(value), velocity=80, time=time))
-    mido.MidiFile(tracks=[track], ticks_per_beat=480).save(path)
-    return path
-
-
 def test_a_chorale_that_slows_down_is_continued_as_it_is_written(tmp_path, capsys):
-    path = slowing(tmp_path / "slow.mid", HYMN)
+    path = slowing(HYMN, tmp_path / "slow.mid")
     assert not_four_voices(read_midi(path)).startswith("3 of 10 notes begin beside")
     assert name_bundle(None, [path]) == "chorale"
     assert "since slow.mid is four voices on a grid\n" in capsys.readouterr().out
     seed = read_seed(path, ChoraleTokenizer(), drums=False, out_of_range="refuse")
+    assert capsys.readouterr().out == f"{path}: its first tempo holds throughout, since the model counts beats\n"
     assert np.array_equal(score_to_grid(seed.score), CHORDS)
     assert (seed.score.quarter_s, seed.meter.bars_s(1.8).tolist()) == (pytest.approx(0.6), [0.0, pytest.approx(2.4)])
+    read_seed(slowing(HYMN, path, [(480, 100), (960, 100)]), ChoraleTokenizer(), drums=False, out_of_range="refuse")
+    assert capsys.readouterr().out == ""  # a tempo that is told again does not change
+    slowing(HYMN, path)
     assert name_bundle(None, [path], played=True) == "piano"  # who listens hears it slow down
 
 

@@ -94,7 +94,7 @@ def check_wish(wish: Wish, limits: Limits) -> None:
             raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
 
 
-def take(music: Music, limits: Limits) -> Music:
+def shorten(music: Music, limits: Limits) -> Music:
     """As much of the music as is taken, and a note where it is longer. Raises UserError where nothing remains."""
     score, written, left = beginning(music.score, limits), music.written, ""
     if not len(score):
@@ -109,20 +109,22 @@ def take(music: Music, limits: Limits) -> Music:
 def fit(music: Music, tokenizer: Tokenizer) -> Music:
     """The music as a model hears it, and a note of what is left out or changed. Raises UserError where nothing remains,
     TokenError for what the vocabulary cannot hold otherwise."""
-    played, left = music.played or Heard(music.score, music.meter), ""
-    score, meter = music.written if tokenizer.metrical and music.written else played
+    played = music.played or Heard(music.score, music.meter)
+    (score, meter), left = played, ""
+    if tokenizer.metrical and music.written:
+        (score, meter), left = music.written, "Its first tempo holds throughout, since the model counts beats."
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
         raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
     if not inside.all():
-        left = f"{int((~inside).sum())} notes outside the model's range are left out."
+        left += f" {int((~inside).sum())} notes outside the model's range are left out."
     score = score.select(inside)
     if tokenizer.group > 1:
-        heard = quantise(score)
-        if told := heard.told():
+        on_grid = quantise(score)
+        if told := on_grid.told():
             left += f" {told[0].upper()}{told[1:]}."
-        thin, lost = four_voices(heard.score)
-        score = thin if lost else heard.score
+        thin, lost = four_voices(on_grid.score)
+        score = thin if lost else on_grid.score
         if lost:
             left += f" It is heard as four voices: {lost} notes are left out or cut short."
     if knows_one_piano(tokenizer):

@@ -26,7 +26,7 @@ class Music(NamedTuple):
     note: str = ""
     model: str = ""
     played: Heard | None = None  # as it sounds, what another model would hear it from; None: the score itself
-    written: Heard | None = None  # at one tempo, for models that count beats; None: as it sounds
+    written: Heard | None = None  # at its first tempo, for models that count beats; None: as it sounds
     tracks: int = 1  # that sound, without the drums
     drums: bool = False  # there were some, which are left out
 

@@ -12,7 +12,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
 from musictx.web.attention import Point, Reader
-from musictx.web.draw import Tell, Wish, draw_takes, fit, take
+from musictx.web.draw import Tell, Wish, draw_takes, fit, shorten
 from musictx.web.examples import examples
 from musictx.web.files import PEN, as_data, new_place
 from musictx.web.keyboard import read_played
@@ -100,7 +100,7 @@ class Studio:
     def _begin(self, session: Session, music: Music) -> Session:
         """With the model that suits the music, as `generate` chooses it."""
         name, why = next(iter(self.models)), ""
-        music = take(music, self.limits)
+        music = shorten(music, self.limits)
         if len(self.models) > 1:
             name, reason = choose_bundle(music.written.score if music.written else music.score, music.name)
             why = f"The {name} model plays, since {reason}."

@@ -16,7 +16,7 @@ NAME_LENGTH = 40
 
 class Read(NamedTuple):
     played: Heard
-    written: Heard
+    written: Heard | None
     tracks: int
     drums: bool
 
@@ -38,7 +38,9 @@ def read_upload(data: bytes, name: str, limits: Limits) -> Music:
 def read_music(data: bytes) -> Read | str:
     """In the reader process: the music without drums, or why there is none."""
     try:
-        tracks, even = read_tracks(data, ""), read_tracks(data, "", one_tempo=True)
+        tracks = read_tracks(data, "")
+        changes = tracks.clock is not None and tracks.clock.changes
+        even = read_tracks(data, "", one_tempo=True) if changes else None
     except MidiError as error:
         return error.reason
     score = tracks.merge()
@@ -47,7 +49,7 @@ def read_music(data: bytes) -> Read | str:
         return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
     sounding = [track for track in tracks.tracks if len(track.score)]
     melodic = sum(not track.is_drums for track in sounding)
-    written = Heard(even.merge(), even.meter())
+    written = None if even is None else Heard(even.merge(), even.meter())
     return Read(Heard(score, tracks.meter()), written, melodic, melodic < len(sounding))
 
 

@@ -8,7 +8,7 @@ from musictx.errors import UserError
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.tokenizers import build_tokenizer
-from musictx.web.draw import beginning, fit, take
+from musictx.web.draw import beginning, fit, shorten
 from musictx.web.limits import Limits
 from musictx.web.session import Music
 from musictx.web.upload import plain_name, read_upload
@@ -90,4 +90,4 @@ def test_music_is_fitted_to_the_model():
         fit(Music("low", wide.select(wide.pitch == 5), None), chorale)
     late = Score([500], [501], [60], [80])
     with pytest.raises(UserError, match="no note begins in its first 180 s"):
-        take(Music("late", late, None), Limits())
+        shorten(Music("late", late, None), Limits())
