@@ -78,7 +78,7 @@ def test_no_yaml_outside_the_groups_is_left_over():
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
         ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu ddp fsdp gpu smoke"),
         ("experiment=mine", "Could not find 'experiment/mine' .*chorales demo jsb jsb_whole maestro"),
-        ("data.stretch=fast", "data.stretch: "),
+        ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
     ],
 )
 def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
