@@ -144,10 +144,8 @@ def test_on_a_grid_it_is_told_what_becomes_of_notes(capsys):
     motif = Motif(Score(onset, offset, [48, 60, 64, 72, 74, 72], [80] * 6, 0.6), 1.2, Meter(0.6))
     heard = fit_voices(motif, HYMN, "a.mid", "refuse")
     assert heard.score.pitch.tolist() == [48, 60, 64, 72, 72]
-    told = (
-        "of its 6 notes the grid of sixteenths leaves out 1 as too short, hears 1 as held, since they repeat the note"
-    )
-    assert capsys.readouterr().out == f"a.mid: {told} before\n"
+    told = "of its 6 notes the grid of sixteenths leaves out 1 as too short, hears 1 as held instead of struck again"
+    assert capsys.readouterr().out == f"a.mid: {told}\n"
     assert fit_voices(motif, TOK, "a.mid", "refuse") is motif
     assert capsys.readouterr().out == ""
 

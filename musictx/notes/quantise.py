@@ -24,7 +24,7 @@ class Quantised(NamedTuple):
         phrases = (
             (self.lost, f"leaves out {self.lost} as too short"),
             (self.moved, f"moves {self.moved} to its nearest step"),
-            (self.tied, f"hears {self.tied} as held, since they repeat the note before"),
+            (self.tied, f"hears {self.tied} as held instead of struck again"),
         )
         words = ", ".join(phrase for count, phrase in phrases if count)
         return f"of its {len(self.score) + self.lost} notes the grid of sixteenths {words}" if words else ""

@@ -46,7 +46,7 @@ LOWER = [(0, 8, 64), (0, 8, 60), (0, 8, 48)]  # three voices held for two quarte
             [(0, 72), (4 / 3, 74), (8 / 3, 76)],
             "moves 2 to its nearest step",
         ),
-        ([(0, 4, 72), (4, 8, 72)], [(0, 72), (4, 72)], "hears 1 as held, since they repeat the note before"),
+        ([(0, 4, 72), (4, 8, 72)], [(0, 72), (4, 72)], "hears 1 as held instead of struck again"),
         ([(0, 3.7, 72), (4, 5, 72), (6, 8, 72)], [(0, 72), (4, 72), (6, 72)], "hears 1 as held"),
     ],
 )

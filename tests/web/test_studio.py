@@ -235,7 +235,7 @@ def test_what_the_grid_does_to_notes_and_who_is_heard_as_a_piano_is_told(both, t
         in begun.now.music.note
     )
     _, told = studio.go_on(begun, WISH._replace(model="chorale", variations=1), quiet)
-    assert told.endswith("Of its 3 notes the grid of sixteenths hears 1 as held, since they repeat the note before.")
+    assert told.endswith("Of its 3 notes the grid of sixteenths hears 1 as held instead of struck again.")
 
 
 def test_another_model_hears_the_music_as_it_came(both, tmp_path):
