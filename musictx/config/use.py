@@ -102,8 +102,9 @@ class CompareConfig:
     pieces: int = 64  # held-out pieces to continue
     seed_seconds: float = 10.0
     length_seconds: float = 30.0
-    window_seconds: float = 5.0  # motif retention is measured in windows of this length
+    window_seconds: float = 5.0  # motif retention and seed gain are measured in windows of this length
     copying: bool = True  # search all of the training set for each continuation
+    seed_gain: bool = True  # what the seed is worth, and which continuation is the true one: without drawing a note
     seed: int = 0
     device: str = "cpu"
     overwrite: bool = False

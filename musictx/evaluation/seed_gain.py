@@ -36,8 +36,8 @@ class SeedGain(NamedTuple):
     mean: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    tokens: NDArray[np.int64]  # (W,) from the beginning of a seed to the end of the part, in the median piece
     pieces: int
-    farthest: int  # tokens from the beginning of a seed to the end of its continuation, in the longest piece
 
 
 def places(
@@ -90,7 +90,8 @@ def seed_gain(
     columns = [interval(gain[:, k], count[:, k]) for k in range(gain.shape[1])]
     mean, low, high = np.array(columns).T
     seconds = part_s * np.arange(1, gain.shape[1] + 1)
-    return SeedGain(seconds, mean, low, high, len(found), max(len(place.ids) for place in found))
+    tokens = np.median([cuts[1:] for _, cuts in found], axis=0).astype(np.int64)
+    return SeedGain(seconds, mean, low, high, tokens, len(found))
 
 
 @torch.inference_mode()

@@ -51,7 +51,7 @@ def test_the_gain_is_what_the_seed_told():
     assert gain.mean == pytest.approx([told, 0.0], abs=1e-5)
     assert gain.low == pytest.approx(gain.mean)
     assert gain.seconds.tolist() == [2.4, 4.8]
-    assert (gain.pieces, gain.farthest) == (3, 192)
+    assert (gain.pieces, gain.tokens.tolist()) == (3, [128, 192])
 
 
 def test_a_seed_that_says_nothing_of_what_follows_gains_nothing_and_one_that_misleads_loses():
