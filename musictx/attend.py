@@ -45,7 +45,7 @@ def attend(config: AttendConfig) -> None:
     ids = tokenizer.encode(music)
     traced = trace(tokenizer, ids, music.quarter_s)
     note = find_note(traced.score, config.at)
-    most = model.config.max_positions if model.config.position == "learned" else config.max_tokens
+    most = model.reach or config.max_tokens
     looks = look(
         model,
         tokenizer,

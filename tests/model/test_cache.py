@@ -70,7 +70,9 @@ def test_rows_of_one_age_need_no_mask():
     states = [prefilled(model, ids(4), 12, False) for _ in range(2)]
     assert KVCache.join(states).behind is None
     ragged = KVCache.join([prefilled(model, ids(n), 5, True) for n in (4, 1)])
-    assert ragged.hidden(1).tolist() == [[False] * 5, [True, True, True, False, False]]
+    ragged.begin(1)
+    assert ragged.hidden.tolist() == [[False] * 5, [True, True, True, False, False]]
     for _ in range(3):
         model.step(ids(2), ragged)
-    assert ragged.hidden(1) is None  # the window has rolled past where the younger row begins
+    ragged.begin(1)
+    assert ragged.hidden is None  # the window has rolled past where the younger row begins

@@ -3,18 +3,23 @@ from dataclasses import replace
 
 import pytest
 import torch
-from proofs import BLOCKS, assert_causal
+from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal
 
 from musictx.errors import ConfigError
+from musictx.model.attention_plain import causal_attention
 from musictx.model.attention_reference import reference
-from musictx.model.position import CLOCKS, FORMS, Fourier, Rotary, causal_attention, phases, sinusoidal
+from musictx.model.position import CLOCKS, FORMS, describe, timed_forms
+from musictx.model.position.fourier import Fourier
+from musictx.model.position.phases import phases
+from musictx.model.position.rope import Rotary
+from musictx.model.position.sinusoidal import sinusoidal
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(
     vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6, n_frequencies=4
 )
 PACE = torch.linspace(0, 1.5, 23)
-TIMED = [("relative_fourier", "time"), ("rope", "time")]
+TIMED = [(form, "time") for form in timed_forms()]
 ALL = [*((form, "index") for form in FORMS), *TIMED]
 
 
@@ -42,15 +47,7 @@ def test_no_logit_depends_on_a_later_token(position, clock, block):
 @pytest.mark.parametrize(("position", "clock"), ALL)
 @pytest.mark.parametrize("prefill", [1, 9])
 def test_cached_steps_equal_one_full_pass(position, clock, prefill, block):
-    model, ids = build(position, clock, **block), tokens(3, 25)
-    with torch.inference_mode():
-        full = model(ids)
-        state = model.init_state(3, 25)
-        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
-        model.prefill(ids[:, prefill : prefill + 4], state)
-        for t in range(prefill + 4, 25):
-            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
-    assert state.length == 25
+    assert_cached_steps_equal_one_pass(build(position, clock, **block), tokens(3, 25), prefill)
 
 
 @pytest.mark.parametrize(("position", "clock"), ALL)
@@ -217,3 +214,10 @@ def test_learned_places_end():
 def test_impossible_forms_are_refused(changes, text):
     with pytest.raises(ConfigError, match=text):
         replace(CONFIG, **changes)
+
+
+def test_which_kernel_computes_a_form_is_told():
+    auto = "attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
+    assert describe("relative", "auto") == auto
+    assert describe("relative", "skew") == "attention: relative, impl=skew"
+    assert describe("rope", "auto") == "attention: rope, in blocks on a CPU, else by scaled_dot_product_attention"
