@@ -89,7 +89,7 @@ def _check_sight(hidden: Tensor | None, age: Tensor | None) -> None:
     if hidden is not None:
         raise ConfigError(
             "attention.impl=triton hides no keys, as prompts of different lengths that are drawn together need: "
-            "choose attention.impl=auto, skew, chunked or reference, or rows_at_once=1"
+            "choose attention.impl=auto, skew, chunked or reference"
         )
 
 

@@ -8,7 +8,6 @@ from musictx.model import attention
 from musictx.model.attention import choose, relative_attention
 from musictx.model.attention_chunked import _Chunked, chunked
 from musictx.model.attention_dropout import DRAWS, Dropout
-from musictx.model.attention_plain import causal_attention
 
 FAST = ["skew", "chunked", "auto"]
 IMPLEMENTATIONS = ["reference", *FAST]  # triton has tests of its own
@@ -258,14 +257,3 @@ def test_the_chosen_kernel_is_used_with_a_mask_too(impl, monkeypatch):
 def test_what_a_kernel_cannot_read_is_refused_and_others_are_named(impl, sight, text):
     with pytest.raises(ConfigError, match=rf"^attention\.{text}.*choose attention\.impl=auto, skew"):
         relative_attention(*inputs(1, 12, 8, 5), impl, **sight)
-
-
-@pytest.mark.parametrize("tq", [1, 4, 7, 12])
-@pytest.mark.parametrize("wide", [0, 3])
-def test_plain_attention_hides_the_same(tq, wide):
-    q, k, v, _ = inputs(tq, 12, 8, 5)
-    more = (torch.nn.functional.pad(x, (0, wide), value=0.5) for x in (q, k))
-    hidden = HIDDEN & (torch.arange(12) < 12 - tq)  # a query sees itself
-    out = causal_attention(*more, v, 0.0, 8**-0.5, hidden)
-    expected = relative_attention(q, k, v, torch.zeros(3, 1, 8).double(), "reference", 0.0, hidden)
-    torch.testing.assert_close(out, expected, rtol=1e-9, atol=1e-11)  # the wider keys add one constant to all logits

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from musictx.model.cache import KVCache
+from musictx.model.position import FORMS, timed_forms
 from musictx.model.transformer import Transformer, TransformerConfig
 
-FORMS = ("relative", "relative_fourier", "rope", "sinusoidal", "learned", "none")
+TIMED = [(form, "time") for form in timed_forms()]
 LENGTHS = (3, 9, 9, 1)
 N = 17  # tokens after each prompt
 
@@ -34,9 +35,7 @@ def prefilled(model, prompt, room, rolling):
 
 
 @pytest.mark.parametrize("rolling", [False, True])
-@pytest.mark.parametrize(
-    ("position", "clock"), [*((p, "index") for p in FORMS), ("rope", "time"), ("relative_fourier", "time")]
-)
+@pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
 @torch.inference_mode()
 def test_each_row_of_a_ragged_batch_equals_its_solo_run(position, clock, rolling):
     model, then = build(position, clock=clock), ids(len(LENGTHS), N)

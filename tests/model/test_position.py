@@ -6,7 +6,6 @@ import torch
 from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal
 
 from musictx.errors import ConfigError
-from musictx.model.attention_plain import causal_attention
 from musictx.model.attention_reference import reference
 from musictx.model.position import CLOCKS, FORMS, describe, timed_forms
 from musictx.model.position.fourier import Fourier
@@ -164,27 +163,6 @@ def test_the_sinusoids_of_the_paper():
 def test_phases_are_cos_and_sin():
     cos, sin = phases(torch.tensor([[2.0]]).double(), torch.tensor([[0.5]]).double(), torch.float32)
     assert (cos.item(), sin.item()) == (pytest.approx(math.cos(1)), pytest.approx(math.sin(1)))
-
-
-@pytest.mark.parametrize("n", [20, 300])  # in blocks on a CPU from 257 on
-@pytest.mark.parametrize("widths", [(8, 8), (12, 8)], ids=["one width", "wide keys"])
-def test_dropout_on_the_weights_of_plain_attention(n, widths):
-    g = torch.Generator().manual_seed(n)
-    k_width, v_width = widths
-    q, k = (torch.randn(2, 3, n, k_width, generator=g, dtype=torch.float64) for _ in range(2))
-    v = torch.ones(2, 3, n, v_width, dtype=torch.float64)
-    v[..., 0] = torch.randn(2, 3, n, generator=g, dtype=torch.float64)
-    tensors = [x.requires_grad_() for x in (q, k, v)]
-    full, almost = (causal_attention(*tensors, p, 0.3) for p in (0.0, 1e-9))
-    grads = [torch.autograd.grad(x.square().sum(), tensors) for x in (full, almost)]
-    for got, expected in zip((almost, *grads[1]), (full, *grads[0]), strict=True):
-        torch.testing.assert_close(got, expected)
-    torch.manual_seed(4)
-    dropped = torch.stack([causal_attention(*tensors, 0.25, 0.3).detach() for _ in range(60)])
-    torch.testing.assert_close(dropped.mean((0, 1, 2))[-10:], full.detach().mean((0, 1))[-10:], rtol=0, atol=0.1)
-    # the first row has one weight, 1: kept as 4 / 3, or dropped
-    assert sorted(dropped[:, :, :, 0, 1].unique().tolist()) == [0, pytest.approx(4 / 3)]
-    assert float((dropped[:, :, :, 0, 1] == 0).double().mean()) == pytest.approx(0.25, abs=0.08)
 
 
 def test_a_model_drops_attention_weights_in_training_alone():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from proofs import OTHER_BLOCK
 
+from musictx.model.position import FORMS, timed_forms
 from musictx.model.position.none import NoPosition
 from musictx.model.position.table import Table
 from musictx.model.readout import read_attention, weights
@@ -17,8 +18,8 @@ CONFIG = TransformerConfig(
     vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6, n_frequencies=4
 )
 PATHS = [{"position": "relative", "attention": impl} for impl in ("reference", "skew", "chunked", "auto")]
-PATHS += [{"position": form} for form in ("relative_fourier", "rope", "sinusoidal", "learned", "none")]
-PATHS += [{"position": form, "clock": "time"} for form in ("relative_fourier", "rope")]
+PATHS += [{"position": form} for form in FORMS if form != "relative"]
+PATHS += [{"position": form, "clock": "time"} for form in timed_forms()]
 PATHS += [{"position": form, **OTHER_BLOCK} for form in ("relative", "relative_fourier")]
 
 

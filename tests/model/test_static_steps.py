@@ -3,14 +3,13 @@
 import pytest
 import torch
 from proofs import BLOCKS
-from test_cache import FORMS, LENGTHS, build, ids, prefilled
+from test_cache import LENGTHS, TIMED, build, ids, prefilled
 
 from musictx.errors import ConfigError
 from musictx.model import attention
 from musictx.model.cache import KVCache
+from musictx.model.position import FORMS
 from musictx.model.static_steps import StaticSteps
-
-TIMED = [("rope", "time"), ("relative_fourier", "time")]
 
 
 @pytest.mark.parametrize("other", [*BLOCKS, {"cycle": 4}])
