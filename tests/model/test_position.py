@@ -199,3 +199,14 @@ def test_which_kernel_computes_a_form_is_told():
     assert describe("relative", "auto") == auto
     assert describe("relative", "skew") == "attention: relative, impl=skew"
     assert describe("rope", "auto") == "attention: rope, in blocks on a CPU, else by scaled_dot_product_attention"
+
+
+def test_wavelengths_begin_where_distances_are():
+    fresh = Transformer(replace(CONFIG, position="relative_fourier", n_frequencies=3, max_distance=16))
+    for block in fresh.blocks:
+        lengths = 2 * math.pi / block.attend.log_frequency.exp()
+        torch.testing.assert_close(lengths, torch.tensor([[2.0, 8.0, 32.0]]).repeat(3, 1))
+        assert 0.01 < float(block.attend.basis.detach().std()) < 0.03  # drawn like all other weights
+    timed = Transformer(replace(CONFIG, position="relative_fourier", clock="time", n_frequencies=3, max_distance=16))
+    lengths = 2 * math.pi / timed.blocks[0].attend.log_frequency.exp()
+    torch.testing.assert_close(lengths, torch.tensor([[0.1, 0.4, 1.6]]).repeat(3, 1))
