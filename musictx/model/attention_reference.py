@@ -38,4 +38,4 @@ def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, hidde
     logits = logits.masked_fill(distance < 0, -torch.inf)
     if hidden is not None:
         logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
-    return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0) @ v
+    return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v
