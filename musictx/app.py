@@ -169,6 +169,8 @@ def one_line(error: BaseException) -> str:
     for cause in causes:
         if isinstance(cause, ConfigKeyError | ConfigAttributeError):
             return _unknown_key(cause)
+        if isinstance(cause, ValidationError) and "is not a ListConfig" in str(cause):
+            return f"{cause.full_key}={cause.value}: give a list, as in {cause.full_key}=[{cause.value}]"
         if isinstance(cause, ValidationError):
             first = str(cause).splitlines()[0]
             return f"{cause.full_key}: {first}; see --help for the settings and their types"

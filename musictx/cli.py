@@ -38,7 +38,7 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
 
   prepare WHAT   a token store of your MIDI files, or of a corpus: folder, maestro, jsb, pop909, chorales
   train          fit a model to a token store, keep the best as a bundle
-  runs           the training runs below a folder: state, steps, best NLL
+  runs           the training runs below a folder: state, steps, NLL
   generate       continue a seed MIDI file
   jam            continue what you play, whenever you pause: live, through MIDI ports
   evaluate       nats per token of a split, beside uniform and unigram baselines

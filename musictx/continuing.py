@@ -15,13 +15,14 @@ from musictx.music import Music
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
 from musictx.ranking import RANKINGS, Ranking, best_first, check_rank
-from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, check_part, choose_motif
-from musictx.sampling.music import Continuation, check, continue_motifs
+from musictx.sampling.music import Continuation, Drawing, check
 from musictx.sampling.settings import Settings
 from musictx.seeds import RANGES, Seed, fit_range, fit_voices, read_seed
 from musictx.tokenizers import Tokenizer
+
+INTERRUPTED = "interrupted"
 
 
 class Beginning(NamedTuple):
@@ -130,8 +131,17 @@ def best(
     config: GenerateConfig,
     ranking: Ranking | None = None,
 ) -> list[list[Continuation]]:
-    """The continuations of every motif; with `draws`, the best of them by the ranking, the best first."""
-    drawn = continue_motifs(motifs, model, tokenizer, plan(config), config.draws or config.variations)
+    """The continuations of every motif; with `draws`, the best of them by the ranking, the best first. Ctrl-C ends it
+    early: what exists by then is returned."""
+    drawing = Drawing(motifs, model, tokenizer, plan(config), config.draws or config.variations)
+    try:
+        for _ in drawing:
+            pass
+    except KeyboardInterrupt:
+        drawing.stop(INTERRUPTED)
+        if not drawing.takes:
+            raise
+    drawn = drawing.continuations()
     if config.draws is None:
         return drawn
     rankings = [ranking] if ranking else RANKINGS[config.rank]

@@ -28,6 +28,7 @@ from musictx.live.ports import open_output
 from musictx.live.recording import Recording
 from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
+from musictx.model.shipped import SEEDS, seed_path
 from musictx.model.weights import for_steps
 from musictx.open import open_told
 from musictx.sampling.streams import MAX_SEED
@@ -38,13 +39,15 @@ SWITCH_S = 0.0005  # how soon Python lets the sender have its turn; its own 5 ms
 
 
 def jam(config: JamConfig) -> None:
+    if config.input in SEEDS or is_file(config.input):
+        config = replace(config, input=str(seed_path(config.input)))
     check(config)
     device = check_device(config.device)
     files = [Path(name) for name in (config.output, config.record) if name is not None and is_file(name)]
     check_files(files, config)
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
-    bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [])
+    bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
     model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     print(describe_model(model))
     model = for_steps(model)

@@ -37,7 +37,7 @@ def listen(config: ListenConfig) -> None:
     store = common_store(Path(config.store), bundles)
     split, out = store.split(config.split), Path(config.out)
     length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
-    held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0, as_drawn=True)
+    held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0)
     if (found := len(held_out.seeds)) < config.pieces:
         raise UserError(
             f"pieces={config.pieces}: {found} of the {len(split)} in the {config.split} split last for seed_seconds="
@@ -51,8 +51,9 @@ def listen(config: ListenConfig) -> None:
     mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # what cannot sound is told before the first model draws
     heard = {COMPOSER: held_out.true}
     for name, bundle in zip(names, bundles, strict=True):
-        model = open_bundle(bundle, settings.device, config.attention.impl).model
-        drawn = continue_all(for_steps(model), tokenizer, held_out, settings)
+        opened = open_bundle(bundle, settings.device, config.attention.impl)
+        print(f"{name}: {opened.header.origin}")
+        drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)
         heard[name] = drawn.scores
         print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus

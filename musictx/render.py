@@ -7,13 +7,14 @@ import numpy as np
 from musictx.app import hydra_app
 from musictx.config.look import RenderConfig
 from musictx.errors import ConfigError
+from musictx.model.shipped import seed_path
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.viz import sound
 from musictx.viz.by_suffix import FORMATS, write_as
 
 
 def render(config: RenderConfig) -> None:
-    source, out = Path(config.midi), Path(config.out)
+    source, out = seed_path(config.midi), Path(config.out)
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
         raise ConfigError(f"out={out}: give a name that ends in one of {', '.join(FORMATS)}")

@@ -21,6 +21,7 @@ from musictx.training.fit import fit
 from musictx.training.folder import BUNDLE, CONFIG, differences, is_finished, is_unfinished
 from musictx.training.guard import TrainingError
 from musictx.training.smoke import smoke
+from musictx.training.start import check_given
 
 
 def train(*words: str, **values: Any) -> Path | None:
@@ -37,7 +38,9 @@ def train(*words: str, **values: Any) -> Path | None:
 def run(config: TrainConfig) -> float | None:
     """The best validation NLL, for a sweep to minimise."""
     hydra = HydraConfig.get()
-    config = alone(config, list(hydra.overrides.task))
+    words = list(hydra.overrides.task)
+    config = alone(config, words)
+    check_given(config, words)
     one_job = hydra.mode == RunMode.MULTIRUN
     if one_job:
         config = one_of_many(config, hydra.job.num)

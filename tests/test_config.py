@@ -122,7 +122,7 @@ def test_the_samplers():
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
         ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu ddp fsdp gpu smoke"),
         ("experiment=mine", "Could not find 'experiment/mine' .*chorales demo jsb jsb_whole maestro"),
-        ("data.stretch=fast", "data.stretch: "),
+        ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
     ],
 )
 def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):

@@ -9,8 +9,7 @@ from email.parser import BytesParser
 import pytest
 from conftest import QUICK, ROOT, TINY, refused
 
-from musictx.model.shipped import NAMES
-from musictx.seeds import SHIPPED
+from musictx.model.shipped import NAMES, SEEDS
 
 
 def install(folder, **env):
@@ -43,7 +42,7 @@ def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
         (text,) = installed.glob(f"musictx-*.dist-info/licenses/{name}")
         assert text.read_text() == (ROOT / name).read_text()
     bundles = {path.name for path in (installed / "musictx" / "bundles").iterdir()}
-    assert bundles == {f"{name}.safetensors" for name in NAMES} | {f"{name}.mid" for name in SHIPPED}
+    assert bundles == {f"{name}.safetensors" for name in NAMES} | {f"{name}.mid" for name in SEEDS}
     (entry,) = installed.glob("musictx-*.dist-info/entry_points.txt")
     assert "musictx = musictx.cli:main" in entry.read_text()
 
@@ -54,12 +53,13 @@ def test_a_wheel_without_the_piano_model_is_free_of_its_licence_and_says_where_t
     assert (said["License-Expression"], said.get_all("License-File")) == ("MIT", ["LICENSE"])
     assert [path.name for path in slim.glob("musictx-*.dist-info/licenses/*")] == ["LICENSE"]
     bundles = {path.name for path in (slim / "musictx" / "bundles").iterdir()}
-    assert bundles == {"chorale.safetensors"} | {f"{name}.mid" for name in SHIPPED}
+    assert bundles == {"chorale.safetensors"} | {f"{name}.mid" for name in SEEDS}
     line = refused(["musictx", "generate", "seed_midi=elise"], tmp_path, PYTHONPATH=str(slim))
     version = said["Version"]
     assert line == (
         "error: this musictx was built without its piano model: install the full wheel of the same version, "
-        f"{version}, or give another bundle="
+        f"{version}, from where you got this one, or build it from a checkout, python -m build --wheel, or give "
+        "another bundle="
     )
 
 

@@ -35,7 +35,7 @@ from musictx.notes.meter import Meter
 from musictx.notes.score import Score
 from musictx.sampling.batch import Batch
 from musictx.sampling.engine import Row as Asked
-from musictx.sampling.engine import Stream
+from musictx.sampling.engine import Stream, begin_stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.length import Length, Progress
 from musictx.sampling.motif import Motif
@@ -98,7 +98,7 @@ def stream(
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
     rows = [Asked(0, (0, k)) for k in range(batch)]
-    return Stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling)
+    return begin_stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling)
 
 
 def ours(model: LanguageModel, batch: int, device: str, most: int, guard: bool = False) -> Run:
@@ -232,7 +232,7 @@ def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
                 wait(config.device)
                 start = perf_counter()
                 for _ in range(block):
-                    pair[i].step()
+                    next(pair[i])
                 wait(config.device)
                 seconds[i] = perf_counter() - start
             costs.append((seconds[0] / seconds[1] - 1) * 100)
@@ -255,7 +255,7 @@ def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
         for k in range(1, config.contexts + 1):
             start = perf_counter()
             for _ in range(context):
-                endless.step()
+                next(endless)
             wait(config.device)
             curve.append(Point(k * context, (perf_counter() - start) / context * 1000, memory_mb(config.device)))
         curves.append(curve)

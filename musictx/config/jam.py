@@ -20,7 +20,9 @@ class JamConfig:
         "itself that is four voices on a grid",
     )
     input: str = setting(
-        MISSING, "the player: a MIDI port by its name or a part of it, or a MIDI file that plays itself"
+        MISSING,
+        "the player: a MIDI port by its name or a part of it, or a MIDI file that plays itself; elise, gymnopedie, "
+        "chorale",
     )
     output: str = setting(MISSING, "where the replies sound: a MIDI port, or a MIDI file for the whole session")
     record: str | None = setting(None, "a MIDI file for the whole session, where the replies go to a port; null: none")

@@ -19,7 +19,7 @@ class AttendConfig:
         "piano, chorale, a file that `musictx train` made or a run's folder; null: piano, unless the music is four "
         "voices on a grid",
     )
-    midi: str = setting(MISSING, "a MIDI file, say a continuation")
+    midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale")
     out: str = setting(MISSING, "a folder for the pictures")
     at: str | None = setting(
         None, "12.5: the first note from this second on; note37: the 37th note; null: the last note"
@@ -39,7 +39,7 @@ class AttendConfig:
 class RenderConfig:
     """musictx render: a MIDI file as a picture, a film or a sound, by the suffix of `out`."""
 
-    midi: str = setting(MISSING, "a MIDI file")
+    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
     out: str = setting(MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: one that moves; .wav .flac: sound")
     new_from: float | None = setting(None, "the second at which a continuation begins, drawn in its own colour")
     bars: bool = setting(False, "count bars instead of seconds")
@@ -53,9 +53,7 @@ class RenderConfig:
 class ListenConfig:
     """musictx listen: a blind listening sheet, one HTML file in which people tell models from composers."""
 
-    bundles: list[str] = setting(
-        MISSING, "model files or run folders, one or more; patterns like 'outputs/*/lstm*' too"
-    )
+    bundles: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
     names: list[str] | None = setting(None, "for the key; null: each run's own")
     store: str = setting(MISSING, "of the tokens that all of them were trained on")
     out: str = setting(MISSING, "the .html file")

@@ -11,6 +11,7 @@ from musictx.sampling.length import Length
 from musictx.sampling.rules import Rules
 from musictx.setting import setting
 
+MOST_GUIDANCE = 10.0
 SHARES = ("top_p", "min_p", "typical")
 
 
@@ -35,6 +36,11 @@ class Sampling:
     beams: int | None = setting(
         None, "search for the likeliest music, so many ways at once, instead of drawing; needs length_tokens"
     )
+    seed_guidance: float | None = setting(
+        None, "hold on to the seed: 1 or 2 bring its motifs back, 0 leaves out unlikely tokens alone; null: not"
+    )
+    guidance_tokens: int = setting(17, "how much of the seed's end guidance does not count as the seed, in tokens")
+    guidance_cut: float = setting(0.01, "guidance draws no token with less than this share of the likeliest's chance")
 
     def __post_init__(self) -> None:
         # logits overflow when divided by less, and -inf becomes NaN when divided by very much more
@@ -58,6 +64,19 @@ class Sampling:
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 raise ConfigError(f"sampler.{name}={value}: give a share above 0 up to 1, or null for no limit")
+        if self.seed_guidance is not None:
+            if not 0 <= self.seed_guidance <= MOST_GUIDANCE:  # refuses NaN too
+                raise ConfigError(
+                    f"sampler.seed_guidance={self.seed_guidance}: give 0 to {MOST_GUIDANCE:g}, or null for none"
+                )
+            if self.beams is not None:
+                raise ConfigError(
+                    "sampler.seed_guidance is for drawing, and sampler.beams search: leave one of them out"
+                )
+        if self.guidance_tokens < 1:
+            raise ConfigError(f"sampler.guidance_tokens={self.guidance_tokens}: give 1 or more")
+        if not 0 < self.guidance_cut <= 1:
+            raise ConfigError(f"sampler.guidance_cut={self.guidance_cut}: give a share above 0 up to 1")
 
     def temperature_at(self, progress: float) -> float:
         """The temperature at a share of the asked length; the end's beyond it."""

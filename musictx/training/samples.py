@@ -12,7 +12,6 @@ from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
-from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.music import Continuation, continue_score
 from musictx.sampling.settings import Sampling
 from musictx.training.module import LanguageModelTraining
@@ -68,8 +67,6 @@ class Samples(L.Callback):
             max_tokens=MOST_TOKENS,
             device=str(training.device),
         )
-        if music.stopped == INTERRUPTED:  # Ctrl-C was meant for the training
-            raise KeyboardInterrupt
         return music
 
     def _write(self, trainer: L.Trainer, music: Continuation) -> None:

@@ -13,7 +13,7 @@ from musictx.notes.meter import Meter
 from musictx.notes.score import DRUMS, Score
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
-from musictx.sampling.music import check, continue_motifs, continue_score
+from musictx.sampling.music import Drawing, check, continue_motifs, continue_score
 from musictx.sampling.nan import NanError
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import PLAIN, Settings
@@ -217,6 +217,15 @@ def test_beams_are_the_likeliest_music_and_need_a_length_in_tokens():
         go(sampling=replace(PLAIN, beams=4), length=Length(tokens=20), variations=5)
 
 
+def until_ctrl_c(model, settings, variations):
+    drawing = Drawing([None], model, build_tokenizer("performance"), settings, variations)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in drawing:
+            pass
+    drawing.stop("interrupted")
+    return drawing.continuations()[0]
+
+
 @pytest.mark.parametrize("after", [0, 1, 40, 64])
 def test_ctrl_c_keeps_what_exists(after):
     tokenizer, count = build_tokenizer("performance"), itertools.count()
@@ -227,7 +236,7 @@ def test_ctrl_c_keeps_what_exists(after):
             raise KeyboardInterrupt
         return voice.say(length, rows)
 
-    (results,) = continue_motifs([None], Said(say), tokenizer, Settings(PLAIN, Length(seconds=500.0)), 2)
+    results = until_ctrl_c(Said(say), Settings(PLAIN, Length(seconds=500.0)), 2)
     assert len(results) == 2
     assert {result.stopped for result in results} == {"interrupted"}
     if after >= 40:
@@ -244,7 +253,7 @@ def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones():
         return voice.say(length, rows)
 
     settings = Settings(PLAIN, Length(tokens=40), rows_at_once=2)
-    (results,) = continue_motifs([None], Said(say), tokenizer, settings, 4)
+    results = until_ctrl_c(Said(say), settings, 4)
     assert [(result.variation, result.stopped) for result in results] == [(0, ""), (1, "")]
 
 
@@ -252,8 +261,21 @@ def test_ctrl_c_before_the_first_token_leaves_nothing():
     def say(length, rows):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        continue_motifs([None], Said(say), build_tokenizer("performance"), Settings())
+    assert until_ctrl_c(Said(say), Settings(PLAIN), 1) == []
+
+
+def test_whoever_iterates_may_stop_after_any_step():
+    model, tokenizer = build("performance")
+    whole = continue_motifs([None], model, tokenizer, Settings(PLAIN, Length(tokens=70)), 2)[0]
+    for n in (1, 33, 71):
+        drawing = Drawing([None], model, tokenizer, Settings(PLAIN, Length(tokens=70), rows_at_once=1), 2)
+        seen = [int(step.ids[0]) for step in itertools.islice(drawing, n)]
+        drawing.stop("it is late")
+        results = drawing.continuations()[0]
+        assert len(seen) == n
+        assert [result.stopped for result in results] == (["it is late"] if n < 70 else ["", "it is late"])
+        if n > 70:
+            assert results[0].score.onset_s.tolist() == whole[0].score.onset_s.tolist()
 
 
 def test_logits_that_are_no_numbers_are_named_with_their_layer():
