@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from jsb import trained
 
-from musictx.app import guarded, parse_options, settings
+from musictx.app import guarded, parse_options
 from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.dataset import batch_segments, scoring_segments
 from musictx.data.examples import scoring_batch
@@ -34,7 +34,7 @@ from musictx.data.prepare import finish
 from musictx.data.similar import signature
 from musictx.data.store import Piece, Split, Store
 from musictx.errors import BundleError, ConfigError, StoreError
-from musictx.evaluate import evaluate, file_hash
+from musictx.evaluate_command import evaluate, file_hash
 from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.files import replacing
 from musictx.model.build import kind_of
@@ -181,7 +181,7 @@ def score(bundle: Path, store: Store, split: str, out: Path) -> None:
         print(f"{out}: kept, this bundle has read the {split} split already")
         return
     words = [f"bundle={bundle}", "data=chorales", f"data.path={store.path}", f"split={split}", f"out={out}"]
-    evaluate(settings("evaluate", *words))
+    evaluate(*words)
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from maestro import ROOT, extract
+from maestro import ROOT, extract, spread
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -53,17 +53,6 @@ def cells(args: argparse.Namespace) -> list[Cell]:
     found += [middle(args)._replace(lr=lr) for lr in args.rates]
     found += [middle(args)._replace(batch=batch) for batch in args.batches]
     return list(dict.fromkeys(found))
-
-
-def spread(rows: list[dict[str, str]], hours: float) -> list[str]:
-    """Names of pieces of `hours` in all, from all over the table: every 7th first, then those after them."""
-    names, so_far_s = [], 0.0
-    for k in range(7):
-        for row in rows[k::7]:
-            if so_far_s < 3600 * hours:
-                names.append(row["midi_filename"])
-                so_far_s += float(row["duration"])
-    return names
 
 
 def prepare(archive: Path, hours: float, out: Path) -> Path:

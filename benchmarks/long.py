@@ -26,24 +26,24 @@ from musictx.app import conf_dir, typed
 from musictx.bench.facts import begin, keep, memory_mb
 from musictx.config import register_schemas
 from musictx.config.use import GenerateConfig
+from musictx.continuing import part, plan
 from musictx.data.store import Split, Store
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluation.statistics import statistics
 from musictx.files import replacing
-from musictx.generate import part, plan
-from musictx.model.shipped import CHORALE, bundle_path, shipped_bundle
+from musictx.model.shipped import CHORALE, bundle_path, seed_path, shipped_bundle
 from musictx.model.weights import for_steps
 from musictx.notes.write import write_midi
 from musictx.open import Opened, open_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
-from musictx.sampling.engine import Row, Stream
+from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.guard import caught
 from musictx.sampling.length import Progress
 from musictx.sampling.motif import choose_motif
-from musictx.sampling.music import Settings
 from musictx.sampling.prompt import Prompt, make_prompt
+from musictx.sampling.settings import Settings
 from musictx.seeds import fit_voices, read_seed
 from musictx.tokenizers import Tokenizer
 from musictx.viz.curves import COLOURS
@@ -113,9 +113,10 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
     ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
     grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
     keys = [Row(0, (settings.seed, k)) for k in range(rows)]
-    stream = Stream(model, [prompt.heard], keys, settings.sampling, grammar, tokenizer.vocab.eos, settings.window, True)
+    sampling, eos = settings.sampling, tokenizer.vocab.eos
+    stream = begin_stream(model, [prompt.heard], keys, sampling, grammar, eos, settings.window, True)
     progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-    batch, costs = Batch(stream, progress, settings.sampling, 1.0, 0), []
+    batch, costs = Batch(stream, progress, sampling, 1.0, 0), []
     for end in range(every, settings.length.tokens + 1, every):
         batch.limit, start = end, perf_counter()
         batch.run()  # ends with a look, which waits for the device
@@ -191,7 +192,7 @@ def draw(costs: list[Cost], drawn: np.ndarray, real: np.ndarray, title: str, pat
 def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     """Raises UserError."""
     args.device = check_device(config.device)
-    where, seed_path = begin(args, ("contexts", "every")), Path(str(config.seed_midi))
+    where, source = begin(args, ("contexts", "every")), seed_path(str(config.seed_midi))
     opened = open_bundle(bundle_path(str(config.bundle)), config.device, config.attention.impl)
     opened = opened._replace(model=for_steps(opened.model, config.weights))
     tokenizer, reach = opened.tokenizer, config.window or opened.model.window
@@ -201,9 +202,9 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     if args.every % tokenizer.group or args.every > reach:
         raise ConfigError(f"--every {args.every}: give a multiple of {tokenizer.group}, {reach} at most")
     settings = plan(config)._replace(window=reach)
-    seed = read_seed(seed_path, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
+    seed = read_seed(source, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
     motif = choose_motif(*seed, part(config, tokenizer.group > 1))
-    motif = fit_voices(motif, tokenizer, seed_path, config.out_of_range)
+    motif = fit_voices(motif, tokenizer, source, config.out_of_range)
     prompt = make_prompt(motif, tokenizer, settings.window, config.device, opened.model.cycle)
 
     split = Store(Path(args.store), opened.header.tokenizer).split(args.split)
@@ -215,14 +216,14 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
         for ids, take in zip(rows, batch.takes(), strict=True)
     ]
     drawn, real = np.array(music), np.array(held)
-    title = f"{len(rows)} continuations of {seed_path.name}, a rolling cache of {settings.window:,} tokens"
+    title = f"{len(rows)} continuations of {source.name}, a rolling cache of {settings.window:,} tokens"
     print(f"{title}; {where}\n{report(costs, drawn, real)}")
     facts = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
     facts |= {"window": settings.window, "every": args.every, "sampler": asdict(config.sampler)}
     facts |= {"costs": [cost._asdict() for cost in costs], "held_out": [x._asdict() for x in held]}
     keep(Path(args.out), facts | {"rows": [[x._asdict() for x in row] for row in music]})
     draw(costs, drawn, real, title, Path(args.out).with_suffix(".png"))
-    midi = Path(config.out) / f"{seed_path.stem}-1.mid"
+    midi = Path(config.out) / f"{source.stem}-1.mid"
     write_midi(tokenizer.decode(rows[0], prompt.quarter_s), midi, motif.meter.signature)
     print(f"{args.out}, its picture beside it; {midi}: the first row")
 

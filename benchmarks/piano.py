@@ -18,8 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from guide import spread
-from maestro import ROOT, call, extract
+from maestro import ROOT, call, extract, spread
 
 from musictx.app import parse_options
 from musictx.training.folder import is_finished, last_checkpoint

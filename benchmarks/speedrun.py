@@ -13,14 +13,11 @@ short is made again.
 
 import argparse
 import json
-import os
-import resource
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from budget import musictx, probe, steps_within
 from guide import prepare
 from maestro import ROOT
 
@@ -46,25 +43,13 @@ CHANGES = {  # each alone, against the base
 }
 TOGETHER = [name for name in CHANGES if name != "batch_2"]
 RECIPES = {"base": [], **CHANGES, "all": [word for name in TOGETHER for word in CHANGES[name]]}
-PROBE_STEPS = 2, 32
 
 
 def train(recipe: str, seed: int, steps: int, store: Path, folder: Path, overrides: list[str]) -> float:
     """One run through `musictx train`; the CPU seconds of all its processes."""
     words = ["train", "experiment=maestro", f"data.path={store}", f"out={folder}", *BASE, *RECIPES[recipe]]
     words += [f"trainer.max_steps={steps}", f"trainer.validate_every={steps}", f"trainer.warmup_steps={steps // 10}"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "musictx", *words, f"seed={seed}", *overrides]
-    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def steps_within(seconds: float, probes: tuple[float, float]) -> int:
-    """How many steps fit the seconds, told by the seconds of two short runs of `PROBE_STEPS`."""
-    few, more = PROBE_STEPS
-    a_step_s = max((probes[1] - probes[0]) / (more - few), 1e-6)
-    return max(int((seconds - probes[0]) / a_step_s) + few, 10)
+    return musictx([*words, f"seed={seed}", *overrides]).cpu_s
 
 
 def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overrides: list[str]) -> dict[str, Any]:
@@ -79,11 +64,9 @@ def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overr
         return row
     steps = args.steps
     if steps is None:
-        probes = []
-        for few in PROBE_STEPS:
-            probes.append(train(recipe, seed, few, store, args.out / "probe", [*overrides, "overwrite=true"]))
-            shutil.rmtree(args.out / "probe")
-        steps = steps_within(args.seconds, (probes[0], probes[1]))
+        short, anew = args.out / "probe", [*overrides, "overwrite=true"]
+        probes = probe(short, lambda few: train(recipe, seed, few, store, short, anew))
+        steps = steps_within(args.seconds, probes)
     cpu_s = train(recipe, seed, steps, store, folder, [*overrides, "overwrite=true"])
     batch, length = (
         next(int(word.split("=")[1]) for word in words[::-1] if word.startswith(f"{name}="))

@@ -1,0 +1,63 @@
+"""Language models of symbolic music.
+
+    import musictx
+
+    model = musictx.load("chorale")
+    for music in model.continue_midi("seed.mid", variations=3, length_seconds=20):
+        music.write(f"{music.name}.mid")
+
+Nothing else is imported before one of these names is used: to import PyTorch takes seconds.
+"""
+
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
+
+PLACES = {
+    "Music": "musictx.music",
+    "Player": "musictx.player",
+    "Score": "musictx.notes.score",
+    "UserError": "musictx.errors",
+    "evaluate": "musictx.evaluate_command",
+    "load": "musictx.player",
+    "prepare": "musictx.prepare_command",
+    "read_midi": "musictx.notes.read",
+    "train": "musictx.train_command",
+}
+
+__all__ = [
+    "Music",
+    "Player",
+    "Score",
+    "UserError",
+    "__version__",
+    "evaluate",
+    "load",
+    "prepare",
+    "read_midi",
+    "train",
+]
+
+if TYPE_CHECKING:
+    from musictx.errors import UserError
+    from musictx.evaluate_command import evaluate
+    from musictx.music import Music
+    from musictx.notes.read import read_midi
+    from musictx.notes.score import Score
+    from musictx.player import Player, load
+    from musictx.prepare_command import prepare
+    from musictx.train_command import train
+
+    __version__: str
+else:
+
+    def __getattr__(name):
+        from importlib import import_module, metadata
+
+        if name == "__version__":
+            return metadata.version("musictx")
+        if name not in PLACES:
+            raise AttributeError(f"module 'musictx' has no attribute {name!r}")
+        return getattr(import_module(PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

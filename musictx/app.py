@@ -4,10 +4,10 @@ import dataclasses
 import errno
 import os
 import re
+import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from musictx.config import SCHEMAS, register_schemas
 from musictx.errors import ConfigError, UserError
+from musictx.setting import help_text
 
 SETTING = re.compile(r"\+{0,2}[\w.]+=")
 PATHS = "path|midi|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
@@ -45,23 +46,64 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
         return guarded(lambda: task(typed(config, SCHEMAS[name])))
 
     def main() -> None:
-        sys.argv[1:] = [quote_path(word) for word in sys.argv[1:]]
+        words = sys.argv[1:]
+        if {"-h", "--help"} & set(words):
+            guarded(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
+            return
+        sys.argv[1:] = [quote_path(word) for word in words]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra hands its errors on instead of printing and exiting
         guarded(run)
 
     return main
 
 
-def settings(name: str, *words: str) -> Any:
-    """The settings of a command, from Python: `settings("train", "experiment=demo", "out=mine")` is what
-    `musictx train experiment=demo out=mine` is told. Raises ConfigError for words that the command refuses."""
-    register_schemas()
-    within = GlobalHydra.instance().is_initialized()  # by a command of ours, which reads the same folder
+def settings(command: str, /, *words: str, **values: Any) -> Any:
+    """The settings of a command, from Python: `settings("train", "experiment=demo", "model.d_model=96", out="mine")` is
+    what `musictx train experiment=demo model.d_model=96 out=mine` is told. Among the values, those of a group come as a
+    dict, as in `model={"d_model": 96}`, or as the name of a preset. Raises ConfigError for what the command refuses."""
+    presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
     try:
-        with nullcontext() if within else hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            return typed(hydra.compose(name, [quote_path(word) for word in words]), SCHEMAS[name])
+        return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(one_line(error)) from None
+
+
+def compose(name: str, words: Sequence[str]) -> DictConfig:
+    """What Hydra makes of a command's words, also within another program of Hydra's."""
+    register_schemas()
+    outer = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            return hydra.compose(name, [quote_path(word) for word in words])
+    finally:
+        GlobalHydra.instance().hydra = outer
+
+
+def changed(config: DictConfig, values: Mapping[str, Any]) -> DictConfig:
+    """The config with other values, presets left aside. OmegaConf raises for names and types that it does not have."""
+    for key, value in values.items():
+        if not _is_preset(key, value):
+            OmegaConf.update(config, key, str(value) if isinstance(value, Path) else value)
+    return config
+
+
+def _is_preset(key: str, value: Any) -> bool:
+    return isinstance(value, str) and (conf_dir() / key).is_dir()
+
+
+def helped(name: str, words: Sequence[str]) -> str:
+    """What `--help` says of a command, beside these words."""
+    values: Any = OmegaConf.to_container(compose(name, words))
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    return help_text(SCHEMAS[name], values, presets(name), width)
+
+
+def presets(name: str) -> dict[str, list[str]]:
+    """The groups of a command, and the options of each."""
+    chosen: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
+    groups = [group for entry in chosen["defaults"] if isinstance(entry, dict) for group in entry]
+    return {group: sorted(file.stem for file in (conf_dir() / group).glob("*.yaml")) for group in groups}
 
 
 def quote_path(word: str) -> str:
@@ -127,6 +169,8 @@ def one_line(error: BaseException) -> str:
     for cause in causes:
         if isinstance(cause, ConfigKeyError | ConfigAttributeError):
             return _unknown_key(cause)
+        if isinstance(cause, ValidationError) and "is not a ListConfig" in str(cause):
+            return f"{cause.full_key}={cause.value}: give a list, as in {cause.full_key}=[{cause.value}]"
         if isinstance(cause, ValidationError):
             first = str(cause).splitlines()[0]
             return f"{cause.full_key}: {first}; see --help for the settings and their types"

@@ -14,9 +14,11 @@ from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.heads import Looks, look, repeats
 from musictx.model.build import can
+from musictx.model.shipped import seed_path
 from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.score import Score
 from musictx.open import open_told
+from musictx.seeds import fit_grid
 from musictx.trace import trace
 from musictx.viz.arcs import Head, draw_arcs, draw_heads
 from musictx.viz.figure import FORMATS
@@ -24,7 +26,7 @@ from musictx.viz.figure import FORMATS
 
 def attend(config: AttendConfig) -> None:
     device = check_device(config.device)
-    source, folder = Path(config.midi), Path(config.out)
+    source, folder = seed_path(config.midi), Path(config.out)
     if f".{config.format}" not in FORMATS:
         raise ConfigError(f"format={config.format}: choose one of {', '.join(f[1:] for f in FORMATS)}")
     arcs, maps = (folder / f"{source.stem}-{what}.{config.format}" for what in ("attention", "heads"))
@@ -41,10 +43,11 @@ def attend(config: AttendConfig) -> None:
     music = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
     if not len(music):
         raise UserError(f"{source}: no notes to look at: give a file with music in it")
+    music = fit_grid(music, tokenizer, source)
     ids = tokenizer.encode(music)
     traced = trace(tokenizer, ids, music.quarter_s)
     note = find_note(traced.score, config.at)
-    most = model.config.max_positions if model.config.position == "learned" else config.max_tokens
+    most = model.reach or config.max_tokens
     looks = look(
         model,
         tokenizer,

@@ -8,11 +8,12 @@ from musictx.app import guarded
 from musictx.errors import UserError
 
 COMMANDS = {
-    "train": "musictx.train:main",
+    "prepare": "musictx.prepare_command:main",
+    "train": "musictx.train_command:main",
     "runs": "musictx.runs:main",
     "generate": "musictx.generate:main",
     "jam": "musictx.jam:main",
-    "evaluate": "musictx.evaluate:main",
+    "evaluate": "musictx.evaluate_command:main",
     "compare": "musictx.compare:main",
     "inspect": "musictx.inspect:inspect_main",
     "verify": "musictx.inspect:verify_main",
@@ -35,8 +36,9 @@ musictx: language models of symbolic music. MIDI -> tokens -> relative Transform
 
 usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows every setting      musictx --version
 
+  prepare WHAT   a token store of your MIDI files, or of a corpus: folder, maestro, jsb, pop909, chorales
   train          fit a model to a token store, keep the best as a bundle
-  runs           the training runs below a folder: state, steps, best NLL
+  runs           the training runs below a folder: state, steps, NLL
   generate       continue a seed MIDI file
   jam            continue what you play, whenever you pause: live, through MIDI ports
   evaluate       nats per token of a split, beside uniform and unigram baselines
@@ -52,15 +54,11 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   demo           all of it on Bach chorales, in about four minutes on two cores
 
 examples
+  musictx prepare folder path=my_midi_files out=my_store
   musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128
   musictx generate seed_midi=elise out=continued                       the piano model inside musictx, and a seed
   musictx generate bundle=outputs/demo/model.safetensors seed_midi=my.mid out=continued variations=3
   musictx inspect my.mid            musictx inspect my_store --json            musictx verify my_store
-
-Token stores are made by scripts, from a checkout of the project:
-  python data_prep/folder.py path=my_midi_files out=my_store tokenizer=performance
-  python data_prep/maestro.py         python data_prep/chorales.py
-  python data_prep/pop909.py          python data_prep/jsb.py
 """
 
 

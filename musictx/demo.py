@@ -23,7 +23,7 @@ def demo(config: DemoConfig) -> None:
     out, store = Path(config.out), Path(config.store)
     bundle, seed = out / "model.safetensors", out / "seed.mid"
 
-    _say("1 of 6: prepare the chorales that music21 ships", "python data_prep/chorales.py")
+    _say("1 of 6: prepare the chorales that music21 ships", "musictx prepare chorales")
     if (store / "manifest.json").is_file():
         print(f"there already: {store} (delete it to prepare it again)")
         check_store(Store(store, "chorale"))
@@ -74,7 +74,7 @@ Everything is in {out}/
 
 Next:
   musictx generate bundle={bundle} seed_midi={seed} out=outputs/mine seed=7 sampler.temperature=0.9
-  python data_prep/folder.py path=FOLDER_OF_MIDI_FILES out=outputs/stores/mine
+  musictx prepare folder path=FOLDER_OF_MIDI_FILES out=outputs/stores/mine
   musictx train data.path=outputs/stores/mine
 (after `. .venv/bin/activate`)""")
 

@@ -15,6 +15,7 @@ from musictx.data.prepare import print_summary
 from musictx.data.store import Store
 from musictx.data.verify import verify_split
 from musictx.errors import TokenError, UserError
+from musictx.model.shipped import seed_path
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
 from musictx.tokenizers import Tokenizer, build_tokenizer
@@ -118,21 +119,22 @@ def print_midi(facts: dict[str, Any]) -> None:
 
 def inspect_main() -> None:
     parser = ArgumentParser("musictx inspect", description="what a MIDI file or a token store holds")
-    parser.add_argument("path", type=Path, help="a MIDI file, or the folder of a store")
+    parser.add_argument("path", help="a MIDI file, or the folder of a store")
     parser.add_argument("--tokenizer", default="performance", help="for a MIDI file: write it in these tokens")
     parser.add_argument("--png", type=Path, help="for a store: the picture; default STORE-histograms.png beside it")
     parser.add_argument("--json", action="store_true", help="everything as JSON, for programs")
     args = parser.parse_args()
 
     def inspect() -> None:
-        if args.path.is_dir():
-            path = args.path.resolve()
-            facts = inspect_store(args.path, args.png or path.with_name(f"{path.name}-histograms.png"))
+        path = seed_path(args.path)
+        if path.is_dir():
+            beside = path.resolve().with_name(f"{path.resolve().name}-histograms.png")
+            facts = inspect_store(path, args.png or beside)
             if not args.json:
-                print_summary(args.path, Store(args.path).manifest)
+                print_summary(path, Store(path).manifest)
                 print(f"histograms: {facts['png']}")
         else:
-            facts = inspect_midi(args.path, args.tokenizer)
+            facts = inspect_midi(path, args.tokenizer)
             if not args.json:
                 print_midi(facts)
         if args.json:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -28,10 +28,9 @@ from musictx.live.ports import open_output
 from musictx.live.recording import Recording
 from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
+from musictx.model.shipped import SEEDS, seed_path
 from musictx.model.weights import for_steps
 from musictx.open import open_told
-from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import MAX_SEED
 
 WRITTEN = (".mid", ".midi")  # as what a session is written
@@ -40,18 +39,19 @@ SWITCH_S = 0.0005  # how soon Python lets the sender have its turn; its own 5 ms
 
 
 def jam(config: JamConfig) -> None:
+    if config.input in SEEDS or is_file(config.input):
+        config = replace(config, input=str(seed_path(config.input)))
     check(config)
     device = check_device(config.device)
     files = [Path(name) for name in (config.output, config.record) if name is not None and is_file(name)]
     check_files(files, config)
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
-    bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [])
+    bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
     model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     print(describe_model(model))
     model = for_steps(model)
     idiom = build_idiom(tokenizer, quarter_s)
-    sampling, rules = Sampling(**asdict(config.sampler)), Rules(**asdict(config.rules))
     recording = Recording(quarter_s, config.channel - 1)
     clock = RealClock() if is_real(config) else VirtualClock()
     with ExitStack() as stack:
@@ -59,7 +59,8 @@ def jam(config: JamConfig) -> None:
         source = player if player is not None else PortPlayer(config.input, config.virtual, clock.now)
         stack.callback(source.close)
         stack.enter_context(_quick_threads(config.threads))
-        partner = Partner(model, tokenizer, idiom, quarter_s, sampling, rules, config.seed, config.window, device)
+        how = config.sampler, config.rules, config.seed, config.window, device
+        partner = Partner(model, tokenizer, idiom, quarter_s, *how)
 
         def emit(event: Event) -> None:
             send(recording.sound(event))

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from musictx.app import hydra_app
 from musictx.config.look import ListenConfig
-from musictx.config.use import RulesConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluation.continuations import Beginnings, beginnings, continue_all
@@ -19,9 +18,9 @@ from musictx.notes.score import Score
 from musictx.open import open_bundle
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Part, check_part
-from musictx.sampling.music import Settings, check
+from musictx.sampling.music import check
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import Settings
 from musictx.several import COMPOSER, common_store, find_bundles, name_bundles
 from musictx.viz.excerpt import alike, excerpt, mp3
 from musictx.viz.sheet import MOST, Trial, listening_sheet
@@ -38,7 +37,7 @@ def listen(config: ListenConfig) -> None:
     store = common_store(Path(config.store), bundles)
     split, out = store.split(config.split), Path(config.out)
     length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
-    held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0, as_drawn=True)
+    held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0)
     if (found := len(held_out.seeds)) < config.pieces:
         raise UserError(
             f"pieces={config.pieces}: {found} of the {len(split)} in the {config.split} split last for seed_seconds="
@@ -52,12 +51,13 @@ def listen(config: ListenConfig) -> None:
     mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # what cannot sound is told before the first model draws
     heard = {COMPOSER: held_out.true}
     for name, bundle in zip(names, bundles, strict=True):
-        model = open_bundle(bundle, settings.device, config.attention.impl).model
-        drawn = continue_all(for_steps(model), tokenizer, held_out, settings)
+        opened = open_bundle(bundle, settings.device, config.attention.impl)
+        print(f"{name}: {opened.header.origin}")
+        drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)
         heard[name] = drawn.scores
         print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
-    usual = asdict(RulesConfig())
+    usual = asdict(Rules())
     told = asdict(config.sampler) | {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; seed={config.seed}, {words}."
@@ -80,13 +80,8 @@ def plan(config: ListenConfig) -> Settings:
     check_part(Part(seconds=config.seed_seconds))
     if config.sampler.beams is not None:
         raise ConfigError(f"sampler.beams={config.sampler.beams}: here music is drawn; choose another sampler")
-    settings = Settings(
-        Sampling(**asdict(config.sampler)),
-        Length(seconds=config.length_seconds),
-        Rules(**asdict(config.rules)),
-        config.seed,
-        device=device,
-    )
+    length = Length(seconds=config.length_seconds)
+    settings = Settings(config.sampler, length, config.rules, config.seed, device=device)
     check(settings, 1)
     return settings
 

@@ -22,7 +22,7 @@ class Run:
     name: str
     state: str  # finished, unfinished, failed
     steps: int
-    best_nll: float | None  # of the validation
+    kept_nll: float | None  # of the validation whose model is kept
 
 
 def find_runs(root: Path) -> list[Run]:
@@ -31,14 +31,16 @@ def find_runs(root: Path) -> list[Run]:
     if not folders:
         raise UserError(f"{root} holds no runs: `musictx train` writes one below outputs/; give their folder")
     runs = [read_run(folder) for folder in folders]
-    return sorted(runs, key=lambda run: (run.best_nll is None, run.best_nll))
+    return sorted(runs, key=lambda run: (run.kept_nll is None, run.kept_nll))
 
 
 def read_run(folder: Path) -> Run:
     rows = read_metrics(folder / METRICS)
     nll = [float(row["val/nll"]) for row in rows if "val/nll" in row]
     steps = max((int(row["step"]) + 1 for row in rows if "train/loss" in row or "val/nll" in row), default=0)
-    return Run(str(folder), read_settings(folder)["name"], state(folder), steps, min(nll, default=None))
+    settings = read_settings(folder)
+    kept = nll[-1:] if settings.get("trainer.keep") == "last" else nll
+    return Run(str(folder), settings["name"], state(folder), steps, min(kept, default=None))
 
 
 def state(folder: Path) -> str:
@@ -60,10 +62,10 @@ def main() -> None:
             print(json.dumps([asdict(run) for run in runs], indent=1, ensure_ascii=False))
             return
         table = Table("run", "name", "state", box=None, pad_edge=False)
-        for heading in ("steps", "best NLL"):
+        for heading in ("steps", "kept NLL"):
             table.add_column(heading, justify="right")
         for run in runs:
-            nll = "" if run.best_nll is None else f"{run.best_nll:.4f}"
+            nll = "" if run.kept_nll is None else f"{run.kept_nll:.4f}"
             table.add_row(run.folder, run.name, run.state, f"{run.steps:,}", nll)
         Console(highlight=False, markup=False, soft_wrap=True).print(table)
 

@@ -11,18 +11,18 @@ import numpy as np
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.model.shipped import FOLDER
+from musictx.model.shipped import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.notes.grid import N_VOICES
 from musictx.notes.meter import Meter
+from musictx.notes.quantise import quantise
 from musictx.notes.read import read_bytes, read_tracks
-from musictx.notes.score import Score
+from musictx.notes.score import DRUMS, Score
 from musictx.notes.ticks import Tracks
-from musictx.notes.voices import four_voices, one_piano
+from musictx.notes.voices import PIANO, four_voices, one_piano
 from musictx.sampling.motif import Motif
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
 NEW = Path("new")  # the name of music that begins from nothing
-SHIPPED = ("elise", "gymnopedie", "chorale")  # names of the seeds inside the package
 RANGES = ("refuse", "drop")
 
 
@@ -34,24 +34,20 @@ class Seed(NamedTuple):
 
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
-    """The files that `seed_midi` names: a seed inside the package, before a file of that name; a file, all MIDI files
-    in a folder and below, or those of a pattern; `new` for none at all. Raises UserError when a folder or pattern holds
-    none, or two would get one name."""
+    """The files that `seed_midi` names: what `seed_path` says; all MIDI files in a folder and below, or those of a
+    pattern; `new` for none at all. Raises UserError when a folder or pattern holds none, or two would get one name."""
     if seed_midi is None:
         return [NEW]
-    if seed_midi in SHIPPED:
-        return [FOLDER / f"{seed_midi}.mid"]
     path = Path(seed_midi)
-    if path.is_dir():
+    if path.is_dir() and seed_midi not in SEEDS:
         found = [p for p in path.rglob("*") if p.suffix.lower() in MIDI_SUFFIXES and p.is_file()]
     elif not path.exists() and glob.has_magic(seed_midi):
         found = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
     else:
-        return [path]
+        return [seed_path(seed_midi)]
     if not found:
-        raise UserError(
-            f"seed_midi={seed_midi}: no {', '.join(MIDI_SUFFIXES)} file there: give a file, folder, pattern"
-        )
+        there = f"no {', '.join(MIDI_SUFFIXES)} file there"
+        raise UserError(f"seed_midi={seed_midi}: {there}: give a file, folder or pattern, or {KNOWN_SEEDS}")
     found.sort()
     name, count = Counter(p.stem.lower() for p in found).most_common(1)[0]
     if count > 1:
@@ -104,15 +100,22 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
 
 
 def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
-    """Several instruments are a piano to a model that knows one; a line tells that, and of drums that are left out."""
+    """Instruments are a piano to a model that knows one; a line tells that, and what becomes of drums and tempo."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
     told = []
-    if len(parts) > 1 and knows_one_piano(tokenizer):
+    if knows_one_piano(tokenizer):
         score = one_piano(score)
-        told.append(f"its {len(parts)} tracks are heard as one piano")
-    if len(parts) < len(sounding):
+        if len(parts) > 1:
+            told.append(f"its {len(parts)} tracks are heard as one piano")
+        if (program := int(score.program[0])) not in (PIANO, DRUMS):
+            told.append(f"its instrument, program {program}, is heard as a piano, and kept in what is written")
+    if any(track.is_drums for track in parts) and not tokenizer.programs:
+        told.append(f"its drums are heard as {'piano keys' if tokenizer.group == 1 else 'voices'}")
+    elif len(parts) < len(sounding):
         told.append("its drums are left out, drums=true takes them")
+    if tokenizer.metrical and tracks.clock is not None and tracks.clock.changes:
+        told.append("its first tempo holds throughout, since the model counts beats")
     if told:
         print(f"{source}: {'; '.join(told)}")
     return score
@@ -134,10 +137,23 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: 
     return replace(score.select(inside), quarter_s=score.quarter_s)
 
 
+def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
+    """The notes that the grid of a chorale model has a place for; a line tells what it does to them. Other models hear
+    all as it is."""
+    if tokenizer.group == 1:
+        return score
+    heard = quantise(score)
+    if told := heard.told():
+        print(f"{source}: {told}")
+    return heard.score
+
+
 def fit_voices(motif: Motif, tokenizer: Tokenizer, source: object, out_of_range: str) -> Motif:
-    """No more notes at once than the grid has voices. Raises TokenError unless `out_of_range` is `drop`."""
+    """On a grid, as `fit_grid`, and no more notes at once than it has voices. Raises TokenError unless `out_of_range`
+    is `drop`."""
     if tokenizer.group == 1:
         return motif
+    motif = motif._replace(score=fit_grid(motif.score, tokenizer, source))
     thin, lost = four_voices(motif.score)
     if not lost:
         return motif

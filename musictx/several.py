@@ -8,7 +8,7 @@ from pathlib import Path
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
-from musictx.model.shipped import NAMES, shipped_bundle
+from musictx.model.shipped import KNOWN, NAMES, bundle_path
 
 COMPOSER = "the composer"  # who is held against all of them
 
@@ -20,14 +20,15 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
     found: list[Path] = []
     for run in runs:
         if run in NAMES:
-            found.append(shipped_bundle(run))
+            found.append(bundle_path(run))
             continue
         paths = [Path(p) for p in sorted(glob.glob(run))] if glob.has_magic(run) else [Path(run)]
         bundles = [p / "model.safetensors" if p.is_dir() else p for p in paths]
         bundles = [p for p in bundles if p.is_file()]
         if not bundles:
             raise ConfigError(
-                f"{setting}: {run} holds no model.safetensors; give run folders, bundles or patterns of them"
+                f"{setting}: {run} holds no model.safetensors; give run folders, bundles or patterns of them, or "
+                f"{KNOWN}"
             )
         found += bundles
     return list(dict.fromkeys(found))

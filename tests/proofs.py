@@ -16,3 +16,15 @@ def assert_causal(model, ids):
         (grad,) = torch.autograd.grad(logits[0, t].sum(), x, retain_graph=True)
         assert (grad[0, t + 1 :] == 0).all()
         assert (grad[0, : t + 1] != 0).any(-1).all()
+
+
+@torch.inference_mode()
+def assert_cached_steps_equal_one_pass(model, ids, prefill):
+    """Two blocks of the prompt, `prefill` and then four tokens, and a step for every other of `ids` (B, T)."""
+    full, t = model(ids), ids.shape[1]
+    state = model.init_state(len(ids), t)
+    torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
+    torch.testing.assert_close(model.prefill(ids[:, prefill : prefill + 4], state), full[:, prefill + 3])
+    for n in range(prefill + 4, t):
+        torch.testing.assert_close(model.step(ids[:, n], state), full[:, n])
+    assert state.length == t

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import mido
 import numpy as np
 from hypothesis import strategies as st
 
@@ -28,3 +29,19 @@ def scores(draw, max_notes=40, max_onset_s=30.0):
 def ids(vocab, max_size=200):
     """Any ids of a vocabulary, specials included."""
     return st.lists(st.integers(0, vocab.size - 1), max_size=max_size).map(lambda x: np.array(x, np.uint16))
+
+
+def slowing(score, path, tempos=((480, 85), (720, 70), (1080, 47))):
+    """The music of 100 quarters a minute as MIDI, slower from the second quarter on."""
+    events = [(round(t * 800), "note_on", p) for t, p in zip(score.onset_s, score.pitch, strict=True)]
+    events += [(round(t * 800), "note_off", p) for t, p in zip(score.offset_s, score.pitch, strict=True)]
+    events += [(0, "tempo", 100), *((tick, "tempo", bpm) for tick, bpm in tempos)]
+    track, now = mido.MidiTrack(), 0
+    for tick, kind, value in sorted(events, key=lambda event: event[:2]):
+        time, now = tick - now, tick
+        if kind == "tempo":
+            track.append(mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(value), time=time))
+        else:
+            track.append(mido.Message(kind, note=int(value), velocity=80, time=time))
+    mido.MidiFile(tracks=[track], ticks_per_beat=480).save(path)
+    return path

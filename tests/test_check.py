@@ -128,7 +128,7 @@ def test_steps_of_one_shape_that_are_wrong(capsys, monkeypatch):
     step = StaticSteps._step
 
     def late(self):
-        self.at += 1  # one token behind the others
+        self.ring.at += 1  # one token behind the others
         step(self)
 
     monkeypatch.setattr(StaticSteps, "_step", late)

@@ -34,7 +34,13 @@ def test_two_bundles_become_a_report(world, tmp_path):
     text = (folder / "report.md").read_text()
     assert "| one | " in text
     assert "| the composer |" in text
-    for name in ("nll.png", "copying.png"):
+    gain = rows[1]["knows"]["gain"]
+    assert gain["seconds"] == [1.5, 3.0]
+    assert gain == rows[2]["knows"]["gain"]
+    assert "3 pieces are too few to choose the true one of 10" in text
+    assert 0 <= rows[0]["memory"]["repeated"]["mean"] <= 1
+    assert rows[0]["memory"]["from_seed"]["mean"] >= 2
+    for name in ("nll.png", "copying.png", "gain.png"):
         assert name in text
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
     line = refused([*args, "names=[one,two]"], tmp_path)
@@ -70,6 +76,6 @@ def test_a_row_of_the_table_says_what_was_measured_and_json_has_no_nan():
     column = np.array([0.5, np.nan])
     curve = Curve(*[column] * 9)
     row = Row("x", Memory(curve, Interval(0.5, 0.25, 0.75), Interval(7, 6, 8.04)), parameters=1234)
-    assert table([row]).splitlines()[-1] == "| x |  | 1,234 |  |  | 0.50 (0.25 – 0.75) | 7.0 (6.0 – 8.0) |"
+    assert table([row]).splitlines()[-1] == "| x |  | 1,234 |  |  | 0.50 (0.25 – 0.75) | 7.0 (6.0 – 8.0) |  |  |  |  |"
     assert row.plain()["memory"]["retention"]["mean"] == [0.5, None]
     json.dumps(row.plain(), allow_nan=False)

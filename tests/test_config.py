@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,20 @@ from omegaconf import OmegaConf
 from musictx.app import conf_dir, one_line, settings, typed
 from musictx.config import SCHEMAS, register_schemas
 from musictx.config.train import TrainConfig
+from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError
+from musictx.sampling.settings import PLAIN, Settings
 
 GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment", "sweep"]
+
+SAMPLERS = {
+    "nucleus": {},
+    "plain": {"top_p": None, "guard": False},
+    "greedy": {"temperature": 0.0, "top_p": None, "guard": False},
+    "beam": {"temperature": 0.0, "top_p": None, "guard": False, "beams": 4},
+    "min_p": {"temperature": 1.2, "top_p": None, "min_p": 0.05},
+    "typical": {"top_p": None, "typical": 0.95},
+}
 
 
 def composed(app, *overrides):
@@ -66,6 +78,38 @@ def test_no_yaml_outside_the_groups_is_left_over():
     assert apps == {*SCHEMAS, "quiet"}
 
 
+def repeated(given, default):
+    """The keys of a YAML's content that say what the schema says already."""
+    for key, value in given.items():
+        if key in default and isinstance(value, dict) and isinstance(default[key], dict):
+            yield from (f"{key}.{name}" for name in repeated(value, default[key]))
+        elif key in default and value == default[key]:
+            yield key
+
+
+def test_no_yaml_repeats_a_default_of_the_schema():
+    plain = {name: OmegaConf.to_container(OmegaConf.structured(schema)) for name, schema in SCHEMAS.items()}
+    within = {"sampler": "generate", "filters": "prepare_folder"}
+    said = {}
+    for file in conf_dir().rglob("*.yaml"):
+        group, given = file.parent.name, OmegaConf.to_container(OmegaConf.load(file))
+        if group in GROUPS and group not in ("experiment", "sweep"):  # a recipe says all that it is made of
+            said[file.name] = list(repeated(given, plain[within.get(group, "train")][group]))
+        elif file.stem in plain:
+            said[file.name] = list(repeated(given, plain[file.stem]))
+    assert len(said) > 50
+    assert {name: keys for name, keys in said.items() if keys} == {}
+
+
+def test_the_samplers():
+    usual = {"temperature": 1.0, "temperature_end": None, "top_k": None, "top_p": 0.98, "min_p": None}
+    usual |= {"typical": None, "guard": True, "beams": None}
+    told = {option: OmegaConf.to_container(composed("generate", f"sampler={option}").sampler) for option in SAMPLERS}
+    assert told == {option: usual | own for option, own in SAMPLERS.items()}
+    assert asdict(Settings().sampling) == asdict(GenerateConfig().sampler) == usual
+    assert settings("generate", "seed_midi=null", "sampler=plain").sampler == PLAIN
+
+
 @pytest.mark.parametrize(
     ("override", "text"),
     [
@@ -78,7 +122,7 @@ def test_no_yaml_outside_the_groups_is_left_over():
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
         ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu ddp fsdp gpu smoke"),
         ("experiment=mine", "Could not find 'experiment/mine' .*chorales demo jsb jsb_whole maestro"),
-        ("data.stretch=fast", "data.stretch: "),
+        ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
     ],
 )
 def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
@@ -99,7 +143,7 @@ def test_settings_from_python_are_those_of_the_command_line():
 
 
 def test_python_dash_m_and_console_command_are_the_same_app(tmp_path):
-    for words in (["musictx", "train"], ["musictx.train"]):
+    for words in (["musictx", "train"], ["musictx.train_command"]):
         run = subprocess.run(
             [sys.executable, "-m", *words, "model.d_modle=1"],
             cwd=tmp_path,

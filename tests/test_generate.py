@@ -1,4 +1,4 @@
-"""Continuing from the command line and from Python: what is written, and that both do the same."""
+"""Continuing from the command line: what is written. tests/test_player.py has the same from Python."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,17 @@ import torch
 from conftest import ok, refused
 
 from musictx.config.train import AttentionConfig
-from musictx.config.use import GenerateConfig, SamplerConfig
+from musictx.config.use import GenerateConfig
+from musictx.continuing import faster, plan
 from musictx.errors import ConfigError, UserError
-from musictx.generate import _faster, continue_midi, generate, plan
+from musictx.generate import generate
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
 from musictx.notes.read import read_bytes, read_midi, read_tracks
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle
+from musictx.player import Player
 
 AUTO = AttentionConfig("auto")
 
@@ -80,32 +82,6 @@ def test_a_seed_longer_than_the_model_looks_back_is_said_aloud(world, tmp_path):
     assert "tune 0.mid: longer than the model looks back; it does not hear the oldest" in told
 
 
-def test_the_python_door_does_what_the_command_does(world, tmp_path, opened):
-    model, tokenizer, _ = opened
-    args = ["seed_seconds=2", "seed_from=end", "length_bars=2", "variations=2", "sampler.temperature=0.9"]
-    command(world, tmp_path, f"seed_midi={world.seed}", "out=o", *args)
-    settings = {"seed_seconds": 2.0, "seed_from": "end", "length_bars": 2, "variations": 2}
-    results = continue_midi(world.seed, model, tokenizer, sampler=SamplerConfig(temperature=0.9), **settings)
-    for k, result in enumerate(results):
-        write_midi(result.score, tmp_path / "mine.mid")
-        assert (tmp_path / "mine.mid").read_bytes() == (tmp_path / "o" / f"tune 0-{k + 1}.mid").read_bytes()
-    score = continue_midi(read_midi(world.seed), model, tokenizer, **settings)
-    assert len(score) == 2
-    assert continue_midi(None, model, tokenizer, length_seconds=1.0)[0].new_from_s == 0
-
-
-def test_a_ranking_of_ones_own(world, opened):
-    model, tokenizer, _ = opened
-
-    def most_notes(motif, continuation):
-        return len(continuation.score)
-
-    settings = {"seed_seconds": 1.0, "length_seconds": 1.0}
-    every = continue_midi(world.seed, model, tokenizer, variations=6, **settings)
-    kept = continue_midi(world.seed, model, tokenizer, draws=6, variations=2, ranking=most_notes, **settings)
-    assert [len(c.score) for c in kept] == sorted((len(c.score) for c in every), reverse=True)[:2]
-
-
 def test_ctrl_c_writes_what_exists_and_says_so(world, tmp_path, opened, monkeypatch, capsys):
     model, count = opened.model, iter(range(10**6))
     step = type(model).step
@@ -142,15 +118,13 @@ def test_impossible_plans(settings, text):
 
 def test_a_graph_is_for_models_with_a_cache_of_keys(opened):
     asked = GenerateConfig("", "", "", graph=True, device="cuda")
-    assert isinstance(_faster(opened.model, asked), StaticSteps)
+    assert isinstance(faster(opened.model, asked), StaticSteps)
     recurrent = Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1))
     with pytest.raises(ConfigError, match="graph=true: model.kind=recurrent steps without a cache of keys"):
-        _faster(recurrent, asked)
-    with pytest.raises(ConfigError, match=r"graph=…: give the model of musictx.model.static_steps.Static"):
-        continue_midi(None, opened.model, opened.tokenizer, graph=True)
-    static, beams = StaticSteps(opened.model), SamplerConfig(beams=2)
+        faster(recurrent, asked)
+    static = Player(StaticSteps(opened.model), opened.tokenizer)
     with pytest.raises(ConfigError, match="graph=true: sampler.beams change places after every token; leave one"):
-        continue_midi(None, static, opened.tokenizer, length_tokens=8, sampler=beams)
+        static.continue_midi(None, length_tokens=8, sampler="beam")
 
 
 @pytest.mark.parametrize(

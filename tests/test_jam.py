@@ -9,11 +9,13 @@ import mido
 import numpy as np
 import pytest
 from conftest import ROOT, ok, refused
+from strategies import slowing
 
 from musictx.config.jam import JamConfig
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
 from musictx.jam import check, check_files, jam
+from musictx.notes.grid import grid_to_score
 from musictx.notes.read import read_midi
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
@@ -218,6 +220,18 @@ def test_a_system_without_midi(world, tmp_path):
     env = {"MIDO_BACKEND": "broken", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     line = refused(command(world, tmp_path, output="Piano"), tmp_path, **env)
     assert "output=Piano cannot be opened (no sequencer here): give another port, or a MIDI file" in line
+
+
+def test_a_file_that_slows_down_is_judged_as_it_sounds_since_so_it_is_heard(tmp_path, monkeypatch, capsys):
+    def stop(bundle, *_):
+        raise ConfigError(bundle)
+
+    monkeypatch.setattr("musictx.jam.open_told", stop)
+    chords = np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48]], np.int16)
+    path = slowing(grid_to_score(np.repeat(chords, 4, axis=0)), tmp_path / "slow.mid")
+    with pytest.raises(ConfigError, match="^piano$"):
+        jam(JamConfig(input=str(path), output=str(tmp_path / "o.mid"), attention=AttentionConfig("auto")))
+    assert "slow.mid is not four voices on a grid: 3 of 10 notes begin beside the sixteenths" in capsys.readouterr().out
 
 
 def test_karaoke_and_wrapped_files_are_files_not_ports(world, tmp_path):

@@ -62,6 +62,7 @@ def page(world, tmp_path_factory):
     out = listen(world, cwd, "out=sheets/a.html")
     assert re.search(r"sheets/a.html: 3 pieces with 3 continuations each, 0\.\d MB; open it in a browser", out)
     assert "split=train: models trained on this store have heard these pieces" in out
+    assert re.findall(r"^(\w+): trained on hymns, licence not stated$", out, re.M) == ["mine", "théirs"]
     return Page(cwd / "sheets" / "a.html")
 
 
@@ -150,6 +151,7 @@ def test_a_late_first_note_is_no_sign():
     [
         (["bundles=[]"], "bundles=[]: give at least one run folder, bundle or pattern of them"),
         (["bundles=[nothing]"], "bundles: nothing holds no model.safetensors; give run folders, bundles or patterns"),
+        (["bundles=[pinao]"], "patterns of them, or piano or chorale, the models inside musictx"),
         (["store={store}"], "was trained on chorale tokens "),
         (["store={store}"], "holds performance tokens "),
         (["store={store}"], ": give models and a store of the same tokens"),
@@ -207,5 +209,8 @@ def test_a_folder_in_the_way_is_told_before_anything_is_drawn(world, tmp_path, m
 def test_a_mistake_is_one_line_through_the_command(world, tmp_path):
     words = [f"bundles=[{world.bundle}]", f"store={world.hymn_store}", *SMALL]
     assert "was trained on performance tokens " in refused(["musictx", "listen", *words], tmp_path)
+    assert refused(["musictx", "listen", "bundles=piano", *words[1:]], tmp_path) == (
+        "error: bundles=piano: give a list, as in bundles=[piano]"
+    )
     assert "store=… is required and was not given" in refused(["musictx", "listen", words[0]], tmp_path)
     assert not list(tmp_path.iterdir())

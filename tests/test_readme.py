@@ -1,4 +1,4 @@
-"""Every command of the README, as written there, in an empty folder with a person's own files."""
+"""Every command of the README and its Python, as written there, in an empty folder with a person's own files."""
 
 import json
 import re
@@ -14,6 +14,7 @@ from conftest import QUICK, ROOT, TINY, ok
 
 from musictx.notes.read import read_midi
 from musictx.notes.write import write_midi
+from musictx.prepare_command import CORPORA
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = [
@@ -25,7 +26,7 @@ COMMANDS = [
 # the README's sizes are for an evening; these run the same code in seconds
 SMALLER = {
     "musictx train": [*TINY, *QUICK, "trainer.progress_bar=false"],
-    "python data_prep/chorales.py": ["pieces=40"],
+    "musictx prepare chorales": ["pieces=40"],
     "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "window_seconds=1"],
     "musictx listen": ["split=train", "pieces=2", "seed_seconds=2", "length_seconds=2"],
 }
@@ -37,8 +38,10 @@ def test_the_readme_shows_all_three_uses():
         *("make demo", "make test", "musictx train", "musictx evaluate", "musictx generate"),
         *("musictx inspect", "musictx verify", "musictx compare", "musictx render", "musictx attend"),
         *("musictx listen", "musictx serve", "musictx jam"),
-        *(f"python data_prep/{name}.py" for name in ("folder", "chorales", "jsb", "maestro", "pop909")),
+        "musictx prepare",
     }
+    prepared = {command.split()[2] for command in COMMANDS if command.startswith("musictx prepare")}
+    assert prepared == {*CORPORA}
 
 
 @pytest.mark.parametrize("target", ["demo", "test"])
@@ -77,8 +80,7 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         words = shlex.split(command)
         if words[0] == "make" or words[:2] == ["musictx", "serve"]:  # tests/web has its own
             continue
-        smaller = SMALLER.get(" ".join(words[:2]), [])
-        words = words[1:] if words[0] == "python" else words
+        smaller = SMALLER.get(" ".join(words[:2]), SMALLER.get(" ".join(words[:3]), []))
         if "model=lstm" in words:
             smaller = [*QUICK, "model.d_model=16", "trainer.progress_bar=false"]
         if "generate" in words[:2] and "length_bars=8" not in words:
@@ -109,6 +111,18 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "listening.html",
     ):
         assert expected in made
+
+
+def test_its_python_runs_as_it_stands(world, tmp_path):
+    (lines,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "page_one.py").write_text(lines)
+    shutil.copy(world.hymn, tmp_path / "seed.mid")
+    ok([tmp_path / "page_one.py"], tmp_path)
+    seed = read_midi(tmp_path / "seed.mid")
+    for k in (1, 2, 3):
+        music = read_midi(tmp_path / f"seed-{k}.mid")
+        assert 15 < music.duration_s - seed.duration_s < 21
+    assert len(list(tmp_path.iterdir())) == 5
 
 
 def test_its_figures_are_those_of_the_benchmarks():

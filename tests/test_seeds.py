@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
-from musictx.model.shipped import FOLDER
+from musictx.model.shipped import FOLDER, bundle_path, tell_taken
 from musictx.notes.meter import Meter
 from musictx.notes.score import DRUMS, Score
 from musictx.notes.write import write_midi
@@ -28,7 +28,10 @@ def test_a_file_a_folder_a_pattern_or_nothing(tmp_path):
     touch(tmp_path / "a.mid", tmp_path / "sub" / "b.MIDI", tmp_path / "c.txt", tmp_path / "[x].mid")
     names = lambda seed_midi: [str(p.relative_to(tmp_path)) for p in find_seeds(str(seed_midi))]  # noqa: E731
     assert names(tmp_path / "a.mid") == ["a.mid"]
-    assert names(tmp_path / "missing.mid") == ["missing.mid"]  # who reads it says so
+    with pytest.raises(
+        MidiError, match="missing.mid: no such file: .*, or elise, gymnopedie or chorale, the seeds ins"
+    ):
+        names(tmp_path / "missing.mid")
     assert names(tmp_path / "[x].mid") == ["[x].mid"]  # a file of that name comes before a pattern
     assert names(tmp_path) == ["[x].mid", "a.mid", "sub/b.MIDI"]
     assert names(tmp_path / "*.mid") == ["[x].mid", "a.mid"]
@@ -38,6 +41,10 @@ def test_a_file_a_folder_a_pattern_or_nothing(tmp_path):
 
 def test_a_folder_or_pattern_without_music(tmp_path):
     with pytest.raises(UserError, match=r"seed_midi=.*: no .mid, .midi, .kar, .rmi file there"):
+        find_seeds(str(tmp_path))
+    with pytest.raises(
+        UserError, match=r"give a file, folder or pattern, or elise, gymnopedie or chorale, the seeds i"
+    ):
         find_seeds(str(tmp_path))
     with pytest.raises(UserError, match=r"seed_midi=.*x\*.mid: no .mid"):
         find_seeds(str(tmp_path / "x*.mid"))
@@ -117,6 +124,36 @@ def test_the_seeds_inside_the_package_have_names(tmp_path, monkeypatch):
     assert [p.resolve() for p in find_seeds("./elise")] == [tmp_path / "elise"]
 
 
+def test_a_name_inside_the_package_is_told_once_where_a_file_has_it_too(tmp_path, monkeypatch, capsys):
+    tell_taken.cache_clear()
+    monkeypatch.chdir(tmp_path)
+    assert find_seeds("gymnopedie") == [FOLDER / "gymnopedie.mid"]
+    touch(tmp_path / "elise" / "elise-1.mid", tmp_path / "piano")
+    for _ in range(2):
+        assert find_seeds("elise") == [FOLDER / "elise.mid"]
+        assert bundle_path("piano") == FOLDER / "piano.safetensors"
+    seeds, bundle = "elise is the seed inside musictx; ./elise", "piano is the model inside musictx; ./piano"
+    assert capsys.readouterr().err == "".join(f"{name} means the one in this folder\n" for name in (seeds, bundle))
+    assert [p.name for p in find_seeds("./elise")] == ["elise-1.mid"]
+    tell_taken.cache_clear()
+
+
+def test_on_a_grid_it_is_told_what_becomes_of_notes(capsys):
+    """Three held voices; the fourth repeats its note after a 32nd beside the grid."""
+    onset, offset = [0, 0, 0, 0, 0.525, 0.6], [1.2, 1.2, 1.2, 0.525, 0.6, 1.2]
+    motif = Motif(Score(onset, offset, [48, 60, 64, 72, 74, 72], [80] * 6, 0.6), 1.2, Meter(0.6))
+    heard = fit_voices(motif, HYMN, "a.mid", "refuse")
+    assert heard.score.pitch.tolist() == [48, 60, 64, 72, 72]
+    told = "of its 6 notes the grid of sixteenths leaves out 1 as too short, hears 1 as held instead of struck again"
+    assert capsys.readouterr().out == f"a.mid: {told}\n"
+    assert fit_voices(motif, TOK, "a.mid", "refuse") is motif
+    assert capsys.readouterr().out == ""
+
+
+OBOE = "its instrument, program 68, is heard as a piano, and kept in what is written"
+LEFT_OUT = "its drums are left out, drums=true takes them"
+
+
 def band(path, *programs):
     """A note for each program, one after the other, each in a track of its own."""
     notes = [Score([0.5 * k], [0.5 * k + 0.4], [60 + k], [80], 0.5, np.array(p)) for k, p in enumerate(programs)]
@@ -128,21 +165,26 @@ def band(path, *programs):
     ("programs", "drums", "told", "heard"),
     [
         ((0,), False, "", [0]),
-        ((68,), False, "", [68]),
+        ((68,), False, f": {OBOE}", [68]),
+        ((68, 68), False, f": {OBOE}", [68, 68]),
+        ((DRUMS,), True, ": its drums are heard as piano keys", [DRUMS]),
         ((40, 68), False, ": its 2 tracks are heard as one piano", [0, 0]),
-        ((40, 68, DRUMS), False, ": its 2 tracks are heard as one piano; its drums are left out, drums=true", [0, 0]),
-        ((40, 68, DRUMS), True, ": its 3 tracks are heard as one piano", [0, 0, 0]),
-        ((68, DRUMS), False, ": its drums are left out, drums=true takes them", [68]),
+        ((40, 68, DRUMS), False, f": its 2 tracks are heard as one piano; {LEFT_OUT}", [0, 0]),
+        ((40, 68, DRUMS), True, ": its 3 tracks are heard as one piano; its drums are heard as piano keys", [0, 0, 0]),
+        ((0, DRUMS), False, f": {LEFT_OUT}", [0]),
+        ((68, DRUMS), False, f": {OBOE}; {LEFT_OUT}", [68]),
+        ((68, DRUMS), True, ": its 2 tracks are heard as one piano; its drums are heard as piano keys", [0, 0]),
     ],
 )
 def test_a_band_is_heard_as_one_piano_and_a_line_says_so(tmp_path, capsys, programs, drums, told, heard):
     seed = read_seed(band(tmp_path / "a.mid", *programs), TOK, drums=drums, out_of_range="refuse")
     assert seed.score.program.tolist() == heard
-    line = capsys.readouterr().out
-    assert line.startswith(f"{tmp_path / 'a.mid'}{told}") if told else line == ""
+    assert capsys.readouterr().out == (f"{tmp_path / 'a.mid'}{told}\n" if told else "")
 
 
 def test_four_singers_stay_four_voices(tmp_path, capsys):
     seed = read_seed(band(tmp_path / "a.mid", 52, 53, 54, 55, DRUMS), HYMN, drums=False, out_of_range="refuse")
     assert seed.score.program.tolist() == [52, 53, 54, 55]
-    assert capsys.readouterr().out.endswith("a.mid: its drums are left out, drums=true takes them\n")
+    assert capsys.readouterr().out.endswith(f"a.mid: {LEFT_OUT}\n")
+    read_seed(tmp_path / "a.mid", HYMN, drums=True, out_of_range="refuse")
+    assert capsys.readouterr().out.endswith("a.mid: its drums are heard as voices\n")

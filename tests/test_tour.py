@@ -124,8 +124,8 @@ def test_the_tour_runs_with_a_short_training(tmp_path, monkeypatch):
     execute(notebook, tmp_path)
 
     check_outputs(notebook)
-    assert "20 files in, 20 kept, 0 left out" in text(the(notebook, "prepare_chorales("))
-    assert "step 3/3" in text(the(notebook, "fit("))
+    assert "20 files in, 20 kept, 0 left out" in text(the(notebook, "musictx.prepare("))
+    assert "step 3/3" in text(the(notebook, "musictx.train("))
     notes = json.loads(text(probe))
     begun = [(53, 0.0), (57, 0.0), (60, 0.0), (65, 0.0), (52, 0.6), (55, 0.6), (72, 0.6), (70, 0.9)]
     for name in ("first", "second"):
@@ -145,8 +145,8 @@ def test_the_stored_outputs_are_complete_and_tell_nothing_of_the_machine():
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert [cell.source.splitlines()[0] for cell in cells if not cell.outputs] == ["import os"]
     check_outputs(notebook)
-    assert "100 files in, 100 kept, 0 left out" in text(the(notebook, "prepare_chorales("))
-    assert "step 150/150" in text(the(notebook, "fit("))
+    assert "100 files in, 100 kept, 0 left out" in text(the(notebook, "musictx.prepare("))
+    assert "step 150/150" in text(the(notebook, "musictx.train("))
     for cell in notebook.cells:
         assert cell.metadata == {}
         said = cell.source + (text(cell) if cell.cell_type == "code" else "")

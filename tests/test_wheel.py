@@ -9,8 +9,7 @@ from email.parser import BytesParser
 import pytest
 from conftest import QUICK, ROOT, TINY, refused
 
-from musictx.model.shipped import NAMES
-from musictx.seeds import SHIPPED
+from musictx.model.shipped import NAMES, SEEDS
 
 
 def install(folder, **env):
@@ -34,6 +33,7 @@ def metadata(site):
 
 def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
     assert (installed / "musictx" / "conf" / "experiment" / "chorales.yaml").is_file()
+    assert (installed / "musictx" / "py.typed").is_file()
     assert not (installed / "tests").exists()
     said = metadata(installed)
     assert said["License-Expression"] == "MIT AND CC-BY-NC-SA-4.0"
@@ -42,7 +42,7 @@ def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
         (text,) = installed.glob(f"musictx-*.dist-info/licenses/{name}")
         assert text.read_text() == (ROOT / name).read_text()
     bundles = {path.name for path in (installed / "musictx" / "bundles").iterdir()}
-    assert bundles == {f"{name}.safetensors" for name in NAMES} | {f"{name}.mid" for name in SHIPPED}
+    assert bundles == {f"{name}.safetensors" for name in NAMES} | {f"{name}.mid" for name in SEEDS}
     (entry,) = installed.glob("musictx-*.dist-info/entry_points.txt")
     assert "musictx = musictx.cli:main" in entry.read_text()
 
@@ -53,12 +53,13 @@ def test_a_wheel_without_the_piano_model_is_free_of_its_licence_and_says_where_t
     assert (said["License-Expression"], said.get_all("License-File")) == ("MIT", ["LICENSE"])
     assert [path.name for path in slim.glob("musictx-*.dist-info/licenses/*")] == ["LICENSE"]
     bundles = {path.name for path in (slim / "musictx" / "bundles").iterdir()}
-    assert bundles == {"chorale.safetensors"} | {f"{name}.mid" for name in SHIPPED}
+    assert bundles == {"chorale.safetensors"} | {f"{name}.mid" for name in SEEDS}
     line = refused(["musictx", "generate", "seed_midi=elise"], tmp_path, PYTHONPATH=str(slim))
     version = said["Version"]
     assert line == (
         "error: this musictx was built without its piano model: install the full wheel of the same version, "
-        f"{version}, or give another bundle="
+        f"{version}, from where you got this one, or build it from a checkout, python -m build --wheel, or give "
+        "another bundle="
     )
 
 
@@ -91,9 +92,10 @@ def test_all_commands_run_from_an_empty_directory(installed, world, tmp_path):
     where = run("-c", "import musictx, musictx.app; print(musictx.app.conf_dir())").strip()
     assert where == str(installed / "musictx" / "conf")
     assert "examples" in run("-m", "musictx")
-    run("-m", "musictx", "train", f"data.path={world.store}", "out=run", "trainer.progress_bar=false", *TINY, *QUICK)
-    run("-m", "musictx", "evaluate", "bundle=run/model.safetensors", f"data.path={world.store}")
+    run("-m", "musictx", "prepare", "folder", f"path={world.midi}", "out=store", "workers=1")
+    run("-m", "musictx", "train", "data.path=store", "out=run", "trainer.progress_bar=false", *TINY, *QUICK)
+    run("-m", "musictx", "evaluate", "bundle=run", "data.path=store")
     seed = f"seed_midi={world.seed}"
     run("-m", "musictx.generate", "bundle=run/model.safetensors", seed, "out=o", "length_seconds=1")
     run("-m", "musictx", "bench", "tokens", f"path={world.midi}", "repeats=1")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "run"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "run", "store"]

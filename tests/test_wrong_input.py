@@ -109,7 +109,7 @@ def test_a_store_of_another_tokenizer(world, tmp_path):
 
 
 def test_no_store(tmp_path):
-    assert "nowhere is not a token store (no manifest.json): make one with a script" in train(
+    assert "nowhere is not a token store (no manifest.json): make one with musictx prepare" in train(
         tmp_path, "data.path=nowhere"
     )
 
@@ -354,7 +354,7 @@ def test_an_unknown_command(tmp_path):
     line = refused(["musictx", "bench"], tmp_path)
     assert line.startswith("error: musictx bench needs one more word: bench tokens, bench prepare, bench attention")
     line = refused(["musictx", "compose"], tmp_path)
-    assert "'compose' is not a command: choose one of train, " in line
+    assert "'compose' is not a command: choose one of prepare, train, " in line
     assert "generate, jam, evaluate, compare, inspect," in line
 
 

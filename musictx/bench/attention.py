@@ -28,7 +28,8 @@ from musictx.device import check_device
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.model.attention import IMPLEMENTATIONS, relative_attention
-from musictx.model.position import Fourier, causal_attention
+from musictx.model.attention_plain import causal_attention
+from musictx.model.position.fourier import Fourier
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import build_tokenizer

@@ -9,7 +9,7 @@ a parabola through those, and its row says so.
 
 import copy
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -35,13 +35,13 @@ from musictx.notes.meter import Meter
 from musictx.notes.score import Score
 from musictx.sampling.batch import Batch
 from musictx.sampling.engine import Row as Asked
-from musictx.sampling.engine import Stream
+from musictx.sampling.engine import Stream, begin_stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.length import Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.prompt import Prompt, make_prompt
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN, Sampling
 from musictx.tokenizers import build_tokenizer
 
 TOKENIZER = build_tokenizer("performance")
@@ -98,14 +98,14 @@ def stream(
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
     rows = [Asked(0, (0, k)) for k in range(batch)]
-    return Stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling)
+    return begin_stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling)
 
 
 def ours(model: LanguageModel, batch: int, device: str, most: int, guard: bool = False) -> Run:
     """Our engine, from the prompt's ids to the last id drawn, with room for `most`: a CUDA graph is for one room."""
 
     def run(length: int) -> float:
-        given, sampling = prompt(device), Sampling(guard=guard)
+        given, sampling = prompt(device), replace(PLAIN, guard=guard)
         wait(device)
         start = perf_counter()
         drawn = stream(model, given, batch, sampling, True, len(given.heard) + most, False, device)
@@ -225,14 +225,14 @@ def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
     room, block = len(given.heard) + config.length, min(BLOCK, config.length)
     costs = []
     for _ in range(config.repeats):
-        pair = [stream(model, given, batch, Sampling(), masks, room, False, config.device) for masks in (True, False)]
+        pair = [stream(model, given, batch, PLAIN, masks, room, False, config.device) for masks in (True, False)]
         for k in range(config.length // block):
             seconds = [0.0, 0.0]
             for i in (0, 1) if k % 2 else (1, 0):
                 wait(config.device)
                 start = perf_counter()
                 for _ in range(block):
-                    pair[i].step()
+                    next(pair[i])
                 wait(config.device)
                 seconds[i] = perf_counter() - start
             costs.append((seconds[0] / seconds[1] - 1) * 100)
@@ -250,12 +250,12 @@ def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
     """One stream that goes on past what its cache shows: a list of points for every repeat."""
     model, given, curves = for_steps(transformer(config)), prompt(config.device), []
     for _ in range(config.repeats):
-        endless = stream(model, given, 1, Sampling(), True, context, True, config.device)
+        endless = stream(model, given, 1, PLAIN, True, context, True, config.device)
         curve = []
         for k in range(1, config.contexts + 1):
             start = perf_counter()
             for _ in range(context):
-                endless.step()
+                next(endless)
             wait(config.device)
             curve.append(Point(k * context, (perf_counter() - start) / context * 1000, memory_mb(config.device)))
         curves.append(curve)

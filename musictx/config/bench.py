@@ -5,102 +5,105 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from musictx.config.train import TokenizerConfig
+from musictx.setting import setting
 
 
 @dataclass
 class BenchTokensConfig:
     """musictx bench tokens: files/s and events/s of reading, encoding and decoding."""
 
-    path: str | None = None  # a folder or zip of MIDI files; null: random performances
+    path: str | None = setting(None, "a folder or zip of MIDI files; null: random performances")
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
-    max_files: int = 100
-    repeats: int = 5
-    out: str | None = None  # a JSON file for the figures
+    max_files: int = setting(100, "the first so many")
+    repeats: int = setting(5, "of each measurement")
+    out: str | None = setting(None, "a JSON file for the figures; null: none")
 
 
 @dataclass
 class BenchPrepareConfig:
     """musictx bench prepare: a corpus to a store, beside MidiTok, and for 1, 4 and 16 times the files."""
 
-    path: str = MISSING  # a folder or zip of MIDI files
-    max_files: int = 80
-    repeats: int = 3
-    workers: int | None = None  # null: one per core
-    out: str | None = None  # a JSON file for the figures
+    path: str = setting(MISSING, "a folder or zip of MIDI files")
+    max_files: int = setting(80, "the first so many")
+    repeats: int = setting(3, "of each measurement")
+    workers: int | None = setting(None, "readers at once; null: one per core")
+    out: str | None = setting(None, "a JSON file for the figures; null: none")
 
 
 @dataclass
 class BenchAttentionConfig:
     """musictx bench attention: time and memory of the attention kernels, and of whole models."""
 
-    device: str = "cpu"
-    dtype: str = "float32"
-    lengths: list[int] = field(default_factory=lambda: [512, 1024, 2048])
-    batch_tokens: int = 4096  # batch size times length
-    n_heads: int = 8
-    d_head: int = 64
-    max_distance: int | None = None  # null: as long as the input
-    n_frequencies: int = 16
-    model_length: int | None = 2048  # of the training step of a whole model; null: none
-    repeats: int = 5
-    threads: int | None = None
-    out: str | None = None  # a JSON file for the figures; the plot goes beside it
+    device: str = setting("cpu", "cpu or cuda")
+    dtype: str = setting("float32", "of queries, keys and values")
+    lengths: list[int] = setting([512, 1024, 2048], "of the input, in tokens")
+    batch_tokens: int = setting(4096, "batch size times length")
+    n_heads: int = setting(8, "heads of attention")
+    d_head: int = setting(64, "width of a head")
+    max_distance: int | None = setting(None, "of the relative table; null: as long as the input")
+    n_frequencies: int = setting(16, "of position=relative_fourier, in each head")
+    model_length: int | None = setting(2048, "of the training step of a whole model; null: none")
+    repeats: int = setting(5, "of each measurement")
+    threads: int | None = setting(None, "of the processor; null: all cores")
+    out: str | None = setting(None, "a JSON file for the figures, the plot goes beside it; null: none")
 
 
 @dataclass
 class BenchPositionsConfig:
     """musictx bench positions: forms of position compared by training."""
 
-    store: str = MISSING  # chorales, from data_prep/chorales.py
-    experiment: str = "demo"
-    overrides: list[str] = field(default_factory=list)  # further settings of `musictx train`, for all forms
-    steps: int = 500
-    seeds: int = 3
-    validations: int = 4  # of each run; whole pieces take long
-    work: str = MISSING  # the folder for the runs
-    out: str = MISSING  # a JSON file for the figures; the plot goes beside it
+    store: str = setting(MISSING, "chorales, from `musictx prepare chorales`")
+    experiment: str = setting("demo", "whose settings of `musictx train` all forms have")
+    overrides: list[str] = setting([], "further settings of `musictx train`, for all forms")
+    steps: int = setting(500, "of each training")
+    seeds: int = setting(3, "runs of each form")
+    validations: int = setting(4, "of each run; whole pieces take long")
+    work: str = setting(MISSING, "the folder for the runs")
+    out: str = setting(MISSING, "a JSON file for the figures; the plot goes beside it")
 
 
 @dataclass
 class BenchSamplingConfig:
     """musictx bench sampling: tokens per second of our engine, our rewrite of the public code and Hugging Face."""
 
-    device: str = "cpu"
-    d_model: int = 512
-    n_layers: int = 6
-    n_heads: int = 8
-    d_ff: int = 2048
-    max_distance: int = 1024  # of the relative table; the public model's is as long as its longest input
-    length: int = 1024  # new tokens in each row
-    batches: list[int] = field(default_factory=lambda: [16])  # beside one stream
-    public_points: int = 5  # lengths at which a step of the uncached loop is timed; 0: the whole loop is run
-    context: int | None = 512  # tokens that the rolling cache shows; null: no curve
-    contexts: int = 10  # how many times as many the curve goes on
-    repeats: int = 3
-    threads: int | None = None
-    out: str | None = None  # a JSON file for the figures; the curve goes beside it
+    device: str = setting("cpu", "cpu or cuda")
+    d_model: int = setting(512, "width of the models")
+    n_layers: int = setting(6, "layers of the models")
+    n_heads: int = setting(8, "heads of attention")
+    d_ff: int = setting(2048, "width inside the feed-forward layers")
+    max_distance: int = setting(1024, "of the relative table; the public model's is as long as its longest input")
+    length: int = setting(1024, "new tokens in each row")
+    batches: list[int] = setting([16], "rows at once, beside one stream")
+    public_points: int = setting(5, "lengths at which a step of the uncached loop is timed; 0: the whole loop is run")
+    context: int | None = setting(512, "tokens that the rolling cache shows; null: no curve")
+    contexts: int = setting(10, "how many times as many the curve goes on")
+    repeats: int = setting(3, "of each measurement")
+    threads: int | None = setting(None, "of the processor; null: all cores")
+    out: str | None = setting(None, "a JSON file for the figures, the curve goes beside it; null: none")
 
 
 @dataclass
 class BenchTrainingConfig:
     """musictx bench training: tokens per second of a training step beside our rewrite of the public code."""
 
-    device: str = "cpu"
-    d_model: int = 512
-    n_layers: int = 6
-    n_heads: int = 8
-    d_ff: int = 2048
-    dropout: float = 0.1  # everywhere but on the attention weights
-    attention_dropouts: list[float] = field(default_factory=lambda: [0.1, 0.0])  # with, as the public code, and without
-    length: int = 2048  # tokens of a window, as the public code and the paper train
-    batch: int = 2
-    precisions: list[str] = field(default_factory=lambda: ["32-true", "bf16-mixed"])  # of ours
-    positions: list[str] = field(default_factory=lambda: ["relative", "relative_fourier"])  # of ours
-    impl: str = "auto"  # the kernel of position relative
-    compile: bool = False  # ours once more under torch.compile
-    workers: list[int] = field(default_factory=lambda: [0, 1])  # processes that load data, for the idle share
-    loader_steps: int = 8
-    peak_size: int = 2048  # of the square matrices whose product gives the machine's peak
-    repeats: int = 5
-    threads: int | None = None
-    out: str | None = None  # a JSON file for the figures
+    device: str = setting("cpu", "cpu or cuda")
+    d_model: int = setting(512, "width of the models")
+    n_layers: int = setting(6, "layers of the models")
+    n_heads: int = setting(8, "heads of attention")
+    d_ff: int = setting(2048, "width inside the feed-forward layers")
+    dropout: float = setting(0.1, "everywhere but on the attention weights")
+    attention_dropouts: list[float] = setting(
+        [0.1, 0.0], "on the attention weights: with, as the public code, and without"
+    )
+    length: int = setting(2048, "tokens of a window, as the public code and the paper train")
+    batch: int = setting(2, "windows at once")
+    precisions: list[str] = setting(["32-true", "bf16-mixed"], "that our code trains in")
+    positions: list[str] = setting(["relative", "relative_fourier"], "that our models have")
+    impl: str = setting("auto", "the kernel of position relative")
+    compile: bool = setting(False, "ours once more under torch.compile")
+    workers: list[int] = setting([0, 1], "processes that load data, for the idle share")
+    loader_steps: int = setting(8, "steps over which the idle share is measured")
+    peak_size: int = setting(2048, "of the square matrices whose product gives the machine's peak")
+    repeats: int = setting(5, "of each measurement")
+    threads: int | None = setting(None, "of the processor; null: all cores")
+    out: str | None = setting(None, "a JSON file for the figures; null: none")

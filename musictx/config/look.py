@@ -5,26 +5,33 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from musictx.config.train import AttentionConfig
-from musictx.config.use import RulesConfig, SamplerConfig
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import Sampling
+from musictx.setting import setting
 
 
 @dataclass
 class AttendConfig:
     """musictx attend: which past notes the model looks at while it generates a note, and what each head is for."""
 
-    # piano or chorale, or a file that `musictx train` made; null: piano, unless the music is four voices on a grid
-    bundle: str | None = None
-    midi: str = MISSING  # a MIDI file, say a continuation
-    out: str = MISSING  # a folder for the pictures
-    at: str | None = None  # 12.5: the first note from this second on; note37: the 37th note; null: the last note
-    layer: int | None = None  # counted from 0; null: the mean of all
-    head: int | None = None  # of that layer, counted from 0; null: all heads, each in its colour
-    motif_notes: int = 4  # notes in a motif whose earlier occurrences are looked for
-    max_tokens: int = 2048  # as far back as the model sees
-    format: str = "png"  # or svg, pdf
-    drums: bool = False  # the file's drums too
-    overwrite: bool = False
-    device: str = "cpu"
+    bundle: str | None = setting(
+        None,
+        "piano, chorale, a file that `musictx train` made or a run's folder; null: piano, unless the music is four "
+        "voices on a grid",
+    )
+    midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale")
+    out: str = setting(MISSING, "a folder for the pictures")
+    at: str | None = setting(
+        None, "12.5: the first note from this second on; note37: the 37th note; null: the last note"
+    )
+    layer: int | None = setting(None, "counted from 0; null: the mean of all")
+    head: int | None = setting(None, "of that layer, counted from 0; null: all heads, each in its colour")
+    motif_notes: int = setting(4, "notes in a motif whose earlier occurrences are looked for")
+    max_tokens: int = setting(2048, "as far back as the model sees")
+    format: str = setting("png", "of the pictures: png, svg or pdf")
+    drums: bool = setting(False, "the file's drums too")
+    overwrite: bool = setting(False, "take the place of pictures that are there")
+    device: str = setting("cpu", "cpu or cuda")
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
@@ -32,32 +39,32 @@ class AttendConfig:
 class RenderConfig:
     """musictx render: a MIDI file as a picture, a film or a sound, by the suffix of `out`."""
 
-    midi: str = MISSING
-    out: str = MISSING  # .png .svg .pdf: a piano roll; .gif .mp4: one that moves; .wav .flac: sound
-    new_from: float | None = None  # the second at which a continuation begins, drawn in its own colour
-    bars: bool = False  # count bars instead of seconds
-    row_seconds: float | None = None  # longer music goes on in a row below; null: about a minute
-    drums: bool = False  # draw the drums too; they always sound
-    soundfont: str | None = None  # a .sf2 file; null: the General MIDI one that is installed
-    overwrite: bool = False
+    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
+    out: str = setting(MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: one that moves; .wav .flac: sound")
+    new_from: float | None = setting(None, "the second at which a continuation begins, drawn in its own colour")
+    bars: bool = setting(False, "count bars instead of seconds")
+    row_seconds: float | None = setting(None, "longer music goes on in a row below; null: about a minute")
+    drums: bool = setting(False, "draw the drums too; they always sound")
+    soundfont: str | None = setting(None, "a .sf2 file; null: the General MIDI one that is installed")
+    overwrite: bool = setting(False, "take the place of a file that is there")
 
 
 @dataclass
 class ListenConfig:
     """musictx listen: a blind listening sheet, one HTML file in which people tell models from composers."""
 
-    bundles: list[str] = MISSING  # model files or run folders, one or more; patterns like 'outputs/*/lstm*' too
-    names: list[str] | None = None  # for the key; null: each run's own
-    store: str = MISSING  # of the tokens that all of them were trained on
-    out: str = MISSING  # the .html file
-    split: str = "validation"  # or test
-    pieces: int = 8  # held-out pieces whose beginnings are continued
-    seed_seconds: float = 10.0
-    length_seconds: float = 20.0  # of each continuation
-    seed: int = 0  # of what is drawn and of the order in which it is heard
-    soundfont: str | None = None  # a .sf2 file; null: the General MIDI one that is installed
-    overwrite: bool = False
-    device: str = "cpu"
-    sampler: SamplerConfig = field(default_factory=SamplerConfig)
-    rules: RulesConfig = field(default_factory=RulesConfig)
+    bundles: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
+    names: list[str] | None = setting(None, "for the key; null: each run's own")
+    store: str = setting(MISSING, "of the tokens that all of them were trained on")
+    out: str = setting(MISSING, "the .html file")
+    split: str = setting("validation", "validation or test; train, which the models may know")
+    pieces: int = setting(8, "held-out pieces whose beginnings are continued")
+    seed_seconds: float = setting(10.0, "of each piece, to be continued")
+    length_seconds: float = setting(20.0, "of each continuation")
+    seed: int = setting(0, "of what is drawn and of the order in which it is heard")
+    soundfont: str | None = setting(None, "a .sf2 file; null: the General MIDI one that is installed")
+    overwrite: bool = setting(False, "take the place of a sheet that is there")
+    device: str = setting("cpu", "cpu or cuda")
+    sampler: Sampling = field(default_factory=Sampling)
+    rules: Rules = field(default_factory=Rules)
     attention: AttentionConfig = field(default_factory=AttentionConfig)

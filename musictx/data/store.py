@@ -198,7 +198,7 @@ class Store:
 def _read_manifest(path: Path) -> Manifest:
     file = path / "manifest.json"
     if not file.is_file():
-        raise StoreError(f"{path} is not a token store (no manifest.json): make one with a script of data_prep/")
+        raise StoreError(f"{path} is not a token store (no manifest.json): make one with musictx prepare")
     try:
         raw = json.loads(file.read_text(encoding="utf-8"))
         if raw.get("format") != FORMAT:

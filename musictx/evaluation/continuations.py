@@ -12,10 +12,10 @@ from musictx.errors import UserError
 from musictx.model.protocol import LanguageModel
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
-from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
-from musictx.sampling.music import Settings, continue_motifs
+from musictx.sampling.music import continue_motifs
+from musictx.sampling.settings import Settings
 from musictx.tokenizers import Tokenizer
 
 
@@ -43,14 +43,13 @@ def beginnings(
     length_s: float,
     *,
     least: int = 2,
-    as_drawn: bool = False,
 ) -> Beginnings:
     """The first `pieces` of a split that last for seed and continuation, with notes in both.
 
-    `as_drawn`: the true continuations begin as a model's do: on a grid at the nearest step, with the notes that are
-    held over the cut. Raises UserError for fewer than `least`.
+    The true continuations begin as a model's do: on a grid at the nearest step, with the notes that are held over the
+    cut. Raises UserError for fewer than `least`.
     """
-    on_grid = as_drawn and tokenizer.group > 1
+    on_grid = tokenizer.group > 1
     if on_grid:
         seed_s = tokenizer.seconds(tokenizer.silence(seed_s))
     seeds, true = [], []
@@ -85,8 +84,6 @@ def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginning
     drawn = continue_motifs(motifs, model, tokenizer, settings)
     seconds = perf_counter() - start
     stopped = {row.stopped for rows in drawn for row in rows} - {""}
-    if INTERRUPTED in stopped or not all(drawn):
-        raise KeyboardInterrupt
     if stopped:
         raise UserError(f"continuations ended before {held_out.length_s:g} s: {', '.join(stopped)}")
     scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in drawn]

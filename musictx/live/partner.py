@@ -1,5 +1,6 @@
 """The one who replies: a model that reads along while the player plays, and draws when it is its turn."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,13 @@ from musictx.errors import ConfigError
 from musictx.live.idiom import Idiom
 from musictx.model.protocol import LanguageModel, newest
 from musictx.sampling.batch import LOOK_EVERY
-from musictx.sampling.engine import PREFILL_BLOCK, prefill
-from musictx.sampling.filters import draw
-from musictx.sampling.grammar import build_grammar
+from musictx.sampling.engine import PREFILL_BLOCK, ByChance, Stream, prefill
+from musictx.sampling.grammar import Grammar, build_grammar
 from musictx.sampling.guard import warmed
+from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.nan import nan_error
 from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
-from musictx.sampling.streams import Uniforms
 from musictx.tokenizers import Ids, Tokenizer
 
 WINDOW = 2048  # tokens, for a model whose memory has no end
@@ -68,31 +68,45 @@ class Partner:
 
     def begin(self) -> None:
         """A reply begins, with the phrase as it is known."""
-        self.grammar = build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device)
-        self.uniforms = Uniforms([(self.seed, self.replies)], self.device)
-        self.warmth = np.ones(1)
+        self.chance = ByChance(self.sampling, [(self.seed, self.replies)], self.device)
+        self._go_on(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device))
+        self.warmth = 1.0
         self.replies += 1
 
-    @torch.inference_mode()
     def draw(self, share: float, opening: bool) -> int:
         """The next id, a share of the asked length into the reply; `opening`: not one that waits. Raises NanError."""
-        if self.reply:
-            self._read(torch.tensor([self.reply[-1]], device=self.device))
-        legal = self.grammar.legal()  # (1, V)
-        at_once = legal & ~self.waits
-        if opening and at_once.any():
-            legal = at_once
-        logits = self.logits.float()
-        if not logits.isfinite().all():
+        self.opening = opening
+        self.chance.heat([self.sampling.temperature_at(share) * self.warmth])
+        try:
+            drawn = next(self.stream)
+        except ConfigError:  # a model of learned positions ends with its table: it begins again
+            self._recall()
+            self._go_on(self.stream.grammar)
+            drawn = next(self.stream)
+        if not self.stream.finite.all():
             raise nan_error(self.model, self._context())
-        heat = torch.tensor(self.sampling.temperature_at(share) * self.warmth, device=self.device)[:, None]
-        masked = logits.masked_fill(~legal, -torch.inf)
-        ids = draw(masked, self.sampling, heat.to(logits.dtype), self.uniforms.next())
-        self.grammar.update(ids)
-        self.reply.append(int(ids))
+        self.reply.append(int(drawn.ids))
         if self.sampling.guard and len(self.reply) % LOOK_EVERY == 0:
-            self.warmth = warmed(self.warmth, np.array([self.reply]))
+            self.warmth = float(warmed(np.array([self.warmth]), np.array([self.reply]))[0])
         return self.reply[-1]
+
+    def _go_on(self, grammar: Grammar) -> None:
+        """Draws from here on; without seed guidance where nothing was played before what the bare stream hears."""
+        logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
+        if self.sampling.seed_guidance is not None:
+            end = replace(self.sampling, guidance_tokens=self.sampling.guidance_tokens + len(self.reply))
+            heard = self._context()
+            if len(heard) - 1 > max(end.guidance_tokens, self.period):
+                bare, of_bare = prefill(self.model, [bare_prompt(heard, end, self.period)], [0], self.window, True)
+                logits, state, streams = torch.cat([logits, bare]), type(state).join([state, of_bare]), 2
+            else:
+                self.chance.sampling = replace(self.sampling, seed_guidance=None)
+        eos = self.tokenizer.vocab.eos
+        self.stream = Stream(self.model, logits, state, grammar, self._choose, eos, streams)
+
+    def _choose(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
+        at_once = legal & ~self.waits
+        return self.chance(logits, log_p, at_once if self.opening and at_once.any() else legal)
 
     def end(self, heard: Ids) -> None:
         """The reply is over; `heard` is what sounded of it."""
@@ -117,7 +131,7 @@ class Partner:
             for start in range(0, len(ids), min(PREFILL_BLOCK, self.window)):
                 block = ids[None, start : start + min(PREFILL_BLOCK, self.window)]
                 self.logits = self.model.prefill(block, self.state)  # (1, V)
-        except ConfigError:  # a model of learned positions ends with its table: it begins again
+        except ConfigError:  # as in `draw`
             self._recall()
 
     def _recall(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import mido
 
 from musictx.errors import ConfigError
+from musictx.model.shipped import KNOWN_SEEDS
 
 INPUT, OUTPUT = "input", "output"
 
@@ -29,6 +30,7 @@ def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
     opening, listing = (
         (mido.open_input, mido.get_input_names) if kind == INPUT else (mido.open_output, mido.get_output_names)
     )
+    file = "a MIDI file that ends in .mid" + (f", or {KNOWN_SEEDS}" if kind == INPUT else "")
     try:
         with _quiet():
             if virtual:
@@ -39,13 +41,13 @@ def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
     except ImportError as error:
         raise ConfigError(
             f"{kind}={name}: MIDI ports need the package python-rtmidi ({error}): pip install 'musictx[jam]', or give "
-            "a MIDI file"
+            f"{file}"
         ) from None
     except (OSError, NotImplementedError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise ConfigError(f"{kind}={name} cannot be opened ({reason}): give another port, or a MIDI file") from None
+        raise ConfigError(f"{kind}={name} cannot be opened ({reason}): give another port, or {file}") from None
     there = f"choose one of {', '.join(map(repr, names))}" if names else "there are none: connect one"
-    raise ConfigError(f"{kind}={name}: no such MIDI {kind} port; {there}, or give a MIDI file that ends in .mid")
+    raise ConfigError(f"{kind}={name}: no such MIDI {kind} port; {there}, or give {file}")
 
 
 def _choose(names: list[str], name: str) -> str | None:

@@ -26,26 +26,23 @@ def choose(q: Tensor, k: Tensor) -> str:
     return "skew" if q.shape[2] == 1 or k.shape[2] <= 256 else "chunked"
 
 
-def describe(position: str, impl: str) -> str:
-    """Which kernel a model runs, in words, for the start of a run."""
-    if position != "relative":
-        return f"attention: {position}, in blocks on a CPU, else by scaled_dot_product_attention"
-    return f"attention: relative, impl={impl}" + (
-        ": chunked, and skew for at most 256 tokens and single steps" if impl == AUTO else ""
-    )
-
-
 def relative_attention(
-    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, impl: str, dropout_p: float = 0.0, hidden: Tensor | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    impl: str,
+    dropout_p: float = 0.0,
+    hidden: Tensor | None = None,
+    age: Tensor | None = None,
 ) -> Tensor:
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
 
     q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1
     on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
-    cached step are one function. Keys at `hidden` (B, Tk) are not there for their row; that is for cached steps, and
-    `skew` answers them whatever `impl` says. Returns (B, H, Tq, D). Raises ConfigError for an unknown implementation.
+    cached step are one function. With `age` (Tk,) there is one query, and each key is so many tokens behind it, in any
+    order. Keys at `hidden` (B, Tk) are not there for their row; no query's own may be. Returns (B, H, Tq, D). Raises
+    ConfigError for an unknown implementation, and for a mask or an order that the chosen one cannot read.
     """
-    if hidden is not None:
-        return skew(q, k, v, rel, dropout_p, hidden)
     impl = choose(q, k) if check_impl(impl) == AUTO else impl
-    return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p)
+    return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p, hidden, age)

@@ -7,13 +7,35 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def reference(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0) -> Tensor:
+def reference(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    dropout_p: float = 0.0,
+    hidden: Tensor | None = None,
+    age: Tensor | None = None,
+) -> Tensor:
     """Gathers e_{i-j} for every pair: memory O(T²D). Shapes as in `relative_attention`."""
-    tq, tk = q.shape[2], k.shape[2]
-    i = torch.arange(tk - tq, tk, device=q.device)[:, None]
-    j = torch.arange(tk, device=q.device)[None]
-    e = rel[:, (i - j).clamp(0, rel.shape[1] - 1)]  # (H, Tq, Tk, D)
+    distance = distances(q, k, age)  # (Tq, Tk)
+    e = rel[:, distance.clamp(0, rel.shape[1] - 1)]  # (H, Tq, Tk, D)
     logits = torch.einsum("bhid,bhjd->bhij", q, k) + torch.einsum("bhid,hijd->bhij", q, e)
-    logits = logits / math.sqrt(q.shape[-1])
-    weights = logits.masked_fill(j > i, -torch.inf).softmax(-1)  # (B, H, Tq, Tk)
-    return F.dropout(weights, dropout_p, dropout_p > 0) @ v
+    return weighed(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, hidden)
+
+
+def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
+    """(Tq, Tk) how many tokens each key is behind each query, below 0 where it is to come: of the last Tq of Tk
+    positions, or of one query to keys of any `age` (Tk,)."""
+    if age is not None:
+        return age[None]
+    tq, tk = q.shape[2], k.shape[2]
+    return torch.arange(tk - tq, tk, device=q.device)[:, None] - torch.arange(tk, device=q.device)
+
+
+def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, hidden: Tensor | None) -> Tensor:
+    """Values (B, H, Tk, D) by the softmax of logits (B, H, Tq, Tk), without keys to come and those at `hidden`
+    (B, Tk): (B, H, Tq, D)."""
+    logits = logits.masked_fill(distance < 0, -torch.inf)
+    if hidden is not None:
+        logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
+    return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v

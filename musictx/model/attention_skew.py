@@ -7,14 +7,37 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def skew(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, hidden: Tensor | None = None) -> Tensor:
+def skew(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    dropout_p: float = 0.0,
+    hidden: Tensor | None = None,
+    age: Tensor | None = None,
+) -> Tensor:
     """Memory O(T²): one (Tq, Tk) matrix of relative logits a head. Shapes as in `relative_attention`."""
+    if age is not None:
+        return _by_age(q, k, v, rel, dropout_p, hidden, age)
     tq, tk = q.shape[2], k.shape[2]
     # a lone query is multiplied from the right, and dense: otherwise every key is copied first
     content = (k @ q.contiguous().mT).mT if tq == 1 else q @ k.mT
     logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
     if tq > 1:
         logits = logits.masked_fill(torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1), -torch.inf)
+    return _weighed(logits, v, dropout_p, hidden)
+
+
+def _by_age(
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, hidden: Tensor | None, age: Tensor
+) -> Tensor:
+    """One query: the logit of each distance once, put where the keys of that age are instead of shifted there."""
+    by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
+    logits = (k @ q.mT).mT + by_distance[..., age.clamp(max=rel.shape[1] - 1)]  # (B, H, 1, Tk)
+    return _weighed(logits / math.sqrt(q.shape[-1]), v, dropout_p, hidden)
+
+
+def _weighed(logits: Tensor, v: Tensor, dropout_p: float, hidden: Tensor | None) -> Tensor:
     if hidden is not None:
         logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
     weights = logits.softmax(-1)  # (B, H, Tq, Tk)

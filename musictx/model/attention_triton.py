@@ -29,6 +29,8 @@ def triton_attention(
     v: Tensor,
     rel: Tensor,
     dropout_p: float = 0.0,
+    hidden: Tensor | None = None,
+    age: Tensor | None = None,
     *,
     deterministic: bool | None = None,
     tuning: Tuning | None = None,
@@ -40,6 +42,7 @@ def triton_attention(
     Raises ConfigError where it cannot run.
     """
     d = q.shape[-1]
+    _check_sight(hidden, age)
     _check(q, dropout_p)
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
@@ -73,6 +76,20 @@ def _check(q: Tensor, dropout_p: float) -> None:
         raise ConfigError(
             f"attention.impl=triton computes in float32, float16 and bfloat16, not "
             f"{str(q.dtype).removeprefix('torch.')}: choose attention.impl=chunked"
+        )
+
+
+def _check_sight(hidden: Tensor | None, age: Tensor | None) -> None:
+    """Raises ConfigError for what a query may see and these kernels cannot tell."""
+    if age is not None:
+        raise ConfigError(
+            "attention.impl=triton reads keys in their order, which graph=true does not keep: "
+            "choose attention.impl=auto, skew or reference, or graph=false"
+        )
+    if hidden is not None:
+        raise ConfigError(
+            "attention.impl=triton hides no keys, as prompts of different lengths that are drawn together need: "
+            "choose attention.impl=auto, skew, chunked or reference"
         )
 
 

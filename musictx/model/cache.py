@@ -3,9 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
+
+
+def indices(start: int, t: int, device: torch.device) -> Tensor:
+    """(1, t) float64 of the tokens from `start` on."""
+    return torch.arange(start, start + t, dtype=torch.float64, device=device)[None]
+
+
+class Cache(Protocol):
+    """The past as a model and its blocks ask for it, between `begin` and `advance`: what they see of it, in which order
+    and with what hidden, is the cache's own business."""
+
+    length: int  # tokens seen
+    clock: Tensor  # (B, 1) float64, the musical time reached
+
+    @property
+    def hidden(self) -> Tensor | None:
+        """(B, seen) True where a key that `append` shows is not there for its row; None: all are there."""
+        ...
+
+    @property
+    def age(self) -> Tensor | None:
+        """(seen,) how many tokens each key is behind the one query; None: they are in order, the query's own last."""
+        ...
+
+    def begin(self, t: int) -> Tensor:
+        """Makes room for `t` more tokens; where they stand in their rows, (B or 1, t) float64."""
+        ...
+
+    def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Stores new k, v (B, H, t, D) of a layer; all that its queries look at, (B, H, seen, D)."""
+        ...
+
+    def advance(self, t: int, clock: Tensor) -> None:
+        """`t` tokens are in all layers, and the clock (B, 1) is there."""
+        ...
 
 
 class KVCache:
@@ -32,6 +68,8 @@ class KVCache:
         self.length, self.end = length, end  # tokens seen; where the next one is stored
         self.behind = behind  # None: all rows are of one age
         self.most_behind = int(behind.max()) if behind is not None else 0
+        self.hidden: Tensor | None = None
+        self.age = None  # keys are in order
 
     @classmethod
     def empty(
@@ -42,8 +80,9 @@ class KVCache:
         k, v = (like.new_empty((*shape, width)) for width in widths)  # memory is taken as it is written to
         return cls(k, v, like.new_zeros((batch, 1)).double(), max_T if rolling else None)
 
-    def begin(self, t: int) -> None:
-        """Makes room for `t` more tokens in every layer. Raises ValueError when there is none."""
+    def begin(self, t: int) -> Tensor:
+        """Makes room for `t` more tokens in every layer; where they stand in their rows, (B or 1, t) float64. Raises
+        ValueError when there is no room."""
         room = self.k.shape[3]
         if self.window is not None:
             if t > self.window:
@@ -55,6 +94,9 @@ class KVCache:
                 self.end = kept
         elif self.end + t > room:
             raise ValueError(f"{self.end + t} tokens do not fit a cache of {room}: raise max_T in init_state")
+        self.hidden = self._hidden(t)
+        index = indices(self.length, t, self.k.device)
+        return index if self.behind is None else index - self.behind
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Stores new k, v (B, H, T, D) of a layer; returns views of all that a query may see."""
@@ -64,7 +106,7 @@ class KVCache:
         first = max(end - self.window, 0) if self.window is not None else 0
         return self.k[layer, :, :, first:end], self.v[layer, :, :, first:end]
 
-    def hidden(self, t: int) -> Tensor | None:
+    def _hidden(self, t: int) -> Tensor | None:
         """(B, seen) True where a row has no token among what `append` shows for `t` more; None where all rows do."""
         end = self.end + t
         first = max(end - self.window, 0) if self.window is not None else 0

@@ -1,13 +1,19 @@
-"""The models inside the package, and the one place where `bundle=` becomes a path."""
+"""The models and seeds inside the package, and the one place where their names become paths."""
 
+import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from musictx.errors import BundleError
+from musictx.errors import BundleError, MidiError
 
 FOLDER = Path(__file__).parents[1] / "bundles"
 PIANO, CHORALE = "piano", "chorale"
+BUNDLE = "model.safetensors"  # in the folder of a run
 NAMES = (PIANO, CHORALE)
+KNOWN = f"{' or '.join(NAMES)}, the models inside musictx"
+SEEDS = ("elise", "gymnopedie", "chorale")
+KNOWN_SEEDS = f"{', '.join(SEEDS[:-1])} or {SEEDS[-1]}, the seeds inside musictx"
 
 
 def is_shipped(name: str) -> bool:
@@ -16,8 +22,18 @@ def is_shipped(name: str) -> bool:
 
 def absence(name: str) -> str:
     """Why there is no model of that name, and where to get it."""
-    full = f"the full wheel of the same version, {version('musictx')},"
-    return f"this musictx was built without its {name} model: install {full} or give another bundle="
+    return (
+        f"this musictx was built without its {name} model: install the full wheel of the same version, "
+        f"{version('musictx')}, from where you got this one, or build it from a checkout, python -m build --wheel, "
+        "or give another bundle="
+    )
+
+
+@cache  # a path is asked for several times, the person told once
+def tell_taken(name: str, what: str) -> None:
+    """A line where a file or folder here has the name of something inside the package, which comes before it."""
+    if Path(name).exists():
+        print(f"{name} is the {what} inside musictx; ./{name} means the one in this folder", file=sys.stderr)
 
 
 def shipped_bundle(name: str) -> Path:
@@ -28,13 +44,38 @@ def shipped_bundle(name: str) -> Path:
 
 
 def bundle_path(bundle: str) -> Path:
-    """What `bundle=` or `init_from=` says: a name of a model inside the package, before a file of that name, or a path.
-    Raises BundleError for neither."""
+    """What `bundle=` or `init_from=` says: a name of a model inside the package, before a file or folder of that name,
+    a file, or the folder of a run that has its model. Raises BundleError for others."""
     if bundle in NAMES:
+        tell_taken(bundle, "model")
         return shipped_bundle(bundle)
-    if not Path(bundle).is_file():
+    path = Path(bundle)
+    if bundle and path.is_dir():
+        return _of_run(path)
+    if not path.is_file():
+        raise BundleError(f"{bundle}: no such bundle; give {KNOWN}, or a file that `musictx train` wrote")
+    return path
+
+
+def _of_run(folder: Path) -> Path:
+    """A run's model. Raises BundleError where it has none yet, and says what there is instead."""
+    if (folder / BUNDLE).is_file():
+        return folder / BUNDLE
+    checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
+    if checkpoints:  # best.ckpt before last.ckpt
         raise BundleError(
-            f"{bundle}: no such bundle; give {' or '.join(NAMES)}, the models inside musictx, or a file that "
-            "`musictx train` wrote"
+            f"{folder} holds no {BUNDLE}, its run is unfinished: go on with it, musictx train resume={folder}, or give "
+            f"{checkpoints[0]}"
         )
-    return Path(bundle)
+    raise BundleError(f"{folder} is a folder without {BUNDLE}: give the folder of a run that is finished, or a file")
+
+
+def seed_path(midi: str) -> Path:
+    """What `seed_midi=`, `midi=` or `input=` says: a name of a seed inside the package, before a file of that name, or
+    a path. Raises MidiError for neither."""
+    if midi in SEEDS:
+        tell_taken(midi, "seed")
+        return FOLDER / f"{midi}.mid"
+    if not Path(midi).exists():
+        raise MidiError(midi, f"no such file: give an existing MIDI file, or {KNOWN_SEEDS}")
+    return Path(midi)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from musictx.errors import ConfigError
 from musictx.model.attention import check_impl
-from musictx.model.cache import KVCache
-from musictx.model.position import CLOCKS, FORMS, Fourier, Plain, Rotary, Table, sinusoidal
+from musictx.model.cache import Cache, KVCache, indices
+from musictx.model.position import CLOCKS, FORMS, timed_forms
 
 MLPS = ("gelu", "swiglu")
 
@@ -66,10 +66,9 @@ class TransformerConfig:
         for name, known in (("position", FORMS), ("clock", CLOCKS), ("mlp", MLPS)):
             if getattr(self, name) not in known:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: choose one of {', '.join(known)}")
-        if self.clock == "time" and self.position not in ("relative_fourier", "rope"):
-            raise ConfigError(
-                f"model.clock=time: model.position={self.position} counts tokens; choose relative_fourier or rope"
-            )
+        if self.clock == "time" and not FORMS[self.position].timed:
+            able = " or ".join(timed_forms())
+            raise ConfigError(f"model.clock=time: model.position={self.position} counts tokens; choose {able}")
         check_impl(self.attention)
 
 
@@ -84,39 +83,35 @@ class SwiGLU(nn.Module):
 class Block(nn.Module):
     """Attention, then a two-layer MLP, each on the normed stream and added to it."""
 
-    def __init__(self, config: TransformerConfig, first: bool) -> None:
-        """`first`: of all layers, whose values the others may mix into their own."""
+    def __init__(self, config: TransformerConfig, layer: int) -> None:
+        """`layer` counts from 0, whose values the others may mix into their own."""
         super().__init__()
         c, gated = config.d_model, config.mlp == "swiglu"
-        self.config = config
+        self.config, self.layer = config, layer
         self.norm_1, self.norm_2 = nn.LayerNorm(c), nn.LayerNorm(c)
         self.qkv, self.project = nn.Linear(c, 3 * c), nn.Linear(c, c)
         self.up, self.down = nn.Linear(c, config.d_ff * (1 + gated)), nn.Linear(config.d_ff, c)
         self.activate = SwiGLU() if gated else nn.GELU()
         self.gain = nn.Parameter(torch.ones(config.n_heads)) if config.qk_norm else None
-        self.shares = nn.Parameter(torch.tensor([0.5, 0.5])) if config.value_residual and not first else None
-        self.attend = _attention(config)
+        self.shares = nn.Parameter(torch.tensor([0.5, 0.5])) if config.value_residual and layer else None
+        self.attend = FORMS[config.position].build(config)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self,
-        x: Tensor,
-        first_v: Tensor | None,
-        at: Tensor,
-        layer: int,
-        cache: KVCache | None,
-        hidden: Tensor | None = None,
+        self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where they are mixed in."""
+        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where they are mixed in.
+        `at` (B or 1, T) is the clock of its tokens; they see those of the cache before them."""
         q, k, v = self.heads(x, first_v)
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()  # a view could not leave a block that fsdp shares out
         phase = self.attend.phase(at, k.dtype)
-        k = self.attend.keys(k, phase)
+        k, hidden, age = self.attend.keys(k, phase), None, None
         if cache is not None:
-            k, v = cache.append(layer, k, v)
+            k, v = cache.append(self.layer, k, v)
+            hidden, age = cache.hidden, cache.age
         dropout = self.config.attention_dropout if self.training else 0.0
-        return self.mix(x, self.attend(q, k, v, phase, dropout, hidden)), first_v
+        return self.mix(x, self.attend(q, k, v, phase, dropout, hidden, age)), first_v
 
     def heads(self, x: Tensor, first_v: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, H, T, D) of the stream (B, T, C), before they are told their positions."""
@@ -138,18 +133,6 @@ class Block(nn.Module):
         return x + mixed
 
 
-def _attention(config: TransformerConfig) -> Table | Fourier | Rotary | Plain:
-    h, d = config.n_heads, config.d_model // config.n_heads
-    if config.position == "relative":
-        return Table(h, d, config.max_distance, config.attention)
-    if config.position == "relative_fourier":
-        shortest, longest = (
-            (2, 2 * config.max_distance) if config.clock == "index" else (0.1, 0.1 * config.max_distance)
-        )
-        return Fourier(h, d, config.n_frequencies, (shortest, longest))
-    return Rotary(d) if config.position == "rope" else Plain(d)
-
-
 class Transformer(nn.Module):
     """ids (B, T) -> logits (B, T, V). Obeys `musictx.model.protocol.LanguageModel`."""
 
@@ -161,21 +144,21 @@ class Transformer(nn.Module):
         self.config = config
         if config.clock == "time":
             self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
-        if config.position == "learned":
-            self.places = nn.Embedding(config.max_positions, config.d_model)
+        self.places = FORMS[config.position].embedding(config)
         if config.cycle > 1:
             self.place = nn.Embedding(config.cycle, config.d_model)
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # also the output head
         self.dropout = nn.Dropout(config.dropout)
-        blocks = [Block(config, first=layer == 0) for layer in range(config.n_layers)]
+        blocks = [Block(config, layer) for layer in range(config.n_layers)]
         self.key_width = blocks[0].attend.key_width
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(config.d_model)
         self._init()
 
     def _init(self) -> None:
+        preset = FORMS[self.config.position].preset
         for name, p in self.named_parameters():
-            if p.dim() >= 2 and not name.endswith("log_frequency"):
+            if p.dim() >= 2 and not name.endswith(preset):
                 # the residual stream sums 2·layers projections: keep its variance at that of one (GPT-2)
                 into_stream = name.endswith(("project.weight", "down.weight"))
                 nn.init.normal_(p, std=0.02 / math.sqrt(2 * self.config.n_layers) if into_stream else 0.02)
@@ -189,8 +172,13 @@ class Transformer(nn.Module):
     def window(self) -> int:
         """How many tokens back it looks when music goes on for ever: no farther than in training, or it would come to
         rest (docs/log.md)."""
-        c = self.config
-        return c.trained_length or (c.max_positions if c.position == "learned" else 2 * c.max_distance)
+        return self.config.trained_length or self.reach or 2 * self.config.max_distance
+
+    @property
+    def reach(self) -> int | None:
+        """How many positions there are; None: they have no end."""
+        limit = FORMS[self.config.position].limit
+        return getattr(self.config, limit) if limit else None
 
     @property
     def cycle(self) -> int:
@@ -202,31 +190,25 @@ class Transformer(nn.Module):
         widths = self.key_width, c.d_model // c.n_heads
         return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
 
-    def prefill(self, ids: Tensor, state: KVCache) -> Tensor:
+    def prefill(self, ids: Tensor, state: Cache) -> Tensor:
         """ids (B, T) into the cache -> logits (B, V) after the last."""
         return self._run(ids, state)[:, -1]
 
-    def step(self, ids: Tensor, state: KVCache) -> Tensor:
+    def step(self, ids: Tensor, state: Cache) -> Tensor:
         """One token a row, ids (B,) -> logits (B, V)."""
         return self._run(ids[:, None], state)[:, -1]
 
-    def _run(self, ids: Tensor, cache: KVCache | None) -> Tensor:
-        start, t = (cache.length, ids.shape[1]) if cache is not None else (0, ids.shape[1])
-        self.check_reach(start + t)
-        index = torch.arange(start, start + t, dtype=torch.float64, device=ids.device)[None]  # (1, T)
-        if cache is not None and cache.behind is not None:
-            index = index - cache.behind  # (B, T)
+    def _run(self, ids: Tensor, cache: Cache | None) -> Tensor:
+        t = ids.shape[1]
+        self.check_reach(t if cache is None else cache.length + t)
+        index = indices(0, t, ids.device) if cache is None else cache.begin(t)  # (B or 1, T)
         at = index
         if self.config.clock == "time":
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
         x = self.dropout(self.embed_at(ids, index))  # (B, T, C)
-        hidden = None
-        if cache is not None:
-            cache.begin(t)
-            hidden = cache.hidden(t)
         first_v = None
-        for layer, block in enumerate(self.blocks):
-            x, first_v = block(x, first_v, at, layer, cache, hidden)
+        for block in self.blocks:
+            x, first_v = block(x, first_v, at, cache)
         if cache is not None:
             cache.advance(t, at[:, -1:].expand_as(cache.clock))
             x = x[:, -1:]  # only the last position is asked for: spare the head the others
@@ -234,10 +216,10 @@ class Transformer(nn.Module):
 
     def check_reach(self, n_tokens: int) -> None:
         """Raises ConfigError if the model has no positions for so many tokens."""
-        c = self.config
-        if c.position == "learned" and n_tokens > c.max_positions:
+        if self.reach is not None and n_tokens > self.reach:
+            form = self.config.position
             raise ConfigError(
-                f"{n_tokens} tokens are more than model.max_positions={c.max_positions} of model.position=learned: "
+                f"{n_tokens} tokens are more than model.{FORMS[form].limit}={self.reach} of model.position={form}: "
                 "choose shorter inputs (data.segment=…) or another form"
             )
 
@@ -246,9 +228,6 @@ class Transformer(nn.Module):
         x: Tensor = self.embed(ids)
         if self.cycle > 1:
             x = x + self.place((index.long() - 1) % self.cycle)  # the token after BOS has place 0
-        if self.config.position == "sinusoidal":
-            # as large as an embedding at the start, or the sines would drown the tokens
-            x = x + 0.02 * math.sqrt(2) * sinusoidal(index, x.shape[-1], x.dtype)
-        if self.config.position == "learned":
-            x = x + self.places(index.long())
+        if self.places is not None:
+            x = x + self.places(index, x.dtype)
         return x

@@ -92,6 +92,7 @@ class Clock:
         tempo, mspq = tempo[mspq > 0], mspq[mspq > 0]
         order = np.argsort(tempo, kind="stable")
         tempo, mspq = tempo[order], mspq[order]
+        self.changes = midi.tick_s is None and len(set(mspq.tolist())) > 1  # of tempo
         self.quarter_s = (float(mspq[0]) if len(mspq) and midi.tick_s is None else DEFAULT_MSPQ) / 1e6
         if one_tempo or midi.tick_s is not None:
             tempo, mspq = tempo[:0], mspq[:0]

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import torch
 
 from musictx.config.check import CheckConfig
-from musictx.generate import continue_midi
+from musictx.config.use import GenerateConfig
+from musictx.continuing import best, read_beginning
 from musictx.model.build import Model
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import CHORALE, shipped_bundle
@@ -59,12 +59,12 @@ def same_music(config: CheckConfig) -> Outcome:
     drawn, rates = [], []
     for static in (False, True):
         each = fast(model, config.device, "float32", static)
-        asked: dict[str, Any] = {"variations": config.variations, "device": config.device}
-        asked["length_tokens"] = config.tokens
+        asked = GenerateConfig(variations=config.variations, device=config.device, length_tokens=config.tokens)
+        motif = read_beginning(seed, tokenizer, asked).motif
         if config.device == "cuda":  # the graph of this shape is captured, which takes its time
-            continue_midi(seed, each, tokenizer, **asked)
+            best([motif], each, tokenizer, asked)
         start = perf_counter()
-        drawn.append(continue_midi(seed, each, tokenizer, **asked))
+        drawn.append(best([motif], each, tokenizer, asked)[0])
         rates.append(config.variations * config.tokens / (perf_counter() - start))
     differ = sum(not alike(a, b) for a, b in zip(*drawn, strict=True))
     return Outcome(differ, 0, "continuations that differ", f"{rates[0]:,.0f} tokens/s, of one shape {rates[1]:,.0f}")

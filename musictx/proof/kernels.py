@@ -20,9 +20,9 @@ from musictx.bench.facts import wait
 from musictx.config.check import CheckConfig
 from musictx.errors import ConfigError
 from musictx.model.attention import IMPLEMENTATIONS
+from musictx.model.attention_plain import causal_attention
 from musictx.model.attention_reference import reference
 from musictx.model.attention_triton import triton_attention
-from musictx.model.position import causal_attention
 from musictx.proof.machine import check_dtype
 from musictx.proof.rows import Check, Outcome, Unable, near_exact, worst
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from musictx.config.check import CheckConfig
-from musictx.model.position import FORMS
+from musictx.model.position import FORMS, timed_forms
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -22,7 +22,7 @@ from musictx.proof.rows import Check, Outcome, near_exact, worst
 from musictx.sampling.engine import prefill
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-TIMED = (("rope", "time"), ("relative_fourier", "time"))
+TIMED = tuple((form, "time") for form in timed_forms())
 VOCAB, CYCLE, STEPS = 61, 4, 25
 PROMPTS = (3, 9, 9, 1)  # tokens of each row's
 BATCHES = (4, 4, 3, 4)  # rows: a graph is replayed for other music, and captured anew

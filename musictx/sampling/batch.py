@@ -1,5 +1,6 @@
 """Rows drawn together until each has come as far as was asked, looked at every few tokens."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -8,13 +9,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.sampling.engine import Drawn, Stream
+from musictx.sampling.engine import ByChance, Drawn, Stream
 from musictx.sampling.guard import warmed
 from musictx.sampling.length import Progress
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Ids
 
-INTERRUPTED = "interrupted"
 LOOK_EVERY = 32  # tokens: the only moments at which the device is waited for
 
 
@@ -39,10 +39,15 @@ class NoNumbers(Exception):
 
 
 class Batch:
-    """`run` draws until every row's share reaches `goal` or `limit` tokens, or a person interrupts it."""
+    """Iterated, it draws a token a row at every step until every row's share reaches `goal` or `limit` tokens.
+
+    Whoever iterates may stop at any step, and says why with `stop`.
+    """
 
     def __init__(self, stream: Stream, progress: list[Progress], sampling: Sampling, goal: float, limit: int) -> None:
         self.stream, self.progress, self.sampling = stream, progress, sampling
+        assert isinstance(stream.choose, ByChance)  # whose temperature follows the progress
+        self.chance = stream.choose
         self.goal, self.limit = goal, limit
         n = len(progress)
         self.rows = np.zeros((n, 0), dtype=np.uint16)  # (B, T)
@@ -53,23 +58,33 @@ class Batch:
         self.warmth = np.ones(n)
         self.stopped = ""
 
-    def run(self) -> None:
+    def __iter__(self) -> Iterator[Drawn]:
         """Raises NoNumbers."""
         try:
             while self.rows.shape[1] < self.limit and not self.enough.all():
                 for _ in range(min(LOOK_EVERY, self.limit - self.rows.shape[1])):
                     may_end = self.stream.grammar.may_end()
-                    self.new.append(self.stream.step())
+                    self.new.append(next(self.stream))
                     self.may_end.append(may_end)
+                    yield self.new[-1]
                 self._look()
-        except (KeyboardInterrupt, ConfigError) as reason:  # a model of learned positions ends with its table
-            self.stopped = str(reason) or INTERRUPTED
-            self._gather()
-            if not self.rows.shape[1] and self.stopped != INTERRUPTED:
+        except ConfigError as reason:  # a model of learned positions ends with its table
+            if not self.may_end:
                 raise
+            self.stop(str(reason))
+
+    def run(self) -> None:
+        """To the end. Raises NoNumbers."""
+        for _ in self:
+            pass
+
+    def stop(self, why: str) -> None:
+        """The rows that are not long enough yet stay as they are."""
+        self.stopped = why
 
     def takes(self) -> list[Take]:
         """Row by row up to the look at which it was long enough: the same whoever else was in the batch."""
+        self._gather()
         end = np.where(self.enough > 0, self.enough, self.rows.shape[1])
         may_end = np.array(self.may_end, dtype=bool)
         why = self.stopped or f"max_tokens={self.limit}"
@@ -90,12 +105,12 @@ class Batch:
         if self.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
         heat = [self.sampling.temperature_at(share) * w for share, w in zip(shares, self.warmth, strict=True)]
-        like = self.stream.temperature
-        self.stream.temperature = torch.tensor(heat, device=like.device, dtype=like.dtype)[:, None]
+        self.chance.heat(heat)
 
     def _gather(self) -> None:
         if self.new:
-            ids, log_p, end_log_p = (torch.stack(column, 1).cpu() for column in zip(*self.new, strict=True))  # (B, n)
+            columns = zip(*((drawn.ids, drawn.log_p, drawn.end_log_p) for drawn in self.new), strict=True)
+            ids, log_p, end_log_p = (torch.stack(column, 1).cpu() for column in columns)  # (B, n)
             self.rows = np.concatenate([self.rows, ids.numpy().astype(np.uint16)], 1)
             self.log_p = np.concatenate([self.log_p, _float64(log_p, end_log_p)], 2)
             self.new = []

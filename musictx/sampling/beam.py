@@ -1,40 +1,56 @@
 """Beam search: the likeliest music instead of music drawn by chance. For study: it soon goes in circles."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from musictx.model.protocol import LanguageModel
-from musictx.sampling.engine import prefill
+from musictx.sampling.engine import Drawn, Stream, prefill
 from musictx.sampling.grammar import Grammar
 
 
-class Beams(NamedTuple):
-    """Ids (K, T), the likeliest row first, and each token's log-probability under the model alone (K, T)."""
+class Widest:
+    """Chooses, of all rows gone on with by any legal id, the `beams` likeliest."""
 
-    ids: Tensor
-    log_p: Tensor
+    def __init__(self, beams: int, device: torch.device | str) -> None:
+        self.beams = beams
+        self.log_p = torch.empty(1, 0, device=device)  # (K, T) of each token so far, under the model alone
+
+    def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
+        total = (self.log_p.sum(1, keepdim=True) + log_p).masked_fill(~legal, -torch.inf)  # (K, V)
+        best = total.flatten().topk(min(self.beams, int(total.isfinite().sum()))).indices
+        rows, ids = best // log_p.shape[1], best % log_p.shape[1]
+        self.log_p = torch.cat([self.log_p[rows], log_p[rows, ids][:, None]], 1)
+        return ids, rows
 
 
-@torch.inference_mode()
-def beam_search(
-    model: LanguageModel, prompt: Tensor, n_tokens: int, beams: int, grammar: Grammar, room: int, rolling: bool
-) -> Beams:
-    """The `beams` likeliest legal continuations found of a prompt (T,), all of `n_tokens`; `grammar` has one row."""
-    logits, state = prefill(model, [prompt], [0], room, rolling)
-    ids = torch.empty(1, 0, dtype=torch.long, device=prompt.device)
-    log_p = torch.empty(1, 0, device=prompt.device)
-    for i in range(n_tokens):
-        each = logits.float().log_softmax(-1)  # (K, V)
-        total = (log_p.sum(1, keepdim=True) + each).masked_fill(~grammar.legal(), -torch.inf)
-        best = total.flatten().topk(min(beams, int(total.isfinite().sum()))).indices
-        rows, drawn = best // each.shape[1], best % each.shape[1]
-        ids = torch.cat([ids[rows], drawn[:, None]], 1)
-        log_p = torch.cat([log_p[rows], each[rows, drawn][:, None]], 1)
-        grammar = grammar.take(rows)
-        grammar.update(drawn)
-        if i + 1 < n_tokens:
-            state = state.take(rows)
-            logits = model.step(drawn, state)
-    return Beams(ids, log_p)
+class Beams:
+    """The likeliest legal continuations found of a prompt (T,), the likeliest row first: iterated, it takes a step at a
+    time until all have `n_tokens`. `ids` and `log_p`, under the model alone, are (K, T). `grammar` has one row."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt: Tensor,
+        n_tokens: int,
+        beams: int,
+        grammar: Grammar,
+        eos: int,
+        room: int,
+        rolling: bool,
+    ) -> None:
+        self.choose, self.n_tokens = Widest(beams, prompt.device), n_tokens
+        self.stream = Stream(model, *prefill(model, [prompt], [0], room, rolling), grammar, self.choose, eos)
+        self.ids = torch.empty(1, 0, dtype=torch.long, device=prompt.device)
+
+    @property
+    def log_p(self) -> Tensor:
+        return self.choose.log_p
+
+    def __iter__(self) -> Iterator[Drawn]:
+        while self.ids.shape[1] < self.n_tokens:
+            drawn = next(self.stream)
+            assert drawn.rows is not None  # Widest gives them
+            self.ids = torch.cat([self.ids[drawn.rows], drawn.ids[:, None]], 1)
+            yield drawn

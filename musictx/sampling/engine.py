@@ -1,7 +1,7 @@
 """Sampling over ids: every prompt read once, in blocks, then one cached step a token for all rows together."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -9,6 +9,7 @@ from torch import Tensor
 from musictx.model.protocol import LanguageModel
 from musictx.sampling.filters import draw
 from musictx.sampling.grammar import Grammar
+from musictx.sampling.guidance import guided
 from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import Uniforms
 
@@ -16,11 +17,91 @@ PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would 
 
 
 class Drawn(NamedTuple):
-    """One token a row: its id, and under the model alone the log-probability of it and of the end (B,) each."""
+    """One token a row: its id, and under the model alone the log-probability of it and of the end (B,) each. `rows`
+    (B,) are the rows that these go on from, where that is not each its own."""
 
     ids: Tensor
     log_p: Tensor
     end_log_p: Tensor
+    rows: Tensor | None = None
+
+
+class Choose(Protocol):
+    """What becomes of the model's opinion: `ByChance`, `beam.Widest`, or a rule of one's own."""
+
+    def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Logits (B · streams, V), the log-probabilities of the first stream and what is legal, (B, V) each -> ids
+        (n,), and the rows (n,) that they go on from; None: each from its own."""
+        ...
+
+
+class ByChance:
+    """Draws. What row b draws depends on its logits and on its key (seed, k) alone."""
+
+    def __init__(self, sampling: Sampling, keys: Sequence[tuple[int, int]], device: torch.device | str) -> None:
+        self.sampling, self.uniforms = sampling, Uniforms(keys, device)
+        self.temperature = torch.full((len(keys), 1), sampling.temperature, device=device)
+
+    def heat(self, temperatures: Sequence[float]) -> None:
+        """Each row's temperature from now on."""
+        like = self.temperature
+        self.temperature = torch.tensor(temperatures, device=like.device, dtype=like.dtype)[:, None]
+
+    def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
+        strength = self.sampling.seed_guidance
+        if strength is None:
+            masked = torch.where(legal, logits, -torch.inf)
+        else:
+            heard, bare = (torch.where(legal, each, -torch.inf) for each in (logits[::2], logits[1::2]))
+            masked = guided(heard, bare, strength, self.sampling.guidance_cut)
+        return draw(masked, self.sampling, self.temperature, self.uniforms.next()), None
+
+
+class Stream:
+    """Rows that go on for ever, a token each at every step: the one loop of all music that a model makes.
+
+    Whoever iterates decides when it is enough. Nothing here waits for the device: they must look at `finite` now and
+    then. `logits` (B · streams, V) and `state` are those after what was read. Several streams, row by row, read the
+    same music after different beginnings; the first of them is what the model is said to think.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        logits: Tensor,
+        state: Any,
+        grammar: Grammar,
+        choose: Choose,
+        eos: int,
+        streams: int = 1,
+    ) -> None:
+        self.model, self.logits, self.state, self.grammar = model, logits, state, grammar
+        self.choose, self.eos, self.streams = choose, eos, streams
+        self.finite = torch.ones(
+            len(logits) // streams, dtype=torch.bool, device=logits.device
+        )  # False once logits were not
+        self.ids: Tensor | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    @torch.inference_mode()
+    def __next__(self) -> Drawn:
+        if self.ids is not None:
+            self.logits = self.model.step(self.ids.repeat_interleave(self.streams), self.state)  # (B · streams, V)
+        logits = self.logits.float()
+        log_p = logits[:: self.streams].log_softmax(
+            -1
+        )  # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
+        ids, rows = self.choose(logits, log_p, self.grammar.legal())
+        if rows is not None:
+            self.state, self.grammar = self.state.take(rows), self.grammar.take(rows)
+            log_p, self.finite = log_p[rows], self.finite[rows]
+        self.grammar.update(ids)
+        end_log_p = log_p[:, self.eos]
+        self.finite &= ~end_log_p.isnan()
+        self.ids = ids
+        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p, rows)
 
 
 class Row(NamedTuple):
@@ -30,45 +111,24 @@ class Row(NamedTuple):
     key: tuple[int, int]
 
 
-class Stream:
-    """Rows that go on for ever, a token each at every `step`. What a row draws depends on its prompt and key alone.
-
-    Prompts (T,) int64 may differ in length. `room` tokens fit the model's state; with `rolling` they are the last.
-    Nothing here waits for the device: whoever steps must look at `finite` now and then.
-    """
-
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompts: Sequence[Tensor],
-        rows: Sequence[Row],
-        sampling: Sampling,
-        grammar: Grammar,
-        eos: int,
-        room: int,
-        rolling: bool,
-    ) -> None:
-        self.model, self.sampling, self.grammar, self.eos = model, sampling, grammar, eos
-        self.logits, self.state = prefill(model, prompts, [row.prompt for row in rows], room, rolling)
-        device = self.logits.device
-        self.uniforms = Uniforms([row.key for row in rows], device)
-        self.temperature = torch.full((len(rows), 1), sampling.temperature, device=device)
-        self.finite = torch.ones(len(rows), dtype=torch.bool, device=device)  # False once a row's logits were not
-        self.ids: Tensor | None = None
-
-    @torch.inference_mode()
-    def step(self) -> Drawn:
-        if self.ids is not None:
-            self.logits = self.model.step(self.ids, self.state)  # (B, V)
-        logits = self.logits.float()
-        legal = torch.where(self.grammar.legal(), logits, -torch.inf)
-        ids = draw(legal, self.sampling, self.temperature, self.uniforms.next())
-        self.grammar.update(ids)
-        log_p = logits.log_softmax(-1)  # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
-        end_log_p = log_p[:, self.eos]
-        self.finite &= ~end_log_p.isnan()
-        self.ids = ids
-        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p)
+def begin_stream(
+    model: LanguageModel,
+    prompts: Sequence[Tensor],
+    rows: Sequence[Row],
+    sampling: Sampling,
+    grammar: Grammar,
+    eos: int,
+    room: int,
+    rolling: bool,
+    bare: Sequence[Tensor] = (),
+) -> Stream:
+    """Rows that draw by chance, after their prompts (T,) int64, of any lengths; with seed guidance also after what is
+    `bare` of each. `room` tokens fit the model's state; with `rolling` they are the last."""
+    streams = 1 if sampling.seed_guidance is None else 2
+    of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
+    logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
+    chance = ByChance(sampling, [row.key for row in rows], logits.device)
+    return Stream(model, logits, state, grammar, chance, eos, streams)
 
 
 @torch.inference_mode()

@@ -1,7 +1,8 @@
 """Motifs in, their continuations out: the one musical file above the sampling engine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,16 +13,17 @@ from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
-from musictx.sampling.batch import INTERRUPTED, Batch, NoNumbers, Take
-from musictx.sampling.beam import beam_search
-from musictx.sampling.engine import Row, Stream
+from musictx.sampling.batch import Batch, NoNumbers, Take
+from musictx.sampling.beam import Beams
+from musictx.sampling.engine import Drawn, Row, begin_stream
 from musictx.sampling.grammar import build_grammar
+from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.length import MOST_TOKENS, Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.nan import nan_error
 from musictx.sampling.prompt import Prompt, make_prompt
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import Settings
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
 
@@ -44,24 +46,9 @@ class Continuation(NamedTuple):
         return not self.stopped
 
 
-class Settings(NamedTuple):
-    """What is asked of every continuation of one call; `continue_motifs` explains them."""
-
-    sampling: Sampling = Sampling()
-    length: Length = Length()
-    rules: Rules = Rules()
-    seed: int = 0
-    max_tokens: int | None = None
-    window: int | None = None
-    include_seed: bool = True
-    forced_ending: bool = False
-    device: str = "cpu"
-    rows_at_once: int = 16  # in one batch
-
-
 def check(settings: Settings, variations: int) -> None:
-    """Raises ConfigError for amounts of music and seeds that no continuation can have."""
-    max_tokens, beams = settings.max_tokens, settings.sampling.beams
+    """Raises ConfigError for amounts of music and seeds that no continuation can have, and rules that are not kept."""
+    max_tokens, beams, rules = settings.max_tokens, settings.sampling.beams, settings.rules
     for name, value, most in (("variations", variations, MOST_VARIATIONS), ("max_tokens", max_tokens, MOST_TOKENS)):
         if value is not None and not 0 < value <= most:
             raise ConfigError(f"{name}={value}: give more than 0 and at most {most}")
@@ -69,6 +56,8 @@ def check(settings: Settings, variations: int) -> None:
         raise ConfigError(
             f"max_tokens={max_tokens} for variations={variations}: give at most {MOST_TOKENS} tokens in all"
         )
+    if not rules.masks and replace(rules, masks=True) != Rules():
+        raise ConfigError("rules.masks=false forbids nothing: leave out the other rules, or the masks on")
     if settings.rows_at_once < 1:
         raise ConfigError(f"rows_at_once={settings.rows_at_once}: give 1 or more")
     if not 0 <= settings.seed <= MAX_SEED:
@@ -85,17 +74,17 @@ def continue_score(
     seed_score: Score | None,
     model: LanguageModel,
     tokenizer: Tokenizer,
-    sampling: Sampling,
     *,
     length_seconds: float | None = None,
     variations: int = 1,
     **settings: Any,
 ) -> list[Continuation]:
-    """`continue_motifs` for one motif, which ends where its last note does; None begins from nothing."""
+    """`continue_motifs` for one motif, which ends where its last note does, with `Settings(**settings)`; None begins
+    from nothing."""
     motif = Motif(seed_score, seed_score.duration_s, Meter(seed_score.quarter_s)) if seed_score is not None else None
     if length_seconds is not None:
         settings["length"] = Length(seconds=length_seconds)
-    return continue_motifs([motif], model, tokenizer, Settings(sampling, **settings), variations)[0]
+    return continue_motifs([motif], model, tokenizer, Settings(**settings), variations)[0]
 
 
 def continue_motifs(
@@ -109,45 +98,113 @@ def continue_motifs(
 
     Variation k of a motif is a function of the motif, `settings.seed` and k, whatever else is asked for. Music longer
     than `window` tokens (None: the model's own) is drawn looking back that far. With `forced_ending` the music ends
-    where the model thinks an end likeliest between 90 and 110 % of the length. Ctrl-C ends it early: what exists is
-    returned, and lists may be short.
+    where the model thinks an end likeliest between 90 and 110 % of the length.
 
     Raises UserError for a silent motif, TokenError for one the vocabulary cannot hold, NanError for a model that gives
     no numbers, ConfigError for impossible settings.
     """
-    check(settings, variations)
-    settings = settings._replace(window=settings.window or model.window)
-    prompts = [make_prompt(motif, tokenizer, settings.window, settings.device, model.cycle) for motif in motifs]
-    asked = [(i, k) for i in range(len(prompts)) for k in range(variations)]
-    out: list[list[Continuation]] = [[] for _ in prompts]
-    # how many rows share a batch must not shorten any of them
-    limit = _limit(settings, min(len(asked), Settings().rows_at_once), tokenizer.group)
-    if settings.sampling.beams is not None:
-        if isinstance(model, StaticSteps):
+    drawing = Drawing(motifs, model, tokenizer, settings, variations)
+    for _ in drawing:
+        pass
+    return drawing.continuations()
+
+
+class Drawing:
+    """What `continue_motifs` draws, a step at a time: iterated, it gives each token of the rows of one batch.
+
+    Whoever iterates may stop after any step, at a deadline or when a person asks for it, and says why with `stop`.
+    `continuations` are what exists by then; lists may be short. Errors as in `continue_motifs`.
+    """
+
+    def __init__(
+        self,
+        motifs: Sequence[Motif | None],
+        model: LanguageModel,
+        tokenizer: Tokenizer,
+        settings: Settings,
+        variations: int = 1,
+    ) -> None:
+        check(settings, variations)
+        self.model, self.tokenizer = model, tokenizer
+        self.settings = settings = settings._replace(window=settings.window or model.window)
+        if settings.sampling.beams is not None and isinstance(model, StaticSteps):
             raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
-        for i, prompt in enumerate(prompts):
-            takes = _search(prompt, model, tokenizer, settings, limit)[:variations]
-            out[i] = [_finish(take, prompt, k, tokenizer, settings) for k, take in enumerate(takes)]
-        return out
-    for first in range(0, len(asked), settings.rows_at_once):
-        rows = asked[first : first + settings.rows_at_once]
-        try:
-            batch = _batch(prompts, rows, model, tokenizer, settings, limit)
-            batch.run()
-        except NoNumbers as error:
-            heard = prompts[rows[error.row][0]].heard
-            ids = torch.cat([heard, torch.from_numpy(error.ids.astype(np.int64)).to(heard.device)])
-            raise nan_error(model.model if isinstance(model, StaticSteps) else model, ids) from None
-        except KeyboardInterrupt:  # while prompts were read
-            if first == 0:
-                raise
-            break
-        for (i, k), take in zip(rows, batch.takes(), strict=True):
+        window, device = settings.window, settings.device
+        self.prompts = [make_prompt(motif, tokenizer, window, device, model.cycle) for motif in motifs]
+        self.bare = list[torch.Tensor]()
+        if settings.sampling.seed_guidance is not None:
+            if None in motifs:
+                raise ConfigError("sampler.seed_guidance: there is no seed to hold on to; give one, or leave it out")
+            period = max(model.cycle, tokenizer.group)
+            self.bare = [bare_prompt(p.heard, settings.sampling, period) for p in self.prompts]
+        self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(variations)]
+        # how many rows share a batch must not shorten any of them
+        self.limit = _limit(settings, min(len(self.asked), Settings().rows_at_once), tokenizer.group)
+        self.takes: list[tuple[int, int, Take]] = []  # prompt, variation
+        self.rows: list[tuple[int, int]] = []  # of the batch under way
+        self.batch: Batch | None = None
+
+    def __iter__(self) -> Iterator[Drawn]:
+        if self.settings.sampling.beams is not None:
+            yield from self._search(self.settings.sampling.beams)
+            return
+        at_once = self.settings.rows_at_once
+        for first in range(0, len(self.asked), at_once):
+            self.rows = self.asked[first : first + at_once]
+            try:
+                self.batch = self._begin(self.rows)
+                yield from self.batch
+            except NoNumbers as error:
+                heard = self.prompts[self.rows[error.row][0]].heard
+                ids = torch.cat([heard, torch.from_numpy(error.ids.astype(np.int64)).to(heard.device)])
+                model = self.model.model if isinstance(self.model, StaticSteps) else self.model
+                raise nan_error(model, ids) from None
+            self._keep()
+
+    def stop(self, why: str) -> None:
+        """The rows under way stay as long as they are, and tell why; no others are begun."""
+        if self.batch is not None:
+            self.batch.stop(why)
+            self._keep()
+
+    def continuations(self) -> list[list[Continuation]]:
+        """Those of each motif that were begun, in order."""
+        out: list[list[Continuation]] = [[] for _ in self.prompts]
+        for i, k, take in self.takes:
             if len(take.ids):
-                out[i].append(_finish(take, prompts[i], k, tokenizer, settings))
-        if batch.stopped == INTERRUPTED:
-            break
-    return out
+                out[i].append(_finish(take, self.prompts[i], k, self.tokenizer, self.settings))
+        return out
+
+    def _begin(self, rows: Sequence[tuple[int, int]]) -> Batch:
+        """Rows (prompt, variation) ready to be drawn; every prompt among them is read once."""
+        settings, tokenizer, used = self.settings, self.tokenizer, sorted({i for i, _ in rows})
+        each = [self.prompts[i] for i, _ in rows]
+        ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
+        grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
+        keys = [Row(used.index(i), (settings.seed, k)) for i, k in rows]
+        heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
+        room, rolling = _room([self.prompts[i] for i in used], self.limit, settings.window)
+        sampling, eos = settings.sampling, tokenizer.vocab.eos
+        stream = begin_stream(self.model, heard, keys, sampling, grammar, eos, room, rolling, bare)
+        progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
+        return Batch(stream, progress, sampling, ENDING[1] if settings.forced_ending else 1.0, self.limit)
+
+    def _keep(self) -> None:
+        assert self.batch is not None
+        self.takes += [(*row, take) for row, take in zip(self.rows, self.batch.takes(), strict=True)]
+        self.batch = None
+
+    def _search(self, beams: int) -> Iterator[Drawn]:
+        """The likeliest of each motif, once they are as long as was asked: one of another length says nothing."""
+        for i, prompt in enumerate(self.prompts):
+            found = _beams(prompt, self.model, self.tokenizer, self.settings, beams, self.limit)
+            yield from found
+            variations = sum(asked == i for asked, _ in self.asked)
+            takes = zip(found.ids.cpu().numpy().astype(np.uint16), found.log_p.cpu().double().numpy(), strict=True)
+            for k, (ids, log_p) in enumerate(islice(takes, variations)):
+                progress = Progress(self.settings.length, prompt.bar_s, self.tokenizer, prompt.ids, prompt.quarter_s)
+                progress.look(ids)
+                self.takes.append((i, k, Take(ids, log_p, log_p, np.zeros(len(ids), dtype=bool), progress, "")))
 
 
 def _limit(settings: Settings, rows: int, group: int) -> int:
@@ -165,42 +222,12 @@ def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[in
     return (window, True) if window is not None and most > window else (most, False)
 
 
-def _batch(
-    prompts: Sequence[Prompt],
-    rows: Sequence[tuple[int, int]],
-    model: LanguageModel,
-    tokenizer: Tokenizer,
-    settings: Settings,
-    limit: int,
-) -> Batch:
-    """Rows (prompt, variation) ready to be drawn; every prompt among them is read once."""
-    used = sorted({i for i, _ in rows})
-    each = [prompts[i] for i, _ in rows]
-    grammar = build_grammar(
-        tokenizer, settings.rules, [p.ids for p in each], [p.quarter_s for p in each], settings.device
-    )
-    keys = [Row(used.index(i), (settings.seed, k)) for i, k in rows]
-    heard = [prompts[i].heard for i in used]
-    room, rolling = _room([prompts[i] for i in used], limit, settings.window)
-    stream = Stream(model, heard, keys, settings.sampling, grammar, tokenizer.vocab.eos, room, rolling)
-    progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-    return Batch(stream, progress, settings.sampling, ENDING[1] if settings.forced_ending else 1.0, limit)
-
-
-def _search(
-    prompt: Prompt, model: LanguageModel, tokenizer: Tokenizer, settings: Settings, n_tokens: int
-) -> list[Take]:
+def _beams(
+    prompt: Prompt, model: LanguageModel, tokenizer: Tokenizer, settings: Settings, beams: int, n_tokens: int
+) -> Beams:
     grammar = build_grammar(tokenizer, settings.rules, [prompt.ids], [prompt.quarter_s], settings.device)
     room, rolling = _room([prompt], n_tokens, settings.window)
-    assert settings.sampling.beams is not None
-    found = beam_search(model, prompt.heard, n_tokens, settings.sampling.beams, grammar, room, rolling)
-    takes = []
-    for ids, log_p in zip(found.ids.cpu().numpy().astype(np.uint16), found.log_p.cpu().double().numpy(), strict=True):
-        progress = Progress(settings.length, prompt.bar_s, tokenizer, prompt.ids, prompt.quarter_s)
-        nowhere = np.zeros(len(ids), dtype=bool)
-        progress.look(ids)
-        takes.append(Take(ids, log_p, log_p, nowhere, progress, ""))
-    return takes
+    return Beams(model, prompt.heard, n_tokens, beams, grammar, tokenizer.vocab.eos, room, rolling)
 
 
 def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, settings: Settings) -> Continuation:

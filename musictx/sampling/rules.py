@@ -1,12 +1,13 @@
 """What a person may forbid the sampler, beyond what the encoding forbids by itself."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
+from musictx.setting import setting
 
 SCALES = {
     "major": (0, 2, 4, 5, 7, 9, 11),
@@ -22,23 +23,22 @@ VOICE_RANGES = ((60, 81), (53, 76), (47, 69), (38, 64))
 MOST_S = 3600.0
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen, as Sampling is not
 class Rules:
-    """Limits on the music drawn. Raises ConfigError for those that no music can keep.
+    """What is not to be drawn.
 
-    `masks` False lets the model draw any event. The voices are those of the chorale grid: with `voice_order` none
-    sings above the one before it, with `voice_ranges` each stays where its singers can.
+    Raises ConfigError for rules that no music can keep. The voices are those of the chorale grid.
     """
 
-    masks: bool = True
-    max_silence_s: float = 5.0
-    max_note_s: float = 20.0
-    max_polyphony: int | None = None
-    lowest: int = 0
-    highest: int = 127
-    scale: str | None = None
-    voice_order: bool = False
-    voice_ranges: bool = False
+    masks: bool = setting(True, "only events that can follow; false: any event at any time")
+    max_silence_s: float = setting(5.0, "longest silence, seconds")
+    max_note_s: float = setting(20.0, "longest note, seconds")
+    max_polyphony: int | None = setting(None, "most notes at once; null: any number")
+    lowest: int = setting(0, "lowest pitch")
+    highest: int = setting(127, "highest pitch")
+    scale: str | None = setting(None, "only the pitches of a scale, as in 'F# minor'")
+    voice_order: bool = setting(False, "chorale models: no voice above the one before it")
+    voice_ranges: bool = setting(False, "chorale models: every voice where its singers can")
 
     def __post_init__(self) -> None:
         for name in ("max_silence_s", "max_note_s"):
@@ -55,8 +55,6 @@ class Rules:
             raise ConfigError(
                 f"rules.scale={self.scale} has no pitch from {self.lowest} to {self.highest}: give a wider range"
             )
-        if not self.masks and replace(self, masks=True) != Rules():
-            raise ConfigError("rules.masks=false forbids nothing: leave out the other rules, or the masks on")
 
     def pitches(self) -> NDArray[np.bool_]:
         """(128,) True where a note may begin. Raises ConfigError for a scale that does not exist."""

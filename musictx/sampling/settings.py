@@ -1,30 +1,46 @@
-"""How a next token is drawn: what a person can ask for, checked once."""
+"""What a person can ask of a continuation, with its defaults: how a next token is drawn, how much, under which rules.
+
+`Sampling` and `Rules` are parts of the commands' schemas too, and `Settings` gives `musictx generate` its defaults.
+"""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from musictx.errors import ConfigError
+from musictx.sampling.length import Length
+from musictx.sampling.rules import Rules
+from musictx.setting import setting
 
+MOST_GUIDANCE = 10.0
 SHARES = ("top_p", "min_p", "typical")
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: a schema of Hydra's that is frozen takes no overrides
 class Sampling:
-    """Temperature 0 takes the likeliest. Raises ConfigError for impossible values.
+    """How a next token is drawn: the filters act after the temperature, one after the other, from top_k to typical.
 
-    `temperature_end` makes the temperature a line from one to the other over the asked length. The filters act after
-    the temperature, one after the other: the `top_k` likeliest; the nucleus `top_p`; `min_p`, a share of the
-    likeliest one's probability; `typical`, the mass of the tokens that surprise as much as expected. `guard` raises
-    the temperature while the music is caught in a loop. `beams` searches for the likeliest music instead of drawing.
+    Raises ConfigError for impossible values.
     """
 
-    temperature: float = 1.0
-    temperature_end: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    typical: float | None = None
-    guard: bool = False
-    beams: int | None = None
+    temperature: float = setting(
+        1.0, "below 1 the likely tokens come more often, above 1 the unlikely; 0: always the likeliest"
+    )
+    temperature_end: float | None = setting(None, "the temperature goes in a line to this over the asked length")
+    top_k: int | None = setting(None, "of this many likeliest tokens; null: of all")
+    top_p: float | None = setting(0.98, "of the likeliest tokens that have this probability together; null: of all")
+    min_p: float | None = setting(None, "of tokens with this share of the likeliest one's probability; null: of all")
+    typical: float | None = setting(
+        None, "of the tokens that surprise as much as expected, with this probability together; null: of all"
+    )
+    guard: bool = setting(True, "raise the temperature while the music goes in circles")
+    beams: int | None = setting(
+        None, "search for the likeliest music, so many ways at once, instead of drawing; needs length_tokens"
+    )
+    seed_guidance: float | None = setting(
+        None, "hold on to the seed: 1 or 2 bring its motifs back, 0 leaves out unlikely tokens alone; null: not"
+    )
+    guidance_tokens: int = setting(17, "how much of the seed's end guidance does not count as the seed, in tokens")
+    guidance_cut: float = setting(0.01, "guidance draws no token with less than this share of the likeliest's chance")
 
     def __post_init__(self) -> None:
         # logits overflow when divided by less, and -inf becomes NaN when divided by very much more
@@ -48,6 +64,19 @@ class Sampling:
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 raise ConfigError(f"sampler.{name}={value}: give a share above 0 up to 1, or null for no limit")
+        if self.seed_guidance is not None:
+            if not 0 <= self.seed_guidance <= MOST_GUIDANCE:  # refuses NaN too
+                raise ConfigError(
+                    f"sampler.seed_guidance={self.seed_guidance}: give 0 to {MOST_GUIDANCE:g}, or null for none"
+                )
+            if self.beams is not None:
+                raise ConfigError(
+                    "sampler.seed_guidance is for drawing, and sampler.beams search: leave one of them out"
+                )
+        if self.guidance_tokens < 1:
+            raise ConfigError(f"sampler.guidance_tokens={self.guidance_tokens}: give 1 or more")
+        if not 0 < self.guidance_cut <= 1:
+            raise ConfigError(f"sampler.guidance_cut={self.guidance_cut}: give a share above 0 up to 1")
 
     def temperature_at(self, progress: float) -> float:
         """The temperature at a share of the asked length; the end's beyond it."""
@@ -57,3 +86,19 @@ class Sampling:
 
 
 _WITHOUT = {"top_k": "no limit", "beams": "drawing"}
+PLAIN = Sampling(top_p=None, guard=False)  # the model's own distribution
+
+
+class Settings(NamedTuple):
+    """What is asked of every continuation of one call; `continue_motifs` explains them."""
+
+    sampling: Sampling = Sampling()
+    length: Length = Length()
+    rules: Rules = Rules()
+    seed: int = 0
+    max_tokens: int | None = None
+    window: int | None = None
+    include_seed: bool = True
+    forced_ending: bool = False
+    device: str = "cpu"
+    rows_at_once: int = 16  # in one batch

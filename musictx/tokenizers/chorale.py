@@ -21,7 +21,7 @@ class ChoraleTokenizer:
     name = "chorale"
     group = N_VOICES  # windows begin with a soprano
     state = ""
-    metrical = False
+    metrical = True
     programs = False
     vocab = Vocab("chorale/1", (EventRange("PITCH", 21, 108), EventRange("REST", 0, 0)))
     lo, hi = vocab.events[0].lo, vocab.events[0].hi

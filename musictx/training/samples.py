@@ -12,7 +12,6 @@ from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
-from musictx.sampling.batch import INTERRUPTED
 from musictx.sampling.music import Continuation, continue_score
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Tokenizer
@@ -21,7 +20,7 @@ from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
 
 SEED_TOKENS, LENGTH_S, MOST_TOKENS = 128, 10.0, 1000
-SAMPLING = Sampling(top_p=0.98)
+SAMPLING = Sampling(guard=False)  # that a model goes in circles is to be heard
 
 
 def held_out_seed(store: Store) -> Score:
@@ -64,14 +63,12 @@ class Samples(L.Callback):
             held_out_seed(self.store),
             training.model,
             self.tokenizer,
-            SAMPLING,
+            sampling=SAMPLING,
             length_seconds=LENGTH_S,
             seed=self.seed,
             max_tokens=MOST_TOKENS,
             device=str(training.device),
         )
-        if music.stopped == INTERRUPTED:  # Ctrl-C was meant for the training
-            raise KeyboardInterrupt
         return music
 
     def _write(self, trainer: L.Trainer, music: Continuation) -> None:

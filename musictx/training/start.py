@@ -1,5 +1,6 @@
 """The model that a run begins with: new, or a bundle's."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
@@ -28,6 +29,23 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
     taken = {name: value for name, value in given.items() if name in names - OWN}
     kept = {name: getattr(config.model, name) for name in OWN}
     return replace(config, model=ModelConfig(**{"kind": "transformer", **taken, **kept}))
+
+
+def check_given(config: TrainConfig, words: Sequence[str]) -> None:
+    """Raises ConfigError where a person's own words, `model.…=…` or `model=…`, ask for another model than the bundle's
+    that the run begins with."""
+    sized = sized_as_bundle(config).model
+    for word in words:
+        key = word.lstrip("+").partition("=")[0]
+        group, _, setting = key.partition(".")
+        names = [setting] if setting else [field.name for field in fields(ModelConfig)]
+        for name in names if group == "model" else ():
+            if (has := getattr(sized, name)) != getattr(config.model, name):
+                has = "no such setting" if has is None else f"model.{name}={has}"
+                raise ConfigError(
+                    f"{word}: init_from={config.init_from} has {has}, and its weights fit no other model: leave {key}= "
+                    "out, or leave init_from= out to begin anew"
+                )
 
 
 def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:

@@ -26,9 +26,11 @@ def draw_curves(
     ylabel: str,
     title: str = "",
     references: Sequence[tuple[float, str]] = (),
+    solid: Mapping[str, int] | None = None,
 ) -> None:
     """A PNG or SVG, by the suffix: a line with its band per name -> (x, mean, low, high), each (W,), and a dashed
-    level per (y, label) of `references`.
+    level per (y, label) of `references`. Of a name in `solid` so many points are joined by a solid line, the others
+    by a dashed one.
 
     NaN leaves a gap. Written whole or not at all. Raises ConfigError for no curve, for columns of unlike length and
     for another suffix.
@@ -55,7 +57,10 @@ def draw_curves(
         columns.items(), cycle(COLOURS), cycle(MARKERS), strict=False
     ):
         axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=0, zorder=2)
-        axes.plot(x, mean, color=colour, marker=marker, ms=5, lw=2, label=name, zorder=3)
+        n = (solid or {}).get(name, len(x))
+        axes.plot(x[:n], mean[:n], color=colour, marker=marker, ms=5, lw=2, label=name, zorder=3)
+        if n < len(x):
+            axes.plot(x[max(n - 1, 0) :], mean[max(n - 1, 0) :], color=colour, marker=marker, ms=5, lw=1.5, ls="--")
     axes.set(xlabel=xlabel, ylabel=ylabel)
     if title:
         axes.set_title(title, loc="left", fontsize=11)

@@ -48,7 +48,7 @@ class Reader:
         if note >= len(traced.score):
             raise UserError("there is one note only, which has nothing before it to look at")
         ids = self.tokenizer.encode(score)
-        most = self.model.config.max_positions if self.model.config.position == "learned" else MOST_TOKENS
+        most = self.model.reach or MOST_TOKENS
         seen = look(self.model, self.tokenizer, ids, traced, note, max_tokens=min(most, MOST_TOKENS))
         heads = [Head("mean of all heads", seen.weight.mean((0, 1)))]
         if layer is not None:

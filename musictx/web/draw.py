@@ -2,23 +2,22 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
+from musictx.notes.quantise import quantise
 from musictx.notes.score import Score
 from musictx.notes.voices import four_voices, one_piano
-from musictx.sampling.length import Length
+from musictx.sampling.length import DEFAULT_S, Length
 from musictx.sampling.motif import Motif, Part, choose_motif
-from musictx.sampling.music import Continuation, Settings, continue_motifs
-from musictx.sampling.settings import Sampling
+from musictx.sampling.music import Continuation, Drawing
+from musictx.sampling.settings import Sampling, Settings
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.web.limits import Limits
-from musictx.web.session import Music
+from musictx.web.session import Heard, Music
 
 TELL_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step in which a motif is chosen
@@ -30,70 +29,40 @@ class Wish(NamedTuple):
 
     motif_s: float
     motif_from: str = "start"
-    length_s: float = 20.0
-    temperature: float = 1.0
+    length_s: float = DEFAULT_S
+    temperature: float = Sampling.temperature
     top_p: float = 0.95
     variations: int = 2
     model: str = ""  # empty: the one that the music was begun with
 
 
-class Timed:
-    """A language model that ends as Ctrl-C does when its time is over, and shows each token drawn before."""
-
-    def __init__(self, model: LanguageModel, seconds: float, see: Callable[[Tensor], None]) -> None:
-        self.model, self.end, self.see = model, time.monotonic() + seconds, see
-
-    @property
-    def window(self) -> int | None:
-        return self.model.window
-
-    @property
-    def cycle(self) -> int:
-        return self.model.cycle
-
-    def __call__(self, ids: Tensor) -> Tensor:
-        return self.model(ids)
-
-    def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
-        return self.model.init_state(batch, max_T, rolling)
-
-    def prefill(self, ids: Tensor, state: Any) -> Tensor:
-        self._in_time()
-        return self.model.prefill(ids, state)
-
-    def step(self, ids: Tensor, state: Any) -> Tensor:
-        self._in_time()
-        self.see(ids)
-        return self.model.step(ids, state)
-
-    def _in_time(self) -> None:
-        if time.monotonic() > self.end:
-            raise KeyboardInterrupt
-
-
 def draw_takes(
-    music: Music, wish: Wish, model: LanguageModel, tokenizer: Tokenizer, limits: Limits, chance: int, tell: Tell
+    music: Music,
+    wish: Wish,
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    limits: Limits,
+    chance: int,
+    tell: Tell,
+    ending: Callable[[], bool] = lambda: False,
 ) -> tuple[Continuation, ...]:
-    """The continuations, shorter than wished where the time did not suffice. Raises UserError for what cannot be."""
+    """The continuations, shorter than wished where the time did not suffice, or where it is `ending`. Raises UserError
+    for what cannot be."""
     check_wish(wish, limits)
     motif = make_motif(music, wish, on_beat=tokenizer.group > 1)
-    settings = Settings(Sampling(wish.temperature, top_p=wish.top_p, guard=True), Length(wish.length_s), seed=chance)
-    seen: list[int] = []
-
-    def see(ids: Tensor) -> None:
-        seen.append(int(ids[0]))
+    settings = Settings(Sampling(wish.temperature, top_p=wish.top_p), Length(wish.length_s), seed=chance)
+    deadline_s = time.monotonic() + limits.seconds
+    drawing, seen = Drawing([motif], model, tokenizer, settings, wish.variations), list[int]()
+    for step in drawing:
+        if time.monotonic() > deadline_s or ending():
+            drawing.stop(f"{limits.seconds:g} s went by")
+            break
+        seen.append(int(step.ids[0]))
         if len(seen) % TELL_EVERY == 0:
             tell(tokenizer.seconds(np.array(seen), motif.score.quarter_s))
-
-    try:
-        with torch.inference_mode():
-            timed = Timed(model, limits.seconds, see)
-            takes = continue_motifs([motif], timed, tokenizer, settings, wish.variations)[0]
-    except KeyboardInterrupt:
-        takes = []
-    if not takes:
+    if not seen:
         raise UserError(f"{limits.seconds:g} s went by before any music was drawn: give less of a motif")
-    return tuple(takes)
+    return tuple(drawing.continuations()[0])
 
 
 def make_motif(music: Music, wish: Wish, on_beat: bool = False) -> Motif:
@@ -125,16 +94,25 @@ def check_wish(wish: Wish, limits: Limits) -> None:
             raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
 
 
-def fit(music: Music, tokenizer: Tokenizer, limits: Limits) -> Music:
-    """As much of the music as is taken, within the model's range, and a note of what is left out. Raises UserError
-    where nothing remains, TokenError for what the vocabulary cannot hold otherwise."""
-    given = music.score if music.whole is None else music.whole
-    score, left = beginning(given, limits), ""
+def shorten(music: Music, limits: Limits) -> Music:
+    """As much of the music as is taken, and a note where it is longer. Raises UserError where nothing remains."""
+    score, written, left = beginning(music.score, limits), music.written, ""
     if not len(score):
         raise UserError(f"{music.name}: no note begins in its first {limits.music_s:g} s")
-    whole = score
-    if len(score) < len(given):
+    if len(score) < len(music.score):
         left = f"Longer music is not taken here: these are the first {score.duration_s:.0f} s."
+    if written is not None:
+        written = written._replace(score=beginning(written.score, limits))
+    return music._replace(score=score, written=written if written and len(written.score) else None, note=left)
+
+
+def fit(music: Music, tokenizer: Tokenizer) -> Music:
+    """The music as a model hears it, and a note of what is left out or changed. Raises UserError where nothing remains,
+    TokenError for what the vocabulary cannot hold otherwise."""
+    played = music.played or Heard(music.score, music.meter)
+    (score, meter), left = played, ""
+    if tokenizer.metrical and music.written:
+        (score, meter), left = music.written, "Its first tempo holds throughout, since the model counts beats."
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
         raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
@@ -142,15 +120,23 @@ def fit(music: Music, tokenizer: Tokenizer, limits: Limits) -> Music:
         left += f" {int((~inside).sum())} notes outside the model's range are left out."
     score = score.select(inside)
     if tokenizer.group > 1:
-        thin, lost = four_voices(score)
+        on_grid = quantise(score)
+        if told := on_grid.told():
+            left += f" {told[0].upper()}{told[1:]}."
+        thin, lost = four_voices(on_grid.score)
+        score = thin if lost else on_grid.score
         if lost:
-            score, left = thin, f"{left} It is heard as four voices: {lost} notes are left out or cut short."
-    if music.tracks > 1 and knows_one_piano(tokenizer):
-        score, left = one_piano(score), f"{left} Its {music.tracks} tracks are heard as one piano."
+            left += f" It is heard as four voices: {lost} notes are left out or cut short."
+    if knows_one_piano(tokenizer):
+        score = one_piano(score)
+        if music.tracks > 1:
+            left += f" Its {music.tracks} tracks are heard as one piano."
+        if program := int(score.program[0]):
+            left += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
     if music.drums:
         left += " Its drums are left out."
     tokenizer.encode(score)
-    return music._replace(score=score, note=left.strip(), whole=whole)
+    return music._replace(score=score, meter=meter, note=left.strip(), played=played)
 
 
 def beginning(score: Score, limits: Limits) -> Score:

@@ -62,7 +62,7 @@ class Page:
             self._connect()
 
     def _controls(self) -> None:
-        limits = self.studio.limits
+        limits, usual = self.studio.limits, Wish(motif_s=SLIDER_S)
         with gr.Tabs():
             with gr.Tab("File"):
                 self.file = gr.File(label="a MIDI file", file_types=[*MIDI_SUFFIXES], height=130, elem_id="file")
@@ -78,11 +78,13 @@ class Page:
                 [("its beginning", "start"), ("its end", "end")], value="start", show_label=False, elem_id="side"
             )
         with gr.Group():
-            self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, 20, 1)
-            self.temperature = slider("temperature", 0, 2, 1, 0.05)
-            self.top_p = slider("top-p", 0.05, 1, 0.95, 0.01)
+            self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, usual.length_s, 1)
+            self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
+            self.top_p = slider("top-p", 0.05, 1, usual.top_p, 0.01)
             most = limits.variations
-            self.variations = slider("variations", 1, max(most, 2), min(most, 2), 1, interactive=most > 1)
+            self.variations = slider(
+                "variations", 1, max(most, 2), min(most, usual.variations), 1, interactive=most > 1
+            )
         self.go = gr.Button("Continue", variant="primary", interactive=False)
 
     def _results(self) -> None:

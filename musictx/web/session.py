@@ -10,6 +10,13 @@ from musictx.sampling.music import Continuation
 from musictx.web.limits import MOST_STEPS
 
 
+class Heard(NamedTuple):
+    """Notes and their bars."""
+
+    score: Score
+    meter: Meter
+
+
 class Music(NamedTuple):
     """Something to begin with as the model of that name hears it, and what a person should know of it."""
 
@@ -18,7 +25,8 @@ class Music(NamedTuple):
     meter: Meter
     note: str = ""
     model: str = ""
-    whole: Score | None = None  # what another model would hear it from; None: the score itself
+    played: Heard | None = None  # as it sounds, what another model would hear it from; None: the score itself
+    written: Heard | None = None  # at its first tempo, for models that count beats; None: as it sounds
     tracks: int = 1  # that sound, without the drums
     drums: bool = False  # there were some, which are left out
 

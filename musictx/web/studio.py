@@ -12,7 +12,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
 from musictx.web.attention import Point, Reader
-from musictx.web.draw import Tell, Wish, beginning, draw_takes, fit
+from musictx.web.draw import Tell, Wish, draw_takes, fit, shorten
 from musictx.web.examples import examples
 from musictx.web.files import PEN, as_data, new_place
 from musictx.web.keyboard import read_played
@@ -35,7 +35,7 @@ class Studio:
         self.work = Work()
 
     def upload(self, session: Session, data: bytes, name: str) -> Session:
-        return self._begin(session, read_upload(data, name, self.limits, self._one_tempo()))
+        return self._begin(session, read_upload(data, name, self.limits))
 
     def example(self, session: Session, name: str) -> Session:
         if name not in self.examples:
@@ -52,12 +52,7 @@ class Studio:
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
         chance = random.randint(0, MAX_SEED)
 
-        def tell_on(seconds: float) -> None:
-            if self.work.ending:
-                raise KeyboardInterrupt  # the server was told to end: so does the drawing
-            tell(seconds)
-
-        takes = draw_takes(music, wish, *self.models[music.model], self.limits, chance, tell_on)
+        takes = draw_takes(music, wish, *self.models[music.model], self.limits, chance, tell, lambda: self.work.ending)
         if self.work.ending:
             raise UserError(ENDS)  # to picture it, and to write its sound, would take longer than to draw it
         took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
@@ -105,17 +100,16 @@ class Studio:
     def _begin(self, session: Session, music: Music) -> Session:
         """With the model that suits the music, as `generate` chooses it."""
         name, why = next(iter(self.models)), ""
+        music = shorten(music, self.limits)
         if len(self.models) > 1:
-            name, reason = choose_bundle(beginning(music.score, self.limits), music.name)
+            name, reason = choose_bundle(music.written.score if music.written else music.score, music.name)
             why = f"The {name} model plays, since {reason}."
         heard = self._heard(music, name)
-        return session.push(Step(heard._replace(note=f"{heard.note} {why}".strip())))
+        note = " ".join(part for part in (music.note, heard.note, why) if part)
+        return session.push(Step(heard._replace(note=note)))
 
     def _heard(self, music: Music, name: str) -> Music:
         """The music as the model of that name hears it. Raises UserError for a model that is not here."""
         if name not in self.models:
             raise UserError(f"there is no model {name!r}: choose one of {', '.join(self.models)}")
-        return music if music.model == name else fit(music, self.models[name][1], self.limits)._replace(model=name)
-
-    def _one_tempo(self) -> bool:
-        return all(tokenizer.metrical for _, tokenizer in self.models.values())
+        return music if music.model == name else fit(music, self.models[name][1])._replace(model=name)

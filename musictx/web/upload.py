@@ -1,30 +1,27 @@
 """A stranger's MIDI file as music: read by a process of its own, limited in time and memory, as corpora are."""
 
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from musictx.data.work.sandbox import Limits as ReaderLimits
 from musictx.data.work.sandbox import run_batch
 from musictx.errors import MidiError, UserError
-from musictx.notes.meter import Meter
 from musictx.notes.read import read_tracks
-from musictx.notes.score import Score
 from musictx.web.limits import Limits
-from musictx.web.session import Music
+from musictx.web.session import Heard, Music
 
 NAME_LENGTH = 40
 
 
-class Heard(NamedTuple):
-    score: Score
-    meter: Meter
+class Read(NamedTuple):
+    played: Heard
+    written: Heard | None
     tracks: int
     drums: bool
 
 
-def read_upload(data: bytes, name: str, limits: Limits, one_tempo: bool) -> Music:
+def read_upload(data: bytes, name: str, limits: Limits) -> Music:
     """Raises UserError that says in one line what is wrong with the file."""
     size = len(data)
     if size > limits.upload_bytes:
@@ -32,18 +29,18 @@ def read_upload(data: bytes, name: str, limits: Limits, one_tempo: bool) -> Musi
     if not size:
         raise UserError(f"{name}: the file is empty: give a MIDI file")
     allowed = ReaderLimits(limits.file_seconds, limits.memory_mb)
-    read = cast(Any, partial(read_music, one_tempo=one_tempo))
-    heard = cast(Heard | str, run_batch(read, [data], allowed)[0])
-    if isinstance(heard, str):
-        raise UserError(f"{name}: {heard}")
-    score, meter, sounding, drums = heard
-    return Music(plain_name(name), score, meter, tracks=sounding, drums=drums)
+    read = cast(Read | str, run_batch(cast(Any, read_music), [data], allowed)[0])
+    if isinstance(read, str):
+        raise UserError(f"{name}: {read}")
+    return Music(plain_name(name), *read.played, written=read.written, tracks=read.tracks, drums=read.drums)
 
 
-def read_music(data: bytes, *, one_tempo: bool) -> Heard | str:
+def read_music(data: bytes) -> Read | str:
     """In the reader process: the music without drums, or why there is none."""
     try:
-        tracks = read_tracks(data, "", one_tempo=one_tempo)
+        tracks = read_tracks(data, "")
+        changes = tracks.clock is not None and tracks.clock.changes
+        even = read_tracks(data, "", one_tempo=True) if changes else None
     except MidiError as error:
         return error.reason
     score = tracks.merge()
@@ -52,7 +49,8 @@ def read_music(data: bytes, *, one_tempo: bool) -> Heard | str:
         return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
     sounding = [track for track in tracks.tracks if len(track.score)]
     melodic = sum(not track.is_drums for track in sounding)
-    return Heard(score, tracks.meter(), melodic, melodic < len(sounding))
+    written = None if even is None else Heard(even.merge(), even.meter())
+    return Read(Heard(score, tracks.meter()), written, melodic, melodic < len(sounding))
 
 
 def plain_name(name: str) -> str:

@@ -16,6 +16,7 @@ from musictx.model.bundle import read_header
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import budget
 import piano
 import speedrun
 
@@ -48,8 +49,8 @@ def test_every_recipe_of_the_record_is_a_model_of_one_size_and_the_pianos_fits_i
 
 
 def test_as_many_steps_as_fit():
-    assert speedrun.steps_within(100.0, (10.0, 25.0)) == 182  # 10 s for two steps, and half a second for each more
-    assert speedrun.steps_within(5.0, (10.0, 25.0)) == 10
+    assert budget.steps_within(100.0, (10.0, 25.0)) == 182  # 10 s for two steps, and half a second for each more
+    assert budget.steps_within(5.0, (10.0, 25.0)) == 10
 
 
 def test_the_record_is_told_once_measured(archive, tmp_path):

@@ -5,6 +5,7 @@ import json
 import sys
 import zipfile
 from argparse import Namespace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,17 +22,20 @@ from musictx.training.schedule import window_length
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import budget
 import fine_tune
 import guide
 import jsb
 import maestro
+import maestro_small
 
 
 @pytest.mark.parametrize(
     ("experiment", "vocab", "models"),
     [
         ("chorales", 92, {name: overrides for name, (overrides, _) in jsb.MODELS.items()}),
-        ("maestro", 391, maestro.MODELS),
+        ("maestro", 391, maestro.PAPER),
+        ("maestro", 391, {name: [*maestro_small.COMMON, *words] for name, (words, _) in maestro_small.MODELS.items()}),
     ],
 )
 def test_the_models_of_a_table_are_alike_in_size(experiment, vocab, models):
@@ -45,7 +49,7 @@ def test_the_models_of_a_table_are_alike_in_size(experiment, vocab, models):
     assert max(sizes.values()) < 1.05 * min(sizes.values()), sizes
 
 
-def test_the_chorale_table_gives_every_model_as_many_tokens_a_step_and_fourier_short_windows_first():
+def test_the_chorale_table_gives_every_model_as_many_tokens_a_step_and_short_windows_first():
     seen = {}
     for name, (overrides, rates) in jsb.MODELS.items():
         config = settings("train", "experiment=chorales", "data.path=x", *jsb.COMMON, *overrides)
@@ -54,8 +58,8 @@ def test_the_chorale_table_gives_every_model_as_many_tokens_a_step_and_fourier_s
         assert len(rates) == 2
     assert seen == {
         "lstm": (128, None, 2048),
-        "sinusoidal": (1024, None, 2048),
-        "rope": (1024, None, 2048),
+        "sinusoidal": (1024, 256, 2048),
+        "rope": (1024, 256, 2048),
         "relative": (256, None, 2048),
         "fourier": (1024, 256, 2048),
     }
@@ -66,15 +70,65 @@ def test_the_chorale_table_gives_every_model_as_many_tokens_a_step_and_fourier_s
 def test_a_part_of_an_archive_has_files_of_every_split(tmp_path):
     names = [f"2004/{split}-{k}.midi" for split in ("train", "validation", "test") for k in range(6)]
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        rows = ["split,midi_filename", *(f"{name[5:].split('-')[0]},{name}" for name in names)]
+        rows = ["split,midi_filename,duration", *(f"{name[5:].split('-')[0]},{name},1800" for name in names)]
         archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
         for name in names:
             archive.writestr(f"maestro-v3.0.0/{name}", name)
-    folder = maestro.part_of(tmp_path / "a.zip", 1 / 3, tmp_path / "part")
+    hours = {"train": 9.0, "validation": 9.0, "test": 1.6}
+    folder = maestro.part_of(tmp_path / "a.zip", hours, 1 / 3, tmp_path / "part")
     found = sorted(str(p.relative_to(folder)) for p in folder.rglob("*.midi"))
     assert found == sorted(f"2004/{split}-{k}.midi" for split in ("train", "validation", "test") for k in (0, 3))
     with open(folder / "maestro-v3.0.0.csv") as file:
         assert len(list(csv.DictReader(file))) == 18
+
+
+def test_the_small_piano_models_end_with_windows_of_2048_ids_or_carry_their_state():
+    for name, (words, rates) in maestro_small.MODELS.items():
+        config = settings("train", "experiment=maestro", "data.path=x", *maestro_small.COMMON, *words)
+        check_trainer(config)
+        assert config.data.length * config.trainer.batch_size == 4096
+        assert (config.data.length, config.data.grow_from) == ((256, None) if name == "lstm" else (2048, 512))
+        assert config.model.kind == ("recurrent" if name == "lstm" else "transformer")
+        assert len(rates) == 2
+        assert config.trainer.keep == "last"
+
+
+def test_a_small_model_learns_with_the_better_of_two_rates_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    calls, stopped = [], []
+
+    def run(words, at_most_s=None):
+        told = dict(word.split("=", 1) for word in words[1:])
+        folder, steps = Path(told["out"]), int(told["trainer.max_steps"])
+        calls.append((folder.name, steps, told["trainer.lr"]))
+        folder.mkdir(exist_ok=True)
+        ended = not stopped
+        if ended:
+            nll = {"0.001": 3.0, "0.004": 2.5}[told["trainer.lr"]]
+            (folder / "nll").write_text(str(nll))
+        return budget.Spent(7.0 + steps, ended)
+
+    monkeypatch.setattr(maestro_small, "musictx", run)
+    monkeypatch.setattr(maestro_small, "is_finished", lambda folder: (folder / "nll").exists())
+    read = lambda bundle: Namespace(val_nll=float((bundle.parent / "nll").read_text()))  # noqa: E731
+    monkeypatch.setattr(maestro_small, "read_header", read)
+    train = lambda hours=0.1: maestro_small.train_small(["lstm"], hours, tmp_path, tmp_path, 1.0, [])  # noqa: E731
+    stopped.append(True)
+    assert train() == []
+    assert calls == [("probe", 3, "0.001"), ("probe", 33, "0.001"), ("lstm-trial-0.001", 29, "0.001")]  # 36 s
+    stopped.clear()
+    assert train() == [tmp_path / "lstm-whole"]
+    assert calls[3:] == [
+        ("lstm-trial-0.001", 29, "0.001"),
+        ("lstm-trial-0.004", 29, "0.004"),
+        ("lstm-whole", 353, "0.004"),
+    ]
+    note = json.loads((tmp_path / "lstm.json").read_text())
+    assert note["runs"]["trial-0.001"] == {"lr": 0.001, "steps": 29, "cpu_s": 72.0, "nll": 3.0}  # of both calls
+    assert note["runs"]["whole"]["nll"] == 2.5
+    assert train() == [tmp_path / "lstm-whole"]
+    assert len(calls) == 6  # nothing is made twice
+    with pytest.raises(SystemExit, match="tells of other settings: give those again, or another --out"):
+        train(hours=2.0)
 
 
 SETTINGS = ["data.length=512", "+trainer.lr=1e-3", "model=lstm"]

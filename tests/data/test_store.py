@@ -80,7 +80,7 @@ def test_a_failed_write_leaves_nothing(tmp_path):
 
 
 def test_damage_is_told_in_one_line(path, tmp_path):
-    with pytest.raises(StoreError, match=r"is not a token store \(no manifest.json\): make one with a script"):
+    with pytest.raises(StoreError, match=r"is not a token store \(no manifest.json\): make one with musictx prepare$"):
         Store(tmp_path / "nothing")
     with pytest.raises(StoreError, match="has no split 'dev': it has train, validation"):
         Store(path).split("dev")

@@ -29,7 +29,7 @@ def chorale(steps=24):
 
 def test_a_grid_is_cut_where_its_models_begin_and_holds_what_they_hold():
     tokenizer = ChoraleTokenizer()
-    held = beginnings(split_of(chorale(), 2), tokenizer, 2, 1.84, 1.2, as_drawn=True)  # step 12.27: cut at 12
+    held = beginnings(split_of(chorale(), 2), tokenizer, 2, 1.84, 1.2)  # step 12.27: cut at 12
     assert held.seed_s == pytest.approx(1.8, abs=1e-5)
     seed, true = held.seeds[1], held.true[1]
     assert [seed.pitch.tolist(), true.pitch.tolist()] == [[70, 71, 50, 72], [50, 73, 74]]
@@ -37,14 +37,12 @@ def test_a_grid_is_cut_where_its_models_begin_and_holds_what_they_hold():
     assert true.offset_s == pytest.approx([1.2, 0.6, 1.2], abs=1e-5)
     prompt = make_prompt(Motif(seed, held.seed_s, Meter(seed.quarter_s)), tokenizer, None, "cpu")
     assert prompt.start_s == pytest.approx(held.seed_s, abs=1e-5)
-    lost = beginnings(split_of(chorale(), 2), tokenizer, 2, 1.84, 1.2)
-    assert lost.true[0].pitch.tolist() == [74, 75]
 
 
 def test_a_performance_holds_nothing_over_the_cut():
     tokenizer = PerformanceTokenizer()
     score = Score([0.0, 0.5, 2.5], [4.0, 0.9, 3.0], [50, 60, 62], [80, 80, 80])
-    held = beginnings(split_of(tokenizer.encode(score), 2), tokenizer, 2, 2.0, 2.0, as_drawn=True)
+    held = beginnings(split_of(tokenizer.encode(score), 2), tokenizer, 2, 2.0, 2.0)
     assert held.seed_s == 2.0
     assert held.seeds[0].offset_s.max() == 2.0
     assert held.true[0].pitch.tolist() == [62]
@@ -55,4 +53,4 @@ def test_too_few_are_refused():
     with pytest.raises(UserError, match="1 pieces last for a seed of 1.8 s and 1.2 s of music after it: give"):
         beginnings(split, tokenizer, 2, 1.8, 1.2)
     assert len(beginnings(split, tokenizer, 2, 1.8, 1.2, least=1).seeds) == 1
-    assert len(beginnings(split, tokenizer, 2, 0.01, 1.2, least=0, as_drawn=True).seeds) == 0
+    assert len(beginnings(split, tokenizer, 2, 0.01, 1.2, least=0).seeds) == 0

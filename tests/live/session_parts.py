@@ -16,7 +16,7 @@ from musictx.live.playback import Playback
 from musictx.live.session import VirtualClock, converse
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 
 QUARTER_S = 0.6
@@ -35,7 +35,7 @@ def tiny_model(encoding, **changes):
 def make_partner(encoding="performance", seed=0, **changes):
     tokenizer = build_tokenizer(encoding)
     idiom = build_idiom(tokenizer, QUARTER_S)
-    return Partner(tiny_model(encoding, **changes), tokenizer, idiom, QUARTER_S, Sampling(), RULES, seed), idiom
+    return Partner(tiny_model(encoding, **changes), tokenizer, idiom, QUARTER_S, PLAIN, RULES, seed), idiom
 
 
 def phrase_score(seed):

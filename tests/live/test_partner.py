@@ -1,10 +1,15 @@
 """What a model has read is the same however it was told, and what it draws begins with a note."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from session_parts import make_partner, phrase_score
 
+from musictx.sampling.engine import Row, begin_stream
+from musictx.sampling.grammar import build_grammar
+from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.nan import NanError
 
 BOTH = ["performance", "chorale"]
@@ -46,6 +51,36 @@ def test_a_reply_that_was_broken_off_is_forgotten_from_there_on():
     one.end(reply[:10])
     two.hear(np.concatenate([ids, reply[:10]]))
     torch.testing.assert_close(one.logits, two.logits)
+
+
+@pytest.mark.parametrize("encoding", BOTH)
+def test_a_reply_is_guided_by_what_was_played_before_its_last_moments(encoding):
+    (plain, idiom), (guided, _) = (make_partner(encoding, max_distance=2000) for _ in range(2))
+    for partner in (plain, guided):
+        with torch.no_grad():
+            for p in partner.model.parameters():  # so large that what is far behind matters
+                p *= 2
+        partner.end(np.zeros(0, np.uint16))
+    guided.sampling = replace(guided.sampling, seed_guidance=2.0, guidance_tokens=8)
+    ids = idiom.ids(phrase_score(1), np.inf)
+    assert len(ids) > 32
+    for partner in (plain, guided):
+        partner.hear(ids[:8])
+    assert drawn(plain, idiom) == drawn(guided, idiom)  # nothing to hold on to yet
+    for partner in (plain, guided):
+        partner.end(ids[:0])
+        partner.hear(ids)
+    tokenizer, heard = guided.tokenizer, guided._context()
+    replies = []
+    for partner in (guided, plain):
+        partner.begin()
+        replies.append([partner.draw(0.0, opening=False) for _ in range(40)])
+    assert replies[0] != replies[1]
+    grammar = build_grammar(tokenizer, guided.rules, [ids[:0]], [guided.quarter_s], "cpu")
+    rows, eos = [Row(0, (guided.seed, 1))], tokenizer.vocab.eos
+    bare = [bare_prompt(heard, guided.sampling, guided.period)]
+    stream = begin_stream(guided.model, [heard], rows, guided.sampling, grammar, eos, guided.window, True, bare)
+    assert [int(next(stream).ids) for _ in range(40)] == replies[0]
 
 
 def test_every_reply_has_chance_of_its_own():

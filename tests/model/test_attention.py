@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from musictx.errors import ConfigError
-from musictx.model.attention import choose, describe, relative_attention
+from musictx.model import attention
+from musictx.model.attention import choose, relative_attention
 from musictx.model.attention_chunked import _Chunked, chunked
 from musictx.model.attention_dropout import DRAWS, Dropout
 
@@ -103,7 +104,7 @@ def test_dropout_keeps_the_mean_and_drops_something(impl):
 @pytest.mark.parametrize("shape", [*SHAPES, (30, 45, 4, 9)])
 def test_chunked_gives_the_same_for_every_size_of_block(shape, block):
     tensors = inputs(*shape)
-    out = chunked(*tensors, 0.0, block)
+    out = chunked(*tensors, block=block)
     grads = torch.autograd.grad(out.square().sum(), tensors)
     whole = relative_attention(*tensors, "reference")
     for got, expected in zip([out, *grads], [whole, *torch.autograd.grad(whole.square().sum(), tensors)], strict=True):
@@ -113,7 +114,7 @@ def test_chunked_gives_the_same_for_every_size_of_block(shape, block):
 @pytest.mark.parametrize("shape", [(33, 33, 8, 12), (5, 12, 16, 6), (30, 45, 4, 9)])
 def test_rows_of_a_batch_taken_together_as_on_a_gpu(shape):
     tensors = inputs(*shape)
-    out = _Chunked.apply(*tensors, Dropout(0, 0), 7)
+    out = _Chunked.apply(*tensors, None, Dropout(0, 0), 7)
     grads = torch.autograd.grad(out.square().sum(), tensors)
     whole = relative_attention(*tensors, "reference")
     for got, expected in zip([out, *grads], [whole, *torch.autograd.grad(whole.square().sum(), tensors)], strict=True):
@@ -126,7 +127,11 @@ def test_chunked_dropout_has_the_gradients_of_its_own_mask(together):
 
     def f(*tensors):
         torch.manual_seed(5)
-        return _Chunked.apply(*tensors, Dropout(2 * DRAWS // 5, 5), 3) if together else chunked(*tensors, 0.4, 3)
+        return (
+            _Chunked.apply(*tensors, None, Dropout(2 * DRAWS // 5, 5), 3)
+            if together
+            else chunked(*tensors, 0.4, block=3)
+        )
 
     assert torch.autograd.gradcheck(f, tensors)
 
@@ -137,7 +142,7 @@ def dropped_weights(q, k, rel, p, block):
     shown = torch.eye(t, dtype=q.dtype).expand(len(q), 3, t, t)
     wide = [torch.cat([x, x.new_zeros(*x.shape[:-1], t - x.shape[-1])], -1) for x in (q, k, rel)]
     wide[0] = wide[0] * math.sqrt(t / q.shape[-1])
-    return chunked(wide[0], wide[1], shown, wide[2], p, block)
+    return chunked(wide[0], wide[1], shown, wide[2], p, block=block)
 
 
 @pytest.mark.parametrize("p", [0.004, 0.1, 0.5, 0.97])
@@ -166,7 +171,7 @@ def test_chunked_dropout_is_the_plain_formula_with_its_mask(block):
     full, some = (dropped_weights(q, k, rel, p, block).detach() for p in (0, 0.3))
     mask = torch.where(full > 0, some / full, 0)  # 1 / (1 - p) or 0
     torch.manual_seed(3)
-    got = chunked(*tensors, 0.3, block)
+    got = chunked(*tensors, 0.3, block=block)
     i, j = torch.arange(40)[:, None], torch.arange(40)
     logits = q @ k.mT + torch.einsum("bhid,hijd->bhij", q, rel[:, (i - j).clamp(0, 8)])
     weights = (logits / math.sqrt(8)).masked_fill(j > i, -torch.inf).softmax(-1)
@@ -186,14 +191,69 @@ def test_both_passes_drop_alike_and_two_blocks_do_not():
 def test_auto_is_documented_by_what_it_chooses():
     x = torch.zeros(1, 1, 257, 4)
     assert [choose(x, x), choose(x[:, :, :1], x), choose(x[:, :, 1:], x[:, :, 1:])] == ["chunked", "skew", "skew"]
-    assert (
-        describe("relative", "auto")
-        == "attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
-    )
-    assert describe("relative", "skew") == "attention: relative, impl=skew"
-    assert describe("rope", "auto") == "attention: rope, in blocks on a CPU, else by scaled_dot_product_attention"
 
 
 def test_an_unknown_implementation_is_refused_with_the_known_ones():
     with pytest.raises(ConfigError, match="attention.impl=flash: choose one of auto, reference, skew, chunked, triton"):
         relative_attention(*inputs(2, 2, 4, 2), "flash")
+
+
+HIDDEN = torch.tensor([[False] * 12, [True] * 5 + [False] * 7])  # the second row began five tokens later
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+@pytest.mark.parametrize("tq", [1, 4, 7])
+def test_a_row_that_hides_its_beginning_is_the_row_without_it(impl, tq):
+    tensors = q, k, v, rel = inputs(tq, 12, 8, 5)
+    out = relative_attention(*tensors, impl, 0.0, HIDDEN)
+    short = relative_attention(q[1:], k[1:, :, 5:], v[1:, :, 5:], rel, "reference")
+    whole = relative_attention(q[:1], k[:1], v[:1], rel, "reference")
+    alone = torch.cat([whole, short])
+    grads = (torch.autograd.grad(x.square().sum(), tensors) for x in (out, alone))
+    for a, b in zip((out, *next(grads)), (alone, *next(grads)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+def test_chunked_hides_keys_of_rows_taken_together_as_on_a_gpu():
+    tensors = inputs(7, 12, 8, 5)
+    out = _Chunked.apply(*tensors, HIDDEN, Dropout(0, 0), 3)
+    expected = relative_attention(*tensors, "reference", 0.0, HIDDEN)
+    grads = (torch.autograd.grad(x.square().sum(), tensors) for x in (out, expected))
+    for a, b in zip((out, *next(grads)), (expected, *next(grads)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("impl", ["reference", "skew", "auto"])
+def test_keys_in_any_order_are_told_by_their_age(impl):
+    q, k, v, rel = inputs(1, 12, 8, 5)
+    age = torch.randperm(12, generator=torch.Generator().manual_seed(2))
+    in_order = relative_attention(q, k, v, rel, "reference", 0.0, HIDDEN)
+    place = 11 - age  # which key is so old
+    shuffled = relative_attention(q, k[:, :, place], v[:, :, place], rel, impl, 0.0, HIDDEN[:, place], age)
+    torch.testing.assert_close(shuffled, in_order, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+def test_the_chosen_kernel_is_used_with_a_mask_too(impl, monkeypatch):
+    used = []
+    for name, kernel in list(attention.IMPLEMENTATIONS.items()):
+        monkeypatch.setitem(attention.IMPLEMENTATIONS, name, lambda *x, n=name, f=kernel: used.append(n) or f(*x))
+    relative_attention(*inputs(4, 12, 8, 5), impl, 0.0, HIDDEN)
+    assert used == ["skew" if impl == "auto" else impl]  # of at most 256 tokens auto chooses it, hidden or not
+
+
+@pytest.mark.parametrize(
+    ("impl", "sight", "text"),
+    [
+        (
+            "chunked",
+            {"age": torch.arange(12)},
+            "impl=chunked reads keys in their order, which graph=true does not k",
+        ),
+        ("triton", {"age": torch.arange(12)}, "impl=triton reads keys in their order, which graph=true does not keep"),
+        ("triton", {"hidden": HIDDEN}, "impl=triton hides no keys, as prompts of different lengths that are drawn"),
+    ],
+)
+def test_what_a_kernel_cannot_read_is_refused_and_others_are_named(impl, sight, text):
+    with pytest.raises(ConfigError, match=rf"^attention\.{text}.*choose attention\.impl=auto, skew"):
+        relative_attention(*inputs(1, 12, 8, 5), impl, **sight)

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from musictx.model.cache import KVCache
+from musictx.model.position import FORMS, timed_forms
 from musictx.model.transformer import Transformer, TransformerConfig
 
-FORMS = ("relative", "relative_fourier", "rope", "sinusoidal", "learned", "none")
+TIMED = [(form, "time") for form in timed_forms()]
 LENGTHS = (3, 9, 9, 1)
 N = 17  # tokens after each prompt
 
@@ -34,9 +35,7 @@ def prefilled(model, prompt, room, rolling):
 
 
 @pytest.mark.parametrize("rolling", [False, True])
-@pytest.mark.parametrize(
-    ("position", "clock"), [*((p, "index") for p in FORMS), ("rope", "time"), ("relative_fourier", "time")]
-)
+@pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
 @torch.inference_mode()
 def test_each_row_of_a_ragged_batch_equals_its_solo_run(position, clock, rolling):
     model, then = build(position, clock=clock), ids(len(LENGTHS), N)
@@ -70,7 +69,9 @@ def test_rows_of_one_age_need_no_mask():
     states = [prefilled(model, ids(4), 12, False) for _ in range(2)]
     assert KVCache.join(states).behind is None
     ragged = KVCache.join([prefilled(model, ids(n), 5, True) for n in (4, 1)])
-    assert ragged.hidden(1).tolist() == [[False] * 5, [True, True, True, False, False]]
+    ragged.begin(1)
+    assert ragged.hidden.tolist() == [[False] * 5, [True, True, True, False, False]]
     for _ in range(3):
         model.step(ids(2), ragged)
-    assert ragged.hidden(1) is None  # the window has rolled past where the younger row begins
+    ragged.begin(1)
+    assert ragged.hidden is None  # the window has rolled past where the younger row begins

@@ -3,18 +3,22 @@ from dataclasses import replace
 
 import pytest
 import torch
-from proofs import BLOCKS, assert_causal
+from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal
 
 from musictx.errors import ConfigError
 from musictx.model.attention_reference import reference
-from musictx.model.position import CLOCKS, FORMS, Fourier, Rotary, causal_attention, phases, sinusoidal
+from musictx.model.position import CLOCKS, FORMS, describe, timed_forms
+from musictx.model.position.fourier import Fourier
+from musictx.model.position.phases import phases
+from musictx.model.position.rope import Rotary
+from musictx.model.position.sinusoidal import sinusoidal
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(
     vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6, n_frequencies=4
 )
 PACE = torch.linspace(0, 1.5, 23)
-TIMED = [("relative_fourier", "time"), ("rope", "time")]
+TIMED = [(form, "time") for form in timed_forms()]
 ALL = [*((form, "index") for form in FORMS), *TIMED]
 
 
@@ -42,15 +46,7 @@ def test_no_logit_depends_on_a_later_token(position, clock, block):
 @pytest.mark.parametrize(("position", "clock"), ALL)
 @pytest.mark.parametrize("prefill", [1, 9])
 def test_cached_steps_equal_one_full_pass(position, clock, prefill, block):
-    model, ids = build(position, clock, **block), tokens(3, 25)
-    with torch.inference_mode():
-        full = model(ids)
-        state = model.init_state(3, 25)
-        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
-        model.prefill(ids[:, prefill : prefill + 4], state)
-        for t in range(prefill + 4, 25):
-            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
-    assert state.length == 25
+    assert_cached_steps_equal_one_pass(build(position, clock, **block), tokens(3, 25), prefill)
 
 
 @pytest.mark.parametrize(("position", "clock"), ALL)
@@ -169,27 +165,6 @@ def test_phases_are_cos_and_sin():
     assert (cos.item(), sin.item()) == (pytest.approx(math.cos(1)), pytest.approx(math.sin(1)))
 
 
-@pytest.mark.parametrize("n", [20, 300])  # in blocks on a CPU from 257 on
-@pytest.mark.parametrize("widths", [(8, 8), (12, 8)], ids=["one width", "wide keys"])
-def test_dropout_on_the_weights_of_plain_attention(n, widths):
-    g = torch.Generator().manual_seed(n)
-    k_width, v_width = widths
-    q, k = (torch.randn(2, 3, n, k_width, generator=g, dtype=torch.float64) for _ in range(2))
-    v = torch.ones(2, 3, n, v_width, dtype=torch.float64)
-    v[..., 0] = torch.randn(2, 3, n, generator=g, dtype=torch.float64)
-    tensors = [x.requires_grad_() for x in (q, k, v)]
-    full, almost = (causal_attention(*tensors, p, 0.3) for p in (0.0, 1e-9))
-    grads = [torch.autograd.grad(x.square().sum(), tensors) for x in (full, almost)]
-    for got, expected in zip((almost, *grads[1]), (full, *grads[0]), strict=True):
-        torch.testing.assert_close(got, expected)
-    torch.manual_seed(4)
-    dropped = torch.stack([causal_attention(*tensors, 0.25, 0.3).detach() for _ in range(60)])
-    torch.testing.assert_close(dropped.mean((0, 1, 2))[-10:], full.detach().mean((0, 1))[-10:], rtol=0, atol=0.1)
-    # the first row has one weight, 1: kept as 4 / 3, or dropped
-    assert sorted(dropped[:, :, :, 0, 1].unique().tolist()) == [0, pytest.approx(4 / 3)]
-    assert float((dropped[:, :, :, 0, 1] == 0).double().mean()) == pytest.approx(0.25, abs=0.08)
-
-
 def test_a_model_drops_attention_weights_in_training_alone():
     ids = tokens(1, 300)
     for position in ("relative", "rope", "relative_fourier"):
@@ -217,3 +192,21 @@ def test_learned_places_end():
 def test_impossible_forms_are_refused(changes, text):
     with pytest.raises(ConfigError, match=text):
         replace(CONFIG, **changes)
+
+
+def test_which_kernel_computes_a_form_is_told():
+    auto = "attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
+    assert describe("relative", "auto") == auto
+    assert describe("relative", "skew") == "attention: relative, impl=skew"
+    assert describe("rope", "auto") == "attention: rope, in blocks on a CPU, else by scaled_dot_product_attention"
+
+
+def test_wavelengths_begin_where_distances_are():
+    fresh = Transformer(replace(CONFIG, position="relative_fourier", n_frequencies=3, max_distance=16))
+    for block in fresh.blocks:
+        lengths = 2 * math.pi / block.attend.log_frequency.exp()
+        torch.testing.assert_close(lengths, torch.tensor([[2.0, 8.0, 32.0]]).repeat(3, 1))
+        assert 0.01 < float(block.attend.basis.detach().std()) < 0.03  # drawn like all other weights
+    timed = Transformer(replace(CONFIG, position="relative_fourier", clock="time", n_frequencies=3, max_distance=16))
+    lengths = 2 * math.pi / timed.blocks[0].attend.log_frequency.exp()
+    torch.testing.assert_close(lengths, torch.tensor([[0.1, 0.4, 1.6]]).repeat(3, 1))

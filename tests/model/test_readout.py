@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from proofs import OTHER_BLOCK
 
-from musictx.model.position import Plain, Table
+from musictx.model.position import FORMS, timed_forms
+from musictx.model.position.none import NoPosition
+from musictx.model.position.table import Table
 from musictx.model.readout import read_attention, weights
 from musictx.model.transformer import Transformer, TransformerConfig
 
@@ -16,8 +18,8 @@ CONFIG = TransformerConfig(
     vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6, n_frequencies=4
 )
 PATHS = [{"position": "relative", "attention": impl} for impl in ("reference", "skew", "chunked", "auto")]
-PATHS += [{"position": form} for form in ("relative_fourier", "rope", "sinusoidal", "learned", "none")]
-PATHS += [{"position": form, "clock": "time"} for form in ("relative_fourier", "rope")]
+PATHS += [{"position": form} for form in FORMS if form != "relative"]
+PATHS += [{"position": form, "clock": "time"} for form in timed_forms()]
 PATHS += [{"position": form, **OTHER_BLOCK} for form in ("relative", "relative_fourier")]
 
 
@@ -98,7 +100,7 @@ def test_reading_leaves_the_model_as_it_was():
 def test_a_head_built_by_hand():
     q = torch.full((1, 1, 3, 4), 2.0, dtype=torch.float64)
     k = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).log().view(1, 1, 3, 1) / 4 * torch.ones(4)
-    rows = weights(Plain(4), q, k, None, torch.tensor([2, 1]))
+    rows = weights(NoPosition(4), q, k, None, torch.tensor([2, 1]))
     expected = [[1 / 6, 2 / 6, 3 / 6], [1 / 3, 2 / 3, 0.0]]  # 4 · 2 · log(n) / 4 / sqrt(4) = log(n)
     torch.testing.assert_close(rows, torch.tensor([[expected]], dtype=torch.float64))
 

@@ -3,13 +3,13 @@
 import pytest
 import torch
 from proofs import BLOCKS
-from test_cache import FORMS, LENGTHS, build, ids, prefilled
+from test_cache import LENGTHS, TIMED, build, ids, prefilled
 
 from musictx.errors import ConfigError
+from musictx.model import attention
 from musictx.model.cache import KVCache
+from musictx.model.position import FORMS
 from musictx.model.static_steps import StaticSteps
-
-TIMED = [("rope", "time"), ("relative_fourier", "time")]
 
 
 @pytest.mark.parametrize("other", [*BLOCKS, {"cycle": 4}])
@@ -59,6 +59,27 @@ def test_it_has_room_for_one_cache_at_a_time(rolling):
     for moved in (first, rows):
         with pytest.raises(ValueError, match="moved into StaticSteps, once: prefill a new one"):
             static.step(ids(1), moved)
+
+
+@pytest.mark.parametrize("impl", ["reference", "skew", "auto"])
+@torch.inference_mode()
+def test_they_use_the_kernel_that_was_chosen(impl, monkeypatch):
+    model, used = build("relative", attention=impl), []
+    kernels = attention.IMPLEMENTATIONS
+    for name, kernel in list(kernels.items()):
+        monkeypatch.setitem(kernels, name, lambda *x, n=name, f=kernel: used.append(n) or f(*x))
+    mine, theirs = (KVCache.join([prefilled(model, ids(n), 12, False) for n in (3, 8)]) for _ in range(2))
+    used.clear()
+    step = StaticSteps(model).step(ids(2), mine)
+    assert used == ["skew" if impl == "auto" else impl] * 2
+    torch.testing.assert_close(step, model.step(ids(2), theirs))
+
+
+@torch.inference_mode()
+def test_a_kernel_that_reads_keys_in_their_order_alone_is_refused():
+    static = StaticSteps(build("relative", attention="chunked"))
+    with pytest.raises(ConfigError, match="attention.impl=chunked reads keys in their order, which graph=true does no"):
+        static.step(ids(1), prefilled(static, ids(4), 9, False))
 
 
 @torch.inference_mode()

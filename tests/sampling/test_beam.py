@@ -4,7 +4,7 @@ import pytest
 import torch
 from test_engine import EOS, PROMPT, V, build
 
-from musictx.sampling.beam import beam_search
+from musictx.sampling.beam import Beams
 
 
 class Below4:
@@ -32,15 +32,21 @@ def all_by_likelihood(model, n):
     return rows[order], each[order]
 
 
+def beam_search(model, n_tokens, beams, room):
+    found = Beams(model, PROMPT, n_tokens, beams, Below4(), EOS, room, False)
+    assert [len(drawn.ids) for drawn in found][-1] <= beams
+    return found
+
+
 def test_wide_enough_beams_find_the_likeliest_rows_of_all(model):
     rows, log_p = all_by_likelihood(model, 4)
-    found = beam_search(model, PROMPT, 4, 256, Below4(), 8, False)
+    found = beam_search(model, 4, 256, 8)
     assert found.ids[:5].tolist() == rows[:5].tolist()
     torch.testing.assert_close(found.log_p[:5].double(), log_p[:5], atol=1e-5, rtol=1e-5)
 
 
 def test_one_beam_is_greedy(model):
-    found = beam_search(model, PROMPT, 12, 1, Below4(), 16, False)
+    found = beam_search(model, 12, 1, 16)
     ids = PROMPT
     with torch.inference_mode():
         for _ in range(12):
@@ -49,6 +55,6 @@ def test_one_beam_is_greedy(model):
 
 
 def test_more_beams_find_no_less_likely_music(model):
-    totals = [float(beam_search(model, PROMPT, 8, k, Below4(), 12, False).log_p[0].sum()) for k in (1, 16)]
+    totals = [float(beam_search(model, 8, k, 12).log_p[0].sum()) for k in (1, 16)]
     assert totals[1] >= totals[0] - 1e-6
-    assert EOS not in beam_search(model, PROMPT, 8, 4, Below4(), 12, False).ids
+    assert EOS not in beam_search(model, 8, 4, 12).ids

@@ -1,11 +1,13 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from stubs import Said
 
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.engine import Row, Stream
-from musictx.sampling.settings import Sampling
+from musictx.sampling.engine import Row, begin_stream
+from musictx.sampling.settings import PLAIN
 
 V, EOS = 11, 10
 PROMPT = torch.tensor([9, 1, 2, 3])
@@ -37,8 +39,8 @@ def model():
 def run(model, n=20, rows=3, seed=5, prompts=(PROMPT,), which=None, room=None, rolling=False, **settings):
     keys = which if which is not None else [Row(0, (seed, k)) for k in range(rows)]
     room = room or max(map(len, prompts)) + n
-    stream = Stream(model, prompts, keys, Sampling(**settings), Below8(), EOS, room, rolling)
-    return torch.stack([stream.step().ids for _ in range(n)], 1)
+    stream = begin_stream(model, prompts, keys, replace(PLAIN, **settings), Below8(), EOS, room, rolling)
+    return torch.stack([next(stream).ids for _ in range(n)], 1)
 
 
 def test_the_same_seed_gives_the_same_ids_and_another_seed_others(model):
@@ -118,8 +120,9 @@ def test_greedy_equals_the_uncached_argmax_loop(model):
 
 
 def test_log_probabilities_are_the_models_own(model):
-    stream = Stream(model, [PROMPT], [Row(0, (5, 0))], Sampling(temperature=3.0, top_k=2), Below8(), EOS, 30, False)
-    drawn = [stream.step() for _ in range(6)]
+    hot = replace(PLAIN, temperature=3.0, top_k=2)
+    stream = begin_stream(model, [PROMPT], [Row(0, (5, 0))], hot, Below8(), EOS, 30, False)
+    drawn = [next(stream) for _ in range(6)]
     ids = torch.cat([PROMPT, *(d.ids for d in drawn)])
     with torch.inference_mode():
         log_p = model(ids[None])[0].log_softmax(-1)
@@ -129,10 +132,10 @@ def test_log_probabilities_are_the_models_own(model):
 
 
 def test_music_goes_on_for_ever_in_the_same_memory(model):
-    stream = Stream(model, [PROMPT], [Row(0, (5, 0))], Sampling(), Below8(), EOS, 8, True)
+    stream = begin_stream(model, [PROMPT], [Row(0, (5, 0))], PLAIN, Below8(), EOS, 8, True)
     memory = stream.state.k.data_ptr(), stream.state.k.shape
     for _ in range(80):  # ten windows
-        stream.step()
+        next(stream)
     assert (stream.state.k.data_ptr(), stream.state.k.shape) == memory
     assert stream.state.length == 83
 
@@ -144,9 +147,9 @@ def test_what_is_no_number_is_noticed_row_by_row():
             logits[1, 3] = torch.nan
         return logits
 
-    stream = Stream(Said(say), [PROMPT], [Row(0, (5, k)) for k in range(2)], Sampling(), Below8(), EOS, 30, False)
+    stream = begin_stream(Said(say), [PROMPT], [Row(0, (5, k)) for k in range(2)], PLAIN, Below8(), EOS, 30, False)
     for _ in range(3):
-        stream.step()
+        next(stream)
     assert stream.finite.tolist() == [True, True]
-    stream.step()
+    next(stream)
     assert stream.finite.tolist() == [True, False]

@@ -7,10 +7,10 @@ from strategies import scores
 from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.sampling.engine import Row, Stream
+from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 
 TOK = build_tokenizer("performance")
@@ -164,8 +164,8 @@ def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favour
     model = noise(VOCAB.size, seed, favourites=favourites)
     now = build_grammar(TOK, rules, [motif] * 3, [0.5] * 3, "cpu")
     rows = [Row(0, (seed, k)) for k in range(3)]
-    drawing = Stream(model, [torch.tensor([VOCAB.bos])], rows, Sampling(), now, VOCAB.eos, 400, False)
-    drawn = torch.stack([drawing.step().ids for _ in range(150)], 1).numpy()
+    drawing = begin_stream(model, [torch.tensor([VOCAB.bos])], rows, PLAIN, now, VOCAB.eos, 400, False)
+    drawn = torch.stack([next(drawing).ids for _ in range(150)], 1).numpy()
     for row in drawn:
         whole = np.concatenate([motif, row.astype(np.uint16)])
         check(whole, rules, start=len(motif))
@@ -182,8 +182,8 @@ def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favour
 def test_without_masks_it_decodes_all_the_same(seed, favourites):
     free = build_grammar(TOK, Rules(masks=False), [stream()], [0.5], "cpu")
     model = noise(VOCAB.size, seed, favourites=favourites)
-    drawing = Stream(model, [torch.tensor([VOCAB.bos])], [Row(0, (seed, 0))], Sampling(), free, VOCAB.eos, 400, False)
-    ids = torch.cat([drawing.step().ids for _ in range(150)]).numpy()
+    drawing = begin_stream(model, [torch.tensor([VOCAB.bos])], [Row(0, (seed, 0))], PLAIN, free, VOCAB.eos, 400, False)
+    ids = torch.cat([next(drawing).ids for _ in range(150)]).numpy()
     assert ids.max() < VOCAB.n_events
     music = TOK.decode(ids)
     assert (music.offset_s > music.onset_s).all()

@@ -1,17 +1,19 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from musictx.sampling.filters import draw, filter_logits
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN
 
 P = [0.5, 0.3, 0.15, 0.05]
 LOGITS = torch.log(torch.tensor([P]))
 
 
 def kept(logits=LOGITS, **settings):
-    return torch.isfinite(filter_logits(logits, Sampling(**settings)))[0].tolist()
+    return torch.isfinite(filter_logits(logits, replace(PLAIN, **settings)))[0].tolist()
 
 
 def test_top_k_keeps_the_k_likeliest():
@@ -48,8 +50,8 @@ def test_filters_act_one_after_the_other():
 
 
 def test_temperature_divides_the_logits():
-    torch.testing.assert_close(filter_logits(LOGITS, Sampling(temperature=2.0)), LOGITS / 2)
-    rows = filter_logits(LOGITS.expand(2, -1), Sampling(), torch.tensor([[2.0], [4.0]]))
+    torch.testing.assert_close(filter_logits(LOGITS, replace(PLAIN, temperature=2.0)), LOGITS / 2)
+    rows = filter_logits(LOGITS.expand(2, -1), PLAIN, torch.tensor([[2.0], [4.0]]))
     torch.testing.assert_close(rows, torch.cat([LOGITS / 2, LOGITS / 4]))
 
 
@@ -57,12 +59,12 @@ def test_temperature_divides_the_logits():
     ("uniform", "id"), [(0.0, 0), (0.4999, 0), (0.5001, 1), (0.7999, 1), (0.8001, 2), (0.9501, 3), (1 - 2**-53, 3)]
 )
 def test_a_draw_is_where_the_distribution_function_exceeds_the_uniform(uniform, id):
-    assert draw(LOGITS, Sampling(), 1.0, torch.tensor([[uniform]], dtype=torch.float64)).tolist() == [id]
+    assert draw(LOGITS, PLAIN, 1.0, torch.tensor([[uniform]], dtype=torch.float64)).tolist() == [id]
 
 
 def test_drawn_frequencies_follow_the_filtered_distribution():
     uniform = torch.rand(4000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    drawn = draw(LOGITS.expand(4000, -1), Sampling(top_k=2), None, uniform)
+    drawn = draw(LOGITS.expand(4000, -1), replace(PLAIN, top_k=2), None, uniform)
     shares = torch.bincount(drawn, minlength=4) / 4000
     torch.testing.assert_close(shares, torch.tensor([0.625, 0.375, 0.0, 0.0]), atol=0.03, rtol=0)
 
@@ -75,9 +77,9 @@ def test_drawn_frequencies_follow_the_filtered_distribution():
 )
 def test_what_is_forbidden_is_never_drawn(values, uniform, temperature, settings):
     logits = torch.tensor([[*values, 0.0]])
-    drawn = draw(logits, Sampling(**settings), temperature, torch.tensor([[uniform]], dtype=torch.float64))
+    drawn = draw(logits, replace(PLAIN, **settings), temperature, torch.tensor([[uniform]], dtype=torch.float64))
     assert torch.isfinite(logits[0, drawn[0]])
 
 
 def test_greedy_takes_the_likeliest():
-    assert draw(LOGITS.flip(1), Sampling(temperature=0.0), None, torch.tensor([[0.1]]).double()).tolist() == [3]
+    assert draw(LOGITS.flip(1), replace(PLAIN, temperature=0.0), None, torch.tensor([[0.1]]).double()).tolist() == [3]

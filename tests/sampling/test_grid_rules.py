@@ -7,10 +7,10 @@ from stubs import noise
 
 from musictx.errors import ConfigError
 from musictx.notes.grid import REST
-from musictx.sampling.engine import Row, Stream
+from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.rules import VOICE_RANGES, Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 
 TOK = build_tokenizer("chorale")
@@ -112,8 +112,8 @@ def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid,
     now = build_grammar(TOK, rules, [motif] * 2, [QUARTER_S] * 2, "cpu")
     model = noise(TOK.vocab.size, seed, favourites=favourites)
     rows = [Row(0, (seed, k)) for k in range(2)]
-    drawing = Stream(model, [torch.tensor([TOK.vocab.bos])], rows, Sampling(), now, TOK.vocab.eos, 400, False)
-    drawn = torch.stack([drawing.step().ids for _ in range(120)], 1).numpy()
+    drawing = begin_stream(model, [torch.tensor([TOK.vocab.bos])], rows, PLAIN, now, TOK.vocab.eos, 400, False)
+    drawn = torch.stack([next(drawing).ids for _ in range(120)], 1).numpy()
     silence, longest = (max(int(s // 0.15), 1) for s in (rules.max_silence_s, rules.max_note_s))
     for row in drawn:
         new = TOK.decode_grid(row)

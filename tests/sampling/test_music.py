@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from musictx.notes.meter import Meter
 from musictx.notes.score import DRUMS, Score
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
-from musictx.sampling.music import Settings, check, continue_motifs, continue_score
+from musictx.sampling.music import Drawing, check, continue_motifs, continue_score
 from musictx.sampling.nan import NanError
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN, Settings
 from musictx.tokenizers import build_tokenizer
 
 SEED = Score([0, 0.6], [0.6, 1.2], [60, 64], [80, 80], quarter_s=0.6)
@@ -30,11 +31,11 @@ def build(name, position="relative", max_distance=64):
     return Transformer(config).eval(), tokenizer
 
 
-def go(name="performance", seed=SEED, sampling=Sampling(), model=None, **settings):  # noqa: B008
+def go(name="performance", seed=SEED, sampling=PLAIN, model=None, **settings):
     built, tokenizer = build(name)
     if "length" not in settings:
         settings = {"length_seconds": 2.0} | settings
-    return continue_score(seed, model or built, tokenizer, sampling, **settings)
+    return continue_score(seed, model or built, tokenizer, sampling=sampling, **settings)
 
 
 def same(one, other):
@@ -56,7 +57,7 @@ def test_bars_notes_and_tokens_are_lengths_too(name):
     motif = Motif(SEED, 1.8, Meter(0.6, (3, 4)))  # ends at its bar line, 0.6 s after its last note
 
     def made(**amount):
-        settings = Settings(length=Length(**amount), include_seed=False)
+        settings = Settings(PLAIN, Length(**amount), include_seed=False)
         return continue_motifs([motif], model, tokenizer, settings)[0][0]
 
     assert 2.5 < made(bars=2).score.duration_s <= 3.6 + 1e-9
@@ -64,7 +65,7 @@ def test_bars_notes_and_tokens_are_lengths_too(name):
     assert len(made(notes=5).score) == 5
     assert made(tokens=40).complete
     assert made(tokens=40).score.duration_s <= made(tokens=80).score.duration_s
-    whole = continue_motifs([motif], model, tokenizer, Settings(length=Length(bars=2)))[0][0]
+    whole = continue_motifs([motif], model, tokenizer, Settings(PLAIN, Length(bars=2)))[0][0]
     assert whole.new_from_s == pytest.approx(1.8)
     new = whole.score.select(whole.score.onset_s > 1.2)
     assert (new.onset_s >= 1.8 - 1e-9).all()
@@ -79,7 +80,7 @@ def test_a_variation_depends_on_the_seed_and_its_number_alone():
 
 def test_another_seed_number_gives_other_music():
     model, tokenizer = build("performance")
-    results = [continue_score(SEED, model, tokenizer, Sampling(), length_seconds=2.0, seed=s)[0] for s in (0, 1)]
+    results = [continue_score(SEED, model, tokenizer, sampling=PLAIN, length_seconds=2.0, seed=s)[0] for s in (0, 1)]
     assert results[0].score != results[1].score
 
 
@@ -88,7 +89,7 @@ def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
     model, tokenizer = build("performance", position)
     model.double()
     motifs = [Motif(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
-    settings = Settings(Sampling(guard=True, temperature_end=0.8), Length(tokens=40))
+    settings = Settings(replace(PLAIN, guard=True, temperature_end=0.8), Length(tokens=40))
     together = continue_motifs(motifs, model, tokenizer, settings, 2)
     for motif, results in zip(motifs, together, strict=True):
         alone = continue_motifs([motif], model, tokenizer, settings, 2)[0]
@@ -102,7 +103,7 @@ def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
 
 def test_rows_that_come_to_their_end_at_different_times_are_as_if_alone():
     model, tokenizer = build("performance")
-    settings = Settings(length=Length(seconds=1.0))
+    settings = Settings(PLAIN, Length(seconds=1.0))
     eight = continue_motifs([None], model.double(), tokenizer, settings, 8)[0]
     two = continue_motifs([None], model, tokenizer, settings, 2)[0]
     assert all(same(a, b) for a, b in zip(two, eight, strict=False))
@@ -122,21 +123,21 @@ def test_the_program_of_the_seed_is_kept():
 def test_longer_than_the_window_keeps_the_newest_part_and_says_so():
     model, tokenizer = build("performance", max_distance=8)  # looks back 16 tokens
     long = Score(np.arange(30) * 0.1, np.arange(30) * 0.1 + 0.1, np.arange(30) + 40, np.full(30, 80))
-    (result,) = continue_score(long, model, tokenizer, Sampling(), length_seconds=1.0)
+    (result,) = continue_score(long, model, tokenizer, sampling=PLAIN, length_seconds=1.0)
     n = len(tokenizer.encode(long))
     assert result.unheard == n - 16
     assert result.new_from_s == pytest.approx(3.0)
     assert (result.score.clip(0, 2.95).pitch == long.clip(0, 2.95).pitch).all()
-    (wider,) = continue_score(long, model, tokenizer, Sampling(), length_seconds=1.0, window=500)
+    (wider,) = continue_score(long, model, tokenizer, sampling=PLAIN, length_seconds=1.0, window=500)
     assert wider.unheard == 0
     hymns, tokenizer = build("chorale", max_distance=5)
-    (result,) = continue_score(long.clip(0, 0.1), hymns, tokenizer, Sampling(), length_seconds=9.0, window=10)
+    (result,) = continue_score(long.clip(0, 0.1), hymns, tokenizer, sampling=PLAIN, length_seconds=9.0, window=10)
     assert result.complete
 
 
 def test_positions_that_run_out_end_the_music_and_say_so():
     model, tokenizer = build("performance", "learned")
-    (result,) = continue_score(SEED, model, tokenizer, Sampling(), length=Length(tokens=200))
+    (result,) = continue_score(SEED, model, tokenizer, sampling=PLAIN, length=Length(tokens=200))
     assert "101 tokens are more than model.max_positions=100" in result.stopped
     assert result.score.duration_s > 1.2
 
@@ -171,7 +172,7 @@ def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length
     monkeypatch.setattr(
         type(tokenizer), "decode", lambda self, ids, quarter_s=0.5: used.append(len(ids)) or Score.empty()
     )
-    settings = Settings(length=Length(tokens=100), forced_ending=True)
+    settings = Settings(PLAIN, Length(tokens=100), forced_ending=True)
     continue_motifs([None], ends_at(tokenizer.vocab, step), tokenizer, settings)
     if expected is None:
         assert 90 <= used[-1] <= 110
@@ -181,7 +182,7 @@ def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length
 
 def test_a_forced_ending_lets_a_chorale_end_between_steps_alone():
     model, tokenizer = build("chorale")
-    settings = Settings(length=Length(seconds=3.0), forced_ending=True)
+    settings = Settings(PLAIN, Length(seconds=3.0), forced_ending=True)
     for result in continue_motifs([Motif(SEED, 1.2, Meter(0.6))], model, tokenizer, settings, 4)[0]:
         assert 2.7 - 0.15 <= result.score.duration_s - 1.2 <= 3.3 + 0.15
 
@@ -198,7 +199,7 @@ def test_the_guard_warms_a_row_that_is_stuck():
         return logits
 
     def different(guard):
-        settings = Settings(Sampling(guard=guard), Length(tokens=600))
+        settings = Settings(replace(PLAIN, guard=guard), Length(tokens=600))
         notes = continue_motifs([None], Said(say), tokenizer, settings)[0][0].score
         return len(set(notes.pitch.tolist()))
 
@@ -206,14 +207,23 @@ def test_the_guard_warms_a_row_that_is_stuck():
 
 
 def test_beams_are_the_likeliest_music_and_need_a_length_in_tokens():
-    results = go(sampling=Sampling(beams=4), length=Length(tokens=20), variations=2)
-    greedy = go(sampling=Sampling(temperature=0.0), length=Length(tokens=20))[0]
+    results = go(sampling=replace(PLAIN, beams=4), length=Length(tokens=20), variations=2)
+    greedy = go(sampling=replace(PLAIN, temperature=0.0), length=Length(tokens=20))[0]
     assert results[0].mean_log_p >= results[1].mean_log_p
     assert results[0].mean_log_p >= greedy.mean_log_p - 1e-6
     with pytest.raises(ConfigError, match="sampler.beams=4: beams are compared at one length; give length_tokens="):
-        go(sampling=Sampling(beams=4))
+        go(sampling=replace(PLAIN, beams=4))
     with pytest.raises(ConfigError, match="variations=5: sampler.beams=4 find at most as many"):
-        go(sampling=Sampling(beams=4), length=Length(tokens=20), variations=5)
+        go(sampling=replace(PLAIN, beams=4), length=Length(tokens=20), variations=5)
+
+
+def until_ctrl_c(model, settings, variations):
+    drawing = Drawing([None], model, build_tokenizer("performance"), settings, variations)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in drawing:
+            pass
+    drawing.stop("interrupted")
+    return drawing.continuations()[0]
 
 
 @pytest.mark.parametrize("after", [0, 1, 40, 64])
@@ -226,7 +236,7 @@ def test_ctrl_c_keeps_what_exists(after):
             raise KeyboardInterrupt
         return voice.say(length, rows)
 
-    (results,) = continue_motifs([None], Said(say), tokenizer, Settings(length=Length(seconds=500.0)), 2)
+    results = until_ctrl_c(Said(say), Settings(PLAIN, Length(seconds=500.0)), 2)
     assert len(results) == 2
     assert {result.stopped for result in results} == {"interrupted"}
     if after >= 40:
@@ -242,8 +252,8 @@ def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones():
             raise KeyboardInterrupt
         return voice.say(length, rows)
 
-    settings = Settings(length=Length(tokens=40), rows_at_once=2)
-    (results,) = continue_motifs([None], Said(say), tokenizer, settings, 4)
+    settings = Settings(PLAIN, Length(tokens=40), rows_at_once=2)
+    results = until_ctrl_c(Said(say), settings, 4)
     assert [(result.variation, result.stopped) for result in results] == [(0, ""), (1, "")]
 
 
@@ -251,17 +261,30 @@ def test_ctrl_c_before_the_first_token_leaves_nothing():
     def say(length, rows):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        continue_motifs([None], Said(say), build_tokenizer("performance"), Settings())
+    assert until_ctrl_c(Said(say), Settings(PLAIN), 1) == []
+
+
+def test_whoever_iterates_may_stop_after_any_step():
+    model, tokenizer = build("performance")
+    whole = continue_motifs([None], model, tokenizer, Settings(PLAIN, Length(tokens=70)), 2)[0]
+    for n in (1, 33, 71):
+        drawing = Drawing([None], model, tokenizer, Settings(PLAIN, Length(tokens=70), rows_at_once=1), 2)
+        seen = [int(step.ids[0]) for step in itertools.islice(drawing, n)]
+        drawing.stop("it is late")
+        results = drawing.continuations()[0]
+        assert len(seen) == n
+        assert [result.stopped for result in results] == (["it is late"] if n < 70 else ["", "it is late"])
+        if n > 70:
+            assert results[0].score.onset_s.tolist() == whole[0].score.onset_s.tolist()
 
 
 def test_logits_that_are_no_numbers_are_named_with_their_layer():
     model, tokenizer = build("performance")
     model.blocks[0].down.weight.data[0, 0] = torch.nan
     with pytest.raises(NanError, match=r"not finite numbers \(NaN\); blocks.0.down is the first layer to give them"):
-        continue_score(SEED, model, tokenizer, Sampling(), length_seconds=2.0)
+        continue_score(SEED, model, tokenizer, sampling=PLAIN, length_seconds=2.0)
     with pytest.raises(NanError, match=r"\(NaN\); blocks.0.down is the first layer"):
-        continue_score(SEED, StaticSteps(model), tokenizer, Sampling(), length_seconds=2.0)
+        continue_score(SEED, StaticSteps(model), tokenizer, sampling=PLAIN, length_seconds=2.0)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +297,7 @@ def test_logits_that_are_no_numbers_are_named_with_their_layer():
         ({"seed": -1}, 1, "seed=-1: give 0 to 9223372036854775807"),
         ({"seed": 2**63}, 1, "seed=9223372036854775808: give 0 to 9223372036854775807"),
         ({"rows_at_once": 0}, 1, "rows_at_once=0: give 1 or more"),
+        ({"rules": Rules(masks=False, lowest=30)}, 1, "rules.masks=false forbids nothing: leave out the other rules"),
         ({"window": 7}, 1, "window=7: give 8 tokens or more, or null for the model's own"),
     ],
 )
@@ -304,7 +328,7 @@ def test_how_many_rows_share_a_batch_shortens_none(monkeypatch):
     model, tokenizer = build("performance")
     lengths = set()
     for rows in (16, 20):
-        settings = Settings(length=Length(seconds=1e4), rows_at_once=rows)
+        settings = Settings(PLAIN, Length(seconds=1e4), rows_at_once=rows)
         (results,) = continue_motifs([None], model, tokenizer, settings, 20)
         lengths |= {result.stopped for result in results}
     assert lengths == {"max_tokens=40"}

@@ -3,6 +3,8 @@
 On `meta` a tensor has no value, and whatever asks for one raises; what would come from the host is looked for.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -11,14 +13,14 @@ from torch.utils._pytree import tree_leaves
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.engine import Row, Stream
+from musictx.sampling.engine import ByChance, Row, Stream, prefill
 from musictx.sampling.grammar import build_grammar
 from musictx.sampling.prompt import make_prompt
 from musictx.sampling.rules import Rules
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 
-EVERY_FILTER = Sampling(top_k=9, top_p=0.9, min_p=0.1, typical=0.9)
+EVERY_FILTER = replace(PLAIN, top_k=9, top_p=0.9, min_p=0.1, typical=0.9)
 
 
 class NothingOfTheHost(TorchDispatchMode):
@@ -55,19 +57,23 @@ def recurrent(v):
         ),
     ],
 )
+@pytest.mark.parametrize("guidance", [None, 1.0])
 @torch.inference_mode()
-def test_no_step_waits_for_the_device(build, static, name, rolling):
+def test_no_step_waits_for_the_device(build, static, name, rolling, guidance):
     tokenizer = build_tokenizer(name)
     prompt = make_prompt(None, tokenizer, None, "meta")
     rules = Rules(scale="C major", voice_order=name == "chorale", max_polyphony=4 if name == "performance" else None)
     grammar = build_grammar(tokenizer, rules, [prompt.ids] * 3, [prompt.quarter_s] * 3, "meta")
     model = build(tokenizer.vocab.size).eval().to("meta")
     model, rows = StaticSteps(model) if static else model, [Row(0, (5, k)) for k in range(3)]
-    stream = Stream(model, [prompt.heard], rows, EVERY_FILTER, grammar, tokenizer.vocab.eos, 8, rolling)
-    stream.step()  # numbers for 256 tokens are drawn on the host, and copied
+    streams, sampling = 1 + (guidance is not None), replace(EVERY_FILTER, seed_guidance=guidance)
+    logits, state = prefill(model, [prompt.heard], [0] * len(rows) * streams, 8, rolling)
+    chance = ByChance(sampling, [row.key for row in rows], "meta")
+    stream = Stream(model, logits, state, grammar, chance, tokenizer.vocab.eos, streams)
+    next(stream)  # numbers for 256 tokens are drawn on the host, and copied
     with NothingOfTheHost():
         for _ in range(11 if rolling else 6):
-            drawn = stream.step()
+            drawn = next(stream)
     assert drawn.ids.device.type == "meta"
     with pytest.raises(AssertionError, match="of numbers on the host"), NothingOfTheHost():
         torch.tensor([0.0], device="meta")

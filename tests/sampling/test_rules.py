@@ -16,7 +16,6 @@ from musictx.sampling.rules import Rules, scale_classes
         ({"scale": "H major"}, "rules.scale=H major: give a tonic and one of major, minor, .* as in 'F# minor'"),
         ({"scale": "C locrian"}, "rules.scale=C locrian: give a tonic"),
         ({"scale": "C major", "lowest": 61, "highest": 61}, "rules.scale=C major has no pitch from 61 to 61"),
-        ({"masks": False, "lowest": 30}, "rules.masks=false forbids nothing: leave out the other rules"),
     ],
 )
 def test_rules_that_no_music_can_keep_are_refused(settings, text):

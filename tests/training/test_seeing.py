@@ -75,11 +75,11 @@ def test_runs_lists_the_best_first(world, tmp_path):
     root = world.bundle.parent.parent
     runs = find_runs(root)
     assert [run.name for run in runs] == ["run", "run"]
-    assert runs[0].best_nll < runs[1].best_nll
+    assert runs[0].kept_nll < runs[1].kept_nll
     assert {run.state for run in runs} == {"finished"}
     shown = ok(["musictx", "runs", root], tmp_path).stdout.splitlines()
-    assert shown[0].split() == ["run", "name", "state", "steps", "best", "NLL"]
-    assert shown[1].split()[1:] == ["run", "finished", "4", f"{runs[0].best_nll:.4f}"]
+    assert shown[0].split() == ["run", "name", "state", "steps", "kept", "NLL"]
+    assert shown[1].split()[1:] == ["run", "finished", "4", f"{runs[0].kept_nll:.4f}"]
     assert "holds no runs: `musictx train` writes one" in refused(["musictx", "runs", tmp_path], tmp_path)
 
 
@@ -92,7 +92,16 @@ def test_a_failed_and_an_unfinished_run(tmp_path):
     (tmp_path / "b" / "metrics.csv").write_text("step,train/loss,val/nll\n9,4.0,\n19,3.0,\n19,,2.5\n2")
     b, a = find_runs(tmp_path)
     assert b == Run(str(tmp_path / "b"), "b", "unfinished", 20, 2.5)
-    assert (a.state, a.steps, a.best_nll) == ("failed", 0, None)
+    assert (a.state, a.steps, a.kept_nll) == ("failed", 0, None)
+
+
+@pytest.mark.parametrize(("keep", "nll"), [("best", 2.5), ("last", 2.75)])
+def test_a_run_has_the_nll_of_the_model_that_it_keeps(tmp_path, keep, nll):
+    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "config.yaml").write_text(f"name: a\ntrainer:\n  keep: {keep}")
+    (tmp_path / "metrics.csv").write_text("step,val/nll\n9,3.0\n19,2.5\n29,2.75\n")
+    (run,) = find_runs(tmp_path)
+    assert run.kept_nll == nll
 
 
 def test_metrics_are_one_table_whatever_comes_when(tmp_path):

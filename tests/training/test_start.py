@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from conftest import refused
 from runs import RECURRENT, TINY, config_of
 
+from musictx.app import settings
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.shipped import shipped_bundle
@@ -15,7 +17,7 @@ from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
 from musictx.training.fit import fit
 from musictx.training.header import both
-from musictx.training.start import sized_as_bundle, starting_model
+from musictx.training.start import check_given, sized_as_bundle, starting_model
 
 
 def test_a_bundle_is_learnt_on_with_its_own_sizes(world, tmp_path):
@@ -125,6 +127,40 @@ def test_what_was_learnt_before_stays_in_the_header(world, tmp_path, capsys):
 )
 def test_no_origin_is_told_twice(before, now, together):
     assert both(before, now) == together
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (
+            ["model.d_model=64"],
+            "model.d_model=64: init_from={bundle} has model.d_model=16, and its weights fit no other",
+        ),
+        (["model.value_residual=true"], "has model.value_residual=False, and its weights fit no other model: leave "),
+        (
+            ["model=paper"],
+            "model=paper: init_from={bundle} has model.d_model=16, .*: leave model= out, or leave init_from=",
+        ),
+        (["model=lstm"], "model=lstm: init_from={bundle} has model.kind=transformer, "),
+        (["model.window=9"], "model.window=9: init_from={bundle} has model.window=512, "),
+    ],
+)
+def test_a_person_who_asks_for_another_model_than_the_bundles_is_told(world, words, text):
+    config = settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words)
+    with pytest.raises(ConfigError, match=text.format(bundle=world.bundle)):
+        check_given(config, words)
+
+
+def test_what_is_the_bundles_or_no_matter_of_its_weights_may_be_given(world):
+    words = ["model.d_model=16", "model.dropout=0.5", "model.n_heads=2", "trainer.lr=1", "name=model.x"]
+    check_given(settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words), words)
+    check_given(settings("train", "model.d_model=64", f"data.path={world.store}"), ["model.d_model=64"])
+
+
+def test_the_command_tells_it_before_there_is_a_folder(world, tmp_path):
+    words = [f"init_from={world.bundle}", f"data.path={world.store}", "out=run", "model.mlp=swiglu"]
+    assert "model.mlp=swiglu: init_from=" in refused(["musictx", "train", *words], tmp_path)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(("name", "tokenizer"), [("piano", "performance"), ("chorale", "chorale")])

@@ -47,7 +47,7 @@ def test_optuna_is_told_the_best_validation_and_is_gone_on_with(world, tmp_path)
     ok(sweep, tmp_path)
     (best, other), result = find_runs(tmp_path / "runs"), tmp_path / "runs" / "search" / "optimization_results.yaml"
     found = OmegaConf.load(result)
-    assert abs(found.best_value - best.best_nll) < 1e-6
+    assert abs(found.best_value - best.kept_nll) < 1e-6
     assert set(found.best_params) == {"trainer.lr", "model.dropout"}
     assert OmegaConf.load(f"{best.folder}/config.yaml").trainer.lr == found.best_params["trainer.lr"]
     shutil.rmtree(other.folder)

@@ -10,15 +10,17 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-import torch
+from strategies import slowing
 
 from musictx.errors import UserError
+from musictx.notes.grid import grid_to_score, score_to_grid
 from musictx.notes.read import read_midi
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle
 from musictx.web.attention import Point
-from musictx.web.draw import Timed, Wish
+from musictx.web.draw import Wish
+from musictx.web.examples import OLD_HUNDREDTH
 from musictx.web.limits import Limits
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
@@ -126,8 +128,6 @@ def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
     studio = Studio({"hymns": (opened.model, opened.tokenizer)}, tmp_path, Limits(seconds=-1))
     with pytest.raises(UserError, match="went by before any music was drawn"):
         studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
-    with pytest.raises(KeyboardInterrupt):
-        Timed(opened.model, -1, quiet).prefill(torch.zeros(1, 1, dtype=torch.long), None)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +205,37 @@ def test_only_what_is_taken_of_the_music_chooses(both, tmp_path, world):
     music = studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid").now.music
     assert music.model == "chorale"
     assert music.note.startswith("Longer music is not taken here: these are the first 1 s. The chorale model plays")
+
+
+def test_a_chorale_that_slows_down_is_on_the_grid_to_one_model_and_as_it_sounds_to_the_other(both, tmp_path):
+    studio, hymn = Studio(both, tmp_path), grid_to_score(np.repeat(OLD_HUNDREDTH, 4, axis=0).astype(np.int16))
+    path = slowing(hymn, tmp_path / "slow.mid")
+    begun = studio.upload(Session(), path.read_bytes(), "slow.mid")
+    assert begun.now.music.note == (
+        "Its first tempo holds throughout, since the model counts beats. The chorale model plays, since slow is four "
+        "voices on a grid."
+    )
+    assert np.array_equal(score_to_grid(begun.now.music.score), score_to_grid(hymn))
+    assert begun.now.music.meter.bars_s(4.0).tolist() == pytest.approx([0.0, 2.4, 4.8])
+    played, _ = studio.go_on(begun, WISH._replace(model="piano", variations=1), quiet)
+    assert played.now.music.score == read_midi(path)
+    assert played.now.music.score.duration_s > 1.4 * hymn.duration_s
+    assert "tempo" not in played.now.music.note
+    again, _ = studio.go_on(played, WISH._replace(model="chorale", variations=1), quiet)
+    assert again.now.music.score == begun.now.music.score
+
+
+def test_what_the_grid_does_to_notes_and_who_is_heard_as_a_piano_is_told(both, tmp_path):
+    studio = Studio(both, tmp_path)
+    flute = Score([0.0, 0.5, 1.01], [0.5, 1.0, 1.4], [72, 72, 74], [80] * 3, 0.5, np.array(73))
+    write_midi(flute, tmp_path / "a.mid")
+    begun = studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid")
+    assert (
+        "Its instrument, program 73, is heard as a piano, and kept in what is written. The piano"
+        in begun.now.music.note
+    )
+    _, told = studio.go_on(begun, WISH._replace(model="chorale", variations=1), quiet)
+    assert told.endswith("Of its 3 notes the grid of sixteenths hears 1 as held instead of struck again.")
 
 
 def test_another_model_hears_the_music_as_it_came(both, tmp_path):

@@ -8,7 +8,7 @@ from musictx.errors import UserError
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.tokenizers import build_tokenizer
-from musictx.web.draw import beginning, fit
+from musictx.web.draw import beginning, fit, shorten
 from musictx.web.limits import Limits
 from musictx.web.session import Music
 from musictx.web.upload import plain_name, read_upload
@@ -18,7 +18,7 @@ LIMITS = Limits(upload_bytes=5000)
 
 
 def read(path):
-    return read_upload(path.read_bytes(), path.name, LIMITS, False)
+    return read_upload(path.read_bytes(), path.name, LIMITS)
 
 
 def test_a_file_is_read_with_its_bars(tmp_path):
@@ -59,10 +59,10 @@ def test_a_band_is_heard_as_one_piano(tmp_path):
     programs = np.array([40, 68, 128])
     write_midi(Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 36], [80] * 3, program=programs), tmp_path / "a.mid")
     music = read(tmp_path / "a.mid")
-    heard = fit(music, build_tokenizer("performance"), LIMITS)
+    heard = fit(music, build_tokenizer("performance"))
     assert heard.note == "Its 2 tracks are heard as one piano. Its drums are left out."
     assert heard.score.program.tolist() == [0, 0]
-    voices = fit(music, build_tokenizer("chorale"), LIMITS)
+    voices = fit(music, build_tokenizer("chorale"))
     assert voices.note == "Its drums are left out."
 
 
@@ -84,10 +84,10 @@ def test_long_music_is_shortened_where_it_becomes_too_much():
 def test_music_is_fitted_to_the_model():
     chorale = build_tokenizer("chorale")
     wide = Score([0, 0, 1], [1, 1, 2], [5, 60, 62], [80, 80, 80])
-    fitted = fit(Music("wide", wide, None), chorale, Limits())
+    fitted = fit(Music("wide", wide, None), chorale)
     assert (len(fitted.score), fitted.note) == (2, "1 notes outside the model's range are left out.")
     with pytest.raises(UserError, match="no note lies within the model's range, 21 to 108"):
-        fit(Music("low", wide.select(wide.pitch == 5), None), chorale, Limits())
+        fit(Music("low", wide.select(wide.pitch == 5), None), chorale)
     late = Score([500], [501], [60], [80])
     with pytest.raises(UserError, match="no note begins in its first 180 s"):
-        fit(Music("late", late, None), chorale, Limits())
+        shorten(Music("late", late, None), Limits())

@@ -18,7 +18,7 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 
 CORPUS = Corpus(
     "Bach chorales (Riemenschneider's 371, from music21)",
-    "public domain scores; encodings as the music21 corpus states",
+    "public domain (the scores), encodings as the music21 corpus states",
     "Cuthbert and Ariza, music21: A Toolkit for Computer-Aided Musicology, ISMIR 2010",
 )
 

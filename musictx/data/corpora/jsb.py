@@ -16,7 +16,7 @@ from musictx.tokenizers.chorale import ChoraleTokenizer
 
 CORPUS = Corpus(
     "JSB chorales, 16th grid",
-    "public domain scores",
+    "public domain (the scores)",
     "Boulanger-Lewandowski et al., ICML 2012; Huang et al., Counterpoint by Convolution, ISMIR 2017",
 )
 TABLE = Download(

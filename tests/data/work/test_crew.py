@@ -34,7 +34,7 @@ read.read_tracks = read_tracks
 def planted(tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(MISCHIEF)
-    return {"PYTHONPATH": str(tmp_path / "site")}
+    return {"PYTHONPATH": f"{tmp_path / 'site'}{os.pathsep}{ROOT}"}
 
 
 @pytest.fixture

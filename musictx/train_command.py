@@ -1,4 +1,4 @@
-"""musictx train: fit a model to a token store."""
+"""musictx train: fit a model to a token store, from the command line and from Python."""
 
 import math
 import re
@@ -6,13 +6,14 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
-from musictx.app import guarded, hydra_app, typed
+from musictx.app import guarded, hydra_app, settings, typed
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
@@ -20,12 +21,26 @@ from musictx.training.fit import fit
 from musictx.training.folder import BUNDLE, CONFIG, differences, is_finished, is_unfinished
 from musictx.training.guard import TrainingError
 from musictx.training.smoke import smoke
+from musictx.training.start import check_given
 
 
-def train(config: TrainConfig) -> float | None:
+def train(*words: str, **values: Any) -> Path | None:
+    """`musictx train` from Python: `train("experiment=demo", "trainer.max_steps=5", out="mine")`. Returns the bundle;
+    None after trainer.smoke=true, and in all processes but the first. Raises UserError."""
+    config = alone(settings("train", *words, **values), [*words, *values])
+    if config.trainer.smoke:
+        smoke(config)
+        return None
+    bundle = fit(config)
+    return None if getattr(rank_zero_only, "rank", 0) else bundle
+
+
+def run(config: TrainConfig) -> float | None:
     """The best validation NLL, for a sweep to minimise."""
     hydra = HydraConfig.get()
-    config = alone(config, list(hydra.overrides.task))
+    words = list(hydra.overrides.task)
+    config = alone(config, words)
+    check_given(config, words)
     one_job = hydra.mode == RunMode.MULTIRUN
     if one_job:
         config = one_of_many(config, hydra.job.num)
@@ -55,8 +70,8 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     if config.resume is None or len(words) > 1 or not is_unfinished(Path(config.resume)):
         return config
     stored = OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.load(Path(config.resume) / CONFIG))
-    settings: TrainConfig = typed(stored, TrainConfig)  # type: ignore[arg-type]
-    return replace(settings, resume=config.resume, overwrite=False)
+    begun: TrainConfig = typed(stored, TrainConfig)  # type: ignore[arg-type]
+    return replace(begun, resume=config.resume, overwrite=False)
 
 
 def one_of_many(config: TrainConfig, number: int) -> TrainConfig:
@@ -75,7 +90,7 @@ def check_cluster(words: list[str]) -> None:
         )
 
 
-_train = hydra_app("train", train)
+_run = hydra_app("train", run)
 
 
 def told_by_job(error: Exception) -> ConfigError | None:
@@ -90,7 +105,7 @@ def told_by_job(error: Exception) -> ConfigError | None:
 
 def _or_what_a_job_says() -> None:
     try:
-        _train()
+        _run()
     except Exception as error:
         mistake = told_by_job(error) if type(error).__module__.startswith("submitit.") else None
         if mistake is None:

@@ -1,11 +1,13 @@
-"""musictx evaluate: nats per token, note and second of a split under a model, with intervals over pieces."""
+"""musictx evaluate: nats per token, note and second of a split under a model, with intervals over pieces; `evaluate` is
+the same from Python."""
 
 import json
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from musictx.app import hydra_app
+from musictx.app import hydra_app, settings
 from musictx.config.use import EvaluateConfig
 from musictx.data.store import Store
 from musictx.device import check_device
@@ -100,7 +102,12 @@ def file_hash(path: str | Path) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
 
 
-def evaluate(config: EvaluateConfig) -> None:
+def evaluate(*words: str, **values: Any) -> Evaluation:
+    """`musictx evaluate` from Python: `evaluate("data.path=my_store", bundle="mine")`. Raises UserError."""
+    return run(settings("evaluate", *words, **values))
+
+
+def run(config: EvaluateConfig) -> Evaluation:
     device, weights = check_device(config.device), check_weights(config.weights)
     opened = open_told(config.bundle, device, config.attention.impl, continues=False)
     print(describe_model(opened.model))
@@ -129,9 +136,10 @@ def evaluate(config: EvaluateConfig) -> None:
         with replacing(Path(config.out)) as partial:
             partial.write_text(json.dumps(told, indent=1), encoding="utf-8")
         print(f"{config.out}: these figures as JSON")
+    return figures
 
 
-main = hydra_app("evaluate", evaluate)
+main = hydra_app("evaluate", run)
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,29 @@
+"""How attention knows where a token stands: one file a form, and the table of them. docs/extending.md adds another."""
+
+from musictx.model.position.form import Form
+from musictx.model.position.fourier import Fourier
+from musictx.model.position.learned import Learned
+from musictx.model.position.none import NoPosition
+from musictx.model.position.rope import Rotary
+from musictx.model.position.sinusoidal import Sinusoidal
+from musictx.model.position.table import Table
+
+CLOCKS = ("index", "time")
+FORMS: dict[str, type[Form]] = {
+    "relative": Table,
+    "relative_fourier": Fourier,
+    "rope": Rotary,
+    "sinusoidal": Sinusoidal,
+    "learned": Learned,
+    "none": NoPosition,
+}
+
+
+def timed_forms() -> list[str]:
+    """Those that can count musical time."""
+    return [name for name, form in FORMS.items() if form.timed]
+
+
+def describe(position: str, impl: str) -> str:
+    """Which kernel a model runs, in words, for the start of a run."""
+    return f"attention: {position}, {FORMS[position].kernel(impl)}"

@@ -1,0 +1,57 @@
+"""`relative_fourier`: relative embeddings on a Fourier basis of learned frequencies."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Self
+
+import torch
+from torch import Tensor, nn
+
+from musictx.model.position.form import Form, Phase
+from musictx.model.position.phases import phases
+
+if TYPE_CHECKING:
+    from musictx.model.transformer import TransformerConfig
+
+
+class Fourier(Form):
+    """e_d = sum over f of a_f cos(d w_f) + b_f sin(d w_f), w learned per head.
+
+    cos and sin of (i - j) w split into products of a term in i and one in j, so q_i · e_{i-j} is a plain dot product
+    of an extended query and the extended key [k_j, cos(j w), sin(j w)], which any attention kernel takes.
+    """
+
+    timed = True
+    preset = ("log_frequency",)
+
+    def __init__(self, n_heads: int, d_head: int, n_frequencies: int, waves: tuple[float, float]) -> None:
+        """`waves`: the shortest and the longest wavelength to begin with, in units of the clock."""
+        super().__init__(d_head, 2 * n_frequencies)
+        lengths = torch.logspace(math.log10(waves[0]), math.log10(waves[1]), n_frequencies)
+        self.log_frequency = nn.Parameter((2 * math.pi / lengths).log().repeat(n_heads, 1))  # (H, F)
+        self.basis = nn.Parameter(torch.empty(n_heads, d_head, 2 * n_frequencies))  # (H, D, 2F): a, then b
+
+    @classmethod
+    def build(cls, config: TransformerConfig) -> Self:
+        shortest, longest = (
+            (2, 2 * config.max_distance) if config.clock == "index" else (0.1, 0.1 * config.max_distance)
+        )
+        d_head = config.d_model // config.n_heads
+        return cls(config.n_heads, d_head, config.n_frequencies, (shortest, longest))
+
+    def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
+        return phases(at, self.log_frequency.double().exp(), dtype)
+
+    def keys(self, k: Tensor, phase: Phase) -> Tensor:
+        assert phase is not None
+        cos, sin = phase
+        b, h, t, _ = k.shape
+        return torch.cat([k, cos.expand(b, h, t, -1), sin.expand(b, h, t, -1)], -1)
+
+    def queries(self, q: Tensor, phase: Phase) -> Tensor:
+        """(B, H, Tq, D + 2F): their product with the extended keys is content and distance together."""
+        assert phase is not None
+        cos, sin = phase
+        a, b = (q @ self.basis.to(q.dtype)).chunk(2, -1)  # (B, H, Tq, F) each
+        return torch.cat([q, a * cos + b * sin, a * sin - b * cos], -1)

@@ -1,0 +1,33 @@
+"""`rope`: queries and keys turned by their position (Su et al. 2021, section 3.2)."""
+
+import torch
+from torch import Tensor
+
+from musictx.model.position.form import Form, Phase
+from musictx.model.position.phases import phases
+
+
+class Rotary(Form):
+    """The product of two that are turned depends on the angle between them alone, which is their distance."""
+
+    timed = True
+
+    def __init__(self, d_head: int, base: float = 10_000.0) -> None:
+        super().__init__(d_head)
+        # float64 whatever the weights are, so no buffer; and made before a CUDA graph is, which may copy nothing
+        self.frequency = torch.tensor([base ** (-2 * i / d_head) for i in range(d_head // 2)], dtype=torch.float64)
+
+    def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
+        if self.frequency.device != at.device:
+            self.frequency = self.frequency.to(at.device)
+        return phases(at, self.frequency[None], dtype)
+
+    def keys(self, k: Tensor, phase: Phase) -> Tensor:
+        assert phase is not None
+        cos, sin = phase
+        half = k.shape[-1] // 2
+        a, b = k[..., :half], k[..., half : 2 * half]
+        return torch.cat([a * cos - b * sin, a * sin + b * cos, k[..., 2 * half :]], -1)
+
+    def queries(self, q: Tensor, phase: Phase) -> Tensor:
+        return self.keys(q, phase)

@@ -1,0 +1,49 @@
+"""`relative`: a learned embedding of every distance (Huang et al. 2018); attention.impl names its kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import torch
+from torch import Tensor, nn
+
+from musictx.model.attention import AUTO, relative_attention
+from musictx.model.position.form import Form, Phase
+
+if TYPE_CHECKING:
+    from musictx.model.transformer import TransformerConfig
+
+
+class Table(Form):
+    """logit(i, j) = q_i · (k_j + e_{i-j}) / sqrt(D); distances past the last row share it."""
+
+    def __init__(self, n_heads: int, d_head: int, max_distance: int, impl: str) -> None:
+        super().__init__(d_head)
+        self.impl = impl
+        self.rel = nn.Parameter(torch.empty(n_heads, max_distance, d_head))  # (H, M, D)
+
+    @classmethod
+    def build(cls, config: TransformerConfig) -> Self:
+        return cls(config.n_heads, config.d_model // config.n_heads, config.max_distance, config.attention)
+
+    @classmethod
+    def kernel(cls, impl: str) -> str:
+        return f"impl={impl}" + (": chunked, and skew for at most 256 tokens and single steps" if impl == AUTO else "")
+
+    def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
+        row = distance.clamp(0, self.rel.shape[1] - 1)  # (Tq, Tk)
+        content = q @ k.mT  # (B, H, Tq, Tk)
+        return (content + (q @ self.rel.to(q.dtype).mT).gather(-1, row.expand(content.shape))) * self.scale
+
+    def forward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        phase: Phase,
+        dropout_p: float = 0.0,
+        hidden: Tensor | None = None,
+        age: Tensor | None = None,
+    ) -> Tensor:
+        # parameters stay float32 under autocast; the kernels want one dtype
+        return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p, hidden, age)

@@ -1,0 +1,102 @@
+"""`musictx.load`: a model that continues music, from Python, as `musictx generate` does."""
+
+from pathlib import Path
+from typing import Any
+
+from musictx.app import settings
+from musictx.config.train import AttentionConfig
+from musictx.config.use import GenerateConfig
+from musictx.continuing import Beginning, begin_with, continue_all, faster, is_interrupted, plan, read_beginning
+from musictx.device import check_device
+from musictx.errors import ConfigError
+from musictx.model.bundle import BundleHeader
+from musictx.model.protocol import LanguageModel
+from musictx.model.shipped import bundle_path
+from musictx.music import Music
+from musictx.notes.score import Score
+from musictx.open import open_bundle
+from musictx.ranking import Ranking
+from musictx.seeds import find_seeds
+from musictx.tokenizers import Tokenizer
+
+WITH_THE_MODEL = ("bundle", "device", "weights", "graph", "attention")
+WITH_THE_FILES = ("out", "wav", "png", "overwrite")
+
+
+def load(
+    bundle: str | Path,
+    *,
+    device: str = GenerateConfig.device,
+    weights: str = GenerateConfig.weights,
+    graph: bool = GenerateConfig.graph,
+    attention: str = AttentionConfig.impl,
+) -> "Player":
+    """The model that `bundle` names: `piano` or `chorale`, which are inside musictx, a file that `musictx train` made,
+    or the folder of a run. The others are settings of `musictx generate`. Raises UserError."""
+    asked = {"device": device, "weights": weights, "graph": graph, "attention": {"impl": attention}}
+    config: GenerateConfig = settings("generate", "seed_midi=null", bundle=str(bundle), **asked)
+    plan(config)
+    opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention)
+    return Player(faster(opened.model, config), opened.tokenizer, opened.header, device)
+
+
+class Player:
+    """A model with the tokenizer it was trained on. `header` tells what it learnt from, and under which licence."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        tokenizer: Tokenizer,
+        header: BundleHeader | None = None,
+        device: str = GenerateConfig.device,
+    ) -> None:
+        self.model, self.tokenizer, self.header, self.device = model, tokenizer, header, device
+
+    @property
+    def origin(self) -> str:
+        """What the weights were learnt from, and the licence that comes with it."""
+        return self.header.origin if self.header is not None else "unknown"
+
+    def continue_midi(
+        self, midi: str | Path | None, /, *, ranking: Ranking | None = None, **values: Any
+    ) -> list[Music]:
+        """Continuations of a MIDI file, of every one in a folder or pattern, of `elise`, `gymnopedie` or `chorale`,
+        which are inside musictx, or of nothing (None).
+
+        `values` are the settings of `musictx generate`, with its defaults, as in `length_bars=8, variations=3, seed=7,
+        sampler={"temperature": 0.9}`; `ranking`, higher is better, takes the place of `rank=`. Raises UserError as the
+        command does, KeyboardInterrupt on Ctrl-C.
+        """
+        config = self._settings(values)
+        if isinstance(midi, Score):
+            raise ConfigError("continue_midi goes on from a file: continue_score goes on from a Score")
+        if midi is None:
+            return self._continue([Beginning("new")], config, ranking)
+        files = find_seeds(str(midi))
+        return self._continue([read_beginning(file, self.tokenizer, config) for file in files], config, ranking)
+
+    def continue_score(self, score: Score | None, /, *, ranking: Ranking | None = None, **values: Any) -> list[Music]:
+        """Continuations of a score, which is in four beats a bar, or of nothing (None); else as `continue_midi`."""
+        config = self._settings(values)
+        if not isinstance(score, Score | None):
+            raise ConfigError(f"continue_score goes on from a Score, not {score!r}: continue_midi goes on from a file")
+        beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
+        return self._continue([beginning], config, ranking)
+
+    def _settings(self, values: dict[str, Any]) -> GenerateConfig:
+        for name in values:
+            if name.partition(".")[0] in WITH_THE_MODEL:
+                raise ConfigError(f"{name}=…: give it to musictx.load, when the model is loaded")
+            if name in WITH_THE_FILES:
+                raise ConfigError(f"{name}=…: nothing is written yet; write each piece with music.write(path)")
+            if name == "seed_midi":
+                raise ConfigError("seed_midi=…: give the seed first, without its name")
+        config: GenerateConfig = settings("generate", "seed_midi=null", device=self.device, **values)
+        plan(config)
+        return config
+
+    def _continue(self, beginnings: list[Beginning], config: GenerateConfig, ranking: Ranking | None) -> list[Music]:
+        kept = continue_all(beginnings, self.model, self.tokenizer, config, ranking)
+        if is_interrupted(kept, config):
+            raise KeyboardInterrupt
+        return [music for each in kept for music in each]

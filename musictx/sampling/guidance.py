@@ -1,0 +1,37 @@
+"""Seed guidance: the next token is drawn from what the seed makes likelier.
+
+Two streams read the music. One has the seed in sight, the other knows no more than its end. With p and p' their
+probabilities, a token is drawn from log p + g (log p - log p'), among the tokens at least `cut` times as likely as the
+likeliest of p: beyond them the difference is noise. g = 0 is the first stream alone, with that cut. For text this is
+context-aware decoding (Shi et al. 2023, arXiv 2305.14739).
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.model.protocol import newest
+from musictx.sampling.settings import Sampling
+
+
+def guided(logits: Tensor, bare: Tensor, strength: float, cut: float) -> Tensor:
+    """Log-probabilities up to a constant (B, V), from logits (B, V) with and without the seed in sight; -inf where a
+    token is illegal in both or falls to the cut."""
+    log_p = logits.log_softmax(-1)
+    least = log_p.amax(-1, keepdim=True) + math.log(cut)
+    gain = log_p - bare.log_softmax(-1)  # NaN where both are -inf
+    return torch.where(log_p >= least, log_p + strength * gain, -torch.inf)
+
+
+def bare_prompt(heard: Tensor, sampling: Sampling, period: int) -> Tensor:
+    """The end of what is heard of a seed (P,), all that the second stream is told. Raises ConfigError for a seed that
+    has no more than that: then there is nothing to hold on to."""
+    ids, told = heard[1:], max(sampling.guidance_tokens, period)  # after BOS, or the token in its place
+    if len(ids) <= told:
+        raise ConfigError(
+            f"sampler.seed_guidance={sampling.seed_guidance:g}: the seed has {len(ids)} tokens, and guidance is about "
+            f"those before the last {told}: give a longer seed, fewer sampler.guidance_tokens, or null for no guidance"
+        )
+    return ids[newest(len(ids), sampling.guidance_tokens, period) :]

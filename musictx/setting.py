@@ -1,0 +1,77 @@
+"""A setting's default and its meaning beside each other in a schema, and both as `--help` tells them."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, fields, is_dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+COLUMN = 34  # where the meanings begin
+NARROWEST = 60
+HOW = "The settings, with their values where none is given. ??? must be given; null is none."
+MORE = "Hydra's own: --cfg job shows the settings as YAML, --hydra-help tells the rest."
+
+
+def setting(default: T, meaning: str) -> T:
+    """A field of a dataclass. A list may be a default: each instance gets its own."""
+    told: dict[str, Any] = {"metadata": {"meaning": meaning}}
+    made: Any = (
+        field(default_factory=default.copy, **told) if isinstance(default, list) else field(default=default, **told)
+    )
+    result: T = made
+    return result
+
+
+def help_text(schema: Any, values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int) -> str:
+    """Every setting of a command with its value and its meaning. `presets` are the options of each group; of those
+    that are no part of the schema, each sets many."""
+    width, title = max(width, NARROWEST), about(schema)
+    own, groups = [], []
+    for each in fields(schema):
+        if is_dataclass(each.type):
+            groups += ["", *_group(each.name, each.type, values[each.name], presets, width)]
+        else:
+            own += _row(f"{each.name}={as_word(values[each.name])}", each.metadata.get("meaning", ""), width)
+    for name in [name for name in presets if name not in {each.name for each in fields(schema)}]:
+        own += _row(f"{name}=null", f"many settings at once: {', '.join(presets[name])}; null: none", width)
+    usage = f"usage: {title.partition(':')[0]} KEY=VALUE …"
+    return "\n".join(
+        [*_wrap(title, width), "", usage, "", *_wrap(HOW, width), "", *own, *groups, "", *_wrap(MORE, width)]
+    )
+
+
+def _group(
+    name: str, schema: Any, values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int
+) -> Iterator[str]:
+    options = f" Presets: {name}={', '.join(presets[name])}" if name in presets else ""
+    yield from _wrap(f"{name}: {about(schema)}{options}", width)
+    for each in fields(schema):
+        yield from _row(f"{name}.{each.name}={as_word(values[each.name])}", each.metadata.get("meaning", ""), width)
+
+
+def about(schema: Any) -> str:
+    """The first paragraph of a schema's docstring."""
+    first: str = schema.__doc__.partition("\n\n")[0]
+    return " ".join(first.split())
+
+
+def _row(given: str, meaning: str, width: int) -> list[str]:
+    """`key=value` and what it means, beside it where there is room."""
+    first, *more = [" " * COLUMN + line for line in _wrap(meaning, width - COLUMN)] or [""]
+    beside = f"  {given}".ljust(COLUMN - 2) + "  "
+    return [beside + first[COLUMN:], *more] if len(beside) == COLUMN else [f"  {given}", first, *more]
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def as_word(value: Any) -> str:
+    """A value as a command line takes it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{','.join(map(as_word, value))}]"
+    return f"'{value}'" if " " in str(value) else str(value)

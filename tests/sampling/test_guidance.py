@@ -1,0 +1,182 @@
+"""Seed guidance against its definition, for every kind of model, in any batch."""
+
+import copy
+import itertools
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from test_music import LONGER, SEED, build, same
+
+from musictx.errors import ConfigError
+from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.shipped import CHORALE, shipped_bundle
+from musictx.model.static_steps import StaticSteps
+from musictx.model.weights import for_steps
+from musictx.notes.meter import Meter
+from musictx.notes.read import read_midi
+from musictx.open import open_bundle
+from musictx.sampling.engine import Row, begin_stream
+from musictx.sampling.filters import draw
+from musictx.sampling.grammar import build_grammar
+from musictx.sampling.guidance import bare_prompt, guided
+from musictx.sampling.length import Length
+from musictx.sampling.motif import Motif
+from musictx.sampling.music import continue_motifs, continue_score
+from musictx.sampling.prompt import make_prompt
+from musictx.sampling.rules import Rules
+from musictx.sampling.settings import PLAIN, Sampling, Settings
+from musictx.sampling.streams import Uniforms
+
+MOTIF = Motif(LONGER, 2.7, Meter(0.6))
+N = 24  # tokens
+
+
+def ln(*p):
+    return torch.tensor([p]).log()
+
+
+def test_what_the_seed_makes_likelier_is_raised_among_what_is_likely_at_all():
+    with_seed, without = ln(0.6, 0.3, 0.095, 0.005), ln(0.3, 0.6, 0.099, 0.001)
+    p = guided(with_seed, without, 1.0, 0.01).softmax(-1)[0]
+    odds = torch.tensor([0.6**2 / 0.3, 0.3**2 / 0.6, 0.095**2 / 0.099, 0.0])  # 0.005 is below a hundredth of 0.6
+    torch.testing.assert_close(p, odds / odds.sum())
+    assert guided(with_seed, without, 1.0, 0.008)[0, 3] > -math.inf
+    cut_alone = guided(with_seed, without, 0.0, 0.01).softmax(-1)[0]
+    torch.testing.assert_close(cut_alone, torch.tensor([0.6, 0.3, 0.095, 0.0]) / 0.995)
+
+
+def test_illegal_tokens_stay_illegal():
+    illegal = torch.tensor([[0.0, -math.inf, 1.0]])
+    for strength in (0.0, 2.0):
+        p = guided(illegal, illegal.flip(-1).masked_fill(illegal == -math.inf, -math.inf), strength, 1e-9).softmax(-1)
+        assert p[0, 1] == 0
+        assert p.sum() == pytest.approx(1)
+
+
+def lstm(name):
+    _, tokenizer = build(name)
+    torch.manual_seed(0)
+    return Recurrent(RecurrentConfig(tokenizer.vocab.size, d_model=16, n_layers=2, additive=True)).eval(), tokenizer
+
+
+def told_apart(model):
+    """Weights large enough that what is far behind matters."""
+    with torch.no_grad():
+        for p in model.parameters():
+            p *= 3
+    return model.double()
+
+
+def slowly(model, tokenizer, motif, sampling, n, key):
+    """The definition: two full passes a token, one over the seed and all that was drawn, one over the seed's end."""
+    prompt = make_prompt(motif, tokenizer, None, "cpu", model.cycle)
+    heard, bare = prompt.heard, prompt.heard[-sampling.guidance_tokens :]
+    grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s], "cpu")
+    chance, ids = Uniforms([key], "cpu"), torch.zeros(0, dtype=torch.long)
+    with torch.inference_mode():
+        for _ in range(n):
+            legal = grammar.legal()[0]
+            p, p_bare = (
+                model(torch.cat([begin, ids])[None])[0, -1].masked_fill(~legal, -math.inf).float().softmax(-1)
+                for begin in (heard, bare)
+            )
+            odds = p * (p / p_bare) ** sampling.seed_guidance
+            odds[~legal | (p < sampling.guidance_cut * p.max())] = 0
+            drawn = draw(odds.log()[None], sampling, None, chance.next())
+            grammar.update(drawn)
+            ids = torch.cat([ids, drawn])
+    return ids.tolist()
+
+
+def quickly(model, tokenizer, motif, sampling, n, key):
+    """The same through the engine."""
+    prompt = make_prompt(motif, tokenizer, None, "cpu", model.cycle)
+    bare = bare_prompt(prompt.heard, sampling, max(model.cycle, tokenizer.group))
+    grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s], "cpu")
+    room, eos = len(prompt.heard) + n, tokenizer.vocab.eos
+    stream = begin_stream(model, [prompt.heard], [Row(0, key)], sampling, grammar, eos, room, False, [bare])
+    return [int(next(stream).ids[0]) for _ in range(n)]
+
+
+@pytest.mark.parametrize("form", ["relative", "relative_fourier", "rope", "sinusoidal", "learned", "none", "lstm"])
+@pytest.mark.parametrize("name", ["performance", "chorale"])
+def test_the_two_streams_draw_what_two_full_passes_draw(name, form):
+    model, tokenizer = lstm(name) if form == "lstm" else build(name, form)
+    told_apart(model)
+    sampling = replace(PLAIN, seed_guidance=1.5, guidance_tokens=17 if name == "chorale" else 8, top_p=0.95)
+    ids = quickly(model, tokenizer, MOTIF, sampling, N, (3, 1))
+    assert ids == slowly(model, tokenizer, MOTIF, sampling, N, (3, 1))
+    assert ids != quickly(model, tokenizer, MOTIF, replace(sampling, seed_guidance=0.0), N, (3, 1))
+
+
+def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
+    model, tokenizer = build("performance", "relative_fourier")
+    told_apart(model)
+    other = Motif(LONGER.transpose(5), 2.7, Meter(0.6))
+    motifs = [MOTIF, other]
+    for window in (None, 24):
+        settings = Settings(
+            replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7, window=window
+        )
+        together = continue_motifs(motifs, model, tokenizer, settings, 2)
+        for motif, rows in zip(motifs, together, strict=True):
+            alone = continue_motifs([motif], model, tokenizer, settings, 2)[0]
+            assert all(same(one, two) for one, two in zip(rows, alone, strict=True))
+
+
+def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
+    model, tokenizer = build("performance", "relative_fourier")
+    told_apart(model).float()
+    settings = Settings(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7)
+    plain = continue_motifs([MOTIF], model, tokenizer, settings)[0][0]
+    for other in (StaticSteps(model), for_steps(copy.deepcopy(model))):
+        assert same(continue_motifs([MOTIF], other, tokenizer, settings)[0][0], plain)
+    assert continue_motifs([MOTIF], for_steps(model, "int8"), tokenizer, settings)[0][0].complete
+
+
+def test_the_shipped_model_draws_what_its_seed_makes_likelier():
+    model, tokenizer, _ = open_bundle(shipped_bundle(CHORALE))
+    seed = read_midi(shipped_bundle(CHORALE).with_suffix(".mid"))
+    prompt = make_prompt(Motif(seed, seed.duration_s, Meter(seed.quarter_s)), tokenizer, None, "cpu", model.cycle)
+    gains = []
+    for strength in (0.0, 2.0):
+        sampling = replace(PLAIN, seed_guidance=strength)
+        bare = bare_prompt(prompt.heard, sampling, 16)
+        assert bare.tolist() == prompt.heard[-17:].tolist()
+        grammar = build_grammar(tokenizer, Rules(), [prompt.ids] * 4, [prompt.quarter_s] * 4, "cpu")
+        rows, eos = [Row(0, (0, k)) for k in range(4)], tokenizer.vocab.eos
+        stream = begin_stream(model, [prompt.heard], rows, sampling, grammar, eos, 512, False, [bare])
+        gain = []
+        for drawn in itertools.islice(stream, 64):
+            log_p = stream.logits.log_softmax(-1).gather(1, drawn.ids.repeat_interleave(2)[:, None])
+            gain.append((log_p[::2] - log_p[1::2]).mean())
+        gains.append(float(torch.stack(gain).mean()))
+    assert gains[1] > gains[0] + 0.05
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"seed_guidance": -1.0}, r"sampler.seed_guidance=-1.0: give 0 to 10, or null for none"),
+        ({"seed_guidance": math.nan}, "sampler.seed_guidance=nan"),
+        ({"seed_guidance": math.inf}, "sampler.seed_guidance=inf"),
+        ({"seed_guidance": 1.0, "beams": 2}, "sampler.seed_guidance is for drawing, and sampler.beams search"),
+        ({"guidance_tokens": 0}, "sampler.guidance_tokens=0: give 1 or more"),
+        ({"guidance_cut": 0.0}, "sampler.guidance_cut=0.0: give a share above 0 up to 1"),
+        ({"guidance_cut": math.nan}, "sampler.guidance_cut=nan"),
+    ],
+)
+def test_impossible_values_are_refused(settings, text):
+    with pytest.raises(ConfigError, match=text):
+        Sampling(**settings)
+
+
+def test_guidance_needs_a_seed_with_something_before_its_end():
+    model, tokenizer = build("performance")
+    with pytest.raises(ConfigError, match="sampler.seed_guidance: there is no seed to hold on to; give one"):
+        continue_score(None, model, tokenizer, sampling=Sampling(seed_guidance=1.0))
+    text = "the seed has 7 tokens, and guidance is about those before the last 17: give a longer seed, fewer"
+    with pytest.raises(ConfigError, match=text):
+        continue_score(SEED, model, tokenizer, sampling=Sampling(seed_guidance=1.0))

@@ -1,0 +1,101 @@
+"""The recipe of docs/extending.md for a sense of position, as it stands there: added, used by the commands, proven,
+taken away."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import QUICK, ROOT, TINY, ok, refused
+from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal
+
+from musictx.model.cache import KVCache
+from musictx.model.position import FORMS
+from musictx.model.readout import read_attention
+from musictx.model.static_steps import StaticSteps
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.notes.read import read_midi
+from musictx.training.metrics import read_metrics
+
+SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A sense of position\n")[1].split("\n## ")[0]
+(CODE,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+COMMANDS = re.findall(r"^    python alibi.py (.*)$", SECTION, re.MULTILINE)
+
+
+@pytest.fixture
+def form(monkeypatch):
+    """In this process, for one test."""
+    monkeypatch.setitem(FORMS, "alibi", None)
+    exec(compile(CODE, "alibi.py", "exec"), {"__name__": "alibi"})
+    return FORMS["alibi"]
+
+
+def build(**changes):
+    torch.manual_seed(0)
+    config = TransformerConfig(23, 24, 2, 3, 48, 0.0, 6, position="alibi", **changes)
+    return Transformer(config).double().eval()
+
+
+def tokens(batch, t):
+    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
+
+
+def test_the_commands_train_draw_and_look_with_it(world, tmp_path):
+    (tmp_path / "alibi.py").write_text(CODE)
+    (tmp_path / "my_store").symlink_to(world.store)
+    (tmp_path / "seed.mid").write_bytes(world.seed.read_bytes())
+    asked = [words.split() for words in COMMANDS]
+    assert [words[0] for words in asked] == ["train", "generate", "attend"]
+    asked[0] = [*asked[0][:1], *TINY, *QUICK, "trainer.progress_bar=false", *asked[0][1:]]
+    told = [ok([tmp_path / "alibi.py", *words], tmp_path).stdout for words in asked]
+    assert "attention: alibi, by definition" in told[0]
+    assert "attention: alibi, by definition" in told[1]
+    assert len(read_midi(next((tmp_path / "mine").glob("*.mid")))) > 0
+    assert {path.name for path in (tmp_path / "mine").glob("*.png")} == {"seed-attention.png", "seed-heads.png"}
+    assert read_metrics(tmp_path / "my_run/metrics.csv")[-1]["step"] == "4"  # five, counted from 0
+    # without its file it is gone, and what was made with it is refused
+    error = refused(["musictx", *asked[1], "overwrite=true"], tmp_path)
+    assert "model.position=alibi: choose one of relative, relative_fourier, rope, sinusoidal, learned, none" in error
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_it_is_held_to_what_holds_for_all_forms(form, block):
+    assert_causal(build(**block), tokens(1, 10))
+    for prefill in (1, 9):
+        assert_cached_steps_equal_one_pass(build(**block), tokens(3, 25), prefill)
+
+
+@pytest.mark.parametrize("rolling", [False, True])
+@torch.inference_mode()
+def test_rows_of_different_ages_step_as_alone_and_in_one_shape(form, rolling):
+    model, then, room = build(), tokens(3, 14), 7 if rolling else 24
+
+    def prefilled(n):
+        state = model.init_state(1, room, rolling)
+        model.prefill(tokens(1, n), state)
+        return state
+
+    alone = [prefilled(n) for n in (2, 6, 6)]
+    joined, moved = (KVCache.join([prefilled(n) for n in (2, 6, 6)]) for _ in range(2))
+    static = StaticSteps(model)
+    for t in range(14):
+        got = model.step(then[:, t], joined)
+        expected = torch.cat([model.step(then[b : b + 1, t], state) for b, state in enumerate(alone)])
+        torch.testing.assert_close(got, expected)
+        torch.testing.assert_close(static.step(then[:, t], moved), expected)
+
+
+def test_the_farther_the_less_it_counts(form):
+    model = build()
+    for block in model.blocks:
+        block.qkv.weight.data.zero_()
+        block.qkv.bias.data.zero_()
+    rows = []
+    read_attention(model, tokens(1, 5), torch.tensor([4]), lambda layer, weights: rows.append(weights))
+    slopes = 2.0 ** (-8 / 3 * torch.tensor([1.0, 2, 3]).double())
+    expected = (-slopes[:, None] * torch.tensor([4.0, 3, 2, 1, 0]).double()).softmax(-1)
+    torch.testing.assert_close(rows[0][0, :, 0], expected, rtol=1e-6, atol=0)
+
+
+def test_no_file_of_the_package_names_it():
+    assert not [path for path in Path(ROOT / "musictx").rglob("*.py") if "alibi" in path.read_text().lower()]

@@ -1,0 +1,129 @@
+"""`import musictx`: light, typed, and its functions are the commands'."""
+
+import ast
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import hydra
+import pytest
+from conftest import QUICK, ROOT, TINY, ok, refused
+from hydra.core.global_hydra import GlobalHydra
+
+import musictx
+from musictx.data.store import Store
+
+HEAVY = ("torch", "numpy", "lightning", "hydra", "omegaconf", "symusic", "matplotlib", "rich", "typing")
+
+
+def test_importing_it_imports_nothing_else():
+    told = f"print(*[name for name in sys.modules if name.startswith({('musictx', *HEAVY)})])"
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import musictx; {told}"
+    command = [sys.executable, "-S", "-c", code]  # without what other packages have Python do at its start
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == ["musictx"]
+
+
+def test_every_name_is_there_typed_and_no_module_takes_its_place():
+    """A module of a function's name would become the attribute when anything imports it."""
+    tree = ast.parse(Path(musictx.__file__).read_text())
+    (typed,) = [node for node in tree.body if isinstance(node, ast.If)]
+    told = {alias.name: node.module for node in typed.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert told == musictx.PLACES
+    assert sorted([*musictx.PLACES, "__version__"]) == musictx.__all__
+    assert {*musictx.__all__} <= {*dir(musictx)}
+    for name in musictx.PLACES:
+        assert getattr(musictx, name).__name__ == name
+        assert find_spec(f"musictx.{name}") is None
+    with pytest.raises(AttributeError, match="module 'musictx' has no attribute 'generat'"):
+        musictx.generat  # noqa: B018
+    assert (Path(musictx.__file__).parent / "py.typed").read_text() == ""
+
+
+def test_the_version_is_the_commands(tmp_path):
+    assert ok(["musictx", "--version"], tmp_path).stdout == f"musictx {musictx.__version__}\n"
+
+
+def test_the_lines_of_the_issue_run_as_they_stand(world, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seed.mid").write_bytes(world.hymn.read_bytes())
+    model = musictx.load("chorale")
+    for music in model.continue_midi("seed.mid", variations=3, length_seconds=20):
+        music.write("out.mid")
+    assert musictx.read_midi("out.mid").pitch.tolist() == music.score.pitch.tolist()
+
+
+def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    store = musictx.prepare("folder", "workers=2", path=world.midi, out="store")
+    assert isinstance(store, Store)
+    assert "8 files in, 8 kept" in capsys.readouterr().out
+    files = {file.name: file.read_bytes() for file in world.store.iterdir()}
+    assert {file.name: file.read_bytes() for file in (tmp_path / "store").iterdir()} == files
+    own = {"path": tmp_path / "store", "length": 32}
+    settings = [word for word in (*TINY, *QUICK) if not word.startswith("data.")]
+    bundle = musictx.train(*settings, "trainer.progress_bar=false", data=own, out=tmp_path / "run")
+    assert bundle == tmp_path / "run" / "model.safetensors"
+    assert bundle.read_bytes() == world.bundle.read_bytes()
+    figures = musictx.evaluate("data.path=store", bundle="run", out="f.json")
+    told = json.loads((tmp_path / "f.json").read_text())
+    assert told["per_token"] == list(figures.per_token)
+    ok(["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.store}", "out=g.json"], tmp_path)
+    assert json.loads((tmp_path / "g.json").read_text())["per_token"] == told["per_token"]
+    tried = []
+    monkeypatch.setattr("musictx.train_command.smoke", tried.append)
+    assert musictx.train("trainer.smoke=true", data=own, out="smoked") is None
+    assert [config.out for config in tried] == ["smoked"]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: musictx.prepare("bach"),
+            "prepare bach: choose one of folder, maestro, jsb, pop909, chorales; musictx prepare",
+        ),
+        (lambda: musictx.prepare("folder"), "path=… is required and was not given"),
+        (lambda: musictx.prepare("folder", paths="x"), "paths is not a setting: did you mean path"),
+        (lambda: musictx.train("trainer.max_step=1"), "trainer.max_step is not a setting: did you mean max_steps"),
+        (lambda: musictx.train(trainer={"max_steps": "many"}), "trainer.max_steps: Value 'many'"),
+        (lambda: musictx.train(data="mine"), "Could not find 'data/mine' .*chorales maestro performances"),
+        (lambda: musictx.train("-m", "seed=1,2"), "-m"),
+        (lambda: musictx.train(name="a", out="o", data={"path": "nowhere"}), "nowhere is not a token store"),
+        (lambda: musictx.evaluate(bundle="nowhere"), "nowhere: no such bundle"),
+        (lambda: musictx.evaluate(), "bundle=… is required and was not given"),
+    ],
+)
+def test_mistakes_are_user_errors_of_one_line(call, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(musictx.UserError, match=text) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_program_that_uses_hydra_itself_is_left_as_it_was(tmp_path):
+    (tmp_path / "mine.yaml").write_text("colour: green")
+    with hydra.initialize_config_dir(str(tmp_path), version_base="1.3"):
+        outer = GlobalHydra.instance().hydra
+        with pytest.raises(musictx.UserError, match="did you mean max_steps"):
+            musictx.train("trainer.max_step=1")
+        assert GlobalHydra.instance().hydra is outer
+        assert hydra.compose("mine").colour == "green"
+
+
+def test_prepare_tells_what_there_is(tmp_path):
+    texts = {ok(["musictx", "prepare", *words], tmp_path).stdout for words in ([], ["--help"], ["-h"])}
+    (text,) = texts
+    assert "  folder     your own MIDI files, a folder or zip, nested, any names." in text.splitlines()
+    for name in ("maestro", "jsb", "pop909", "chorales"):
+        assert f"\n  {name} " in text
+    line = refused(["musictx", "prepare", "bach", "path=x"], tmp_path)
+    assert line == (
+        "error: prepare bach: choose one of folder, maestro, jsb, pop909, chorales; musictx prepare tells what each is"
+    )
+    assert "path=none does not exist" in refused(["musictx", "prepare", "folder", "path=none"], tmp_path)
+    command = ok(["musictx", "prepare", "jsb", "--help"], tmp_path).stdout
+    assert command == ok(["data_prep/jsb.py", "--help"], tmp_path).stdout
+    assert "Jsb16thSeparated.json; null: download it" in command
+    assert list(tmp_path.iterdir()) == []
