@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, ok, refused
-from musictx.train import alone
+from musictx.train_command import alone
 from runs import PAD, RECURRENT, config_of, losses
 from toys import PAIR, Lower
 
