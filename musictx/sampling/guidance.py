@@ -16,6 +16,10 @@ from musictx.model.protocol import newest
 from musictx.sampling.settings import Sampling
 
 
+class NothingToHold(ConfigError):
+    """A seed too short for guidance."""
+
+
 def guided(logits: Tensor, bare: Tensor, strength: float, cut: float) -> Tensor:
     """Log-probabilities up to a constant (B, V), from logits (B, V) with and without the seed in sight; -inf where a
     token is illegal in both or falls to the cut."""
@@ -26,11 +30,11 @@ def guided(logits: Tensor, bare: Tensor, strength: float, cut: float) -> Tensor:
 
 
 def bare_prompt(heard: Tensor, sampling: Sampling, period: int) -> Tensor:
-    """The end of what is heard of a seed (P,), all that the second stream is told. Raises ConfigError for a seed that
-    has no more than that: then there is nothing to hold on to."""
+    """The end of what is heard of a seed (P,), all that the second stream is told. Raises NothingToHold for a seed
+    that has no more than that."""
     ids, told = heard[1:], max(sampling.guidance_tokens, period)  # after BOS, or the token in its place
     if len(ids) <= told:
-        raise ConfigError(
+        raise NothingToHold(
             f"sampler.seed_guidance={sampling.seed_guidance:g}: the seed has {len(ids)} tokens, and guidance is about "
             f"those before the last {told}: give a longer seed, fewer sampler.guidance_tokens, or null for no guidance"
         )

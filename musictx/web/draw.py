@@ -11,6 +11,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.notes.quantise import quantise
 from musictx.notes.score import Score
 from musictx.notes.voices import four_voices, one_piano
+from musictx.sampling.guidance import NothingToHold
 from musictx.sampling.length import DEFAULT_S, Length
 from musictx.sampling.motif import Motif, Part, choose_motif
 from musictx.sampling.music import Continuation, Drawing
@@ -21,6 +22,7 @@ from musictx.web.session import Heard, Music
 
 TELL_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step in which a motif is chosen
+HOLD = "how close to the motif"  # the name of its slider
 Tell = Callable[[float], None]  # gets seconds of new music
 
 
@@ -34,6 +36,7 @@ class Wish(NamedTuple):
     top_p: float = 0.95
     variations: int = 2
     model: str = ""  # empty: the one that the music was begun with
+    hold: float = 0.0  # seed guidance
 
 
 def draw_takes(
@@ -50,9 +53,13 @@ def draw_takes(
     for what cannot be."""
     check_wish(wish, limits)
     motif = make_motif(music, wish, on_beat=tokenizer.group > 1)
-    settings = Settings(Sampling(wish.temperature, top_p=wish.top_p), Length(wish.length_s), seed=chance)
+    sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=wish.hold or None)
+    settings, seen = Settings(sampling, Length(wish.length_s), seed=chance), list[int]()
     deadline_s = time.monotonic() + limits.seconds
-    drawing, seen = Drawing([motif], model, tokenizer, settings, wish.variations), list[int]()
+    try:
+        drawing = Drawing([motif], model, tokenizer, settings, wish.variations)
+    except NothingToHold:
+        raise UserError(f"the motif is too short to hold on to: take more of it, or move “{HOLD}” to 0") from None
     for step in drawing:
         if time.monotonic() > deadline_s or ending():
             drawing.stop(f"{limits.seconds:g} s went by")

@@ -14,7 +14,7 @@ from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
 from musictx.web import keyboard, stage
 from musictx.web.attention import Point
-from musictx.web.draw import SLIDER_S, Wish
+from musictx.web.draw import HOLD, SLIDER_S, Wish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -25,6 +25,7 @@ CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
 BEGIN = "Nothing leaves this server."
 ALL_HEADS = "mean of all heads"
+MOST_HOLD = 4.0
 PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="status"></span><div class="row">
 <button data-action="take">Take it</button><button data-action="clear">Clear</button>
 <button data-action="midi">MIDI keyboard</button></div></div>"""
@@ -81,6 +82,7 @@ class Page:
             self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, usual.length_s, 1)
             self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
             self.top_p = slider("top-p", 0.05, 1, usual.top_p, 0.01)
+            self.hold = slider(HOLD, 0, MOST_HOLD, usual.hold, 0.25)
             most = limits.variations
             self.variations = slider(
                 "variations", 1, max(most, 2), min(most, usual.variations), 1, interactive=most > 1
@@ -99,7 +101,16 @@ class Page:
         self.arcs = gr.HTML("", elem_id="arcs", js_on_load=None)
 
     def _connect(self) -> None:
-        wish = [self.motif, self.side, self.length, self.temperature, self.top_p, self.variations, self.model]
+        wish = [
+            self.motif,
+            self.side,
+            self.length,
+            self.temperature,
+            self.top_p,
+            self.variations,
+            self.model,
+            self.hold,
+        ]
         parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}

@@ -18,6 +18,7 @@ from musictx.notes.read import read_midi
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle
+from musictx.web import draw
 from musictx.web.attention import Point
 from musictx.web.draw import Wish
 from musictx.web.examples import OLD_HUNDREDTH
@@ -103,6 +104,15 @@ def test_arcs_of_the_note_that_is_clicked(studio):
     assert studio.arcs(Session(), 3, None) == ""
 
 
+def test_the_slider_holds_on_to_the_motif(studio, monkeypatch):
+    seen, real = [], draw.Drawing
+    monkeypatch.setattr(draw, "Drawing", lambda *args: seen.append(args[3]) or real(*args))
+    for hold in (0.0, 1.5):
+        session, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, motif_s=4.8), quiet)
+        assert session.now.score.duration_s > 4.8
+    assert [settings.sampling.seed_guidance for settings in seen] == [None, 1.5]
+
+
 def test_time_runs_out(opened, tmp_path):
     class Slow:
         window, cycle = None, 1
@@ -141,6 +151,8 @@ def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
         ({"motif_s": float("nan")}, "seed_seconds=nan"),
         ({"motif_s": 0.1, "motif_from": "end"}, "no note begins in so short a motif"),
         ({"motif_from": "middle"}, "choose one of start, end"),
+        ({"hold": 1.0, "motif_s": 0.6}, "the motif is too short to hold on to: take more of it, or move “how close to"),
+        ({"hold": -1.0}, "seed_guidance=-1.0: give 0 to 10"),
     ],
 )
 def test_wishes_beyond_what_is_allowed(studio, change, reason):
