@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, ok, refused
-from musictx.train_command import alone
 from runs import PAD, RECURRENT, config_of, losses
 from toys import PAIR, Lower
 
@@ -19,6 +18,7 @@ from musictx.model.bundle import load_bundle, read_header
 from musictx.objectives import build_objective
 from musictx.open import open_bundle
 from musictx.tokenizers import build_tokenizer
+from musictx.train_command import alone
 from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
