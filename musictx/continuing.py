@@ -9,7 +9,7 @@ from musictx.errors import ConfigError, TokenError, UserError, is_out_of_memory
 from musictx.model.build import Model, can, kind_of
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
-from musictx.model.weights import check_weights, for_steps
+from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights, for_steps
 from musictx.music import Music
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
@@ -51,7 +51,7 @@ def plan(config: GenerateConfig) -> Settings:
     check_rank(config.rank)
     if config.draws is not None and config.draws < config.variations:
         raise ConfigError(f"draws={config.draws}: give at least variations={config.variations}, or null to keep all")
-    check_weights(config.weights)
+    check_weights(config.weights, (AUTO, *WEIGHTS))
     if config.graph and config.device != "cuda":
         raise ConfigError("graph=true is for device=cuda: a CPU would gain nothing; leave it out")
     if config.out_of_range not in RANGES:
@@ -66,7 +66,7 @@ def part(config: GenerateConfig, on_beat: bool = False) -> Part:
 
 def faster(model: Model, config: GenerateConfig) -> LanguageModel:
     """The model made for steps, as was asked."""
-    fast = for_steps(model, config.weights)
+    fast = for_steps(model, choose_weights(config.weights, model))
     if not config.graph:
         return fast
     if not can(fast, "static_steps"):

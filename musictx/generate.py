@@ -8,6 +8,7 @@ from musictx.config.use import GenerateConfig
 from musictx.continuing import Beginning, continue_all, faster, is_interrupted, plan, read_beginning
 from musictx.device import check_device
 from musictx.model.build import describe_model
+from musictx.model.weights import AUTO, choose_weights
 from musictx.music import Music
 from musictx.notes.read import read_bytes
 from musictx.open import open_told
@@ -26,6 +27,8 @@ def generate(config: GenerateConfig) -> None:
     bundle = name_bundle(config.bundle, seeds, config.drums)
     opened, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     print(describe_model(opened))
+    if config.weights == AUTO and choose_weights(AUTO, opened) != "float32":
+        print(f"weights: {choose_weights(AUTO, opened)}, faster on this CPU; weights=float32 for the exact ones")
     model = faster(opened, config)
     if tokenizer.grammar is None and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")

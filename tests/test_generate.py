@@ -159,7 +159,7 @@ def test_weights_of_fewer_bits_make_music_too(world, tmp_path):
     line = refused(
         ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "weights=int4"], tmp_path
     )
-    assert line == "error: weights=int4: choose one of float32, bfloat16, int8"
+    assert line == "error: weights=int4: choose one of auto, float32, bfloat16, int8"
 
 
 def test_draws_are_ranked_as_asked(world, tmp_path):

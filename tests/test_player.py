@@ -179,7 +179,7 @@ def test_what_cannot_be_continued_or_loaded(world, tmp_path, player):
     assert len(hymns.continue_score(five, out_of_range="drop", length_seconds=1)[0].score)
     for asked, text in (
         ({"device": "tpu"}, "device=tpu: choose cpu or cuda"),
-        ({"weights": "int4"}, "weights=int4: choose one of float32, bfloat16, int8"),
+        ({"weights": "int4"}, "weights=int4: choose one of auto, float32, bfloat16, int8"),
         ({"graph": True}, "graph=true is for device=cuda"),
         ({"attention": "flash"}, "attention.impl=flash: choose one of auto"),
     ):

@@ -57,7 +57,8 @@ class GenerateConfig:
     overwrite: bool = setting(False, "take the place of files that are there")
     device: str = setting(ASKED.device, "cpu or cuda")
     weights: str = setting(
-        "float32", "float32, bfloat16 or int8: on a CPU int8 is the fastest for one row, bfloat16 for many"
+        "auto",
+        "float32, bfloat16 or int8, on a CPU the fastest for one row; auto: int8 where it pays",
     )
     graph: bool = setting(False, "on cuda: steps of one shape, held in a CUDA graph, one launch a token")
     sampler: Sampling = field(default_factory=Sampling)

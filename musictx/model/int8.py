@@ -10,6 +10,7 @@ from musictx.errors import ConfigError
 
 M = TypeVar("M", bound=nn.Module)
 FEW_ROWS = 32  # up to here the kernel that reads int8 is faster than widening the weights first
+WIDTH = 32  # the kernel reads whole blocks of a row, past its end where a row has no whole number of them
 
 
 class Int8Linear(nn.Module):
@@ -17,19 +18,23 @@ class Int8Linear(nn.Module):
     Dettmers et al. 2022, section 2.1, without outliers). Errors come from rounding weights to 1/127 of their row's
     largest and activations to 8 bits of mantissa."""
 
-    weight: Tensor  # (out, in) int8
+    weight: Tensor  # (out, in) int8, `in` filled up with zeros to a multiple of `WIDTH`
     scale: Tensor  # (out,) bfloat16
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
         full = linear.weight.detach().float()
         scale = full.abs().amax(1).clamp(min=1e-12) / 127
-        self.register_buffer("weight", (full / scale[:, None]).round().to(torch.int8))
+        self.fill = -linear.in_features % WIDTH
+        rounded = F.pad((full / scale[:, None]).round(), (0, self.fill))
+        self.register_buffer("weight", rounded.to(torch.int8))
         self.register_buffer("scale", scale.bfloat16())
         self.bias = linear.bias
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1]).bfloat16()  # (N, in)
+        if self.fill:
+            rows = F.pad(rows, (0, self.fill))
         if len(rows) <= FEW_ROWS:
             y = torch._weight_int8pack_mm(rows, self.weight, self.scale)
         else:

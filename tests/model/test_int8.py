@@ -25,6 +25,17 @@ def test_a_layer_is_the_full_one_within_its_rounding(rows, bias):
     assert ((got - exact).abs() <= allowed).all()
 
 
+@pytest.mark.parametrize("rows", [1, 3, 40])
+@pytest.mark.parametrize("width", [1, 7, 20, 24, 40, 63, 236])
+def test_any_width_will_do(width, rows):
+    """The kernel reads past the end of a row whose width is no multiple of 16: numbers from anywhere, or a crash."""
+    torch.manual_seed(width)
+    linear = nn.Linear(width, 17)
+    x = torch.randn(rows, width)
+    with torch.inference_mode():
+        torch.testing.assert_close(Int8Linear(linear)(x), linear(x), rtol=0.05, atol=0.05)
+
+
 def test_few_rows_and_many_rows_go_by_two_ways_to_the_same_figures():
     layer = Int8Linear(nn.Linear(64, 48))
     x = torch.randn(40, 64)

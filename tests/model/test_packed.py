@@ -10,7 +10,7 @@ from musictx.errors import ConfigError
 from musictx.model.packed import PackedLinear, can_pack, pack
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.model.weights import describe_weights, for_steps, with_weights
+from musictx.model.weights import AUTO, choose_weights, describe_weights, for_steps, with_weights
 from musictx.sampling.nan import nan_error
 
 pytestmark = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorch has no oneDNN")
@@ -132,3 +132,20 @@ def test_a_model_without_linear_layers_is_left_as_it_is():
     before = copy.deepcopy(model.state_dict())
     after = pack(model).state_dict()
     assert before.keys() == after.keys()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "device", "recurrent", "chosen"),
+    [
+        ("AVX512", "cpu", False, "int8"),
+        ("AVX512_VNNI", "cpu", False, "int8"),
+        ("AVX2", "cpu", False, "float32"),
+        ("AVX512", "meta", False, "float32"),
+        ("AVX512", "cpu", True, "float32"),
+    ],
+)
+def test_weights_are_chosen_by_model_and_processor_alone(cpu, device, recurrent, chosen, monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: cpu)
+    model = Recurrent(RecurrentConfig(9, d_model=8)) if recurrent else Transformer(TransformerConfig(**SIZES))
+    assert choose_weights(AUTO, model.to(device)) == chosen
+    assert choose_weights("bfloat16", model) == "bfloat16"
