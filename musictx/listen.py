@@ -58,7 +58,10 @@ def listen(config: ListenConfig) -> None:
         print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
     usual = asdict(Rules())
-    told = asdict(config.sampler) | {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
+    told = asdict(config.sampler)
+    if config.sampler.seed_guidance is None:  # then there is nothing that these two would set
+        told = {name: x for name, x in told.items() if not name.startswith("guidance")}
+    told |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; seed={config.seed}, {words}."
     page = listening_sheet(trials(held_out, heard, config), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")

@@ -16,7 +16,7 @@ import torch
 
 from musictx.config.check import CheckConfig
 from musictx.config.use import GenerateConfig
-from musictx.continuing import best, read_beginning
+from musictx.continuing import begin_with, best
 from musictx.model.build import Model
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import CHORALE, shipped_bundle
@@ -60,7 +60,7 @@ def same_music(config: CheckConfig) -> Outcome:
     for static in (False, True):
         each = fast(model, config.device, "float32", static)
         asked = GenerateConfig(variations=config.variations, device=config.device, length_tokens=config.tokens)
-        motif = read_beginning(seed, tokenizer, asked).motif
+        motif = begin_with(read_midi(seed), tokenizer, asked).motif
         if config.device == "cuda":  # the graph of this shape is captured, which takes its time
             best([motif], each, tokenizer, asked)
         start = perf_counter()

@@ -49,7 +49,7 @@ def test_every_recipe_of_the_record_is_a_model_of_one_size_and_the_pianos_fits_i
 
 
 def test_as_many_steps_as_fit():
-    assert budget.steps_within(100.0, (10.0, 25.0)) == 182  # 10 s for two steps, and half a second for each more
+    assert budget.steps_within(100.0, (10.0, 25.0)) == 183  # 10 s for three steps, and half a second for each more
     assert budget.steps_within(5.0, (10.0, 25.0)) == 10
 
 
