@@ -16,17 +16,19 @@ import torch
 
 from musictx.config.check import CheckConfig
 from musictx.config.use import GenerateConfig
-from musictx.continuing import begin_with, best
+from musictx.continuing import best
 from musictx.model.build import Model
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
+from musictx.notes.meter import Meter
 from musictx.notes.read import read_midi
 from musictx.open import Opened, open_bundle
 from musictx.proof.machine import check_dtype
 from musictx.proof.rows import Check, Outcome, near_exact
 from musictx.proof.steps import DTYPES, along
+from musictx.sampling.motif import Motif
 from musictx.sampling.music import Continuation
 
 
@@ -57,10 +59,11 @@ def same_music(config: CheckConfig) -> Outcome:
     """The continuations that differ in any note."""
     (model, tokenizer, _), seed = opened()
     drawn, rates = [], []
+    score = read_midi(seed)
     for static in (False, True):
         each = fast(model, config.device, "float32", static)
         asked = GenerateConfig(variations=config.variations, device=config.device, length_tokens=config.tokens)
-        motif = begin_with(read_midi(seed), tokenizer, asked).motif
+        motif = Motif(score, score.duration_s, Meter(score.quarter_s))
         if config.device == "cuda":  # the graph of this shape is captured, which takes its time
             best([motif], each, tokenizer, asked)
         start = perf_counter()
