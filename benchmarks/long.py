@@ -33,7 +33,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.evaluation.statistics import statistics
 from musictx.files import replacing
 from musictx.model.shipped import CHORALE, bundle_path, seed_path, shipped_bundle
-from musictx.model.weights import for_steps
+from musictx.model.weights import choose_weights, for_steps
 from musictx.notes.write import write_midi
 from musictx.open import Opened, open_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
@@ -194,7 +194,8 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     args.device = check_device(config.device)
     where, source = begin(args, ("contexts", "every")), seed_path(str(config.seed_midi))
     opened = open_bundle(bundle_path(str(config.bundle)), config.device, config.attention.impl)
-    opened = opened._replace(model=for_steps(opened.model, config.weights))
+    weights = choose_weights(config.weights, opened.model)
+    opened = opened._replace(model=for_steps(opened.model, weights))
     tokenizer, reach = opened.tokenizer, config.window or opened.model.window
     if reach is None:
         raise ConfigError("this model looks back without end: give window=, the tokens to count as one")
@@ -203,7 +204,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
         raise ConfigError(f"--every {args.every}: give a multiple of {tokenizer.group}, {reach} at most")
     settings = plan(config)._replace(window=reach)
     seed = read_seed(source, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
-    motif = choose_motif(*seed, part(config, tokenizer.group > 1))
+    motif = choose_motif(*seed, part(config, tokenizer.voices > 0))
     motif = fit_voices(motif, tokenizer, source, config.out_of_range)
     prompt = make_prompt(motif, tokenizer, settings.window, config.device, opened.model.cycle)
 

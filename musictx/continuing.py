@@ -91,7 +91,7 @@ def begin_with(score: Score, tokenizer: Tokenizer, config: GenerateConfig) -> Be
 def take_motif(seed: Seed, source: object, tokenizer: Tokenizer, config: GenerateConfig) -> Motif:
     """As much of a seed as was asked for, as the model can hear it. Raises UserError, which names the source."""
     try:
-        motif = choose_motif(*seed, part(config, tokenizer.group > 1))
+        motif = choose_motif(*seed, part(config, tokenizer.voices > 0))
     except UserError as error:
         raise type(error)(f"{source}: {error}") from None
     motif = fit_voices(motif, tokenizer, source, config.out_of_range)

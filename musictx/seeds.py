@@ -111,7 +111,7 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
         if (program := int(score.program[0])) not in (PIANO, DRUMS):
             told.append(f"its instrument, program {program}, is heard as a piano, and kept in what is written")
     if any(track.is_drums for track in parts) and not tokenizer.programs:
-        told.append(f"its drums are heard as {'piano keys' if tokenizer.group == 1 else 'voices'}")
+        told.append(f"its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
     elif len(parts) < len(sounding):
         told.append("its drums are left out, drums=true takes them")
     if tokenizer.metrical and tracks.clock is not None and tracks.clock.changes:
@@ -140,7 +140,7 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: 
 def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
     """The notes that the grid of a chorale model has a place for; a line tells what it does to them. Other models hear
     all as it is."""
-    if tokenizer.group == 1:
+    if not tokenizer.voices:
         return score
     heard = quantise(score)
     if told := heard.told():
@@ -151,7 +151,7 @@ def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
 def fit_voices(motif: Motif, tokenizer: Tokenizer, source: object, out_of_range: str) -> Motif:
     """On a grid, as `fit_grid`, and no more notes at once than it has voices. Raises TokenError unless `out_of_range`
     is `drop`."""
-    if tokenizer.group == 1:
+    if not tokenizer.voices:
         return motif
     motif = motif._replace(score=fit_grid(motif.score, tokenizer, source))
     thin, lost = four_voices(motif.score)

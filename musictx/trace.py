@@ -75,7 +75,7 @@ def _events(tokenizer: Tokenizer, ids: Ids, score: Score) -> tuple[NDArray[Any],
 def _grid(tokenizer: Tokenizer, ids: Ids, score: Score, quarter_s: float) -> tuple[NDArray[Any], Indices, Indices]:
     """A held note's repeats belong to it."""
     step_s = quarter_s / STEPS_PER_QUARTER
-    waiting, rest, voices = _waiting(score, step_s), tokenizer.vocab.offsets["REST"], tokenizer.group
+    waiting, rest, voices = _waiting(score, step_s), tokenizer.vocab.offsets["REST"], tokenizer.voices
     step = np.arange(len(ids)) // voices
     note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
     for t, i in enumerate(ids.tolist()):

@@ -49,7 +49,7 @@ def beginnings(
     The true continuations begin as a model's do: on a grid at the nearest step, with the notes that are held over the
     cut. Raises UserError for fewer than `least`.
     """
-    on_grid = tokenizer.group > 1
+    on_grid = tokenizer.voices > 0
     if on_grid:
         seed_s = tokenizer.seconds(tokenizer.silence(seed_s))
     seeds, true = [], []

@@ -63,7 +63,7 @@ def _like(music: Score, seed: Score, tokenizer: Tokenizer) -> Score:
     shifts = [k for k in shifts if tokenizer.lo <= low + k and high + k <= tokenizer.hi]
     best = max(shifts, key=lambda k: float(of_seed @ np.roll(of_music, k)))  # of equals the first, the smallest
     moved = music.transpose(best)
-    if tokenizer.group > 1 or tokenizer.metrical:
+    if tokenizer.metrical:
         return moved
     wanted = len(seed) / max(float(seed.onset_s.max()), 1e-3)
     own = len(music) / max(float(music.onset_s.max()), 1e-3)

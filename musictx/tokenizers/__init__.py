@@ -22,6 +22,7 @@ class Tokenizer(Protocol):
 
     name: str
     group: int  # ids come in groups of this many; windows and prompts are cut between groups
+    voices: int  # parts on a grid of sixteenths, one note each at a time; 0: notes of any number, at any time
     vocab: Vocab
     lo: int  # lowest pitch of the vocabulary
     hi: int  # highest pitch of the vocabulary
@@ -94,7 +95,7 @@ def with_added(tokenizer: Tokenizer, added: Iterable[EventRange]) -> Tokenizer:
 
 def knows_one_piano(tokenizer: Tokenizer) -> bool:
     """Whether its notes have neither voices nor instruments."""
-    return tokenizer.group == 1 and not tokenizer.programs
+    return not (tokenizer.voices or tokenizer.programs)
 
 
 __all__ = ["EventRange", "Ids", "Tokenizer", "Vocab", "build_tokenizer", "knows_one_piano", "with_added"]

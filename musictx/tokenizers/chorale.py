@@ -20,6 +20,7 @@ class ChoraleTokenizer:
 
     name = "chorale"
     group = N_VOICES  # windows begin with a soprano
+    voices = N_VOICES
     state = ""
     metrical = True
     programs = False

@@ -57,6 +57,7 @@ class MidiTokTokenizer:
     """
 
     group = 1
+    voices = 0
     metrical = True
     programs = True
     grammar = None

@@ -28,6 +28,7 @@ class PerformanceTokenizer:
 
     name = "performance"
     group = 1  # a window may begin at any token
+    voices = 0
     state = ""
     metrical = False
     programs = False

@@ -52,7 +52,7 @@ def draw_takes(
     """The continuations, shorter than wished where the time did not suffice, or where it is `ending`. Raises UserError
     for what cannot be."""
     check_wish(wish, limits)
-    motif = make_motif(music, wish, on_beat=tokenizer.group > 1)
+    motif = make_motif(music, wish, on_beat=tokenizer.voices > 0)
     sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=wish.hold or None)
     settings, seen = Settings(sampling, Length(wish.length_s), seed=chance), list[int]()
     deadline_s = time.monotonic() + limits.seconds
@@ -126,7 +126,7 @@ def fit(music: Music, tokenizer: Tokenizer) -> Music:
     if not inside.all():
         left += f" {int((~inside).sum())} notes outside the model's range are left out."
     score = score.select(inside)
-    if tokenizer.group > 1:
+    if tokenizer.voices:
         on_grid = quantise(score)
         if told := on_grid.told():
             left += f" {told[0].upper()}{told[1:]}."
