@@ -9,12 +9,12 @@ as are offered.
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.evaluation.bootstrap import Interval, interval
 from musictx.evaluation.continuations import Beginnings
+from musictx.evaluation.seed_gain import log_p_of_last
 from musictx.model.protocol import LanguageModel
 from musictx.notes.score import DRUMS, Score
 from musictx.tokenizers import Tokenizer
@@ -77,12 +77,9 @@ def _pitch_classes(score: Score) -> NDArray[np.float64]:
     return seconds / max(float(np.linalg.norm(seconds)), 1e-9)
 
 
-@torch.inference_mode()
 def _nats(model: LanguageModel, tokenizer: Tokenizer, seed: Score, seed_s: float, music: Score, device: str) -> float:
     """A token of the music, after the seed and the silence at its end."""
     begun, rest = tokenizer.encode(seed), tokenizer.encode(music)
     silence = tokenizer.silence(seed_s - tokenizer.seconds(begun, seed.quarter_s), seed.quarter_s)
-    ids = np.concatenate([[tokenizer.vocab.bos], begun, silence, rest]).astype(np.int64)
-    full = torch.from_numpy(ids).to(device)
-    logits = model(full[None, :-1])[0, -len(rest) :].float()
-    return float(-logits.log_softmax(-1).gather(1, full[-len(rest) :, None]).mean())
+    ids = np.concatenate([[tokenizer.vocab.bos], begun, silence, rest])
+    return float(-log_p_of_last(model, ids, len(rest), device).mean())

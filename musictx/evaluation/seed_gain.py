@@ -83,7 +83,9 @@ def seed_gain(
     for ids, cuts in found:
         seed, rest = ids[: cuts[0]], ids[cuts[0] :]
         readings = np.concatenate([bos, seed]), seed[newest(len(seed), told, period) :]
-        with_seed, without = (_log_p(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings)
+        with_seed, without = (
+            log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings
+        )
         gains.append([(with_seed - without)[a - cuts[0] : b - cuts[0]].sum() for a, b in pairwise(cuts)])
         counts.append(np.diff(cuts))
     gain, count = np.array(gains), np.array(counts)  # (P, W)
@@ -95,7 +97,7 @@ def seed_gain(
 
 
 @torch.inference_mode()
-def _log_p(model: LanguageModel, ids: NDArray[np.integer], last: int, device: str) -> NDArray[np.float64]:
+def log_p_of_last(model: LanguageModel, ids: NDArray[np.integer], last: int, device: str) -> NDArray[np.float64]:
     """(last,) the log-probability of each of the last ids (T,), given all before it."""
     full = torch.from_numpy(ids.astype(np.int64)).to(device)
     logits = model(full[None, :-1])[0, -last:].float()

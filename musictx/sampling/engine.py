@@ -88,7 +88,8 @@ class Stream:
     @torch.inference_mode()
     def __next__(self) -> Drawn:
         if self.ids is not None:
-            self.logits = self.model.step(self.ids.repeat_interleave(self.streams), self.state)  # (B · streams, V)
+            ids = self.ids if self.streams == 1 else self.ids.repeat_interleave(self.streams)
+            self.logits = self.model.step(ids, self.state)  # (B · streams, V)
         logits = self.logits.float()
         log_p = logits[:: self.streams].log_softmax(
             -1
