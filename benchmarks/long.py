@@ -38,7 +38,6 @@ from musictx.notes.write import write_midi
 from musictx.open import Opened, open_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
 from musictx.sampling.engine import Row, begin_stream
-from musictx.sampling.grammar import build_grammar
 from musictx.sampling.guard import caught
 from musictx.sampling.length import Progress
 from musictx.sampling.motif import choose_motif
@@ -46,6 +45,7 @@ from musictx.sampling.prompt import Prompt, make_prompt
 from musictx.sampling.settings import Settings
 from musictx.seeds import fit_voices, read_seed
 from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.grammar import build_grammar
 from musictx.viz.curves import COLOURS
 
 LINES = 10  # of the table, or nearly

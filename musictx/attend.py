@@ -19,7 +19,6 @@ from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.score import Score
 from musictx.open import open_told
 from musictx.seeds import fit_grid
-from musictx.trace import trace
 from musictx.viz.arcs import Head, draw_arcs, draw_heads
 from musictx.viz.figure import FORMATS
 
@@ -45,7 +44,7 @@ def attend(config: AttendConfig) -> None:
         raise UserError(f"{source}: no notes to look at: give a file with music in it")
     music = fit_grid(music, tokenizer, source)
     ids = tokenizer.encode(music)
-    traced = trace(tokenizer, ids, music.quarter_s)
+    traced = tokenizer.trace(ids, music.quarter_s)
     note = find_note(traced.score, config.at)
     most = model.reach or config.max_tokens
     looks = look(

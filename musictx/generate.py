@@ -30,7 +30,7 @@ def generate(config: GenerateConfig) -> None:
     if config.weights == AUTO and choose_weights(AUTO, opened) != "float32":
         print(f"weights: {choose_weights(AUTO, opened)}, faster on this CPU; weights=float32 for the exact ones")
     model = faster(opened, config)
-    if tokenizer.grammar is None and config.rules.masks:
+    if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     beginnings = [read_beginning(seed, tokenizer, config) for seed in seeds] or [Beginning(sources[0].stem)]
     kept = continue_all(beginnings, model, tokenizer, config)

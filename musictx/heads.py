@@ -20,7 +20,7 @@ from musictx.model.readout import read_attention
 from musictx.model.transformer import Transformer
 from musictx.notes.score import Score
 from musictx.tokenizers import Ids, Tokenizer
-from musictx.trace import Trace
+from musictx.tokenizers.trace import Trace
 
 Indices = NDArray[np.int64]
 

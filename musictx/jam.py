@@ -19,10 +19,9 @@ from musictx.data.source import MIDI_SUFFIXES
 from musictx.device import check_device
 from musictx.errors import ConfigError
 from musictx.live.conversation import Conversation, Turns
-from musictx.live.idiom import build_idiom
 from musictx.live.keyboard import Keyboard
 from musictx.live.partner import Partner
-from musictx.live.playback import Event, Playback
+from musictx.live.playback import Playback
 from musictx.live.players import FilePlayer, PortPlayer
 from musictx.live.ports import open_output
 from musictx.live.recording import Recording
@@ -32,6 +31,7 @@ from musictx.model.shipped import SEEDS, seed_path
 from musictx.model.weights import for_steps
 from musictx.open import open_told
 from musictx.sampling.streams import MAX_SEED
+from musictx.tokenizers.idiom import Event
 
 WRITTEN = (".mid", ".midi")  # as what a session is written
 QUARTER_S = 0.6  # where no tempo is given
@@ -51,7 +51,7 @@ def jam(config: JamConfig) -> None:
     model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     print(describe_model(model))
     model = for_steps(model)
-    idiom = build_idiom(tokenizer, quarter_s)
+    idiom = tokenizer.idiom(quarter_s)
     recording = Recording(quarter_s, config.channel - 1)
     clock = RealClock() if is_real(config) else VirtualClock()
     with ExitStack() as stack:

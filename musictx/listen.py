@@ -19,9 +19,9 @@ from musictx.open import open_bundle
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Part, check_part
 from musictx.sampling.music import check
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Settings
 from musictx.several import COMPOSER, common_store, find_bundles, name_bundles
+from musictx.tokenizers.rules import Rules
 from musictx.viz.excerpt import alike, excerpt, mp3
 from musictx.viz.sheet import MOST, Trial, listening_sheet
 

@@ -12,7 +12,6 @@ from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.notes.grid import grid_to_score
 from musictx.notes.score import Score
 from musictx.tokenizers import build_tokenizer
-from musictx.trace import trace
 
 STEP_S = 0.15
 
@@ -42,7 +41,7 @@ def see(grid, distances, note, **settings):
     tokenizer = build_tokenizer("chorale")
     score = grid_to_score(np.array(grid, np.int16), 4 * STEP_S)
     ids = tokenizer.encode(score)
-    traced = trace(tokenizer, ids, score.quarter_s)
+    traced = tokenizer.trace(ids, score.quarter_s)
     note = note if note >= 0 else len(traced.score) + note
     return look(looking_back(tokenizer, distances), tokenizer, ids, traced, note, **settings), traced
 
@@ -153,7 +152,7 @@ def test_other_encodings(name):
     ids = tokenizer.encode(score)
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(vocab_size=tokenizer.vocab.size, d_model=8, n_layers=1, n_heads=2, d_ff=8))
-    looks = look(model.eval(), tokenizer, ids, trace(tokenizer, ids, 0.5), 11, motif_notes=3)
+    looks = look(model.eval(), tokenizer, ids, tokenizer.trace(ids, 0.5), 11, motif_notes=3)
     assert 0 < looks.distance_s.min() < looks.distance_s.max() < 5.5
     np.testing.assert_allclose(looks.even_repeat, np.nanmean(looks.on_repeat), rtol=0.2)  # untrained: nearly even
     assert looks.repeated == 3

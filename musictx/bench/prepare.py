@@ -33,7 +33,7 @@ from musictx.files import replacing
 from musictx.tokenizers import build_tokenizer
 
 TIMES = (1, 4, 16)
-RECIPE = Recipe("performance", SelectConfig(), FilterConfig())
+RECIPE = Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig())
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def whole(files: Sequence[tuple[str, bytes]], times: int, workers: int) -> dict[
             items,
             partial(encode_midi, recipe=RECIPE),
             str(RECIPE),
-            build_tokenizer("performance"),
+            RECIPE.tokenizer,
             Corpus("bench", "none"),
             lambda _, keys: assign_splits(keys, 0.1, 0.1, 0),
             config,

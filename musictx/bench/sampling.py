@@ -36,13 +36,13 @@ from musictx.notes.score import Score
 from musictx.sampling.batch import Batch
 from musictx.sampling.engine import Row as Asked
 from musictx.sampling.engine import Stream, begin_stream
-from musictx.sampling.grammar import build_grammar
 from musictx.sampling.length import Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.prompt import Prompt, make_prompt
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import PLAIN, Sampling
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.rules import Rules
 
 TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens

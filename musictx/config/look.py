@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from musictx.config.train import AttentionConfig
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
 from musictx.setting import setting
+from musictx.tokenizers.rules import Rules
 
 
 @dataclass

@@ -6,9 +6,9 @@ from omegaconf import MISSING
 
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.sampling.length import DEFAULT_S
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling, Settings
 from musictx.setting import setting
+from musictx.tokenizers.rules import Rules
 
 ASKED = Settings()  # what is asked of a continuation where a person says nothing
 

@@ -19,7 +19,8 @@ from musictx.data.work.crew import cores, encode_all, versions_here
 from musictx.data.work.journal import Journal
 from musictx.errors import ConfigError, StoreError
 from musictx.tokenizers import Tokenizer
-from musictx.tokenizers.miditok import KINDS, check_size, train_bpe
+from musictx.tokenizers.miditok import KINDS
+from musictx.tokenizers.miditok.learn import check_size, train_bpe
 
 Assign = Callable[[Sequence[Piece], Sequence[str]], list[str]]  # (pieces, key of each) -> split of each
 

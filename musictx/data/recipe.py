@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, dataclass
-from functools import cache
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from musictx.errors import ConfigError, MidiError, TokenError
 from musictx.notes.read import read_tracks
 from musictx.notes.score import DRUMS, Score
 from musictx.notes.ticks import Tracks
-from musictx.tokenizers import Tokenizer, build_tokenizer
+from musictx.tokenizers import Tokenizer
 
 Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or the reason why it is left out
 PIANOS = range(8)
@@ -23,23 +22,23 @@ POLICIES = ("merge", "piano", "longest")
 class Recipe:
     """Everything that decides what becomes of a file, so that finished work can be told from other work."""
 
-    tokenizer: str
+    tokenizer: Tokenizer
     select: SelectConfig
     filters: FilterConfig
 
     def __str__(self) -> str:
-        return json.dumps([asdict(self), build_tokenizer(self.tokenizer).vocab.fingerprint], sort_keys=True)
+        chosen = {"tokenizer": self.tokenizer.name, "select": asdict(self.select), "filters": asdict(self.filters)}
+        return json.dumps([chosen, self.tokenizer.vocab.fingerprint], sort_keys=True)
 
 
 def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
     """One file as (ids, seconds, signature), or the reason why it is left out: a kind, a colon, details."""
-    tokenizer = _tokenizer(recipe.tokenizer)
     try:
-        tracks = read_tracks(data, "", one_tempo=tokenizer.metrical)
+        tracks = read_tracks(data, "", one_tempo=recipe.tokenizer.metrical)
         score = choose(tracks, recipe.select)
         if not len(score):
             return "no notes" if not any(len(t.score) for t in tracks.tracks) else "no notes in the chosen tracks"
-        return fault(score, recipe.filters) or pack(tokenizer, score)
+        return fault(score, recipe.filters) or pack(recipe.tokenizer, score)
     except MidiError as error:
         return error.reason
 
@@ -110,8 +109,3 @@ def longest_run(score: Score) -> int:
     """How often in a row one and the same pitch is struck with nothing else between."""
     breaks = np.flatnonzero(np.diff(score.pitch.astype(int))) + 1
     return int(np.diff(np.concatenate([[0], breaks, [len(score)]])).max(initial=0))
-
-
-@cache
-def _tokenizer(name: str) -> Tokenizer:
-    return build_tokenizer(name)

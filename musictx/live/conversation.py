@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from musictx.live.idiom import Idiom, Reader
 from musictx.live.keyboard import Keyboard
 from musictx.live.partner import Partner
-from musictx.live.playback import Event, Playback
+from musictx.live.playback import Playback
+from musictx.tokenizers.idiom import Event, Idiom, Reader
 
 SETTLE_S = 0.03  # a message may come so late, and the notes of a chord so far apart
 LOOK_S = 0.05  # how often the phrase is read along

@@ -8,17 +8,17 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.live.idiom import Idiom
 from musictx.model.protocol import LanguageModel, newest
 from musictx.sampling.batch import LOOK_EVERY
 from musictx.sampling.engine import PREFILL_BLOCK, ByChance, Stream, prefill
-from musictx.sampling.grammar import Grammar, build_grammar
 from musictx.sampling.guard import warmed
 from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.nan import nan_error
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers.grammar import Grammar, build_grammar
+from musictx.tokenizers.idiom import Idiom
+from musictx.tokenizers.rules import Rules
 
 WINDOW = 2048  # tokens, for a model whose memory has no end
 WARM_UP = 8  # tokens drawn for nothing: the first ones of a process are slow

@@ -3,15 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import NamedTuple
 
-
-class Event(NamedTuple):
-    """A note begins, or ends where the velocity is 0."""
-
-    at_s: float
-    pitch: int
-    velocity: int
+from musictx.tokenizers.idiom import Event
 
 
 class Playback:

@@ -6,8 +6,8 @@ from typing import Any
 import mido
 
 from musictx.files import replacing
-from musictx.live.playback import Event
 from musictx.notes.write import MAX_MSPQ, TICKS_PER_QUARTER
+from musictx.tokenizers.idiom import Event
 
 
 class Recording:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from musictx.model.protocol import LanguageModel
 from musictx.sampling.engine import Drawn, Stream, prefill
-from musictx.sampling.grammar import Grammar
+from musictx.tokenizers.grammar import Grammar
 
 
 class Widest:

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from musictx.model.protocol import LanguageModel
 from musictx.sampling.filters import draw
-from musictx.sampling.grammar import Grammar
 from musictx.sampling.guidance import guided
 from musictx.sampling.settings import Sampling
 from musictx.sampling.streams import Uniforms
+from musictx.tokenizers.grammar import Grammar
 
 PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
 

@@ -16,16 +16,16 @@ from musictx.notes.score import Score
 from musictx.sampling.batch import Batch, NoNumbers, Take
 from musictx.sampling.beam import Beams
 from musictx.sampling.engine import Drawn, Row, begin_stream
-from musictx.sampling.grammar import build_grammar
 from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.length import MOST_TOKENS, Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.nan import nan_error
 from musictx.sampling.prompt import Prompt, make_prompt
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import Settings
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.rules import Rules
 
 MOST_VARIATIONS = 1000
 ENDING = (0.9, 1.1)  # shares of the asked length between which a forced ending falls

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from musictx.errors import ConfigError
 from musictx.sampling.length import Length
-from musictx.sampling.rules import Rules
 from musictx.setting import setting
+from musictx.tokenizers.rules import Rules
 
 MOST_GUIDANCE = 10.0
 SHARES = ("top_p", "min_p", "typical")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from musictx.errors import TokenError
 
 Ids = NDArray[np.uint16]  # (T,)
+MAX_IDS = 2**16 - 1  # what stores can hold
 
 
 class EventRange(NamedTuple):
@@ -86,6 +87,14 @@ class Vocab:
         for type in types:
             row = self.row(type)
             out[self.offsets[type] : self.offsets[type] + row.hi - row.lo + 1] = True
+        return out
+
+    def values(self, *types: str) -> NDArray[np.int64]:
+        """(V,) the value of each id of the given event types, -1 everywhere else."""
+        out = np.full(self.size, -1)
+        for type in types:
+            row, first = self.row(type), self.offsets[type]
+            out[first : first + row.hi - row.lo + 1] = np.arange(row.lo, row.hi + 1)
         return out
 
     def describe(self, id: int) -> str:

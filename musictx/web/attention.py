@@ -11,7 +11,7 @@ from musictx.heads import look, repeats
 from musictx.model.build import can
 from musictx.notes.score import Score
 from musictx.tokenizers import Tokenizer
-from musictx.trace import Trace, trace
+from musictx.tokenizers.trace import Trace
 from musictx.viz.arcs import Head, draw_arcs
 
 MOST_TOKENS = 1024  # that the model sees before the note
@@ -58,7 +58,7 @@ class Reader:
         draw_arcs(f"{name}: {where}", traced.score, note, heads, [] if runs is None else list(runs), path)
 
     def traced(self, score: Score) -> Trace:
-        return trace(self.tokenizer, self.tokenizer.encode(score), score.quarter_s)
+        return self.tokenizer.trace(self.tokenizer.encode(score), score.quarter_s)
 
     def nearest(self, score: Score, at: Point) -> int:
         """The note at a place, or the one closest to it; a semitone counts as much as a twentieth of a second."""

@@ -7,6 +7,7 @@ from musictx.errors import ConfigError
 from musictx.notes.score import DRUMS, Score
 from musictx.notes.ticks import Track, Tracks
 from musictx.notes.write import write_midi
+from musictx.tokenizers import build_tokenizer
 
 
 def notes(pitches, program=0, every_s=0.5):
@@ -88,12 +89,12 @@ def test_silence_counts_only_where_no_note_sounds():
 def test_one_file_from_bytes_to_ids(tmp_path):
     write_midi(SCALE, tmp_path / "a.mid")
     data = (tmp_path / "a.mid").read_bytes()
-    recipe = Recipe("performance", SelectConfig(), FilterConfig())
+    recipe = Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig())
     ids, seconds, mark = encode_midi(data, recipe)
     assert (len(ids), seconds, len(mark)) == (2 * (1 + 8 * 2 + 8), 4.0, 512)  # velocity, on and off, shifts
-    filtered = Recipe("performance", SelectConfig(), FilterConfig(min_notes=9))
+    filtered = Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig(min_notes=9))
     assert encode_midi(data, filtered) == "too few notes: 8, the limit is 9"
-    assert encode_midi(data, Recipe("performance", SelectConfig(programs=[5]), FilterConfig())) == (
+    assert encode_midi(data, Recipe(build_tokenizer("performance"), SelectConfig(programs=[5]), FilterConfig())) == (
         "no notes in the chosen tracks"
     )
     assert encode_midi(b"Dear diary", recipe).startswith("not a MIDI file: ")
@@ -107,5 +108,5 @@ def test_a_file_that_claims_days_of_music_is_left_out_with_the_reason():
         ("performance", "388 hours long, at most 24 can be written"),
         ("chorale", "11,184,811 sixteenths long, at most 1,048,576 can be written"),
     ):
-        got = encode_midi(data, Recipe(tokenizer, SelectConfig(), FilterConfig()))
+        got = encode_midi(data, Recipe(build_tokenizer(tokenizer), SelectConfig(), FilterConfig()))
         assert got == f"cannot be written in {tokenizer} tokens: {reason}"

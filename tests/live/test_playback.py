@@ -5,8 +5,9 @@ import time
 import pytest
 
 from musictx.errors import UserError
-from musictx.live.playback import Event, Playback
+from musictx.live.playback import Playback
 from musictx.live.session import RealClock, Sender
+from musictx.tokenizers.idiom import Event
 
 
 def test_only_what_is_due_goes_out():

@@ -19,15 +19,15 @@ from musictx.notes.read import read_midi
 from musictx.open import open_bundle
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.filters import draw
-from musictx.sampling.grammar import build_grammar
 from musictx.sampling.guidance import bare_prompt, guided
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import continue_motifs, continue_score
 from musictx.sampling.prompt import make_prompt
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import PLAIN, Sampling, Settings
 from musictx.sampling.streams import Uniforms
+from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.rules import Rules
 
 MOTIF = Motif(LONGER, 2.7, Meter(0.6))
 N = 24  # tokens

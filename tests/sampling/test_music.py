@@ -15,9 +15,9 @@ from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import Drawing, check, continue_motifs, continue_score
 from musictx.sampling.nan import NanError
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import PLAIN, Settings
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.rules import Rules
 
 SEED = Score([0, 0.6], [0.6, 1.2], [60, 64], [80, 80], quarter_s=0.6)
 LONGER = Score(np.arange(9) * 0.3, np.arange(9) * 0.3 + 0.3, np.arange(60, 69), np.full(9, 80), quarter_s=0.6)

@@ -14,11 +14,11 @@ from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.sampling.engine import ByChance, Row, Stream, prefill
-from musictx.sampling.grammar import build_grammar
 from musictx.sampling.prompt import make_prompt
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.rules import Rules
 
 EVERY_FILTER = replace(PLAIN, top_k=9, top_p=0.9, min_p=0.1, typical=0.9)
 

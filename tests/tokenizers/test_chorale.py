@@ -75,7 +75,7 @@ def test_pitch_range():
 def test_a_grid_has_no_clock_to_stretch():
     stream = TOK.encode_grid(np.array([[72, -1, 64, 48]], np.int16))
     assert TOK.stretch(stream, 1.0) is stream
-    with pytest.raises(TokenError, match="stretch 1.05: the chorale grid has no clock"):
+    with pytest.raises(TokenError, match="stretch 1.05: chorale counts beats and has no clock"):
         TOK.stretch(stream, 1.05)
 
 

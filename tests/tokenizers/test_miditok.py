@@ -11,7 +11,8 @@ from strategies import ids, scores
 from musictx.errors import ConfigError, TokenError
 from musictx.notes.score import DRUMS, Score
 from musictx.tokenizers import build_tokenizer
-from musictx.tokenizers.miditok import KINDS, train_bpe
+from musictx.tokenizers.miditok import KINDS
+from musictx.tokenizers.miditok.learn import train_bpe
 
 pytest.importorskip("miditok")
 

@@ -21,8 +21,7 @@ def prepare_folder(config: PrepareFolderConfig) -> Manifest:
     path, fractions = Path(config.path), (config.validation_fraction, config.test_fraction)
     check_work(config)
     check_fractions(*fractions, config.seed)
-    recipe = Recipe(config.tokenizer.name, config.select, config.filters)
-    tokenizer = build_tokenizer(recipe.tokenizer)
+    recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     with open_source(path, ("",), own_folders(Path(config.out))) as found:
         named = [item.name.lower().endswith((*MIDI_SUFFIXES, os.sep)) for item in found]
         if not any(named):
@@ -31,7 +30,7 @@ def prepare_folder(config: PrepareFolderConfig) -> Manifest:
             [item for item, is_midi in zip(found, named, strict=True) if is_midi],
             partial(encode_midi, recipe=recipe),
             str(recipe),
-            tokenizer,
+            recipe.tokenizer,
             Corpus(printable(config.corpus or path.resolve().stem), printable(config.licence)),
             lambda _, keys: assign_splits(keys, *fractions, config.seed),
             config,

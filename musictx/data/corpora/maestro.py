@@ -33,8 +33,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
     """The archive, a zip or a folder, downloaded when no path is given. Raises StoreError when it is not MAESTRO,
     or when files its table names are missing and `allow_missing` is not set."""
     check_work(config)
-    recipe = Recipe(config.tokenizer.name, config.select, config.filters)
-    tokenizer = build_tokenizer(recipe.tokenizer)
+    recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     if config.path is None and config.version not in ARCHIVES:
         raise ConfigError(f"version={config.version}: choose one of {', '.join(ARCHIVES)}")
     path = Path(config.path) if config.path else fetch(ARCHIVES[config.version], Path(config.downloads))
@@ -61,7 +60,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
             [files[member] for member in sorted(here)],
             partial(encode_midi, recipe=recipe),
             str(recipe),
-            tokenizer,
+            recipe.tokenizer,
             Corpus(Path(table.name).stem.replace("maestro-", "MAESTRO "), LICENCE, CITATION),
             lambda pieces, _: [split_of[here[piece.name]] for piece in pieces],
             config,

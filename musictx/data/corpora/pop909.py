@@ -31,8 +31,7 @@ def prepare_pop909(config: PreparePop909Config) -> Manifest:
     fractions = config.validation_fraction, config.test_fraction
     check_work(config)
     check_fractions(*fractions, config.seed)
-    recipe = Recipe(config.tokenizer.name, config.select, config.filters)
-    tokenizer = build_tokenizer(recipe.tokenizer)
+    recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     path = Path(config.path) if config.path else fetch(ARCHIVE, Path(config.downloads))
     with open_source(path, (".mid",)) as items:
         songs = [item for item in items if is_wanted(item, config.versions)]
@@ -42,7 +41,7 @@ def prepare_pop909(config: PreparePop909Config) -> Manifest:
             songs,
             partial(encode_midi, recipe=recipe),
             str(recipe),
-            tokenizer,
+            recipe.tokenizer,
             CORPUS,
             lambda pieces, keys: assign_splits(join([song_of(p.name) for p in pieces], keys), *fractions, config.seed),
             config,

@@ -2,13 +2,14 @@
 
 import multiprocessing
 import os
-import pickle
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
+
+import cloudpickle
 
 from musictx.data.recipe import Encoded
 from musictx.errors import UserError
@@ -99,7 +100,7 @@ _lock = Lock()
 
 def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits: Limits) -> list[Encoded]:
     """What became of each file, in a reader process that outlives the batch. Runs on a Dask worker."""
-    recipe = pickle.dumps(encode)
+    recipe = cloudpickle.dumps(encode)  # a tokenizer of a person's own script goes along
     with _lock:
         fitting = [s for s in _idle if (s.encode, s.limits) == (recipe, limits)]
         sandbox = fitting[0] if fitting else None

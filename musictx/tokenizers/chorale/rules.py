@@ -13,51 +13,53 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.sampling.rules import VOICE_RANGES, Rules
-from musictx.tokenizers.grammar import GridGrammar
+from musictx.notes.grid import REST, STEPS_PER_QUARTER
+from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
+from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
 CEILING = 128  # above all pitches
 
 
 class GridRules:
-    """Obeys `musictx.sampling.grammar.Grammar`. Motifs are whole steps of the grid: all rows are at the same voice.
+    """Obeys `musictx.tokenizers.grammar.Grammar`. Motifs are whole steps of the grid: all rows are at the same voice.
     Raises ConfigError when no voice could ever sing."""
 
     def __init__(
         self,
-        table: GridGrammar,
+        tokenizer: ChoraleTokenizer,
         rules: Rules,
         motifs: Sequence[NDArray[np.integer]],
         quarter_s: Sequence[float],
         device: torch.device | str,
     ) -> None:
-        self.rest, self.voices = table.rest, table.voices
-        self.pitch = torch.from_numpy(table.pitch).to(device)  # (V,)
-        self.sung = torch.arange(table.lo, table.hi + 1, device=device)[None]  # (1, P)
+        lo, hi, self.voices = tokenizer.lo, tokenizer.hi, tokenizer.voices
+        self.pitch = torch.from_numpy(tokenizer.pitch).to(device)  # (V,) REST for silence and all that is no music
+        self.sung = torch.arange(lo, hi + 1, device=device)[None]  # (1, P)
         self.order = rules.voice_order
         allowed = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
         if rules.voice_ranges:
             at = np.arange(128)
             allowed &= np.array([(at >= low) & (at <= high) for low, high in VOICE_RANGES])
-        allowed = allowed[:, table.lo : table.hi + 1]  # (4, P)
+        allowed = allowed[:, lo : hi + 1]  # (4, P)
         if not allowed.any():
-            raise ConfigError(f"rules.…: no voice has a pitch left from {table.lo} to {table.hi}: give wider limits")
+            raise ConfigError(f"rules.…: no voice has a pitch left from {lo} to {hi}: give wider limits")
         self.allowed = torch.from_numpy(allowed).to(device)
-        per_step = np.array(quarter_s)[:, None] / table.steps_per_quarter  # (B, 1) seconds
+        per_step = np.array(quarter_s)[:, None] / STEPS_PER_QUARTER  # (B, 1) seconds
         self.max_silence, self.max_note = (
             torch.from_numpy(np.maximum(limit // per_step, 1).astype(np.int64)).to(device)
             for limit in (rules.max_silence_s, rules.max_note_s)
         )
-        grids = [table.grid(motif) for motif in motifs]
-        last = [grid[-1] if len(grid) else np.full(self.voices, self.rest) for grid in grids]
+        grids = [tokenizer.whole_steps(motif) for motif in motifs]
+        last = [grid[-1] if len(grid) else np.full(self.voices, REST) for grid in grids]
         self.last = torch.from_numpy(np.array(last)).to(device)  # (B, 4) pitches
         held = np.array([_run(grid != row) for grid, row in zip(grids, last, strict=True)])
         self.held = torch.from_numpy(held).to(device)  # (B, 4) steps
-        silent = np.array([_run((grid != self.rest).any(1, keepdims=True)) for grid in grids])
+        silent = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
         self.silent = torch.from_numpy(silent).to(device)  # (B, 1) steps of all voices
         self.voice = 0
         self.ceiling = torch.full_like(self.silent, CEILING)  # (B, 1) the lowest pitch sung in this step
-        self.no_specials = torch.zeros(len(grids), 3, dtype=torch.bool, device=device)
+        others = tokenizer.vocab.size - tokenizer.vocab.n_events  # PAD, BOS, EOS and what an objective adds
+        self.no_others = torch.zeros(len(grids), others, dtype=torch.bool, device=device)
 
     def legal(self) -> Tensor:
         v = self.voice
@@ -70,13 +72,13 @@ class GridRules:
             rest |= (self.ceiling < CEILING) | (self.silent < self.max_silence)
         else:
             rest = torch.ones_like(rest)
-        return torch.cat([pitches, rest, self.no_specials], 1)  # (B, V)
+        return torch.cat([pitches, rest, self.no_others], 1)  # (B, V)
 
     def update(self, ids: Tensor) -> None:
         v, pitch = self.voice, self.pitch[ids]  # (B,)
         self.held[:, v] = torch.where(pitch == self.last[:, v], self.held[:, v] + 1, 1)
         self.last[:, v] = pitch
-        heard = torch.where(pitch == self.rest, CEILING, pitch)[:, None]
+        heard = torch.where(pitch == REST, CEILING, pitch)[:, None]
         self.ceiling = torch.minimum(self.ceiling, heard)
         self.voice = (v + 1) % self.voices
         if self.voice == 0:
@@ -88,7 +90,7 @@ class GridRules:
 
     def take(self, rows: Tensor) -> "GridRules":
         taken = copy(self)
-        for name in ("max_silence", "max_note", "last", "held", "silent", "ceiling", "no_specials"):
+        for name in ("max_silence", "max_note", "last", "held", "silent", "ceiling", "no_others"):
             setattr(taken, name, getattr(self, name)[rows])
         return taken
 

@@ -9,15 +9,14 @@ import numpy as np
 import torch
 
 from musictx.live.conversation import Conversation, Turns
-from musictx.live.idiom import build_idiom
 from musictx.live.keyboard import Keyboard
 from musictx.live.partner import Partner
 from musictx.live.playback import Playback
 from musictx.live.session import VirtualClock, converse
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.rules import Rules
 
 QUARTER_S = 0.6
 TURNS = Turns(0.6, 0.0, 2.0)
@@ -34,7 +33,7 @@ def tiny_model(encoding, **changes):
 
 def make_partner(encoding="performance", seed=0, **changes):
     tokenizer = build_tokenizer(encoding)
-    idiom = build_idiom(tokenizer, QUARTER_S)
+    idiom = tokenizer.idiom(QUARTER_S)
     return Partner(tiny_model(encoding, **changes), tokenizer, idiom, QUARTER_S, PLAIN, RULES, seed), idiom
 
 

@@ -14,19 +14,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from musictx.sampling.rules import Rules
-from musictx.tokenizers.grammar import NEVER, EventGrammar
-
-SILENT = 128  # a column beside the pitches', which ids that are no notes write to
+from musictx.errors import ConfigError
+from musictx.tokenizers.performance.table import NEVER, STEPS_PER_S, EventTable
+from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.tokenizer import Tokenizer
 
 
 class EventRules:
-    """Obeys `musictx.sampling.grammar.Grammar`. Times are steps of the encoding's clock, int64. Tables instead of
-    comparisons: on a CPU a step costs the number of its operations (docs/log.md)."""
+    """Obeys `musictx.tokenizers.grammar.Grammar`. Times are steps of the encoding's clock, int64. Tables instead of
+    comparisons: on a CPU a step costs the number of its operations (docs/log.md). Raises ConfigError when the rules
+    leave no pitch."""
 
     def __init__(
         self,
-        table: EventGrammar,
+        tokenizer: Tokenizer,
         rules: Rules,
         motifs: Sequence[NDArray[np.integer]],
         device: torch.device | str,
@@ -34,21 +35,26 @@ class EventRules:
         def on_device(values: object) -> Tensor:
             return torch.as_tensor(np.asarray(values)).to(device)
 
-        note = table.on | table.off
-        pitch, later = np.where(note, table.pitch, SILENT), np.where(table.on, 0, NEVER)
+        table = EventTable(tokenizer.vocab)
+        allowed = rules.pitches()[tokenizer.lo : tokenizer.hi + 1]  # (P,)
+        if not allowed.any():
+            raise ConfigError(f"rules.…: no pitch is left from {tokenizer.lo} to {tokenizer.hi}: give wider limits")
+        note, self.n_pitches = table.on | table.off, len(allowed)
+        # a column beside the pitches', which ids that are no notes write to
+        pitch, later = np.where(note, table.pitch - table.lo, self.n_pitches), np.where(table.on, 0, NEVER)
         self.moves = on_device(np.stack([pitch, table.steps, later], 1)[..., None])  # (V, 3, 1)
         music = note | table.velocity | (table.steps > 0)
         self.follow = on_device(np.where(table.velocity[:, None], table.on, music))  # (V, V) [before, after]
         self.is_velocity = on_device(table.velocity[:, None])  # (V, 1)
         self.n_others = int((~music | table.velocity).sum())  # velocities, and the ids after them, never legal
         self.shifts = on_device(table.steps[table.steps > 0])[None]  # (1, S)
-        self.pitches = on_device(rules.pitches())[None]  # (1, 128)
+        self.pitches = on_device(allowed)[None]  # (1, P)
         self.max_silence, self.max_note = (
-            max(int(s * table.steps_per_s), 1) for s in (rules.max_silence_s, rules.max_note_s)
+            max(int(s * STEPS_PER_S), 1) for s in (rules.max_silence_s, rules.max_note_s)
         )
         self.max_polyphony = rules.max_polyphony
         places = [table.place(motif) for motif in motifs]
-        self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, 129) NEVER or more where silent
+        self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, P + 1) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
         self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) of silent rows
         # (B, V) what may follow the last id; after a prompt that ends in a VELOCITY there may be no room for a note
@@ -60,11 +66,11 @@ class EventRules:
 
     def legal(self) -> Tensor:
         until = torch.where(self.silent, self.sound_by, self.oldest + self.max_note)
-        struck = self.struck[:, :SILENT]
-        unheard = struck >= NEVER  # (B, 128)
+        struck = self.struck[:, : self.n_pitches]
+        unheard = struck >= NEVER  # (B, P)
         on = unheard & self.pitches
         if self.max_polyphony is not None:
-            on &= unheard.sum(1, keepdim=True) > 128 - self.max_polyphony
+            on &= unheard.sum(1, keepdim=True) > self.n_pitches - self.max_polyphony
         others = on.any(1, keepdim=True).expand(-1, self.n_others)
         if self.has_velocity is not None:
             on &= self.has_velocity

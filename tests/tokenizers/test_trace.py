@@ -10,15 +10,14 @@ from musictx.errors import ConfigError
 from musictx.notes.grid import grid_to_score
 from musictx.notes.score import Score
 from musictx.tokenizers import build_tokenizer
-from musictx.tokenizers.miditok import train_bpe
-from musictx.trace import trace
+from musictx.tokenizers.miditok.learn import train_bpe
 
 MIDITOK = ["miditok-remi", "miditok-tsd", "miditok-structured"]
 
 
 def check(tokenizer, score):
     ids = tokenizer.encode(score)
-    found = trace(tokenizer, ids, score.quarter_s)
+    found = tokenizer.trace(ids, score.quarter_s)
     n = len(found.score)
     assert found.score == tokenizer.decode(ids, score.quarter_s)
     assert len(found.time_s) == len(found.note) == len(ids)
@@ -80,7 +79,7 @@ def test_which_tokens_belong_to_a_note():
 def test_a_piece_that_was_cut_keeps_notes_without_an_end():
     tokenizer = build_tokenizer("performance")
     ids = tokenizer.encode(Score([0.0, 0.5], [2.0, 1.0], [60, 64], [80, 80]))[:4]
-    assert trace(tokenizer, ids, 0.5).struck_by.tolist() == [1, 3]
+    assert tokenizer.trace(ids, 0.5).struck_by.tolist() == [1, 3]
 
 
 def test_tokens_of_several_notes_are_refused():
@@ -91,4 +90,4 @@ def test_tokens_of_several_notes_are_refused():
     with pytest.raises(
         ConfigError, match="a token of miditok-tsd with BPE holds several notes, .* give a bundle without"
     ):
-        trace(merged, merged.encode(score), 0.5)
+        merged.trace(merged.encode(score), 0.5)

@@ -3,8 +3,6 @@
 The package `miditok` is an optional extra: nothing here imports it before such a tokenizer is built.
 """
 
-import json
-from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -17,7 +15,11 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError
 from musictx.notes.score import DRUMS, Score
-from musictx.tokenizers.vocab import SPECIALS, EventRange, Ids, Vocab
+from musictx.tokenizers.miditok.merges import BaseIds, Merges, as_text
+from musictx.tokenizers.miditok.trace import trace_words
+from musictx.tokenizers.tokenizer import Tokenizer
+from musictx.tokenizers.trace import Trace
+from musictx.tokenizers.vocab import MAX_IDS, EventRange, Ids, Vocab
 
 KINDS = {"miditok-remi": "REMI", "miditok-tsd": "TSD", "miditok-structured": "Structured"}
 STEPS_PER_QUARTER = 12  # sixteenths and triplets both fall on this grid
@@ -33,12 +35,8 @@ CONFIG: dict[str, Any] = {
     "one_token_stream_for_programs": True,
     "use_time_signatures": False,
 }
-MAX_IDS = 2**16 - 1  # stores hold uint16
-MAX_PART = 256  # base tokens in one BPE token
-FIRST_CHAR = 0x4E00  # BPE works on text: a base id is a Chinese character, of which none is a space
 
 Notes = NDArray[np.int64]  # (5, N): program, onset, pitch, length, velocity; times in steps
-BaseIds = NDArray[np.int64]  # (T,) ids of MidiTok's own tokens alone: no BPE, no PAD, BOS, EOS
 
 
 @cache
@@ -50,19 +48,14 @@ def _backend(name: str) -> Any:
     return getattr(miditok, KINDS[name])(config)
 
 
-class MidiTokTokenizer:
+class MidiTokTokenizer(Tokenizer):
     """Music of several instruments on a grid of twelfths of a quarter, at one tempo, in 4/4.
 
     Raises ConfigError when MidiTok is not installed or `state` holds no merges of this vocabulary.
     """
 
-    group = 1
-    voices = 0
     metrical = True
     programs = True
-    grammar = None
-    lo, hi = CONFIG["pitch_range"]
-    pace: NDArray[Any] | None = None
 
     def __init__(self, name: str, state: str = "") -> None:
         try:
@@ -73,7 +66,6 @@ class MidiTokTokenizer:
             ) from None
         words = [word for word in _backend(name).vocab if word != "PAD_None"]
         self.name, self.state, self._words = name, state, words
-        self._pitch = np.array([int(word[6:]) if word.startswith("Pitch_") else -1 for word in words])
         self._is_bar = np.array([word == "Bar_None" for word in words])
         steps = [_steps(word) for word in words]
         self._sets_clock = np.array([step is not None for step in steps])
@@ -84,6 +76,8 @@ class MidiTokTokenizer:
         release = ".".join(version("miditok").split(".")[:2])  # patch releases keep the meaning of tokens
         learnt = f" bpe {sha256(state.encode()).hexdigest()[:16]}" if state else ""
         self.vocab = Vocab(f"{name}/1 miditok {release} {CONFIG}{learnt}", tuple(events))
+        pitch = [int(word[6:]) if word.startswith("Pitch_") else -1 for word in words]  # never a drum's
+        self.pitch = np.pad(pitch, (0, self.vocab.size - len(words)), constant_values=-1)
         if self.vocab.size > MAX_IDS:
             raise ConfigError(
                 f"tokenizer {name} has {self.vocab.size} tokens: {MAX_IDS} is the most ids can tell apart"
@@ -107,7 +101,7 @@ class MidiTokTokenizer:
     def apply_bpe(self, ids: NDArray[np.integer]) -> Ids:
         """The same music in as few ids as the merges allow. Takes base ids, as the tokenizer without `state`
         encodes them. Raises TokenError when PAD, BOS or EOS is among them."""
-        return self._apply(self._events(ids))
+        return self._apply(self.events(ids))
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
         """How far a stream of ids has moved the clock; its last notes may sound beyond."""
@@ -120,27 +114,23 @@ class MidiTokTokenizer:
             steps = int((bar * STEPS_PER_BAR + self._steps[time]).max(initial=0))
         return steps * quarter_s / STEPS_PER_QUARTER
 
-    def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
-        """None: here it is the next note that says when it comes."""
-        return np.zeros(0, dtype=np.uint16)
-
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """Lowest and highest pitch in a window of ids, drums left aside; None when there is none."""
-        pitch = self._pitch[self._expand(ids)]
-        pitch = pitch[pitch >= 0]
-        return (int(pitch.min()), int(pitch.max())) if pitch.size else None
+        return super().pitch_range(self._expand(ids))
 
     def transpose(self, ids: Ids, semitones: int) -> Ids:
         """A window of ids, every pitch but the drums' moved; the caller keeps it within 0 … 127. With BPE the
         merges are applied anew, so the number of ids may change. Raises TokenError when PAD, BOS or EOS is in it."""
-        base = self._events(ids)
-        return self._apply(np.where(self._pitch[base] >= 0, base + semitones, base))
+        base = self.events(ids)
+        return self._apply(np.where(self.pitch[base] >= 0, base + semitones, base))
 
-    def stretch(self, ids: Ids, factor: float) -> Ids:
-        """Bars and beats have no clock to stretch: only factor 1 is allowed."""
-        if factor != 1.0:
-            raise TokenError(f"stretch {factor}: {self.name} counts beats and has no clock; set data.stretch=[1.0]")
-        return ids
+    def trace(self, ids: Ids, quarter_s: float) -> Trace:
+        if self._merges is not None:
+            raise ConfigError(
+                f"a token of {self.name} with BPE holds several notes, and attention to it cannot be told apart: give "
+                "a bundle without BPE"
+            )
+        return trace_words(self, ids, quarter_s, STEPS_PER_QUARTER)
 
     def _expand(self, ids: NDArray[np.integer]) -> BaseIds:
         """Any ids up to the first EOS as base ids. Raises TokenError for ids outside the vocabulary."""
@@ -150,7 +140,7 @@ class MidiTokTokenizer:
         music = music[music < self.vocab.n_events]
         return self._merges.expand(music) if self._merges else music
 
-    def _events(self, ids: NDArray[np.integer]) -> BaseIds:
+    def events(self, ids: NDArray[np.integer]) -> BaseIds:
         if (ids >= self.vocab.n_events).any():
             raise TokenError("PAD, BOS and EOS have no pitch and no merges: give a window of events alone")
         return self._expand(ids)
@@ -158,12 +148,12 @@ class MidiTokTokenizer:
     def _apply(self, base: BaseIds) -> Ids:
         if self._merges is None:
             return base.astype(np.uint16)
-        return self._merges.apply(self._units(base))
+        return self._merges.apply(self.units(base))
 
-    def _units(self, base: BaseIds) -> list[str]:
+    def units(self, base: BaseIds) -> list[str]:
         """Base ids as text, cut wherever the clock is set: no merge reaches from one onset to the next, so that
         the ids of a piece's beginning do not depend on what follows."""
-        text = _text(base)
+        text = as_text(base)
         cuts = np.flatnonzero(self._sets_clock[base]).tolist()
         return [text[a:b] for a, b in pairwise([0, *cuts, len(text)]) if a < b]
 
@@ -194,71 +184,6 @@ class MidiTokTokenizer:
         return Score(onset * step_s, (onset + length) * step_s, pitch, velocity, quarter_s, program)
 
 
-class Merges:
-    """What BPE has learnt: `parts[id]` are the base ids an id stands for.
-
-    `state` lists the pairs of ids that become one, in the order they were learnt. Raises ConfigError otherwise.
-    """
-
-    def __init__(self, n_base: int, state: str) -> None:
-        from tokenizers import Tokenizer
-        from tokenizers.models import BPE
-
-        self.parts = [(i,) for i in range(n_base)]
-        known, merges = set(self.parts), []
-        try:
-            for a, b in json.loads(state):
-                whole = self.parts[a] + self.parts[b]
-                if min(a, b) < 0 or len(whole) > MAX_PART:  # doubling again and again would fill the memory
-                    raise ValueError(whole)
-                merges.append((_text(self.parts[a]), _text(self.parts[b])))
-                if whole not in known:  # two ways to one word share its id
-                    known.add(whole)
-                    self.parts.append(whole)
-        except (ValueError, TypeError, IndexError, RecursionError):
-            raise ConfigError("the tokenizer's BPE merges are damaged: prepare the data again") from None
-        self._model = Tokenizer(BPE({_text(part): i for i, part in enumerate(self.parts)}, merges))
-
-    def expand(self, ids: NDArray[np.integer]) -> BaseIds:
-        return np.array([base for i in ids.tolist() for base in self.parts[i]], dtype=np.int64)
-
-    def apply(self, units: list[str]) -> Ids:
-        return np.array(self._model.encode(units, is_pretokenized=True).ids, dtype=np.uint16)
-
-
-def check_size(name: str, vocab_size: int) -> MidiTokTokenizer:
-    """The tokenizer without merges. Raises ConfigError for a size below its vocabulary or above 65,535."""
-    tokenizer = MidiTokTokenizer(name)
-    if not tokenizer.vocab.size <= vocab_size <= MAX_IDS:
-        raise ConfigError(
-            f"a BPE vocabulary of {vocab_size} tokens: give {tokenizer.vocab.size}, the size of {name}, to {MAX_IDS}"
-        )
-    return tokenizer
-
-
-def train_bpe(name: str, pieces: Iterable[NDArray[np.integer]], vocab_size: int) -> MidiTokTokenizer:
-    """The tokenizer `name` with merges learnt from pieces of its base ids; deterministic. `vocab_size` counts all
-    tokens; a small corpus yields fewer. Raises ConfigError for a size below the base vocabulary or above 65,535."""
-    tokenizer = check_size(name, vocab_size)
-    from tokenizers import Tokenizer
-    from tokenizers.models import BPE
-    from tokenizers.trainers import BpeTrainer
-
-    n_base = tokenizer.vocab.n_events
-    model = Tokenizer(BPE())
-    trainer = BpeTrainer(
-        vocab_size=vocab_size - len(SPECIALS),
-        min_frequency=2,
-        show_progress=False,
-        initial_alphabet=[_text([i]) for i in range(n_base)],  # every base token, heard or not, in order of id
-        max_token_length=MAX_PART,
-    )
-    model.train_from_iterator((tokenizer._units(tokenizer._events(ids)) for ids in pieces), trainer)
-    ids = model.get_vocab()
-    merges = [[ids[a], ids[b]] for a, b in json.loads(model.to_str())["model"]["merges"]]
-    return MidiTokTokenizer(name, json.dumps(merges, separators=(",", ":")) if merges else "")
-
-
 def _to_grid(score: Score) -> Notes:
     """Onsets and ends at the nearest step, every note at least one step long."""
     if not score.duration_s / score.quarter_s * STEPS_PER_QUARTER <= MAX_STEPS:
@@ -287,7 +212,3 @@ def _steps(word: str) -> int | None:
     if kind == "Position":
         return int(value)
     return 0 if kind == "Bar" else None
-
-
-def _text(base: Sequence[int] | BaseIds) -> str:
-    return (np.asarray(base, dtype="<u4") + FIRST_CHAR).tobytes().decode("utf-32-le")

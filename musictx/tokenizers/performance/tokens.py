@@ -4,49 +4,54 @@ Oore et al. 2018, "This Time with Feeling" (arXiv 1808.03715), section 3; Huang 
 Everything is numpy on whole pieces: no Python loop over notes.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import TokenError
+from musictx.errors import ConfigError, TokenError
 from musictx.notes.score import Score
-from musictx.tokenizers.grammar import EventGrammar
+from musictx.tokenizers.performance.idiom import EventIdiom
+from musictx.tokenizers.performance.table import STEPS_PER_S, VELOCITY_BIN
+from musictx.tokenizers.performance.trace import trace_events
+from musictx.tokenizers.tokenizer import Tokenizer
+from musictx.tokenizers.trace import Trace
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
-STEPS_PER_S = 100
-MAX_SHIFT_STEPS = 100
+if TYPE_CHECKING:
+    from musictx.tokenizers.performance.rules import EventRules
+    from musictx.tokenizers.rules import Rules
+
 MAX_S = 24 * 3600  # a file that claims more would become millions of shifts
-VELOCITY_BIN = 4  # velocities per bin; 127 velocities fall into 32 bins
 DEFAULT_BIN = 16  # for notes that come before any VELOCITY token
 
 Steps = NDArray[np.int64]
 
 
-class PerformanceTokenizer:
-    """Expressive piano music as a stream of events on a 10 ms clock."""
+class PerformanceTokenizer(Tokenizer):
+    """Expressive piano music as events on a 10 ms clock. The `vocab` of a subclass may have other pitches and
+    shifts; other events raise ConfigError."""
 
     name = "performance"
-    group = 1  # a window may begin at any token
-    voices = 0
-    state = ""
-    metrical = False
-    programs = False
+    pitched = ("NOTE_ON", "NOTE_OFF")
+    ruled = True
     vocab = Vocab(
         "performance/1",
         (
             EventRange("NOTE_ON", 0, 127),
             EventRange("NOTE_OFF", 0, 127),
-            EventRange("TIME_SHIFT", 1, MAX_SHIFT_STEPS),
+            EventRange("TIME_SHIFT", 1, 100),
             EventRange("VELOCITY", 0, 31),
         ),
     )
-    on0, off0, shift0, velocity0 = list(vocab.offsets.values())[:4]
-    lo, hi = vocab.events[0].lo, vocab.events[0].hi
-    pace: NDArray[Any] | None = (
-        np.where(vocab.mask("TIME_SHIFT"), np.arange(vocab.size) - shift0 + 1, 0) / STEPS_PER_S
-    )  # seconds
-    grammar = EventGrammar(vocab, STEPS_PER_S)
+
+    def __init__(self, state: str = "") -> None:
+        _check(self.name, self.vocab)
+        super().__init__(state)
+        self.on0, self.off0, self.shift0, self.velocity0 = list(self.vocab.offsets.values())[:4]
+        self.max_shift_steps = self.vocab.row("TIME_SHIFT").hi
+        self.pace = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # seconds
 
     def normalise(self, score: Score) -> Score:
         """The score as this encoding hears it: on the 10 ms grid, every note at least one step long, velocity
@@ -54,17 +59,24 @@ class PerformanceTokenizer:
         return self._score(*self._steps(score), score.quarter_s)
 
     def encode(self, score: Score) -> Ids:
-        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError beyond `MAX_S`: a damaged file."""
+        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError beyond `MAX_S`, a damaged file, and for a
+        pitch outside the vocabulary."""
         if score.duration_s > MAX_S:
             raise TokenError(f"{score.duration_s / 3600:,.0f} hours long, at most {MAX_S // 3600} can be written")
         onset, offset, pitch, velocity_bin = self._steps(score)
+        if len(pitch) and not self.lo <= pitch[0] <= pitch[-1] <= self.hi:  # they come pitch by pitch
+            wrong = pitch[0] if pitch[0] < self.lo else pitch[-1]
+            raise TokenError(
+                f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}; "
+                "transpose the piece or leave the note out"
+            )
         time = np.concatenate([offset, onset])
         is_on = np.repeat([False, True], len(onset))
         # within one step every NOTE_OFF goes first, so that a pitch can be struck again
         order = np.argsort(time * 256 + is_on * 128 + np.concatenate([pitch, pitch]))
         time, is_on = time[order], is_on[order]
         bins = np.concatenate([velocity_bin, velocity_bin])[order]
-        key = np.concatenate([pitch + self.off0, pitch + self.on0])[order]
+        key = np.concatenate([pitch + self.off0, pitch + self.on0])[order] - self.lo
 
         on_at = np.flatnonzero(is_on)
         changed = on_at[np.diff(bins[on_at], prepend=-1) != 0]
@@ -83,12 +95,13 @@ class PerformanceTokenizer:
         bins = np.where(last >= 0, key[last] - self.velocity0, DEFAULT_BIN) if len(key) else key
 
         time, key, bins = time[~is_velocity], key[~is_velocity], bins[~is_velocity]
-        order = np.argsort(key % 128, kind="stable")  # NOTE_ON and NOTE_OFF are 128 apart: pitch by pitch, in time
+        order = np.argsort(self.pitch[key], kind="stable")  # pitch by pitch, in time
         time, key, bins = time[order], key[order], bins[order]
-        follows = np.append(key[1:] % 128 == key[:-1] % 128, False) if len(key) else np.zeros(0, bool)
+        pitch = self.pitch[key]
+        follows = np.append(pitch[1:] == pitch[:-1], False) if len(key) else np.zeros(0, bool)
         offset = np.where(follows, np.roll(time, -1), end)
         on = key < self.off0
-        return self._score(*self._settle(time[on], offset[on], key[on] - self.on0, bins[on]), quarter_s)
+        return self._score(*self._settle(time[on], offset[on], pitch[on], bins[on]), quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
         """How much time a stream of ids takes."""
@@ -97,15 +110,6 @@ class PerformanceTokenizer:
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
         """Ids that let so much time pass."""
         return self._shifts(max(round(seconds * STEPS_PER_S), 0))
-
-    def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
-        """Lowest and highest pitch in a window of ids; None when there is no note event in it."""
-        pitch = ids[ids < self.shift0] % 128
-        return (int(pitch.min()), int(pitch.max())) if pitch.size else None
-
-    def transpose(self, ids: Ids, semitones: int) -> Ids:
-        """A window of ids, every pitch moved; the caller keeps it within `pitch_range` and 0 … 127."""
-        return np.where(ids < self.shift0, ids + np.int32(semitones), ids).astype(np.uint16)
 
     def stretch(self, ids: Ids, factor: float) -> Ids:
         """A window of ids with its clock slowed by `factor`; the number of ids may change.
@@ -132,6 +136,19 @@ class PerformanceTokenizer:
         gap = np.diff(time, prepend=0)
         rest = max(round(end * factor) - (int(time[-1]) if len(time) else 0), 0)
         return np.concatenate([self._emit(gap, key), self._shifts(rest)])
+
+    def grammar(
+        self, rules: "Rules", motifs: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
+    ) -> "EventRules":
+        from musictx.tokenizers.performance.rules import EventRules
+
+        return EventRules(self, rules, motifs, device)
+
+    def idiom(self, quarter_s: float) -> EventIdiom:
+        return EventIdiom(self)
+
+    def trace(self, ids: Ids, quarter_s: float) -> Trace:
+        return trace_events(self, ids, quarter_s)
 
     def _steps(self, score: Score) -> tuple[Steps, Steps, Steps, Steps]:
         order = np.argsort(score.pitch, kind="stable")
@@ -169,16 +186,33 @@ class PerformanceTokenizer:
         return clock[event], key[event], int(clock[-1]) if len(clock) else 0
 
     def _shifts(self, steps: int) -> Ids:
-        full, rest = divmod(steps, MAX_SHIFT_STEPS)
+        full, rest = divmod(steps, self.max_shift_steps)
         tail = [self.shift0 + rest - 1] if rest else []
-        return np.array([self.shift0 + MAX_SHIFT_STEPS - 1] * full + tail, dtype=np.uint16)
+        return np.array([self.shift0 + self.max_shift_steps - 1] * full + tail, dtype=np.uint16)
 
     def _emit(self, gap: Steps, key: Steps) -> Ids:
         """Each event `key` after a silence of `gap` steps: full shifts first, the remainder last."""
-        n_shifts = -(-gap // MAX_SHIFT_STEPS)
+        most = self.max_shift_steps
+        n_shifts = -(-gap // most)
         at = np.cumsum(n_shifts + 1) - 1
-        out = np.full(int(at[-1]) + 1 if len(at) else 0, self.shift0 + MAX_SHIFT_STEPS - 1, dtype=np.uint16)
+        out = np.full(int(at[-1]) + 1 if len(at) else 0, self.shift0 + most - 1, dtype=np.uint16)
         out[at] = key
         waits = gap > 0
-        out[at[waits] - 1] = self.shift0 + (gap[waits] - 1) % MAX_SHIFT_STEPS
+        out[at[waits] - 1] = self.shift0 + (gap[waits] - 1) % most
         return out
+
+
+def _check(name: str, vocab: Vocab) -> None:
+    """Raises ConfigError for events that the encoding cannot read."""
+    known = PerformanceTokenizer.vocab.events
+    if readable := [row.type for row in vocab.events] == [row.type for row in known]:
+        on, off, shift, velocity = vocab.events
+        readable = (
+            on[1:] == off[1:] and 0 <= on.lo <= on.hi <= 127 and 1 == shift.lo <= shift.hi and velocity == known[3]
+        )
+    if not readable:
+        given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
+        raise ConfigError(
+            f"tokenizer {name} has {given}: give NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most, "
+            "TIME_SHIFT from 1 on and VELOCITY 0 … 31"
+        )

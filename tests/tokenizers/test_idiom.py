@@ -7,12 +7,11 @@ import pytest
 from session_parts import QUARTER_S, phrase_score, random_playing
 
 from musictx.errors import ConfigError
-from musictx.live.idiom import build_idiom
 from musictx.live.keyboard import Keyboard
-from musictx.live.voices import four_voices
 from musictx.notes.grid import REST, score_to_grid
 from musictx.notes.score import Score
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale.fingers import four_voices
 
 BOTH = ["performance", "chorale"]
 
@@ -21,7 +20,7 @@ BOTH = ["performance", "chorale"]
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_known_of_a_phrase_is_never_taken_back(encoding, seed):
     tokenizer = build_tokenizer(encoding)
-    idiom, keyboard, known = build_idiom(tokenizer, QUARTER_S), Keyboard(21, 108, QUARTER_S), np.zeros(0, int)
+    idiom, keyboard, known = tokenizer.idiom(QUARTER_S), Keyboard(21, 108, QUARTER_S), np.zeros(0, int)
     for at_s, message in random_playing(seed):
         if keyboard.start_s is not None:  # everything before this message has been heard
             ids = idiom.ids(keyboard.score(at_s + 10), at_s - keyboard.start_s)
@@ -36,7 +35,7 @@ def test_what_is_known_of_a_phrase_is_never_taken_back(encoding, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_events_read_id_by_id_are_the_notes_that_are_decoded(seed):
     tokenizer = build_tokenizer("performance")
-    reader, on, notes = build_idiom(tokenizer, QUARTER_S).reader(), {}, []
+    reader, on, notes = tokenizer.idiom(QUARTER_S).reader(), {}, []
     ids = tokenizer.encode(phrase_score(seed))
     for id_ in ids.tolist():
         for at_s, pitch, velocity in reader.read(id_):
@@ -52,7 +51,7 @@ def test_events_read_id_by_id_are_the_notes_that_are_decoded(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_grid_read_id_by_id_sounds_what_its_steps_hold(seed):
     tokenizer = build_tokenizer("chorale")
-    idiom = build_idiom(tokenizer, QUARTER_S)
+    idiom = tokenizer.idiom(QUARTER_S)
     reader, sounding = idiom.reader(), set()
     ids = idiom.ids(phrase_score(seed), inf)
     for step, row in enumerate(tokenizer.decode_grid(ids)):
@@ -67,13 +66,13 @@ def test_a_grid_read_id_by_id_sounds_what_its_steps_hold(seed):
 def test_what_was_heard_of_a_reply_ends_where_it_was_broken_off():
     tokenizer = build_tokenizer("performance")
     score = Score([0.0, 0.5, 1.0], [0.6, 2.0, 1.5], [60, 64, 67], [82, 82, 82])
-    heard = build_idiom(tokenizer, QUARTER_S).heard(tokenizer.encode(score), 0.8)
+    heard = tokenizer.idiom(QUARTER_S).heard(tokenizer.encode(score), 0.8)
     assert tokenizer.decode(heard) == Score([0.0, 0.5], [0.6, 0.8], [60, 64], [82, 82])
     tokenizer = build_tokenizer("chorale")
     ids = np.arange(4 * 10, dtype=np.uint16)
-    heard = build_idiom(tokenizer, QUARTER_S).heard(ids[:-1], 0.31)  # the third step has begun
+    heard = tokenizer.idiom(QUARTER_S).heard(ids[:-1], 0.31)  # the third step has begun
     assert heard.tolist() == list(range(12))
-    assert len(build_idiom(tokenizer, QUARTER_S).heard(ids, 0.0)) == 0
+    assert len(tokenizer.idiom(QUARTER_S).heard(ids, 0.0)) == 0
 
 
 def chord(*pitches, at=0.0, until=0.6):
@@ -100,8 +99,5 @@ def test_the_same_key_again_is_one_note_after_another():
 
 
 def test_encodings_that_say_a_note_only_when_it_is_over_are_refused():
-    class Other:
-        name, grammar = "miditok-remi", None
-
     with pytest.raises(ConfigError, match="a bundle of miditok-remi tokens cannot play live: give one of performance"):
-        build_idiom(Other(), QUARTER_S)
+        build_tokenizer("miditok-remi").idiom(QUARTER_S)

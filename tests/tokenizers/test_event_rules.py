@@ -8,10 +8,10 @@ from stubs import noise
 
 from musictx.errors import ConfigError
 from musictx.sampling.engine import Row, begin_stream
-from musictx.sampling.grammar import build_grammar
-from musictx.sampling.rules import Rules
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.rules import Rules
 
 TOK = build_tokenizer("performance")
 VOCAB = TOK.vocab

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError
-from musictx.sampling.rules import Rules, scale_classes
+from musictx.tokenizers.rules import Rules, scale_classes
 
 
 @pytest.mark.parametrize(

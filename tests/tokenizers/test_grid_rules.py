@@ -8,10 +8,10 @@ from stubs import noise
 from musictx.errors import ConfigError
 from musictx.notes.grid import REST
 from musictx.sampling.engine import Row, begin_stream
-from musictx.sampling.grammar import build_grammar
-from musictx.sampling.rules import VOICE_RANGES, Rules
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
 TOK = build_tokenizer("chorale")
 QUARTER_S = 0.6  # four steps
@@ -30,7 +30,7 @@ def sing(now, *pitches):
 
 def legal(now, row=0):
     """Pitches, REST among them."""
-    return TOK.grammar.pitch[torch.nonzero(now.legal()[row])[:, 0].numpy()].tolist()
+    return TOK.pitch[torch.nonzero(now.legal()[row])[:, 0].numpy()].tolist()
 
 
 def test_any_voice_may_sing_anything_or_rest():

@@ -3,32 +3,42 @@
 Huang et al. 2018 (arXiv 1809.04281), section 4.1. A held note is repeated, silence has a token of its own.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import TokenError
+from musictx.errors import ConfigError, TokenError
 from musictx.notes.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid, snap_to_grid
 from musictx.notes.score import Score
-from musictx.tokenizers.grammar import GridGrammar
+from musictx.tokenizers.chorale.idiom import GridIdiom
+from musictx.tokenizers.chorale.trace import trace_grid
+from musictx.tokenizers.tokenizer import Tokenizer
+from musictx.tokenizers.trace import Trace
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
+if TYPE_CHECKING:
+    from musictx.tokenizers.chorale.rules import GridRules
+    from musictx.tokenizers.rules import Rules
 
-class ChoraleTokenizer:
-    """Four-part music on a grid of sixteenths."""
+
+class ChoraleTokenizer(Tokenizer):
+    """Four-part music on a grid of sixteenths. A subclass may have other pitches in its `vocab`."""
 
     name = "chorale"
+    pitched = ("PITCH",)
     group = N_VOICES  # windows begin with a soprano
     voices = N_VOICES
-    state = ""
     metrical = True
-    programs = False
+    ruled = True
     vocab = Vocab("chorale/1", (EventRange("PITCH", 21, 108), EventRange("REST", 0, 0)))
-    lo, hi = vocab.events[0].lo, vocab.events[0].hi
-    rest = vocab.offsets["REST"]
-    pace: NDArray[Any] | None = np.where(np.arange(vocab.size) < vocab.n_events, 1 / N_VOICES, 0.0)  # sixteenths
-    grammar = GridGrammar(vocab, N_VOICES, STEPS_PER_QUARTER, REST)
+
+    def __init__(self, state: str = "") -> None:
+        _check(self.name, self.vocab)
+        super().__init__(state)
+        self.rest = self.vocab.offsets["REST"]
+        self.pace = np.where(np.arange(self.vocab.size) < self.vocab.n_events, 1 / N_VOICES, 0.0)  # sixteenths
 
     def normalise(self, score: Score) -> Score:
         """The score on the grid: see `musictx.notes.grid.snap_to_grid`."""
@@ -45,7 +55,7 @@ class ChoraleTokenizer:
         if sung.size and (sung.min() < self.lo or sung.max() > self.hi):
             wrong = int(sung.min() if sung.min() < self.lo else sung.max())
             raise TokenError(
-                f"pitch {wrong} is outside the chorale vocabulary, which holds {self.lo} … {self.hi}; "
+                f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}; "
                 "transpose the piece or use a performance model"
             )
         return np.where(grid == REST, self.rest, grid - self.lo).astype(np.uint16).reshape(-1)
@@ -58,6 +68,12 @@ class ChoraleTokenizer:
         ids = ids[ids < self.vocab.n_events]
         ids = np.append(ids, np.full(-len(ids) % N_VOICES, self.rest, dtype=np.int16))
         return np.where(ids == self.rest, REST, ids + self.lo).astype(np.int16).reshape(-1, N_VOICES)
+
+    def whole_steps(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
+        """(steps, 4) the pitches of ids (T,); a last step that is not complete is left out."""
+        whole = len(ids) // N_VOICES * N_VOICES
+        grid: NDArray[np.int64] = self.pitch[ids[:whole]].reshape(-1, N_VOICES)
+        return grid
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
         """Any ids as a Score at the given tempo. Raises TokenError for ids outside the vocabulary."""
@@ -72,17 +88,23 @@ class ChoraleTokenizer:
         steps = max(round(seconds / quarter_s * STEPS_PER_QUARTER), 0)
         return np.full(steps * N_VOICES, self.rest, dtype=np.uint16)
 
-    def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
-        """Lowest and highest pitch in a window of ids; None when all is silence."""
-        sung = ids[ids < self.rest]
-        return (int(sung.min()) + self.lo, int(sung.max()) + self.lo) if sung.size else None
+    def grammar(
+        self, rules: "Rules", motifs: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
+    ) -> "GridRules":
+        from musictx.tokenizers.chorale.rules import GridRules
 
-    def transpose(self, ids: Ids, semitones: int) -> Ids:
-        """A window of ids, every pitch moved; the caller keeps it within the vocabulary's range."""
-        return np.where(ids < self.rest, ids + np.int32(semitones), ids).astype(np.uint16)
+        return GridRules(self, rules, motifs, quarter_s, device)
 
-    def stretch(self, ids: Ids, factor: float) -> Ids:
-        """A grid has no clock to stretch: only factor 1 is allowed."""
-        if factor != 1.0:
-            raise TokenError(f"stretch {factor}: the chorale grid has no clock; set data.stretch=[1.0]")
-        return ids
+    def idiom(self, quarter_s: float) -> GridIdiom:
+        return GridIdiom(self, quarter_s)
+
+    def trace(self, ids: Ids, quarter_s: float) -> Trace:
+        return trace_grid(self, ids, quarter_s)
+
+
+def _check(name: str, vocab: Vocab) -> None:
+    """Raises ConfigError for events that the encoding cannot read."""
+    pitch = vocab.events[0]
+    if (pitch.type, *vocab.events[1:]) != ("PITCH", ("REST", 0, 0)) or not 0 <= pitch.lo <= pitch.hi <= 127:
+        given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
+        raise ConfigError(f"tokenizer {name} has {given}: give PITCH, 0 … 127 at most, and one REST")

@@ -1,0 +1,5 @@
+"""MidiTok's encodings: bars, beats and several instruments, and byte pairs on top."""
+
+from musictx.tokenizers.miditok.tokens import KINDS, MidiTokTokenizer
+
+__all__ = ["KINDS", "MidiTokTokenizer"]

@@ -1,0 +1,52 @@
+"""Byte pairs on top of MidiTok's tokens: what has been learnt, and music in as few ids as it allows."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import ConfigError
+from musictx.tokenizers.vocab import Ids
+
+MAX_PART = 256  # base tokens in one BPE token
+FIRST_CHAR = 0x4E00  # BPE works on text: a base id is a Chinese character, of which none is a space
+
+BaseIds = NDArray[np.int64]  # (T,) ids of MidiTok's own tokens alone: no BPE, no PAD, BOS, EOS
+
+
+class Merges:
+    """What BPE has learnt: `parts[id]` are the base ids an id stands for.
+
+    `state` lists the pairs of ids that become one, in the order they were learnt. Raises ConfigError otherwise.
+    """
+
+    def __init__(self, n_base: int, state: str) -> None:
+        from tokenizers import Tokenizer
+        from tokenizers.models import BPE
+
+        self.parts = [(i,) for i in range(n_base)]
+        known, merges = set(self.parts), []
+        try:
+            for a, b in json.loads(state):
+                whole = self.parts[a] + self.parts[b]
+                if min(a, b) < 0 or len(whole) > MAX_PART:  # doubling again and again would fill the memory
+                    raise ValueError(whole)
+                merges.append((as_text(self.parts[a]), as_text(self.parts[b])))
+                if whole not in known:  # two ways to one word share its id
+                    known.add(whole)
+                    self.parts.append(whole)
+        except (ValueError, TypeError, IndexError, RecursionError):
+            raise ConfigError("the tokenizer's BPE merges are damaged: prepare the data again") from None
+        self._model = Tokenizer(BPE({as_text(part): i for i, part in enumerate(self.parts)}, merges))
+
+    def expand(self, ids: NDArray[np.integer]) -> BaseIds:
+        return np.array([base for i in ids.tolist() for base in self.parts[i]], dtype=np.int64)
+
+    def apply(self, units: list[str]) -> Ids:
+        return np.array(self._model.encode(units, is_pretokenized=True).ids, dtype=np.uint16)
+
+
+def as_text(base: Sequence[int] | BaseIds) -> str:
+    """Base ids as the text that BPE sees."""
+    return (np.asarray(base, dtype="<u4") + FIRST_CHAR).tobytes().decode("utf-32-le")

@@ -1,0 +1,86 @@
+"""The recipe of docs/extending.md for a tokenizer, as it stands there: added, used by the commands, proven,
+taken away."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import QUICK, ROOT, TINY, ok, refused
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import ids, scores
+
+from musictx.data.store import Store
+from musictx.notes.read import read_midi
+from musictx.tokenizers import TOKENIZERS, build_tokenizer
+from musictx.training.metrics import read_metrics
+
+SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A tokenizer\n")[1].split("\n## ")[0]
+(CODE,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+COMMANDS = re.findall(r"^    python triples.py (.*)$", SECTION, re.MULTILINE)
+SHARED = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def triples(monkeypatch):
+    """In this process, for one test."""
+    monkeypatch.setitem(TOKENIZERS, "triples", None)
+    exec(compile(CODE, "triples.py", "exec"), {"__name__": "triples"})
+    return build_tokenizer("triples")
+
+
+def test_the_commands_prepare_train_draw_and_look_with_it(world, tmp_path):
+    (tmp_path / "triples.py").write_text(CODE)
+    (tmp_path / "my_midi_files").symlink_to(world.midi)
+    (tmp_path / "seed.mid").write_bytes(world.seed.read_bytes())
+    asked = [words.split() for words in COMMANDS]
+    assert [words[0] for words in asked] == ["prepare", "train", "generate", "attend"]
+    asked[1] = [*asked[1][:1], *TINY, *QUICK, "trainer.progress_bar=false", *asked[1][1:]]
+    told = [ok([tmp_path / "triples.py", *words], tmp_path).stdout for words in asked]
+    assert "tokenizer triples" in told[0]
+    assert "triples: any token is legal at any time, so nothing is masked" in told[2]
+    seed, (made,) = read_midi(tmp_path / "seed.mid"), (tmp_path / "mine").glob("*.mid")
+    assert len(read_midi(made)) == len(seed) + 8
+    assert {path.name for path in (tmp_path / "mine").glob("*.png")} == {"seed-attention.png", "seed-heads.png"}
+    assert read_metrics(tmp_path / "my_run/metrics.csv")[-1]["step"] == "4"  # five, counted from 0
+    error = refused(
+        [tmp_path / "triples.py", "jam", "bundle=my_run/model.safetensors", "input=a", "output=b"], tmp_path
+    )
+    assert "a bundle of triples tokens cannot play live: give one of performance or chorale" in error
+    # without its file it is gone, and what was made with it is refused
+    for words in (asked[0] + ["overwrite=true"], asked[2] + ["overwrite=true"]):
+        error = refused(["musictx", *words], tmp_path)
+        assert "tokenizer 'triples' does not exist: choose one of performance, chorale, miditok-remi" in error
+
+
+def test_its_store_holds_what_it_encodes(world, triples, tmp_path):
+    (tmp_path / "triples.py").write_text(CODE)
+    ok([tmp_path / "triples.py", *COMMANDS[0].replace("my_midi_files", str(world.midi)).split()], tmp_path)
+    store = Store(tmp_path / "my_store", "triples")
+    expected = {triples.encode(read_midi(path, one_tempo=True)).tobytes() for path in Path(world.midi).rglob("*.mid")}
+    found = {piece.tobytes() for name in store.manifest.splits for piece in store.split(name)}
+    assert found == expected
+
+
+@SHARED
+@given(scores(max_notes=20))
+def test_what_is_said_is_heard_again(triples, score):
+    heard = triples.decode(triples.encode(score), score.quarter_s)
+    assert len(heard) == len(score)
+    assert triples.normalise(heard) == heard
+    np.testing.assert_array_equal(triples.trace(triples.encode(score), 0.5).note, np.repeat(np.arange(len(score)), 3))
+    higher = triples.decode(
+        triples.transpose(triples.encode(score), -1 if len(score) and score.pitch.max() == 127 else 1)
+    )
+    assert len(higher) == len(score)
+
+
+@SHARED
+@given(st.data())
+def test_any_ids_are_music(triples, data):
+    triples.decode(data.draw(ids(triples.vocab)))
+
+
+def test_no_file_of_the_package_names_it():
+    assert not [path for path in Path(ROOT / "musictx").rglob("*.py") if "triples" in path.read_text().lower()]
