@@ -94,9 +94,11 @@ def _is_preset(key: str, value: Any) -> bool:
 
 def helped(name: str, words: Sequence[str]) -> str:
     """What `--help` says of a command, beside these words."""
-    values: Any = OmegaConf.to_container(compose(name, words))
+    config = compose(name, words)
+    values: Any = OmegaConf.to_container(config)
+    groups = {key: kind for key in values if dataclasses.is_dataclass(kind := OmegaConf.get_type(config, key))}
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    return help_text(SCHEMAS[name], values, presets(name), width)
+    return help_text(SCHEMAS[name], groups, values, presets(name), width)
 
 
 def presets(name: str) -> dict[str, list[str]]:
@@ -140,11 +142,12 @@ def typed(config: DictConfig, schema: type) -> Any:
 
 
 def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
-    fields = {field.name: field.type for field in dataclasses.fields(schema)}
+    fields = [field.name for field in dataclasses.fields(schema)]
     for key in node:
         if key not in fields:
-            raise ConfigError(_not_a_setting(f"{path}{key!s}", list(fields)))
-    for key, kind in fields.items():
+            raise ConfigError(_not_a_setting(f"{path}{key!s}", fields))
+    for key in fields:
+        kind = OmegaConf.get_type(node, key)  # of a group whose preset chooses its schema, that one
         if dataclasses.is_dataclass(kind):
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields, is_dataclass
+from dataclasses import field, fields
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,21 +22,23 @@ def setting(default: T, meaning: str) -> T:
     return result
 
 
-def help_text(schema: Any, values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int) -> str:
-    """Every setting of a command with its value and its meaning. `presets` are the options of each group; of those
-    that are no part of the schema, each sets many."""
+def help_text(
+    schema: Any, groups: Mapping[str, Any], values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int
+) -> str:
+    """Every setting of a command with its value and its meaning. `groups` are those of its settings that have schemas
+    of their own, `presets` the options of each; of those that are no part of the schema, each sets many."""
     width, title = max(width, NARROWEST), about(schema)
-    own, groups = [], []
+    own, grouped = [], []
     for each in fields(schema):
-        if is_dataclass(each.type):
-            groups += ["", *_group(each.name, each.type, values[each.name], presets, width)]
+        if each.name in groups:
+            grouped += ["", *_group(each.name, groups[each.name], values[each.name], presets, width)]
         else:
             own += _row(f"{each.name}={as_word(values[each.name])}", each.metadata.get("meaning", ""), width)
     for name in [name for name in presets if name not in {each.name for each in fields(schema)}]:
         own += _row(f"{name}=null", f"many settings at once: {', '.join(presets[name])}; null: none", width)
     usage = f"usage: {title.partition(':')[0]} KEY=VALUE …"
     return "\n".join(
-        [*_wrap(title, width), "", usage, "", *_wrap(HOW, width), "", *own, *groups, "", *_wrap(MORE, width)]
+        [*_wrap(title, width), "", usage, "", *_wrap(HOW, width), "", *own, *grouped, "", *_wrap(MORE, width)]
     )
 
 

@@ -14,11 +14,12 @@ from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
 from musictx.app import guarded, hydra_app, settings, typed
+from musictx.config.model import MODELS
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
 from musictx.training.fit import fit
-from musictx.training.folder import BUNDLE, CONFIG, differences, is_finished, is_unfinished
+from musictx.training.folder import BUNDLE, differences, is_finished, is_unfinished, read_config
 from musictx.training.guard import TrainingError
 from musictx.training.smoke import smoke
 from musictx.training.start import check_given
@@ -69,8 +70,9 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     """`resume=FOLDER` and nothing else: with that run's own settings. Other words must agree with them."""
     if config.resume is None or len(words) > 1 or not is_unfinished(Path(config.resume)):
         return config
-    stored = OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.load(Path(config.resume) / CONFIG))
-    begun: TrainConfig = typed(stored, TrainConfig)  # type: ignore[arg-type]
+    stored = read_config(Path(config.resume))
+    schema = OmegaConf.structured(TrainConfig(model=MODELS[stored.model.kind]))
+    begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
     return replace(begun, resume=config.resume, overwrite=False)
 
 

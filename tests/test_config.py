@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 
 from musictx.app import conf_dir, one_line, settings, typed
 from musictx.config import SCHEMAS, register_schemas
+from musictx.config.model import MODELS
 from musictx.config.train import TrainConfig
 from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError
@@ -94,7 +95,11 @@ def test_no_yaml_repeats_a_default_of_the_schema():
     for file in conf_dir().rglob("*.yaml"):
         group, given = file.parent.name, OmegaConf.to_container(OmegaConf.load(file))
         if group in GROUPS and group not in ("experiment", "sweep"):  # a recipe says all that it is made of
-            said[file.name] = list(repeated(given, plain[within.get(group, "train")][group]))
+            if group == "model":
+                default = asdict(MODELS[composed("train", f"model={file.stem}").model.kind]())
+            else:
+                default = plain[within.get(group, "train")][group]
+            said[file.name] = list(repeated(given, default))
         elif file.stem in plain:
             said[file.name] = list(repeated(given, plain[file.stem]))
     assert len(said) > 50

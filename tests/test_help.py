@@ -10,13 +10,18 @@ from conftest import ok, refused
 from musictx.app import helped
 from musictx.cli import COMMANDS
 from musictx.config import SCHEMAS
+from musictx.config.model import MODELS
+from musictx.config.train import TrainConfig
 from musictx.errors import UserError
 
+LSTM = ("train", ["model=lstm"], "recurrent")
 
-def names(schema, prefix=""):
+
+def names(schema, model, prefix=""):
     for each in fields(schema):
-        if is_dataclass(each.type):
-            yield from names(each.type, f"{prefix}{each.name}.")
+        group = model if (schema, each.name) == (TrainConfig, "model") else each.type
+        if is_dataclass(group):
+            yield from names(group, model, f"{prefix}{each.name}.")
         else:
             yield f"{prefix}{each.name}"
 
@@ -34,12 +39,14 @@ def told(text):
     return {name: meaning.strip() for name, meaning in out.items()}
 
 
-@pytest.mark.parametrize("app", SCHEMAS)
-def test_every_setting_has_a_meaning(app, monkeypatch):
+@pytest.mark.parametrize(("app", "words", "kind"), [*((a, [], "transformer") for a in SCHEMAS), LSTM])
+def test_every_setting_has_a_meaning(app, words, kind, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
-    text = helped(app, [])
+    text = helped(app, words)
     meanings = told(text)
-    assert [name for name in names(SCHEMAS[app]) if not meanings.get(name)] == []
+    settings = list(names(SCHEMAS[app], MODELS[kind]))
+    assert [name for name in settings if not meanings.get(name)] == []
+    assert not {"model.n_heads", "model.cell"} <= set(meanings)  # the settings of one kind alone
     assert text.startswith(f"musictx {app.replace('_', ' ')}: ")
     prose = [line for line in text.splitlines() if "=" not in line and "…" not in line]
     assert max(map(len, prose)) <= 90

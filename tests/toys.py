@@ -63,6 +63,14 @@ class PairConfig:
     dropout: float = 0.0
 
 
+@dataclass
+class PairSettings:
+    kind: str = "pair"
+    d_model: int = 16
+    n_layers: int = 1
+    dropout: float = 0.0
+
+
 class Pair(nn.Module):
     """source (B, S), ids (B, T) -> logits (B, T, V): the least that takes two."""
 

@@ -17,6 +17,7 @@ from musictx.config.bench import (
 from musictx.config.check import CheckConfig
 from musictx.config.jam import JamConfig
 from musictx.config.look import AttendConfig, ListenConfig, RenderConfig
+from musictx.config.model import MODELS
 from musictx.config.prepare import (
     PrepareChoralesConfig,
     PrepareFolderConfig,
@@ -55,6 +56,9 @@ SCHEMAS = {
 
 
 def register_schemas() -> None:
-    """Makes each schema known to Hydra as `<app>_schema`; the app's YAML names it first in its defaults."""
+    """Makes each schema known to Hydra as `<app>_schema`, and of each kind of model as `<kind>_schema` in the group
+    `model`; the YAML names it first in its defaults."""
     for name, schema in SCHEMAS.items():
         ConfigStore.instance().store(name=f"{name}_schema", node=schema)
+    for kind, schema in MODELS.items():
+        ConfigStore.instance().store(group="model", name=f"{kind}_schema", node=schema)

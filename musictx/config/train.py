@@ -38,40 +38,6 @@ class TokenizerConfig:
 
 
 @dataclass
-class ModelConfig:
-    """What is trained: a Transformer or a recurrent net."""
-
-    kind: str = setting("transformer", "transformer or recurrent; a kind refuses the settings below that are another's")
-    d_model: int = setting(MISSING, "width")
-    n_layers: int = setting(MISSING, "layers")
-    dropout: float = setting(MISSING, "share of what is left out in training, everywhere but on the attention weights")
-    cell: str = setting("lstm", "recurrent: lstm or rnn")
-    additive: bool = setting(False, "recurrent: attention over the past states of the top layer")
-    d_attention: int = setting(128, "recurrent: width of that attention")
-    window: int = setting(512, "recurrent: how many past states that attention sees")
-    n_heads: int | None = setting(None, "transformer: heads of attention")
-    d_ff: int | None = setting(None, "transformer: width inside the feed-forward layers")
-    max_distance: int | None = setting(
-        None, "transformer: in tokens; farther ones share the last row of the relative table"
-    )
-    position: str = setting("relative", "transformer: relative, relative_fourier, rope, sinusoidal, learned or none")
-    clock: str = setting(
-        "index", "position=relative_fourier and rope: index counts tokens, time counts seconds or sixteenths"
-    )
-    n_frequencies: int = setting(16, "position=relative_fourier: frequencies in each head")
-    max_positions: int = setting(2048, "position=learned: the longest input, in tokens")
-    attention_dropout: float = setting(0.0, "transformer: dropout on the attention weights")
-    cycle: int = setting(
-        1, "transformer: tokens are told their place in every so many, 16 for a beat of four voices; 1: they are not"
-    )
-    mlp: str = setting("gelu", "transformer: gelu, or swiglu, whose d_ff is the width after its gate")
-    qk_norm: bool = setting(False, "transformer: queries and keys of one length, a learned gain for each head")
-    value_residual: bool = setting(
-        False, "transformer: each layer's values mixed with the first layer's; learns faster, docs/log.md"
-    )
-
-
-@dataclass
 class AttentionConfig:
     """How attention is computed: the results are the same."""
 
@@ -156,7 +122,7 @@ class TrainConfig:
     objective_settings: Any = setting(None, "of an objective that has any: 'objective_settings={share: 0.1}'")
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
-    model: ModelConfig = field(default_factory=ModelConfig)
+    model: Any = MISSING  # one of MODELS in config/model.py, which the preset names
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
     logger: LoggerConfig = field(default_factory=LoggerConfig)

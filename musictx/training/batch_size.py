@@ -46,11 +46,12 @@ def fits(config: TrainConfig, size: int) -> bool:
     """Whether two steps with `size` windows go through; the second has the optimizer's moments beside the gradients."""
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = build_objective(config.objective, config.objective_settings, store.tokenizer)
-    examples = MusicData(config.data, store, objective, 1, config.seed, cycle=config.model.cycle).examples
+    model = starting_model(config, objective.tokenizer)
+    examples = MusicData(config.data, store, objective, 1, config.seed, cycle=model.cycle).examples
     inputs, targets = examples.collate([examples[0]] * size)
     device = torch.device(config.trainer.accelerator)
     try:
-        model = starting_model(config, objective.tokenizer).to(device)
+        model = model.to(device)
         optimizer = build_optimizer(model, config.trainer.optimizer, config.trainer.lr, 0.0)
         batch = Example([ids.to(device) for ids in inputs], targets.to(device))
         for _ in range(2):

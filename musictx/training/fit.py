@@ -57,11 +57,10 @@ def fit(config: TrainConfig) -> Path:
     config = with_batch_size(config)
     world_size = config.trainer.devices * config.trainer.num_nodes
     batch_size = int(config.trainer.batch_size)
-    cycle = config.model.cycle
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = build_objective(config.objective, config.objective_settings, store.tokenizer)
-    data = MusicData(config.data, store, objective, batch_size, config.seed, carries(config), world_size, cycle)
     model = starting_model(config, objective.tokenizer)
+    data = MusicData(config.data, store, objective, batch_size, config.seed, carries(config), world_size, model.cycle)
     header = header_of(config, model, store.manifest, objective)
     training = LanguageModelTraining(model, objective, config.trainer, config.seed, header, config.data.grow_from)
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(Path(config.out) / CHECKPOINTS))

@@ -9,6 +9,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from musictx.config.model import MODELS, settings_of_kind
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
@@ -59,8 +60,10 @@ def is_finished(folder: Path) -> bool:
 
 def differences(config: TrainConfig, folder: Path) -> list[str]:
     """The settings that another run began with, each as `name=now (was then)`."""
-    default = _flat(OmegaConf.to_container(OmegaConf.structured(TrainConfig)))  # of settings newer than the run
-    then, now = default | read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+    begun = read_config(folder)
+    default = TrainConfig(model=MODELS[begun.model.kind])  # of settings newer than the run
+    then = _flat(OmegaConf.to_container(OmegaConf.merge(OmegaConf.structured(default), begun)))
+    now = _flat(OmegaConf.to_container(OmegaConf.structured(config)))
     names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
     return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
 
@@ -162,9 +165,16 @@ def _check_same(config: TrainConfig, folder: Path, record: Record) -> None:
         )
 
 
+def read_config(folder: Path) -> Any:
+    """What config.yaml says."""
+    config: Any = OmegaConf.load(folder / CONFIG)
+    config.model = {"kind": "transformer"} | settings_of_kind(config.get("model", {}))
+    return config
+
+
 def read_settings(folder: Path) -> dict[str, Any]:
-    """What config.yaml says, as `group.name`."""
-    return _flat(OmegaConf.to_container(OmegaConf.load(folder / CONFIG)))
+    """The same, as `group.name`."""
+    return _flat(OmegaConf.to_container(read_config(folder)))
 
 
 def _flat(tree: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The model that a run begins with: new, or a bundle's."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from musictx.config.train import ModelConfig, TrainConfig
+from musictx.config.model import MODELS, names_of
+from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError, UserError
-from musictx.model.build import Model, build_model, check_kind, model_config, settings_of
+from musictx.model.build import Model, build_model, model_config, settings_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.lora import add_adapters
 from musictx.model.shipped import bundle_path
@@ -25,10 +26,11 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
     if config.init_from is None:
         return config
     given = read_header(bundle_path(config.init_from)).model
-    names = {field.name for field in fields(ModelConfig)}
+    kind = given.get("kind", "transformer")
+    names = names_of(kind)
     taken = {name: value for name, value in given.items() if name in names - OWN}
-    kept = {name: getattr(config.model, name) for name in OWN}
-    return replace(config, model=ModelConfig(**{"kind": "transformer", **taken, **kept}))
+    kept = {name: getattr(config.model, name) for name in OWN & names if hasattr(config.model, name)}
+    return replace(config, model=MODELS[kind](**taken, **kept))
 
 
 def check_given(config: TrainConfig, words: Sequence[str]) -> None:
@@ -38,9 +40,9 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
     for word in words:
         key = word.lstrip("+").partition("=")[0]
         group, _, setting = key.partition(".")
-        names = [setting] if setting else [field.name for field in fields(ModelConfig)]
+        names = [setting] if setting else ["kind", *asdict(config.model)]
         for name in names if group == "model" else ():
-            if (has := getattr(sized, name)) != getattr(config.model, name):
+            if (has := getattr(sized, name, None)) != getattr(config.model, name):
                 has = "no such setting" if has is None else f"model.{name}={has}"
                 raise ConfigError(
                     f"{word}: init_from={config.init_from} has {has}, and its weights fit no other model: leave {key}= "
@@ -52,7 +54,7 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     """Of the tokenizer's ids; those that the bundle does not know begin with fresh rows. Raises ConfigError for a model
     that cannot be, or a bundle of other tokens."""
     pace = tokenizer.pace
-    if config.model.clock == "time" and pace is None:
+    if pace is None and getattr(config.model, "clock", "index") == "time":
         raise ConfigError(f"model.clock=time: {tokenizer.name} tokens do not tell time; choose model.clock=index")
     settings = build_model_config(config, tokenizer.vocab.size)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
@@ -113,19 +115,11 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
 
 
 def build_model_config(config: TrainConfig, vocab_size: int) -> Any:
-    """The model group and the attention group as what this kind of model is built from. Raises ConfigError for
-    settings that it lacks, or that another kind has."""
-    given = asdict(config.model)
-    kind = given.pop("kind")
-    check_kind(kind)
-    known, default = settings_of(kind), asdict(ModelConfig())
-    for name, value in given.items():
-        if name in known and value is None:
-            raise ConfigError(f"model.{name} is not set: model.kind={kind} needs it")
-        if name not in known and value != default[name]:
-            raise ConfigError(f"model.{name}={value}: model.kind={kind} has no such setting; leave it out")
-    settings = {name: value for name, value in given.items() if name in known}
-    if "attention" in known:
+    """The model group and the attention group as what this kind of model is built from. Raises ConfigError for sizes
+    that cannot be."""
+    settings = asdict(config.model)
+    kind = settings.pop("kind")
+    if "attention" in settings_of(kind):
         before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
         trained_length = max(config.data.length, before or 0)
         settings |= {"attention": config.attention.impl, "trained_length": trained_length}

@@ -1,10 +1,10 @@
-from dataclasses import MISSING, fields
+from dataclasses import fields
 
 import pytest
 import torch
 from toys import PAIR, PairConfig
 
-from musictx.config.train import ModelConfig
+from musictx.config.model import MODELS
 from musictx.errors import ConfigError
 from musictx.model.build import (
     KINDS,
@@ -57,13 +57,14 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
 
 
 def test_the_form_that_a_person_fills_in_has_the_settings_of_every_kind_and_their_defaults():
-    form = {field.name: field.default for field in fields(ModelConfig)}
     own = {"vocab_size", "attention", "trained_length"}  # which training settles itself
-    assert {"kind"} | set().union(*(settings_of(kind) for kind in KINDS)) - own == set(form)
-    for kind in KINDS.values():
+    assert set(MODELS) == set(KINDS)
+    for name, kind in KINDS.items():
+        form = {field.name: field.default for field in fields(MODELS[name])}
+        assert {"kind"} | settings_of(name) - own == set(form)
+        assert form["kind"] == name
         for field in fields(kind.config):
-            said = form.get(field.name, MISSING)
-            assert said in (MISSING, None, "???", field.default), field.name
+            assert form.get(field.name, "???") in ("???", field.default), field.name
 
 
 def test_what_a_kind_does_not_say_it_cannot_do():

@@ -119,13 +119,27 @@ def test_events_that_it_cannot_read_are_refused_by_name(base):
     for wrong in (
         events[::-1],
         events[:1],
-        (*events, EventRange("TEMPO", 0, 9)),
+        (EventRange("TEMPO", 0, 9), *events),
         tuple(row._replace(hi=200) if row.hi > 107 else row for row in events),
         (events[0]._replace(lo=events[0].lo + 1, hi=20), *events[1:]),
     ):
         kind = type("Wrong", (base,), {"name": "mine", "vocab": Vocab("mine/1", wrong)})
         with pytest.raises(ConfigError, match=rf"tokenizer mine has {wrong[0].type} \d+ … \d+.*: give (NOTE_ON|PITCH)"):
             kind()
+
+
+def test_further_events_change_nothing_of_the_music():
+    vocab = Vocab("pedal/1", (*PerformanceTokenizer.vocab.events, EventRange("PEDAL", 0, 1)))
+    tokenizer, plain = type("Pedal", (PerformanceTokenizer,), {"name": "pedal", "vocab": vocab})(), PAIRS[0][1]
+    score = Score([0.0, 0.5], [0.4, 1.5], [60, 62], [80, 90])
+    ids = tokenizer.encode(score)
+    np.testing.assert_array_equal(ids, plain.encode(score))
+    pressed = np.insert(ids, [0, 3], vocab.id("PEDAL", 1))
+    assert tokenizer.decode(pressed) == plain.decode(ids)
+    assert tokenizer.seconds(pressed) == plain.seconds(ids)
+    legal = build_grammar(tokenizer, Rules(), [pressed], [0.5], "cpu").legal()
+    assert not legal[:, vocab.id("PEDAL", 0) :].any()
+    assert torch.equal(legal[:, :388], build_grammar(plain, Rules(), [ids], [0.5], "cpu").legal()[:, :388])
 
 
 def test_longer_shifts_take_fewer_ids():

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, ok, refused
+from hydra.core.config_store import ConfigStore
 from runs import PAD, RECURRENT, config_of, losses
-from toys import PAIR, Lower
+from toys import PAIR, Lower, PairSettings
 
+from musictx.config.model import MODELS
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
 from musictx.evaluation.likelihood import negative_log_likelihood
@@ -29,6 +31,8 @@ FILL = ["objective=toys:Infill", *STEPS]
 @pytest.fixture
 def pair(monkeypatch):
     monkeypatch.setitem(KINDS, "pair", PAIR)
+    monkeypatch.setitem(MODELS, "pair", PairSettings)
+    ConfigStore.instance().store(group="model", name="pair", node=PairSettings)
 
 
 def curve(bundle):
@@ -153,9 +157,8 @@ HYMNS = ["tokenizer.name=chorale", "data.stretch=[1.0]", "data.length=32", *STEP
 
 
 def test_voices_for_a_melody_are_learnt_by_a_kind_that_takes_both(world, tmp_path, pair):
-    settings = [f"data.path={world.hymn_store}", *HYMNS, "objective=toys:Lower", "model.kind=pair"]
-    model = ["model.d_model=16", "model.n_layers=1", "model.n_heads=null", "model.d_ff=null", "model.max_distance=null"]
-    bundle = fit(config_of(world, tmp_path / "run", *settings, "trainer.scheduled_sampling=0.3", model=model))
+    settings = [f"data.path={world.hymn_store}", *HYMNS, "objective=toys:Lower"]
+    bundle = fit(config_of(world, tmp_path / "run", *settings, "trainer.scheduled_sampling=0.3", model=["model=pair"]))
     assert curve(bundle)[0] == pytest.approx(4.5, abs=0.3)
     with pytest.raises(BundleError, match="model.kind=pair takes source and ids, and continues no music: give another"):
         open_bundle(bundle)

@@ -339,9 +339,12 @@ def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learnt(world, 
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("model.n_heads=2", "model.n_heads=2: model.kind=recurrent has no such setting; leave it out"),
+        ("model.n_heads=2", "model.n_heads is not a setting: model has kind, d_model, n_layers, dropout, cell"),
         ("model.kind=mamba", "model.kind=mamba: choose one of transformer, recurrent"),
-        ("model.kind=transformer", "model.cell=rnn: model.kind=transformer has no such setting; leave it out"),
+        (
+            "model.kind=transformer",
+            "model.kind=transformer: the settings given are those of a recurrent model; choose a preset",
+        ),
         ("model.cell=gru", "model.cell=gru: choose one of lstm, rnn"),
         ("data.windows_per_epoch=8", "data.windows_per_epoch is for random windows: leave it out, or give data.carry"),
         ("trainer.scheduled_sampling=1", "trainer.scheduled_sampling=1.0: give a share from 0 up to below 1"),

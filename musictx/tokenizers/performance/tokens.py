@@ -31,7 +31,7 @@ Steps = NDArray[np.int64]
 
 class PerformanceTokenizer(Tokenizer):
     """Expressive piano music as events on a 10 ms clock. The `vocab` of a subclass may have other pitches and
-    shifts; other events raise ConfigError."""
+    shifts, and more events after these four, which are left out of the music here. ConfigError for other events."""
 
     name = "performance"
     pitched = ("NOTE_ON", "NOTE_OFF")
@@ -49,7 +49,7 @@ class PerformanceTokenizer(Tokenizer):
     def __init__(self, state: str = "") -> None:
         _check(self.name, self.vocab)
         super().__init__(state)
-        self.on0, self.off0, self.shift0, self.velocity0 = list(self.vocab.offsets.values())[:4]
+        self.on0, self.off0, self.shift0, self.velocity0, self.others0 = list(self.vocab.offsets.values())[:5]
         self.max_shift_steps = self.vocab.row("TIME_SHIFT").hi
         self.pace = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # seconds
 
@@ -182,7 +182,7 @@ class PerformanceTokenizer(Tokenizer):
         key = ids[: eos[0]].astype(np.int64) if eos.size else ids.astype(np.int64)
         is_shift = (key >= self.shift0) & (key < self.velocity0)
         clock = np.cumsum(np.where(is_shift, key - self.shift0 + 1, 0))
-        event = ~is_shift & (key < self.vocab.n_events)
+        event = ~is_shift & (key < self.others0)
         return clock[event], key[event], int(clock[-1]) if len(clock) else 0
 
     def _shifts(self, steps: int) -> Ids:
@@ -205,8 +205,8 @@ class PerformanceTokenizer(Tokenizer):
 def _check(name: str, vocab: Vocab) -> None:
     """Raises ConfigError for events that the encoding cannot read."""
     known = PerformanceTokenizer.vocab.events
-    if readable := [row.type for row in vocab.events] == [row.type for row in known]:
-        on, off, shift, velocity = vocab.events
+    if readable := [row.type for row in vocab.events[:4]] == [row.type for row in known]:
+        on, off, shift, velocity = vocab.events[:4]
         readable = (
             on[1:] == off[1:] and 0 <= on.lo <= on.hi <= 127 and 1 == shift.lo <= shift.hi and velocity == known[3]
         )
@@ -214,5 +214,5 @@ def _check(name: str, vocab: Vocab) -> None:
         given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
         raise ConfigError(
             f"tokenizer {name} has {given}: give NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most, "
-            "TIME_SHIFT from 1 on and VELOCITY 0 … 31"
+            "TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
         )

@@ -1,0 +1,68 @@
+"""The settings of each kind of model. A preset of `conf/model/` names the kind it is of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from omegaconf import MISSING
+
+from musictx.errors import ConfigError
+from musictx.setting import setting
+
+
+@dataclass
+class TransformerSettings:
+    """What is trained: a Transformer."""
+
+    kind: str = setting("transformer", "its preset says so")
+    d_model: int = setting(MISSING, "width")
+    n_layers: int = setting(MISSING, "layers")
+    n_heads: int = setting(MISSING, "heads of attention")
+    d_ff: int = setting(MISSING, "width inside the feed-forward layers")
+    dropout: float = setting(MISSING, "share of what is left out in training, everywhere but on the attention weights")
+    attention_dropout: float = setting(0.0, "dropout on the attention weights")
+    position: str = setting("relative", "relative, relative_fourier, rope, sinusoidal, learned or none")
+    max_distance: int = setting(MISSING, "in tokens; farther ones share the last row of the relative table")
+    clock: str = setting(
+        "index", "position=relative_fourier and rope: index counts tokens, time counts seconds or sixteenths"
+    )
+    n_frequencies: int = setting(16, "position=relative_fourier: frequencies in each head")
+    max_positions: int = setting(2048, "position=learned: the longest input, in tokens")
+    cycle: int = setting(
+        1, "tokens are told their place in every so many, 16 for a beat of four voices; 1: they are not"
+    )
+    mlp: str = setting("gelu", "gelu, or swiglu, whose d_ff is the width after its gate")
+    qk_norm: bool = setting(False, "queries and keys of one length, a learned gain for each head")
+    value_residual: bool = setting(
+        False, "each layer's values mixed with the first layer's; learns faster, docs/log.md"
+    )
+
+
+@dataclass
+class RecurrentSettings:
+    """What is trained: a recurrent net."""
+
+    kind: str = setting("recurrent", "its preset says so")
+    d_model: int = setting(MISSING, "width")
+    n_layers: int = setting(MISSING, "layers")
+    dropout: float = setting(MISSING, "share of what is left out in training")
+    cell: str = setting("lstm", "lstm or rnn")
+    additive: bool = setting(False, "attention over the past states of the top layer")
+    d_attention: int = setting(128, "width of that attention")
+    window: int = setting(512, "how many past states that attention sees")
+
+
+MODELS: dict[str, type[Any]] = {"transformer": TransformerSettings, "recurrent": RecurrentSettings}
+
+
+def names_of(kind: str) -> set[str]:
+    """The settings of a kind of model. Raises ConfigError for one that does not exist."""
+    if kind not in MODELS:
+        raise ConfigError(f"model.kind={kind}: choose one of {', '.join(MODELS)}")
+    return {each.name for each in fields(MODELS[kind])}
+
+
+def settings_of_kind(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Of settings that were written down, those of their kind: earlier versions wrote every kind's beside them."""
+    names = names_of(stored.get("kind", "transformer"))
+    return {name: value for name, value in stored.items() if name in names}
