@@ -8,10 +8,9 @@ from musictx.config.use import GenerateConfig
 from musictx.continuing import Beginning, continue_all, faster, is_interrupted, plan, read_beginning
 from musictx.device import check_device
 from musictx.model.build import describe_model
-from musictx.model.weights import AUTO, choose_weights
 from musictx.music import Music
 from musictx.notes.read import read_bytes
-from musictx.open import open_told
+from musictx.open import open_told, weights_told
 from musictx.seeds import Targets, find_seeds, name_targets
 
 
@@ -27,8 +26,7 @@ def generate(config: GenerateConfig) -> None:
     bundle = name_bundle(config.bundle, seeds, config.drums)
     opened, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     print(describe_model(opened))
-    if config.weights == AUTO and choose_weights(AUTO, opened) != "float32":
-        print(f"weights: {choose_weights(AUTO, opened)}, faster on this CPU; weights=float32 for the exact ones")
+    weights_told(config.weights, opened)
     model = faster(opened, config)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")

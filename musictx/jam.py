@@ -29,7 +29,7 @@ from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
 from musictx.model.shipped import SEEDS, seed_path
 from musictx.model.weights import for_steps
-from musictx.open import open_told
+from musictx.open import open_told, weights_told
 from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers.idiom import Event
 
@@ -50,7 +50,7 @@ def jam(config: JamConfig) -> None:
     bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
     model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
     print(describe_model(model))
-    model = for_steps(model)
+    model = for_steps(model, weights_told(config.weights, model))
     idiom = tokenizer.idiom(quarter_s)
     recording = Recording(quarter_s, config.channel - 1)
     clock = RealClock() if is_real(config) else VirtualClock()

@@ -7,6 +7,7 @@ from musictx.errors import BundleError
 from musictx.model.build import KINDS, Model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle
 from musictx.model.shipped import bundle_path
+from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights
 from musictx.tokenizers import Tokenizer, build_tokenizer
 
 
@@ -43,3 +44,11 @@ def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continu
     opened = open_bundle(bundle_path(bundle), device, attention, continues)
     print(f"{bundle}: {opened.header.origin}")
     return opened
+
+
+def weights_told(weights: str, model: Model) -> str:
+    """What `weights=` comes to for this model; a line says what `auto` has chosen. Raises ConfigError."""
+    chosen = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model)
+    if chosen != weights and chosen != "float32":
+        print(f"weights: {chosen}, faster on this CPU; weights=float32 for the exact ones")
+    return chosen

@@ -15,7 +15,7 @@ from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.model.shipped import NAMES, absence, is_shipped
 from musictx.model.weights import for_steps
-from musictx.open import Opened, open_told
+from musictx.open import Opened, open_told, weights_told
 from musictx.web.hosts import answered, listening
 from musictx.web.limits import Limits
 
@@ -28,6 +28,7 @@ def serve(config: ServeConfig) -> None:
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
     models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
+    weights = {name: weights_told(config.weights, opened.model) for name, opened in models.items()}
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()
@@ -35,7 +36,8 @@ def serve(config: ServeConfig) -> None:
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
-        studio = Studio({name: (for_steps(m.model), m.tokenizer) for name, m in models.items()}, made, limits)
+        ready = {name: (for_steps(m.model, weights[name]), m.tokenizer) for name, m in models.items()}
+        studio = Studio(ready, made, limits)
         run_page(studio, title(models), address, config.port, hosts, uploads)
 
 

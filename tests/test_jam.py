@@ -283,6 +283,16 @@ def test_impossible_settings(settings, text):
         check(JamConfig(**{"input": "a.mid", "output": "b.mid"} | settings))
 
 
+@pytest.mark.parametrize("weights", ["float32", "bfloat16", "int8"])
+def test_weights_of_fewer_bits_play_too(world, tmp_path, weights):
+    phrases(tmp_path / "phrase.mid", [0.0])
+    told = ok(command(world, tmp_path, weights=weights), tmp_path).stdout
+    assert "replies: 1" in told
+    assert "weights:" not in told  # asked for, not chosen
+    line = refused(command(world, tmp_path, output="other.mid", weights="int4"), tmp_path)
+    assert line == "error: weights=int4: choose one of auto, float32, bfloat16, int8"
+
+
 def test_samplers_and_rules_that_cannot_play_live(world, tmp_path):
     phrases(tmp_path / "phrase.mid", [0.0])
     line = refused(command(world, tmp_path, "sampler=beam"), tmp_path)

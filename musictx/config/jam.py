@@ -39,6 +39,7 @@ class JamConfig:
     seed: int = setting(0, "of the random numbers")
     overwrite: bool = setting(False, "take the place of files that are there")
     device: str = setting("cpu", "cpu or cuda")
+    weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it pays")
     threads: int = setting(
         1, "of the processor, for the model: a second one helps large models alone, and waits on a busy core"
     )

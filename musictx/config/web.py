@@ -36,4 +36,5 @@ class ServeConfig:
     at_once: int = setting(LIMITS.at_once, "people whom the model serves at the same time; the others wait in line")
     queue: int = setting(LIMITS.queue, "people who may wait")
     device: str = setting("cpu", "cpu or cuda")
+    weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it pays")
     attention: AttentionConfig = field(default_factory=AttentionConfig)

@@ -54,3 +54,8 @@ def test_one_host_or_a_list(word):
 def test_whoever_listens_elsewhere_says_for_whom(tmp_path):
     line = refused(["musictx", "serve", "host=0.0.0.0"], tmp_path)
     assert line.startswith("error: host=0.0.0.0 is reached from elsewhere: give allowed_hosts=, the names or addresses")
+
+
+def test_weights_that_do_not_exist(world, tmp_path):
+    line = refused(["musictx", "serve", f"bundle={world.bundle}", "weights=int4"], tmp_path)
+    assert line == "error: weights=int4: choose one of auto, float32, bfloat16, int8"
