@@ -3,6 +3,7 @@
     python data_prep/jsb.py out=outputs/stores/jsb
     python benchmarks/long.py --store outputs/stores/jsb --threads 1
     python benchmarks/long.py --store outputs/stores/jsb --out outputs/near.json window=512 sampler.top_p=1
+    python benchmarks/long.py --store outputs/stores/jsb --out outputs/kept.json --contexts 40 seed_pinned=true
 
 A seed is continued in several rows as `musictx generate` would, whose settings may follow. Each part of so many tokens
 is measured, and so are the parts of held-out pieces, which say what is usual. Prints a table, writes all figures as
@@ -30,10 +31,13 @@ from musictx.continuing import part, plan
 from musictx.data.store import Split, Store
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
+from musictx.evaluation.motif import returns
 from musictx.evaluation.statistics import statistics
 from musictx.files import replacing
+from musictx.model.pinned import check_pinned
 from musictx.model.shipped import CHORALE, bundle_path, seed_path, shipped_bundle
 from musictx.model.weights import choose_weights, for_steps
+from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.open import Opened, open_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
@@ -70,6 +74,7 @@ class Music(NamedTuple):
     nll: float  # nats a token, under the model alone
     looping: float  # share of the looks at which the guard would call it a loop
     heard: float  # share of ids that end a bar which came lately already
+    kept: float  # share of the seed's motifs that are in it; in held-out pieces that is chance
 
 
 PANELS = {  # figure: its name in the picture
@@ -82,17 +87,22 @@ PANELS = {  # figure: its name in the picture
 }
 
 
-def parts(tokenizer: Tokenizer, ids: np.ndarray, log_p: np.ndarray, quarter_s: float, every: int) -> list[Music]:
+def parts(
+    tokenizer: Tokenizer, ids: np.ndarray, log_p: np.ndarray, quarter_s: float, every: int, seed: Score
+) -> list[Music]:
     """The last ids (T,), those with a log-probability, by so many at a time; what is over is left out."""
     score, again, out = tokenizer.decode(ids, quarter_s), heard_before(ids), []
     start = len(ids) - len(log_p)
     for first in range(start, len(ids) - every + 1, every):
         last = first + every
-        figures = statistics(score.clip(*(tokenizer.seconds(ids[:n], quarter_s) for n in (first, last))))
+        begin_s, end_s = (tokenizer.seconds(ids[:n], quarter_s) for n in (first, last))
+        part = score.clip(begin_s, end_s)
+        figures, kept = statistics(part), returns(seed, part, [0, end_s - begin_s])[0]
         loops = [caught(ids[None, :n])[0] for n in range(last, first, -LOOK_EVERY)]
         music = (figures.note_density, figures.pitch_class_entropy, figures.mean_duration_s)
         nll = -log_p[first - start : last - start].mean()
-        out.append(Music(*(np.nan if x is None else x for x in music), nll, np.mean(loops), again[first:last].mean()))
+        known = [np.nan if x is None else x for x in music]
+        out.append(Music(*known, nll, np.mean(loops), again[first:last].mean(), kept))
     return out
 
 
@@ -114,7 +124,9 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
     grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
     keys = [Row(0, (settings.seed, k)) for k in range(rows)]
     sampling, eos = settings.sampling, tokenizer.vocab.eos
-    stream = begin_stream(model, [prompt.heard], keys, sampling, grammar, eos, settings.window, True)
+    stream = begin_stream(
+        model, [prompt.heard], keys, sampling, grammar, eos, settings.window, True, (), settings.seed_pinned
+    )
     progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
     batch, costs = Batch(stream, progress, sampling, 1.0, 0), []
     for end in range(every, settings.length.tokens + 1, every):
@@ -128,14 +140,16 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
 
 
 @torch.inference_mode()
-def held_out(opened: Opened, split: Split, quarter_s: float, reach: int, device: str, every: int) -> list[Music]:
+def held_out(
+    opened: Opened, split: Split, quarter_s: float, reach: int, device: str, every: int, seed: Score
+) -> list[Music]:
     """The parts of the first `reach` tokens of every piece."""
     out, tokenizer = [], opened.tokenizer
     for piece in split:
         ids = np.asarray(piece[:reach])
         full = torch.tensor([tokenizer.vocab.bos, *ids.tolist()], device=device)
         log_p = opened.model(full[None, :-1])[0].float().log_softmax(-1).gather(1, full[1:, None])[:, 0]
-        out += parts(tokenizer, ids, log_p.cpu().double().numpy(), quarter_s, every)
+        out += parts(tokenizer, ids, log_p.cpu().double().numpy(), quarter_s, every, seed)
     if not out:
         raise UserError(f"no held-out piece has {every} tokens: give another --store, or --every with fewer")
     return out
@@ -144,9 +158,9 @@ def held_out(opened: Opened, split: Split, quarter_s: float, reach: int, device:
 def report(costs: list[Cost], drawn: np.ndarray, real: np.ndarray) -> str:
     """About ten lines, means over some parts and all rows; then the held-out parts, mean and percentiles."""
     some = -(-len(costs) // LINES)
-    names = ("ms", "MB", "notes/s", "entropy", "note_s", "nats", "loops", "heard")
+    names = ("ms", "MB", "notes/s", "entropy", "note_s", "nats", "loops", "heard", "kept")
     lines = [f"{'tokens':>12}" + "".join(f"{name:>9}" for name in names)]
-    formats = ("9.2f", "9.1f", "9.2f", "9.3f", "9.3f", "9.3f", "9.3f", "9.3f")
+    formats = ("9.2f", "9.1f", "9.2f", *["9.3f"] * 6)
     for k in range(0, len(costs), some):
         values = [*np.mean(costs[k : k + some], 0)[1:], *np.nanmean(drawn[:, k : k + some], (0, 1))]
         words = "".join(format(v, f) for v, f in zip(values, formats, strict=True))
@@ -208,19 +222,23 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     motif = fit_voices(motif, tokenizer, source, config.out_of_range)
     prompt = make_prompt(motif, tokenizer, settings.window, config.device, opened.model.cycle)
 
+    if settings.seed_pinned:
+        check_pinned(opened.model, len(prompt.ids) + 1, reach)
+    seed_score = tokenizer.decode(prompt.ids, prompt.quarter_s)
     split = Store(Path(args.store), opened.header.tokenizer).split(args.split)
-    held = held_out(opened, split, prompt.quarter_s, reach, config.device, args.every)
+    held = held_out(opened, split, prompt.quarter_s, reach, config.device, args.every, seed_score)
     costs, batch = play(opened, prompt, settings, config.variations, args.every)
     rows = [np.concatenate([prompt.ids, take.ids]) for take in batch.takes()]
     music = [
-        parts(tokenizer, ids, take.log_p, prompt.quarter_s, args.every)
+        parts(tokenizer, ids, take.log_p, prompt.quarter_s, args.every, seed_score)
         for ids, take in zip(rows, batch.takes(), strict=True)
     ]
     drawn, real = np.array(music), np.array(held)
     title = f"{len(rows)} continuations of {source.name}, a rolling cache of {settings.window:,} tokens"
     print(f"{title}; {where}\n{report(costs, drawn, real)}")
     facts = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
-    facts |= {"window": settings.window, "every": args.every, "sampler": asdict(config.sampler)}
+    facts |= {"window": settings.window, "seed_pinned": settings.seed_pinned, "every": args.every}
+    facts |= {"sampler": asdict(config.sampler)}
     facts |= {"costs": [cost._asdict() for cost in costs], "held_out": [x._asdict() for x in held]}
     keep(Path(args.out), facts | {"rows": [[x._asdict() for x in row] for row in music]})
     draw(costs, drawn, real, title, Path(args.out).with_suffix(".png"))

@@ -42,6 +42,9 @@ class GenerateConfig:
     )
     max_tokens: int | None = setting(ASKED.max_tokens, "stop here even if the length is not reached; null: go on")
     window: int | None = setting(ASKED.window, "tokens that the model looks back; null: its own")
+    seed_pinned: bool = setting(
+        ASKED.seed_pinned, "music longer than the window: the seed stays in sight, right before what is newest"
+    )
     variations: int = setting(1, "continuations of each seed")
     rows_at_once: int = setting(ASKED.rows_at_once, "drawn together; a GPU has use for more")
     draws: int | None = setting(None, "draw so many and keep the best as the variations; null: keep all")

@@ -33,7 +33,9 @@ def _by_age(
 ) -> Tensor:
     """One query: the logit of each distance once, put where the keys of that age are instead of shifted there."""
     by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
-    logits = (k @ q.mT).mT + by_distance[..., age.clamp(max=rel.shape[1] - 1)]  # (B, H, 1, Tk)
+    row = age.clamp(max=rel.shape[1] - 1)  # (Tk,) or (B, Tk)
+    row = row.expand(len(q), -1)[:, None, None].expand(-1, q.shape[1], 1, -1)
+    logits = (k @ q.mT).mT + by_distance.gather(-1, row)  # (B, H, 1, Tk)
     return _weighed(logits / math.sqrt(q.shape[-1]), v, dropout_p, hidden)
 
 

@@ -28,6 +28,7 @@ class Kind(NamedTuple):
     adapters: bool = False  # the linear layers of its blocks learn LoRA
     packed: bool = False  # on a CPU bfloat16 is for its linear layers alone
     static_steps: bool = False  # graph=true
+    pinned: bool = False  # keys of its seed can stay in sight
     readout: bool = False  # attention over its past that can be looked at
 
 
@@ -46,6 +47,7 @@ KINDS: dict[str, Kind] = {
         adapters=True,
         packed=True,
         static_steps=True,
+        pinned=True,
         readout=True,
     ),
     "recurrent": Kind(

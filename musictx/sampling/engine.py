@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import torch
 from torch import Tensor
 
+from musictx.model.pinned import Pinned
 from musictx.model.protocol import LanguageModel
 from musictx.sampling.filters import draw
 from musictx.sampling.guidance import guided
@@ -122,12 +123,16 @@ def begin_stream(
     room: int,
     rolling: bool,
     bare: Sequence[Tensor] = (),
+    pinned: bool = False,
 ) -> Stream:
     """Rows that draw by chance, after their prompts (T,) int64, of any lengths; with seed guidance also after what is
-    `bare` of each. `room` tokens fit the model's state; with `rolling` they are the last."""
+    `bare` of each. `room` tokens fit the model's state; with `rolling` they are the last, and with `pinned` the prompts
+    stay in sight beside them."""
     streams = 1 if sampling.seed_guidance is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
+    if pinned and rolling:
+        state = Pinned.of_rows(state, [len(prompts[i]) if i < len(prompts) else 0 for i in of_row], model)
     chance = ByChance(sampling, [row.key for row in rows], logits.device)
     return Stream(model, logits, state, grammar, chance, eos, streams)
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from musictx.errors import ConfigError
+from musictx.model.pinned import check_pinned
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.notes.meter import Meter
@@ -127,10 +128,17 @@ class Drawing:
         check(settings, variations)
         self.model, self.tokenizer = model, tokenizer
         self.settings = settings = settings._replace(window=settings.window or model.window)
+        if settings.seed_pinned and (isinstance(model, StaticSteps) or settings.sampling.beams is not None):
+            what = "graph=true" if isinstance(model, StaticSteps) else "sampler.beams"
+            raise ConfigError(f"seed_pinned=true: {what} cannot keep the seed in sight; leave one of them out")
         if settings.sampling.beams is not None and isinstance(model, StaticSteps):
             raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
         window, device = settings.window, settings.device
         self.prompts = [make_prompt(motif, tokenizer, window, device, model.cycle) for motif in motifs]
+        if settings.seed_pinned:
+            if None in motifs:
+                raise ConfigError("seed_pinned=true: there is no seed to keep in sight; give one, or leave it out")
+            check_pinned(model, max(len(p.ids) + 1 for p in self.prompts), settings.window or 0)
         self.bare = list[torch.Tensor]()
         if settings.sampling.seed_guidance is not None:
             if None in motifs:
@@ -184,8 +192,8 @@ class Drawing:
         keys = [Row(used.index(i), (settings.seed, k)) for i, k in rows]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, settings.window)
-        sampling, eos = settings.sampling, tokenizer.vocab.eos
-        stream = begin_stream(self.model, heard, keys, sampling, grammar, eos, room, rolling, bare)
+        sampling, eos, pinned = settings.sampling, tokenizer.vocab.eos, settings.seed_pinned
+        stream = begin_stream(self.model, heard, keys, sampling, grammar, eos, room, rolling, bare, pinned)
         progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
         return Batch(stream, progress, sampling, ENDING[1] if settings.forced_ending else 1.0, self.limit)
 

@@ -102,3 +102,4 @@ class Settings(NamedTuple):
     forced_ending: bool = False
     device: str = "cpu"
     rows_at_once: int = 16  # in one batch
+    seed_pinned: bool = False

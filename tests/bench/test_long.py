@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT, ok, run
 
 from musictx.notes.read import read_midi
+from musictx.notes.score import Score
 from musictx.tokenizers import build_tokenizer
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -47,10 +48,15 @@ def test_a_part_is_measured_by_hand():
     motif, held = [60 - 21, rest, rest, rest], [62 - 21, rest, rest, rest]
     two_notes = [60 - 21, rest, rest, rest, 67 - 21, rest, rest, rest]
     ids = np.array(motif * 2 + held * 2 + two_notes, np.uint16)
-    first, second = long.parts(tokenizer, ids, np.log(np.full(16, 0.25)), 0.6, every=8)
+    seed = Score([0.0, 0.15, 0.3], [0.15, 0.3, 0.45], [60, 62, 64], [80] * 3, 0.6)
+    first, second = long.parts(tokenizer, ids, np.log(np.full(16, 0.25)), 0.6, 8, seed)
     assert (first.notes_per_s, first.note_s, first.entropy_bits) == pytest.approx((1 / 0.3, 0.3, 0))
     assert (second.notes_per_s, second.note_s, second.entropy_bits) == pytest.approx((2 / 0.3, 0.15, 1))
     assert first.nll == pytest.approx(np.log(4))
+    assert first.kept == second.kept == 0
+    scale = np.array([x for pitch in (72, 74, 76, 50) for x in (pitch - 21, rest, rest, rest)], np.uint16)
+    (part,) = long.parts(tokenizer, scale, np.zeros(16), 0.6, 16, seed)
+    assert part.kept == 1  # two whole tones up, in another key; then a fall
 
 
 def test_a_bar_that_came_lately_is_heard_before():
@@ -60,9 +66,32 @@ def test_a_bar_that_came_lately_is_heard_before():
     assert not long.heard_before(np.concatenate([bar, between[: 2048 - 63], bar])).any()
 
 
+def test_a_seed_that_is_kept_in_sight_changes_what_is_drawn_after_the_window(world, tmp_path):
+    words, drawn = [SCRIPT, f"bundle={world.bundle}", f"seed_midi={world.seed}", "--store", world.store], {}
+    for pinned in ("false", "true"):
+        more = [
+            "--every",
+            8,
+            "--contexts",
+            4,
+            "--out",
+            f"{pinned}.json",
+            f"seed_pinned={pinned}",
+            "seed_notes=3",
+            "out=o",
+        ]
+        ok([*words, *more], tmp_path)
+        figures = json.loads((tmp_path / f"{pinned}.json").read_text())
+        assert figures["seed_pinned"] == (pinned == "true")
+        drawn[pinned] = [part["nll"] for row in figures["rows"] for part in row]
+    assert drawn["true"][0] == drawn["false"][0]
+    assert drawn["true"][-4:] != drawn["false"][-4:]
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
+        (["--every", 8, "seed_pinned=true"], "seed_pinned=true: the seed has "),
         (["--every", 6], "--every 6: give a multiple of 4, 32 at most"),
         (["--contexts", 0], "contexts=0: give 1 or more"),
         (["--every", 300], "--every 300: give a multiple of 4, 32 at most"),

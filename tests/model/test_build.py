@@ -70,7 +70,7 @@ def test_the_form_that_a_person_fills_in_has_the_settings_of_every_kind_and_thei
 def test_what_a_kind_does_not_say_it_cannot_do():
     able = {name: [ability for ability, says in kind._asdict().items() if says is True] for name, kind in KINDS.items()}
     assert able == {
-        "transformer": ["blocks", "adapters", "packed", "static_steps", "readout"],
+        "transformer": ["blocks", "adapters", "packed", "static_steps", "pinned", "readout"],
         "recurrent": ["carries"],
     }
     assert not any(says is True for says in PAIR)

@@ -18,7 +18,7 @@ Phase = tuple[Tensor, ...] | None  # of tokens, each (B or 1, H or 1, T, ·); No
 
 class Form(nn.Module):
     """The attention of one layer. The class answers for a whole model: `build`, `embedding`, `kernel`, `timed`,
-    `limit`, `preset`.
+    `limit`, `movable`, `preset`.
 
     A cache keeps what `keys` makes of the keys, so they are told their place once; a query is told its own when it
     asks. `at` (B or 1, T) float64 is the clock that both read: the tokens' index, or musical time.
@@ -26,6 +26,7 @@ class Form(nn.Module):
 
     timed: ClassVar[bool] = False  # whether it can go by musical time instead of the index
     limit: ClassVar[str | None] = None  # the setting that says how many positions there are; None: no end
+    movable: ClassVar[bool] = False  # whether keys that were told their place can be moved: `moved`
     preset: ClassVar[tuple[str, ...]] = ()  # parameters that begin with the values they are made with
 
     def __init__(self, d_head: int, more_key_width: int = 0) -> None:
@@ -59,9 +60,14 @@ class Form(nn.Module):
         """(B, H, T, D) -> (B, H, T, key_width)."""
         return q
 
+    def moved(self, keys: Tensor, by: Tensor) -> Tensor:
+        """Keys (B, H, T, key_width) as `keys` would have made them `by` (B, 1) later, float64 of the clock."""
+        return keys
+
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
         """The definition, for reading heads: (B, H, Tq, Tk) of queries (B, H, Tq, D) with their phase and of keys
-        (B, H, Tk, key_width) that are `distance` (Tq, Tk) tokens behind them; what is below 0 is hidden later."""
+        (B, H, Tk, key_width) that are `distance` tokens behind them, (Tq, Tk) or (B, 1, Tq, Tk); what is below 0 is
+        hidden later."""
         return self.queries(q, phase) @ k.mT * self.scale
 
     def forward(
@@ -76,7 +82,7 @@ class Form(nn.Module):
     ) -> Tensor:
         """What the queries (B, H, Tq, D) find in keys (B, H, Tk, key_width) and values (B, H, Tk, D): (B, H, Tq, D).
 
-        The queries are the last Tq of the Tk positions. With `age` (Tk,) there is one query, and each key is so many
-        tokens behind it, in any order. Keys at `hidden` (B, Tk) are not there for their row.
+        The queries are the last Tq of the Tk positions. With `age`, (Tk,) or (B, Tk), there is one query, and each key
+        is so many tokens behind it, in any order. Keys at `hidden` (B, Tk) are not there for their row.
         """
         return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, hidden)

@@ -5,3 +5,5 @@ from musictx.model.position.form import Form
 
 class NoPosition(Form):
     """Plain causal attention."""
+
+    movable = True  # a key has no place

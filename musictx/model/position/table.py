@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class Table(Form):
     """logit(i, j) = q_i · (k_j + e_{i-j}) / sqrt(D); distances past the last row share it."""
 
+    movable = True  # it is the distance that tells
+
     def __init__(self, n_heads: int, d_head: int, max_distance: int, impl: str) -> None:
         super().__init__(d_head)
         self.impl = impl
@@ -31,7 +33,7 @@ class Table(Form):
         return f"impl={impl}" + (": chunked, and skew for at most 256 tokens and single steps" if impl == AUTO else "")
 
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
-        row = distance.clamp(0, self.rel.shape[1] - 1)  # (Tq, Tk)
+        row = distance.clamp(0, self.rel.shape[1] - 1)  # (Tq, Tk) or (B, 1, Tq, Tk)
         content = q @ k.mT  # (B, H, Tq, Tk)
         return (content + (q @ self.rel.to(q.dtype).mT).gather(-1, row.expand(content.shape))) * self.scale
 

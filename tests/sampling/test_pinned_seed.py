@@ -1,0 +1,69 @@
+"""`seed_pinned=true` from the outside: what is drawn, each row as alone, with guidance too; what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import refused
+from test_music import LONGER, SEED, build, same
+
+from musictx.errors import ConfigError
+from musictx.model.static_steps import StaticSteps
+from musictx.notes.meter import Meter
+from musictx.sampling.length import Length
+from musictx.sampling.motif import Motif
+from musictx.sampling.music import Drawing, continue_motifs
+from musictx.sampling.settings import PLAIN, Sampling, Settings
+
+PINNED = Settings(PLAIN, Length(tokens=90), seed_pinned=True, window=64)
+GUIDED = Sampling(seed_guidance=1.0, guidance_tokens=3)
+
+
+def motif(score):
+    return Motif(score, score.duration_s, Meter(score.quarter_s))
+
+
+@pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope"])
+@pytest.mark.parametrize("sampling", [PLAIN, GUIDED])
+def test_it_changes_nothing_before_the_window_is_full_and_something_after(position, sampling):
+    model, tokenizer = build("performance", position)
+    model.double()
+
+    def drawn(n, on):
+        settings = PINNED._replace(seed_pinned=on, sampling=sampling, length=Length(tokens=n))
+        return continue_motifs([motif(LONGER)], model, tokenizer, settings)[0][0]
+
+    assert same(drawn(20, False), drawn(20, True))
+    assert drawn(90, False).score != drawn(90, True).score
+
+
+@pytest.mark.parametrize("sampling", [PLAIN, GUIDED])
+def test_several_seeds_in_one_batch_are_each_as_if_alone(sampling):
+    model, tokenizer = build("performance", "relative_fourier")
+    model.double()
+    settings, motifs = PINNED._replace(sampling=sampling), [motif(SEED), motif(LONGER)]
+    together = continue_motifs(motifs, model, tokenizer, settings, 2)
+    for one, both in zip(motifs, together, strict=True):
+        alone = continue_motifs([one], model, tokenizer, settings._replace(rows_at_once=1), 2)[0]
+        assert all(same(a, b) for a, b in zip(alone, both, strict=True))
+
+
+def test_what_cannot_be_is_told():
+    model, tokenizer = build("performance")
+    long = motif(replace(LONGER, velocity=np.arange(9, dtype=np.uint8) * 8 + 8))
+    for given, seed, changes, text in (
+        (model, None, {}, "seed_pinned=true: there is no seed to keep in sight; give one, or leave it out"),
+        (model, long, {"window": 30}, "seed_pinned=true: the seed has 37 tokens, and of a window of 30 it may take 22"),
+        (StaticSteps(model), long, {}, "seed_pinned=true: graph=true cannot keep the seed in sight"),
+        (model, long, {"sampling": Sampling(beams=2, top_p=None)}, "seed_pinned=true: sampler.beams cannot keep the"),
+    ):
+        with pytest.raises(ConfigError, match=text):
+            Drawing([seed], given, tokenizer, PINNED._replace(**changes))
+    torch.manual_seed(0)
+
+
+def test_the_command_tells_it(world, tmp_path):
+    line = refused(["musictx", "generate", f"bundle={world.bundle}", "seed_midi=elise", "seed_pinned=true"], tmp_path)
+    assert line.startswith("error: seed_pinned=true: the seed has ")
+    assert "of a window of 32 it may take 24; give a shorter seed" in line
