@@ -31,7 +31,7 @@ from musictx.continuing import part, plan
 from musictx.data.store import Split, Store
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
-from musictx.evaluation.motif import returns
+from musictx.evaluation.motif import held_in, returns
 from musictx.evaluation.statistics import statistics
 from musictx.files import replacing
 from musictx.model.pinned import check_pinned
@@ -97,7 +97,7 @@ def parts(
         last = first + every
         begin_s, end_s = (tokenizer.seconds(ids[:n], quarter_s) for n in (first, last))
         part = score.clip(begin_s, end_s)
-        figures, kept = statistics(part), returns(seed, part, [0, end_s - begin_s])[0]
+        figures, kept = statistics(part), returns(seed, part, [0, end_s - begin_s], held_in(tokenizer.metrical))[0]
         loops = [caught(ids[None, :n])[0] for n in range(last, first, -LOOK_EVERY)]
         music = (figures.note_density, figures.pitch_class_entropy, figures.mean_duration_s)
         nll = -log_p[first - start : last - start].mean()

@@ -20,7 +20,7 @@ from musictx.evaluation.continuations import Beginnings, beginnings, continue_al
 from musictx.evaluation.copying import CorpusIndex
 from musictx.evaluation.distance import compare_all
 from musictx.evaluation.identification import OTHERS, identify
-from musictx.evaluation.motif import retention
+from musictx.evaluation.motif import held_in, retention
 from musictx.evaluation.seed_gain import Place, places, seed_gain
 from musictx.evaluation.statistics import features, statistics
 from musictx.files import replacing
@@ -132,7 +132,7 @@ def _memory(
     scores: list[Score], held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool
 ) -> Memory:
     length_s = held_out.length_s
-    arguments = held_out.seeds, scores, held_out.true
+    arguments = held_out.seeds, scores, held_out.true, held_in(metrical)
     copied = interval([index.longest_copy(s).notes for s in scores]) if index is not None else None
     from_seed = interval(
         [

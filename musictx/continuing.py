@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError, TokenError, UserError, is_out_of_memory
+from musictx.evaluation.motif import held_in
 from musictx.model.build import Model, can, kind_of
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
@@ -13,7 +14,7 @@ from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights, 
 from musictx.music import Music
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
-from musictx.ranking import RANKINGS, Ranking, best_first, check_rank
+from musictx.ranking import Ranking, best_first, check_rank, rankings
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, check_part, choose_motif
 from musictx.sampling.music import Continuation, Drawing, check
@@ -144,8 +145,8 @@ def best(
     drawn = drawing.continuations()
     if config.draws is None:
         return drawn
-    rankings = [ranking] if ranking else RANKINGS[config.rank]
-    return [best_first(motif, each, rankings)[: config.variations] for motif, each in zip(motifs, drawn, strict=True)]
+    asked = [ranking] if ranking else rankings(config.rank, held_in(tokenizer.metrical))
+    return [best_first(motif, each, asked)[: config.variations] for motif, each in zip(motifs, drawn, strict=True)]
 
 
 def is_interrupted(kept: list[list[Music]], config: GenerateConfig) -> bool:

@@ -15,29 +15,34 @@ def by_likelihood(motif: Motif | None, continuation: Continuation) -> float:
     return continuation.mean_log_p
 
 
-def by_motif(motif: Motif | None, continuation: Continuation) -> float:
+def by_motif(held_s: float) -> Ranking:
     """The better, the more of the seed's motifs return in the new music: a share. Without a seed, or with one that
-    is too short to hold motifs, all are alike."""
-    if motif is None:
-        return 0.0
-    new = continuation.score.clip(continuation.new_from_s, continuation.score.duration_s)
-    try:
-        return float(returns(motif.score, new, [0.0, max(new.duration_s, 1e-3) + 1.0])[0])
-    except UserError:
-        return 0.0
+    is too short to hold motifs, all are alike. `held_s` as in `evaluation/motif.py`."""
+
+    def share(motif: Motif | None, continuation: Continuation) -> float:
+        if motif is None:
+            return 0.0
+        new = continuation.score.clip(continuation.new_from_s, continuation.score.duration_s)
+        try:
+            return float(returns(motif.score, new, [0.0, max(new.duration_s, 1e-3) + 1.0], held_s)[0])
+        except UserError:
+            return 0.0
+
+    return share
 
 
-RANKINGS: dict[str, Sequence[Ranking]] = {
-    "likelihood": [by_likelihood],
-    "motif": [by_motif],
-    "both": [by_likelihood, by_motif],
-}
+RANKINGS = {"likelihood": (True, False), "motif": (False, True), "both": (True, True)}  # by likelihood, by motif
 
 
 def check_rank(rank: str) -> None:
     """Raises ConfigError for a ranking that does not exist."""
     if rank not in RANKINGS:
         raise ConfigError(f"rank={rank}: choose one of {', '.join(RANKINGS)}")
+
+
+def rankings(rank: str, held_s: float) -> list[Ranking]:
+    """What `rank=` names."""
+    return [each for each, asked in zip((by_likelihood, by_motif(held_s)), RANKINGS[rank], strict=True) if asked]
 
 
 def best_first(motif: Motif | None, drawn: Sequence[Continuation], rankings: Sequence[Ranking]) -> list[Continuation]:

@@ -1,3 +1,5 @@
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -20,16 +22,16 @@ OTHER = Continuation(Score.merge([SEED.score, tune([60, 60, 60, 60, 72, 48], 3.0
 
 
 def test_a_transposed_echo_of_the_seed_holds_all_its_motifs_and_other_music_none():
-    assert by_motif(SEED, ECHO) == 1.0
-    assert by_motif(SEED, OTHER) == 0.0
-    assert by_motif(None, ECHO) == 0.0
-    assert by_motif(Motif(tune([60]), 0.5, Meter()), ECHO) == 0.0
+    assert by_motif(inf)(SEED, ECHO) == 1.0
+    assert by_motif(inf)(SEED, OTHER) == 0.0
+    assert by_motif(inf)(None, ECHO) == 0.0
+    assert by_motif(inf)(Motif(tune([60]), 0.5, Meter()), ECHO) == 0.0
 
 
 def test_each_ranking_puts_its_best_first():
-    assert best_first(SEED, [OTHER, ECHO], [by_motif]) == [ECHO, OTHER]
+    assert best_first(SEED, [OTHER, ECHO], [by_motif(inf)]) == [ECHO, OTHER]
     assert best_first(SEED, [ECHO, OTHER], [by_likelihood]) == [OTHER, ECHO]
-    assert best_first(SEED, [ECHO, OTHER], [by_likelihood, by_motif]) == [ECHO, OTHER]  # a tie: the earlier draw
+    assert best_first(SEED, [ECHO, OTHER], [by_likelihood, by_motif(inf)]) == [ECHO, OTHER]  # a tie: the earlier draw
 
 
 def test_an_unknown_ranking():
