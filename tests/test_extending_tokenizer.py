@@ -54,6 +54,23 @@ def test_the_commands_prepare_train_draw_and_look_with_it(world, tmp_path):
         assert "tokenizer 'triples' does not exist: choose one of performance, chorale, miditok-remi" in error
 
 
+def test_one_that_says_the_least_in_a_module_of_its_own(world, tmp_path):
+    least, _ = CODE.split("    def trace")
+    for line in ("pitched", "group", "metrical"):
+        least = re.sub(rf"^    {line} = .*\n", "", least, flags=re.MULTILINE)
+    (tmp_path / "least.py").write_text(f'{least}\n\nTOKENIZERS["triples"] = Triples\n')
+    (tmp_path / "mine.py").write_text("import least\nfrom musictx.cli import main\n\nmain()\n")
+    words = ["prepare", "folder", f"path={world.midi}", "out=my_store", "tokenizer.name=triples", "workers=1"]
+    ok([tmp_path / "mine.py", *words], tmp_path)
+    words = ["data.path=my_store", "out=my_run", "tokenizer.name=triples", "data.stretch=[1.0]", *TINY, *QUICK]
+    ok([tmp_path / "mine.py", "train", *words, "trainer.progress_bar=false"], tmp_path)
+    bundle = "bundle=my_run/model.safetensors"
+    ok([tmp_path / "mine.py", "generate", bundle, f"seed_midi={world.seed}", "length_notes=4", "out=made"], tmp_path)
+    assert list((tmp_path / "made").glob("*.mid"))
+    error = refused([tmp_path / "mine.py", "attend", bundle, f"midi={world.seed}", "out=made"], tmp_path)
+    assert "triples does not tell which token belongs to which note: give its tokenizer a trace" in error
+
+
 def test_its_store_holds_what_it_encodes(world, triples, tmp_path):
     (tmp_path / "triples.py").write_text(CODE)
     ok([tmp_path / "triples.py", *COMMANDS[0].replace("my_midi_files", str(world.midi)).split()], tmp_path)

@@ -43,13 +43,15 @@ class Tokenizer:
 
     @property
     def lo(self) -> int:
-        """The lowest pitch of the vocabulary."""
-        return int(self.pitch[self.pitch >= 0].min())
+        """The lowest pitch of the vocabulary; 0 where no id is known to have one."""
+        known = self.pitch[self.pitch >= 0]
+        return int(known.min()) if known.size else 0
 
     @property
     def hi(self) -> int:
-        """The highest pitch of the vocabulary."""
-        return int(self.pitch.max())
+        """The highest pitch of the vocabulary; 127 where no id is known to have one."""
+        known = self.pitch[self.pitch >= 0]
+        return int(known.max()) if known.size else 127
 
     def encode(self, score: Score) -> Ids:
         """(T,) ids of the whole score, without BOS and EOS. Raises TokenError for music it cannot say."""

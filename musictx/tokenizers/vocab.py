@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import TokenError
+from musictx.errors import ConfigError, TokenError
 
 Ids = NDArray[np.uint16]  # (T,)
 MAX_IDS = 2**16 - 1  # what stores can hold
@@ -24,6 +25,7 @@ class EventRange(NamedTuple):
 
 
 SPECIALS = (EventRange("PAD", 0, 0), EventRange("BOS", 0, 0), EventRange("EOS", 0, 0))
+_SPECIAL = ", ".join(row.type for row in SPECIALS)
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,24 @@ class Vocab:
     adds, so that stores of the encoding alone keep their ids.
 
     `encoding` names the rules that give the ids their meaning. It enters the fingerprint, so a change of
-    rules that keeps the table still makes old stores and bundles refuse to load.
+    rules that keeps the table still makes old stores and bundles refuse to load. Raises ConfigError for a table whose
+    ids could not be told apart.
     """
 
     encoding: str
     events: tuple[EventRange, ...]
     added: tuple[EventRange, ...] = ()
+
+    def __post_init__(self) -> None:
+        name = self.encoding.partition(" ")[0]
+        if twice := [type for type, n in Counter(row.type for row in self.table).items() if n > 1]:
+            raise ConfigError(
+                f"vocabulary {name} has {', '.join(twice)} more than once: give other names; {_SPECIAL} are in each"
+            )
+        if empty := [f"{row.type} {row.lo} … {row.hi}" for row in self.table if row.hi < row.lo]:
+            raise ConfigError(f"vocabulary {name} has no ids for {', '.join(empty)}: give the lower value first")
+        if self.size > MAX_IDS:
+            raise ConfigError(f"vocabulary {name} has {self.size:,} ids: give {MAX_IDS:,} at most, stores hold no more")
 
     @cached_property
     def table(self) -> tuple[EventRange, ...]:

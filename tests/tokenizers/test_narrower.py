@@ -121,7 +121,7 @@ def test_events_that_it_cannot_read_are_refused_by_name(base):
         events[:1],
         (EventRange("TEMPO", 0, 9), *events),
         tuple(row._replace(hi=200) if row.hi > 107 else row for row in events),
-        (events[0]._replace(lo=events[0].lo + 1, hi=20), *events[1:]),
+        (events[0]._replace(hi=60), *(row._replace(hi=row.hi + 1) for row in events[1:])),
     ):
         kind = type("Wrong", (base,), {"name": "mine", "vocab": Vocab("mine/1", wrong)})
         with pytest.raises(ConfigError, match=rf"tokenizer mine has {wrong[0].type} \d+ … \d+.*: give (NOTE_ON|PITCH)"):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError, TokenError
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers import TOKENIZERS, build_tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import EventRange, Vocab
@@ -75,15 +75,35 @@ def test_added_ids_come_after_all_others_and_are_no_music(name):
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        ([["PAD", 0, 0]], "added ids PAD: the vocabulary has these already; give them other names"),
-        ([["TO", 0, 0], ["TO", 0, 0]], "added ids TO: the vocabulary has these already"),
-        ([["TO", 0, -1]], "added ids EventRange.*: give types with 1 id or more, 65535 ids in all"),
-        ([["TO", 0, 10**12]], "added ids EventRange.*: give types with 1 id or more, 65535 ids in all"),
+        ([["PAD", 0, 0]], "has PAD more than once: give other names; PAD, BOS, EOS are in each"),
+        ([["TO", 0, 0], ["TO", 0, 0]], "has TO more than once"),
+        ([["TO", 0, -1]], "has no ids for TO 0 … -1: give the lower value first"),
+        ([["TO", 0, 10**12]], "has [0-9,]+ ids: give 65,535 at most"),
     ],
 )
-def test_ids_that_cannot_be_added(rows, text):
-    with pytest.raises(ConfigError, match=f"^{text}"):
+def test_ids_that_cannot_be_told_apart(rows, text):
+    with pytest.raises(ConfigError, match=f"^vocabulary performance/1 {text}"):
         build_tokenizer("performance", added=rows)
+    with pytest.raises(ConfigError, match=f"^vocabulary mine/1 {text}"):
+        Vocab("mine/1 of a kind", tuple(EventRange(*row) for row in rows))
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({}, "tokenizer 'few' calls itself 'performance', as its stores would: give its class name='few'"),
+        ({"name": "few", "pace": np.zeros(7)}, "tokenizer few has a pace of 7 numbers: give 391, one for each id"),
+    ],
+)
+def test_a_tokenizer_that_contradicts_itself(monkeypatch, said, text):
+    class Few(PerformanceTokenizer):
+        def __init__(self, state=""):
+            super().__init__(state)
+            vars(self).update(said)
+
+    monkeypatch.setitem(TOKENIZERS, "few", Few)
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        build_tokenizer("few")
 
 
 def test_a_beginning_of_a_vocabulary_keeps_its_ids_by_name():

@@ -19,7 +19,7 @@ from musictx.tokenizers.miditok.merges import BaseIds, Merges, as_text
 from musictx.tokenizers.miditok.trace import trace_words
 from musictx.tokenizers.tokenizer import Tokenizer
 from musictx.tokenizers.trace import Trace
-from musictx.tokenizers.vocab import MAX_IDS, EventRange, Ids, Vocab
+from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 KINDS = {"miditok-remi": "REMI", "miditok-tsd": "TSD", "miditok-structured": "Structured"}
 STEPS_PER_QUARTER = 12  # sixteenths and triplets both fall on this grid
@@ -78,10 +78,6 @@ class MidiTokTokenizer(Tokenizer):
         self.vocab = Vocab(f"{name}/1 miditok {release} {CONFIG}{learnt}", tuple(events))
         pitch = [int(word[6:]) if word.startswith("Pitch_") else -1 for word in words]  # never a drum's
         self.pitch = np.pad(pitch, (0, self.vocab.size - len(words)), constant_values=-1)
-        if self.vocab.size > MAX_IDS:
-            raise ConfigError(
-                f"tokenizer {name} has {self.vocab.size} tokens: {MAX_IDS} is the most ids can tell apart"
-            )
 
     def normalise(self, score: Score) -> Score:
         """The score as these tokens say it: on the grid, 32 velocities, notes of 1 to 192 steps, and notes of one
