@@ -4,6 +4,7 @@ import math
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
 from musictx.app import guarded, hydra_app, settings, typed
-from musictx.config.model import MODELS
+from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
@@ -28,12 +29,20 @@ from musictx.training.start import check_given
 def train(*words: str, **values: Any) -> Path | None:
     """`musictx train` from Python: `train("experiment=demo", "trainer.max_steps=5", out="mine")`. Returns the bundle;
     None after trainer.smoke=true, and in all processes but the first. Raises UserError."""
-    config = alone(settings("train", *words, **values), [*words, *values])
+    told = [*words, *_as_words(values)]
+    config = alone(settings("train", *words, **values), told)
+    check_given(config, told)
     if config.trainer.smoke:
         smoke(config)
         return None
     bundle = fit(config)
     return None if getattr(rank_zero_only, "rank", 0) else bundle
+
+
+def _as_words(values: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in values.items():
+        inner = value if isinstance(value, Mapping) else {}
+        yield from (f"{key}.{name}={each}" for name, each in inner.items()) if inner else [f"{key}={value}"]
 
 
 def run(config: TrainConfig) -> float | None:
@@ -71,7 +80,7 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     if config.resume is None or len(words) > 1 or not is_unfinished(Path(config.resume)):
         return config
     stored = read_config(Path(config.resume))
-    schema = OmegaConf.structured(TrainConfig(model=MODELS[stored.model.kind]))
+    schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
     begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
     return replace(begun, resume=config.resume, overwrite=False)
 

@@ -55,14 +55,37 @@ class RecurrentSettings:
 MODELS: dict[str, type[Any]] = {"transformer": TransformerSettings, "recurrent": RecurrentSettings}
 
 
-def names_of(kind: str) -> set[str]:
-    """The settings of a kind of model. Raises ConfigError for one that does not exist."""
+def schema_of(kind: str) -> type[Any]:
+    """Raises ConfigError for a kind of model that does not exist."""
     if kind not in MODELS:
         raise ConfigError(f"model.kind={kind}: choose one of {', '.join(MODELS)}")
-    return {each.name for each in fields(MODELS[kind])}
+    return MODELS[kind]
+
+
+def kind_of_settings(model: Any) -> str:
+    """By their schema, whatever they say. Raises ConfigError for what is of no kind."""
+    for kind, schema in MODELS.items():
+        if type(model) is schema:
+            return kind
+    raise ConfigError(
+        f"model={model}: no settings of a kind of model; choose a preset, as in model=small or model=lstm, or begin "
+        f"your own with `defaults: [{next(iter(MODELS))}_schema]`"
+    )
+
+
+def check_settings(model: Any) -> None:
+    """Raises ConfigError unless these are the settings of the kind of model that they name."""
+    own = kind_of_settings(model)
+    if schema_of(model.kind) is not MODELS[own]:
+        raise ConfigError(
+            f"model.kind={model.kind}: the settings given are those of a {own} model; choose a preset of another kind, "
+            "as in model=small or model=lstm"
+        )
 
 
 def settings_of_kind(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Of settings that were written down, those of their kind: earlier versions wrote every kind's beside them."""
-    names = names_of(stored.get("kind", "transformer"))
-    return {name: value for name, value in stored.items() if name in names}
+    """Of settings that were written down, those of their kind: earlier versions wrote every kind's beside them. Those
+    of a kind that is not here stay as they are."""
+    kind = stored.get("kind", "transformer")
+    names = {each.name for each in fields(MODELS[kind])} if kind in MODELS else set(stored)
+    return {"kind": kind} | {name: value for name, value in stored.items() if name in names}

@@ -2,16 +2,15 @@
 
 import math
 import sys
-from typing import Any
 
 import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 
-from musictx.config.model import MODELS
+from musictx.config.model import check_settings
 from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError
-from musictx.model.build import KINDS, check_inputs, check_kind
+from musictx.model.build import KINDS, check_inputs
 from musictx.objectives import find_objective
 from musictx.training.optimizer import OPTIMIZERS
 from musictx.training.schedule import SCHEDULES
@@ -41,20 +40,9 @@ def check_trainer(config: TrainConfig) -> None:
     if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would take another unasked
         raise ConfigError("trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed or 32-true")
     _check_numbers(config)
-    _check_kind(config.model)
+    check_settings(config.model)
     _check_objective(config)
     _check_together(config)
-
-
-def _check_kind(model: Any) -> None:
-    """The settings are those of the kind that the preset is of: another one has others."""
-    check_kind(model.kind)
-    if not isinstance(model, MODELS[model.kind]):
-        (own,) = (kind for kind, schema in MODELS.items() if isinstance(model, schema))
-        raise ConfigError(
-            f"model.kind={model.kind}: the settings given are those of a {own} model; choose a preset of another kind, "
-            "as in model=small or model=lstm"
-        )
 
 
 def carries(config: TrainConfig) -> bool:

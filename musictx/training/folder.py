@@ -60,11 +60,12 @@ def is_finished(folder: Path) -> bool:
 
 def differences(config: TrainConfig, folder: Path) -> list[str]:
     """The settings that another run began with, each as `name=now (was then)`."""
-    begun = read_config(folder)
-    default = TrainConfig(model=MODELS[begun.model.kind])  # of settings newer than the run
-    then = _flat(OmegaConf.to_container(OmegaConf.merge(OmegaConf.structured(default), begun)))
-    now = _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+    begun, now = read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+    default = TrainConfig(model=MODELS.get(begun["model.kind"], {}))  # of settings newer than the run
+    then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | begun
     names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
+    if "model.kind" in names:  # which brings other settings with it
+        names = [name for name in names if name == "model.kind" or not name.startswith("model.")]
     return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
 
 
@@ -168,7 +169,7 @@ def _check_same(config: TrainConfig, folder: Path, record: Record) -> None:
 def read_config(folder: Path) -> Any:
     """What config.yaml says."""
     config: Any = OmegaConf.load(folder / CONFIG)
-    config.model = {"kind": "transformer"} | settings_of_kind(config.get("model", {}))
+    config.model = settings_of_kind(config.get("model", {}))
     return config
 
 

@@ -1,7 +1,7 @@
 """The model that a run begins with: new, or a bundle's."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from musictx.config.model import MODELS, names_of
+from musictx.config.model import kind_of_settings, schema_of
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError, UserError
 from musictx.model.build import Model, build_model, model_config, settings_of
@@ -27,15 +27,17 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
         return config
     given = read_header(bundle_path(config.init_from)).model
     kind = given.get("kind", "transformer")
-    names = names_of(kind)
+    schema = schema_of(kind)
+    names = {each.name for each in fields(schema)}
     taken = {name: value for name, value in given.items() if name in names - OWN}
     kept = {name: getattr(config.model, name) for name in OWN & names if hasattr(config.model, name)}
-    return replace(config, model=MODELS[kind](**taken, **kept))
+    return replace(config, model=schema(**taken, **kept))
 
 
 def check_given(config: TrainConfig, words: Sequence[str]) -> None:
     """Raises ConfigError where a person's own words, `model.…=…` or `model=…`, ask for another model than the bundle's
     that the run begins with."""
+    kind_of_settings(config.model)  # or there is nothing to compare
     sized = sized_as_bundle(config).model
     for word in words:
         key = word.lstrip("+").partition("=")[0]

@@ -56,7 +56,7 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
         check_inputs("pair", "classes", ("pictures",))
 
 
-def test_the_form_that_a_person_fills_in_has_the_settings_of_every_kind_and_their_defaults():
+def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_defaults():
     own = {"vocab_size", "attention", "trained_length"}  # which training settles itself
     assert set(MODELS) == set(KINDS)
     for name, kind in KINDS.items():

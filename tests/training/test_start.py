@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import refused
+from conftest import QUICK, ok, refused
 from runs import RECURRENT, TINY, config_of
 
 from musictx.app import settings
@@ -14,6 +14,7 @@ from musictx.model.shipped import shipped_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
+from musictx.train_command import train
 from musictx.training.fit import fit
 from musictx.training.header import both
 from musictx.training.start import check_given, sized_as_bundle, starting_model
@@ -149,6 +150,27 @@ def test_a_person_who_asks_for_another_model_than_the_bundles_is_told(world, wor
     config = settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words)
     with pytest.raises(ConfigError, match=text.format(bundle=world.bundle)):
         check_given(config, words)
+
+
+def test_python_tells_it_as_the_command_does(world, tmp_path):
+    given = {"init_from": world.bundle, "data": {"path": world.store}, "out": tmp_path / "run"}
+    with pytest.raises(
+        ConfigError, match="model.d_model=64: init_from=.* has model.d_model=16, and its weights fit no"
+    ):
+        train(**given, model={"d_model": 64})
+    with pytest.raises(ConfigError, match="model=lstm: init_from=.* has model.kind=transformer"):
+        train(**given, model="lstm")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_preset_of_ones_own_is_of_a_kind(world, tmp_path):
+    preset = tmp_path / "mine/model/few.yaml"
+    preset.parent.mkdir(parents=True)
+    preset.write_text("{d_model: 16, n_layers: 1, n_heads: 2, d_ff: 32, dropout: 0.1, max_distance: 16}")
+    words = ["musictx", "train", "--config-dir", "mine", "model=few", f"data.path={world.store}", "out=run", *QUICK]
+    assert "no settings of a kind of model; choose a preset, as in model=small" in refused(words, tmp_path)
+    preset.write_text(f"defaults: [transformer_schema]\n{preset.read_text()[1:-1].replace(', ', chr(10))}")
+    ok([*words, "trainer.progress_bar=false"], tmp_path)
 
 
 def test_what_is_the_bundles_or_no_matter_of_its_weights_may_be_given(world):

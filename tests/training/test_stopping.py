@@ -16,6 +16,7 @@ import pytest
 import torch
 from conftest import QUICK, ROOT, TINY, ok
 from lightning.pytorch.utilities.exceptions import SIGTERMException
+from omegaconf import OmegaConf
 from runs import RECURRENT, config_of, losses
 
 from musictx.app import one_line
@@ -23,9 +24,11 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.model.bundle import load_bundle
 from musictx.open import open_bundle
+from musictx.runs import find_runs
+from musictx.train_command import alone
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.fit import fit
-from musictx.training.folder import held
+from musictx.training.folder import differences, held
 from musictx.training.module import LanguageModelTraining
 from musictx.training.record import read_record
 
@@ -115,6 +118,32 @@ def test_other_settings_are_refused_by_name(world, stopped):
         str(caught.value),
     )
     assert {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()} == before
+
+
+def test_a_model_of_another_kind_is_one_difference(world, stopped):
+    with pytest.raises(
+        ConfigError, match=r"other settings: model.kind=recurrent \(was transformer\); give those again"
+    ):
+        fit(config_of(world, stopped, *STEPS, model=RECURRENT))
+
+
+def test_what_other_versions_wrote_is_read(world, stopped):
+    """Every kind's settings beside each other; settings that are gone; a kind that is not here."""
+    place = stopped / "config.yaml"
+    written = OmegaConf.to_container(OmegaConf.load(place))
+    written["model"] |= {"cell": "lstm", "additive": False, "window": 512}
+    place.write_text(OmegaConf.to_yaml(written))
+    config = config_of(world, stopped, *STEPS)
+    assert differences(config, stopped) == []
+    assert differences(alone(config_of(world, "x", f"resume={stopped}"), ["resume"]), stopped) == []
+    place.write_text(OmegaConf.to_yaml(written | {"colour": "green"}))
+    assert differences(config, stopped) == ["colour=None (was green)"]
+    written["model"]["kind"] = "pair"
+    place.write_text(OmegaConf.to_yaml(written))
+    assert differences(config, stopped) == ["model.kind=transformer (was pair)"]
+    assert [run.state for run in find_runs(stopped)] == ["unfinished"]
+    with pytest.raises(ConfigError, match="model.kind=pair: choose one of transformer, recurrent"):
+        alone(config_of(world, "x", f"resume={stopped}"), ["resume"])
 
 
 def test_other_data_is_refused(world, tmp_path, stopped):
