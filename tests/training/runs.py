@@ -1,11 +1,8 @@
 """Trainings as small as they can be, in this process."""
 
 from conftest import QUICK, TINY
-from hydra import compose, initialize_config_dir
 
-from musictx.app import conf_dir, typed
-from musictx.config import register_schemas
-from musictx.config.train import TrainConfig
+from musictx.app import settings
 from musictx.data.dataset import RandomCrops
 from musictx.tokenizers import build_tokenizer
 from musictx.training.metrics import read_metrics
@@ -16,10 +13,8 @@ RECURRENT = ["model=lstm_attention", "model.d_model=16", "model.n_layers=2", "mo
 
 
 def config_of(world, out, *overrides, model=TINY):
-    register_schemas()
-    settings = [f"data.path={world.store}", f"out={out}", "trainer.progress_bar=false", *model, *QUICK, *overrides]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return typed(compose("train", settings), TrainConfig)
+    words = [f"data.path={world.store}", f"out={out}", "trainer.progress_bar=false", *model, *QUICK, *overrides]
+    return settings("train", *words)
 
 
 def ragged(crops, index):

@@ -5,11 +5,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 import wandb
-from conftest import QUICK, TINY
-from hydra import compose, initialize_config_dir
+from runs import config_of
 
-from musictx.app import conf_dir, typed
-from musictx.config import register_schemas
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
@@ -158,13 +155,6 @@ def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_p
         build_loggers(TrainConfig(name="run", logger=LoggerConfig("wandb")), tmp_path, "id")
 
 
-def config_of(world, out, *overrides):
-    register_schemas()
-    settings = [f"data.path={world.store}", f"out={out}", "trainer.progress_bar=false", *TINY, *QUICK, *overrides]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return typed(compose("train", settings), TrainConfig)
-
-
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
@@ -291,10 +281,7 @@ RECURRENT = ["model=rnn", "model.d_model=16", "model.n_layers=1"]
 
 
 def recurrent_config(world, out, *overrides):
-    register_schemas()
-    settings = [f"data.path={world.store}", f"out={out}", "trainer.progress_bar=false", *QUICK, *RECURRENT, *overrides]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return typed(compose("train", settings), TrainConfig)
+    return config_of(world, out, *overrides, model=RECURRENT)
 
 
 @pytest.mark.parametrize("model", ["lstm", "lstm_attention", "rnn"])
