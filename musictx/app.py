@@ -66,6 +66,8 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
         return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(one_line(error)) from None
+    except ValueError as error:
+        raise _no_name(error) or error from None
 
 
 def compose(name: str, words: Sequence[str]) -> DictConfig:
@@ -162,6 +164,20 @@ def guarded(command: Callable[[], object]) -> object:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
+    except ValueError as error:
+        if (mistake := _no_name(error)) is None:
+            raise
+        print(f"error: {mistake}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _no_name(error: ValueError) -> ConfigError | None:
+    """What Hydra raises for `model=null` and `sampler=3`, as a mistake; None for any other."""
+    if "Config group override must be" not in str(error):
+        return None
+    return ConfigError(
+        "a preset is chosen by its name, as in model=small or trainer=cpu; see --help for those there are"
+    )
 
 
 def one_line(error: BaseException) -> str:
@@ -189,6 +205,11 @@ def one_line(error: BaseException) -> str:
         return f"{key[1] if key else missing[1]}=… is required and was not given; see --help"
     if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
         return f"{plugin[1]} is not here: pip install 'musictx[sweeps]' brings joblib, submitit and optuna"
+    if preset := re.search(
+        r"Could not find '([\w/]+)/([^/']+)'\s+Available options in '[^']+':\s+([\w\s]+?)\s+Config", text
+    ):
+        there = [name for name in preset[3].split() if not name.endswith("_schema")]
+        return f"{preset[1]}={preset[2]}: choose one of {', '.join(there)}"
     return " ".join(text.split())
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from conftest import refused
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
@@ -126,8 +127,9 @@ def test_the_samplers():
         ("+model.wings=2", "model.wings is not a setting: model has kind, d_model"),
         ("modle.d_model=3", r"modle is not a setting: did you mean model\? this command has name, seed"),
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
-        ("trainer=tpu", "Could not find 'trainer/tpu' .*cpu ddp fsdp gpu smoke"),
-        ("experiment=mine", "Could not find 'experiment/mine' .*chorales demo jsb jsb_whole maestro"),
+        ("trainer=tpu", "trainer=tpu: choose one of cpu, ddp, fsdp, gpu, smoke"),
+        ("experiment=mine", "experiment=mine: choose one of chorales, demo, jsb, jsb_whole, maestro"),
+        ("model=foo", "model=foo: choose one of chorale, demo, jsb, lstm, lstm_attention, paper, rnn, small$"),
         ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
     ],
 )
@@ -137,6 +139,14 @@ def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
     line = one_line(caught.value)
     assert "\n" not in line
     assert re.search(text, line), line
+
+
+@pytest.mark.parametrize("word", ["model=null", "data=null", "trainer=3"])
+def test_a_preset_that_is_no_name_is_one_line(word, tmp_path):
+    line = "a preset is chosen by its name, as in model=small or trainer=cpu; see --help for those there are"
+    with pytest.raises(ConfigError, match=f"^{line}"):
+        settings("train", word)
+    assert refused(["musictx", "train", word], tmp_path) == f"error: {line}"
 
 
 def test_settings_from_python_are_those_of_the_command_line():
