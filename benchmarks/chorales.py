@@ -166,6 +166,8 @@ def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, officia
     where = f"{len(held_out)} training pieces, which were then learnt too; validation and test chose nothing"
     notes |= {"fitted": f"steps, dropout and temperature on {where}", "held_out": held_out}
     notes |= {"val_nll_uncalibrated": at_1}
+    corpus = official.manifest.corpus  # in the words of today
+    header = replace(header, corpus=corpus.name, licence=corpus.licence)
     shape = header.model | {"trained_length": min(LOOK_BACK, model.window)}
     target.parent.mkdir(parents=True, exist_ok=True)
     save_bundle(target, model, replace(header, model=shape, val_nll=nll, notes=notes), torch.float16)
