@@ -29,9 +29,8 @@ def choose_weights(weights: str, model: nn.Module) -> str:
     if weights != AUTO:
         return weights
     on_cpu = all(p.device.type == "cpu" for p in model.parameters())
-    recurrent = any(isinstance(m, nn.RNNBase) for m in model.modules())
     fast = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
-    return "int8" if on_cpu and fast and not recurrent else "float32"
+    return "int8" if on_cpu and fast and can(model, "packed") else "float32"
 
 
 def with_weights(model: M, weights: str) -> M:
