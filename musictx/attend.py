@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -12,6 +13,7 @@ from musictx.choice import name_bundle
 from musictx.config.look import AttendConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
+from musictx.evaluation.seed_gain import raised_by_seed
 from musictx.heads import Looks, look, repeats
 from musictx.model.build import can
 from musictx.model.shipped import seed_path
@@ -19,8 +21,11 @@ from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.score import Score
 from musictx.open import open_told
 from musictx.seeds import fit_grid
+from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers.trace import Trace
 from musictx.viz.arcs import Head, draw_arcs, draw_heads
 from musictx.viz.figure import FORMATS
+from musictx.viz.raised import draw_raised
 
 
 def attend(config: AttendConfig) -> None:
@@ -28,8 +33,9 @@ def attend(config: AttendConfig) -> None:
     source, folder = seed_path(config.midi), Path(config.out)
     if f".{config.format}" not in FORMATS:
         raise ConfigError(f"format={config.format}: choose one of {', '.join(f[1:] for f in FORMATS)}")
-    arcs, maps = (folder / f"{source.stem}-{what}.{config.format}" for what in ("attention", "heads"))
-    for target in (arcs, maps):
+    whats = ["attention", "heads"] if config.seed_seconds is None else ["attention", "heads", "raised"]
+    arcs, maps, *raised = (folder / f"{source.stem}-{what}.{config.format}" for what in whats)
+    for target in (arcs, maps, *raised):
         if target.exists() and not config.overwrite:
             raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
     read_bytes(source)  # a file that is not there is told before the model is loaded
@@ -56,6 +62,12 @@ def attend(config: AttendConfig) -> None:
         motif_notes=config.motif_notes,
         max_tokens=min(most, config.max_tokens),
     )
+    if config.seed_seconds is not None:
+        gain = raised_notes(model, tokenizer, ids, traced, config.seed_seconds, device)
+        if np.isnan(gain[note]):
+            raise ConfigError(f"at={config.at}: that note is the seed's own; give a later one, or leave at= out")
+        of_seed = np.isnan(gain)  # of all that the heads look at, the seed's notes are asked for
+        looks = looks._replace(weight=looks.weight * of_seed)
     runs = repeats(traced.score, config.motif_notes).get(note)
     where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
     heads, what = choose_heads(looks, config.layer, config.head)
@@ -70,7 +82,21 @@ def attend(config: AttendConfig) -> None:
     )
     print(f"{where}; means over {looks.asked} notes up to it")
     print_heads(looks)
-    print(f"{arcs}: what it looks at, {what}\n{maps}: all heads")
+    print(f"{arcs}: what it looks at{' of the seed' * len(raised)}, {what}\n{maps}: all heads")
+    if raised:
+        draw_raised(f"{source.stem}: what its seed made likelier", traced.score, gain, note, raised[0])
+        mean, this = np.nanmean(gain), gain[note]
+        print(f"{raised[0]}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
+
+
+def raised_notes(
+    model: Any, tokenizer: Tokenizer, ids: Ids, traced: Trace, seed_s: float, device: str
+) -> NDArray[np.float64]:
+    """(N,) nats by which the seed made each new note likelier, all its tokens together; NaN for the seed's notes."""
+    gain = raised_by_seed(model, tokenizer, ids, seed_s, device=device)
+    owned = traced.note >= 0
+    total = np.bincount(traced.note[owned], gain[owned], minlength=len(traced.score))
+    return np.where(traced.score.onset_s < seed_s - 1e-6, np.nan, total)
 
 
 def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int) -> None:

@@ -2,12 +2,16 @@
 
 import re
 
+import numpy as np
 import pytest
 from conftest import ok, refused
 
-from musictx.attend import find_note
+from musictx.attend import find_note, raised_notes
 from musictx.errors import ConfigError
+from musictx.evaluation.seed_gain import log_p_of_last, raised_by_seed
+from musictx.notes.read import read_midi
 from musictx.notes.score import Score
+from musictx.open import open_bundle
 
 SCORE = Score([0.0, 1.0, 1.0, 2.5], [1.0, 2.0, 2.0, 3.0], [60, 62, 64, 65], [80] * 4)
 
@@ -64,3 +68,40 @@ def test_mistakes_are_one_line(world, tmp_path, arg, text):
     args = [f"bundle={world.bundle}", f"midi={world.seed}", "out=look", "max_tokens=64", arg]
     assert re.search(text, refused(["musictx", "attend", *args], tmp_path))
     assert not (tmp_path / "look").exists()
+
+
+def test_what_the_seed_raised_is_drawn_and_told(world, tmp_path):
+    args = ["musictx", "attend", f"bundle={world.hymn_bundle}", f"midi={world.hymn}", "out=look", "format=svg"]
+    out = ok([*args, "seed_seconds=4.8"], tmp_path).stdout
+    name = "look/hymn0-raised.svg"
+    told = r"the seed raised this note by [+-]\d\.\d\d nats, new notes by [+-]\d\.\d\d on average"
+    assert re.search(f"^{name}: {told}$", out, re.M)
+    assert "what it looks at of the seed, mean of all heads" in out
+    assert "nats by which the seed raised it" in (tmp_path / name).read_text()
+    for word, text in (
+        ("seed_seconds=0.3", "seed_seconds=0.3: 8 of [0-9]+ tokens are the seed; give a time before the end and after"),
+        ("seed_seconds=900", "seed_seconds=900: ([0-9]+) of \\1 tokens are the seed"),
+        ("seed_seconds=-1", "seed_seconds=-1: 0 of "),
+    ):
+        assert re.search(text, refused([*args, "overwrite=true", word], tmp_path))
+    line = refused([*args, "overwrite=true", "seed_seconds=4.8", "at=2"], tmp_path)
+    assert line.endswith("error: at=2: that note is the seed's own; give a later one, or leave at= out")
+    (tmp_path / "look/hymn0-attention.svg").unlink()
+    (tmp_path / "look/hymn0-heads.svg").unlink()
+    line = refused([*args, "seed_seconds=4.8"], tmp_path)
+    assert line.endswith("hymn0-raised.svg exists already: give another out= or overwrite=true")
+
+
+def test_a_notes_gain_is_that_of_all_its_tokens(world):
+    model, tokenizer, _ = open_bundle(world.hymn_bundle)
+    ids = tokenizer.encode(read_midi(world.hymn, one_tempo=True))
+    traced = tokenizer.trace(ids, 0.6)
+    gain, tokens = raised_notes(model, tokenizer, ids, traced, 4.8, "cpu"), raised_by_seed(model, tokenizer, ids, 4.8)
+    n = 4 * 32  # sixteenths of 0.15 s
+    assert (tokens[:n] == 0).all()
+    alone = log_p_of_last(model, np.concatenate([[tokenizer.vocab.bos], ids]), len(ids) - n, "cpu")
+    bare = log_p_of_last(model, ids[n - 17 :], len(ids) - n, "cpu")
+    assert tokens[n:] + bare == pytest.approx(alone, abs=1e-5)
+    assert np.isnan(gain).tolist() == (traced.score.onset_s < 4.8 - 1e-6).tolist()
+    note = int(np.flatnonzero(~np.isnan(gain))[3])
+    assert gain[note] == pytest.approx(tokens[traced.note == note].sum())

@@ -24,6 +24,9 @@ class AttendConfig:
     at: str | None = setting(
         None, "12.5: the first note from this second on; note37: the 37th note; null: the last note"
     )
+    seed_seconds: float | None = setting(
+        None, "where a seed ends and new music begins: what the seed made likelier is drawn too; null: not asked"
+    )
     layer: int | None = setting(None, "counted from 0; null: the mean of all")
     head: int | None = setting(None, "of that layer, counted from 0; null: all heads, each in its colour")
     motif_notes: int = setting(4, "notes in a motif whose earlier occurrences are looked for")

@@ -96,6 +96,25 @@ def seed_gain(
     return SeedGain(seconds, mean, low, high, tokens, len(found))
 
 
+def raised_by_seed(
+    model: LanguageModel, tokenizer: Tokenizer, ids: Ids, seed_s: float, told: int = END_TOKENS, device: str = "cpu"
+) -> NDArray[np.float64]:
+    """(T,) nats by which the seed, what sounds before `seed_s`, made each of the ids of a piece likelier than its end
+    alone; 0 for those of the seed. Raises ConfigError for a seed that is no more than that end, and for a piece that is
+    no more than the seed."""
+    period = max(model.cycle, tokenizer.group)
+    n = _index_at(ids, tokenizer, seed_s, period)
+    if not max(told, period) < n < len(ids):
+        raise ConfigError(
+            f"seed_seconds={seed_s:g}: {min(n, len(ids))} of {len(ids)} tokens are the seed; give a time before the "
+            f"end and after more than {max(told, period)} tokens"
+        )
+    seed, rest = ids[:n], ids[n:]
+    readings = np.concatenate([[tokenizer.vocab.bos], seed]), seed[newest(n, told, period) :]
+    gain = [log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings]
+    return np.concatenate([np.zeros(n), gain[0] - gain[1]])
+
+
 @torch.inference_mode()
 def log_p_of_last(model: LanguageModel, ids: NDArray[np.integer], last: int, device: str) -> NDArray[np.float64]:
     """(last,) the log-probability of each of the last ids (T,), given all before it."""
