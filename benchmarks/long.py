@@ -234,7 +234,8 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
         for ids, take in zip(rows, batch.takes(), strict=True)
     ]
     drawn, real = np.array(music), np.array(held)
-    title = f"{len(rows)} continuations of {source.name}, a rolling cache of {settings.window:,} tokens"
+    kept = ", the seed kept in sight" if settings.seed_pinned else ""
+    title = f"{len(rows)} continuations of {source.name}, a rolling cache of {settings.window:,} tokens{kept}"
     print(f"{title}; {where}\n{report(costs, drawn, real)}")
     facts = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
     facts |= {"window": settings.window, "seed_pinned": settings.seed_pinned, "every": args.every}
