@@ -46,9 +46,9 @@ def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continu
     return opened
 
 
-def weights_told(weights: str, model: Model) -> str:
-    """What `weights=` comes to for this model; a line says what `auto` has chosen. Raises ConfigError."""
-    chosen = choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model)
-    if chosen != weights and chosen != "float32":
-        print(f"weights: {chosen}, faster on this CPU; weights=float32 for the exact ones")
+def weights_told(weights: str, *models: Model) -> list[str]:
+    """What `weights=` comes to for each of these models; a line says what `auto` has chosen. Raises ConfigError."""
+    chosen = [choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model) for model in models]
+    if fewer := set(chosen) - {weights, "float32"}:
+        print(f"weights: {fewer.pop()}, faster on this CPU; weights=float32 for the exact ones")
     return chosen

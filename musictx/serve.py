@@ -28,7 +28,7 @@ def serve(config: ServeConfig) -> None:
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
     models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
-    weights = {name: weights_told(config.weights, opened.model) for name, opened in models.items()}
+    weights = dict(zip(models, weights_told(config.weights, *(m.model for m in models.values())), strict=True))
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()

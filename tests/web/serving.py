@@ -50,7 +50,7 @@ def served(temporary, *settings):
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=there) as process,
     ):
         try:
-            while ": trained on " in (line := process.stdout.readline()):  # the models
+            while ": trained on " in (line := process.stdout.readline()) or line.startswith("weights: "):  # the models
                 pass
             assert line == f"http://127.0.0.1:{port}/ continues music until Ctrl-C\n"
             server = Served(line.split()[0], process, temporary)
