@@ -98,7 +98,7 @@ def test_impossible_augmentation_is_refused():
     for stretch in ([], [1.0, 0.74], [1.34], [float("nan")], [float("inf")], [-1.0]):
         with pytest.raises(ConfigError, match=r"data.stretch=\[.*\]: give factors from 0.75 to 1.33, \[1.0\] for none"):
             RandomCrops(split, PERFORMANCE, 8, seed=0, stretch=stretch)
-    with pytest.raises(TokenError, match="the chorale grid has no clock"):
+    with pytest.raises(TokenError, match="chorale counts beats and has no clock"):
         RandomCrops(split, CHORALE, 8, seed=0, stretch=[1.0, 1.05])
 
 
