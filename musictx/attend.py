@@ -92,11 +92,18 @@ def attend(config: AttendConfig) -> None:
 def raised_notes(
     model: Any, tokenizer: Tokenizer, ids: Ids, traced: Trace, seed_s: float, device: str
 ) -> NDArray[np.float64]:
-    """(N,) nats by which the seed made each new note likelier, all its tokens together; NaN for the seed's notes."""
-    gain = raised_by_seed(model, tokenizer, ids, seed_s, device=device)
+    """(N,) nats by which the seed made each new note likelier, all its tokens together; NaN for a note that has tokens
+    in the seed. Raises ConfigError, as for more tokens than the model has positions for."""
+    if model.reach is not None and len(ids) > model.reach:
+        raise ConfigError(
+            f"seed_seconds={seed_s:g}: the piece is read whole, its {len(ids)} tokens are more than the {model.reach} "
+            "positions of the model; give a shorter file, or leave it out"
+        )
+    gain = raised_by_seed(model, tokenizer, ids, seed_s, traced.score.quarter_s, device=device)
     owned = traced.note >= 0
-    total = np.bincount(traced.note[owned], gain[owned], minlength=len(traced.score))
-    return np.where(traced.score.onset_s < seed_s - 1e-6, np.nan, total)
+    total = np.zeros(len(traced.score))
+    np.add.at(total, traced.note[owned], gain[owned])
+    return total
 
 
 def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int) -> None:

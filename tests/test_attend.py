@@ -9,6 +9,7 @@ from conftest import ok, refused
 from musictx.attend import find_note, raised_notes
 from musictx.errors import ConfigError
 from musictx.evaluation.seed_gain import log_p_of_last, raised_by_seed
+from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.notes.read import read_midi
 from musictx.notes.score import Score
 from musictx.open import open_bundle
@@ -96,12 +97,41 @@ def test_a_notes_gain_is_that_of_all_its_tokens(world):
     model, tokenizer, _ = open_bundle(world.hymn_bundle)
     ids = tokenizer.encode(read_midi(world.hymn, one_tempo=True))
     traced = tokenizer.trace(ids, 0.6)
-    gain, tokens = raised_notes(model, tokenizer, ids, traced, 4.8, "cpu"), raised_by_seed(model, tokenizer, ids, 4.8)
-    n = 4 * 32  # sixteenths of 0.15 s
-    assert (tokens[:n] == 0).all()
+    gain, n = raised_notes(model, tokenizer, ids, traced, 4.8, "cpu"), 4 * 32  # sixteenths of 0.15 s
+    tokens = raised_by_seed(model, tokenizer, ids, 4.8, 0.6)
+    assert np.isnan(tokens[:n]).all()
     alone = log_p_of_last(model, np.concatenate([[tokenizer.vocab.bos], ids]), len(ids) - n, "cpu")
     bare = log_p_of_last(model, ids[n - 17 :], len(ids) - n, "cpu")
     assert tokens[n:] + bare == pytest.approx(alone, abs=1e-5)
     assert np.isnan(gain).tolist() == (traced.score.onset_s < 4.8 - 1e-6).tolist()
     note = int(np.flatnonzero(~np.isnan(gain))[3])
     assert gain[note] == pytest.approx(tokens[traced.note == note].sum())
+
+
+def test_the_seed_ends_at_its_second_at_any_tempo(world):
+    model, tokenizer, _ = open_bundle(world.hymn_bundle)
+    ids = tokenizer.encode(read_midi(world.hymn, one_tempo=True))
+    gains = [
+        raised_notes(model, tokenizer, ids, tokenizer.trace(ids, quarter_s), 8 * quarter_s, "cpu")
+        for quarter_s in (0.6, 0.9)
+    ]
+    assert gains[0] == pytest.approx(gains[1], nan_ok=True)
+
+
+def test_a_seed_goes_on_to_the_end_of_a_beat_and_all_notes_in_it_are_its_own(world):
+    _, tokenizer, _ = open_bundle(world.hymn_bundle)
+    model = Transformer(TransformerConfig(tokenizer.vocab.size, 8, 1, 2, 16, 0.0, cycle=32))  # eight sixteenths
+    ids = tokenizer.encode(read_midi(world.hymn, one_tempo=True))
+    traced = tokenizer.trace(ids, 0.6)
+    onset_s = traced.score.onset_s
+    assert ((onset_s > 4.1) & (onset_s < 4.8 - 1e-6)).any()
+    gain = raised_notes(model, tokenizer, ids, traced, 4.1, "cpu")
+    assert np.isnan(gain).tolist() == (onset_s < 4.8 - 1e-6).tolist()
+
+
+def test_a_piece_longer_than_the_models_positions_is_told_so(world):
+    _, tokenizer, _ = open_bundle(world.hymn_bundle)
+    config = TransformerConfig(tokenizer.vocab.size, 8, 1, 2, 16, 0.0, position="learned", max_positions=64)
+    ids = tokenizer.encode(read_midi(world.hymn, one_tempo=True))
+    with pytest.raises(ConfigError, match="its [0-9]+ tokens are more than the 64 positions of the model; give a"):
+        raised_notes(Transformer(config), tokenizer, ids, tokenizer.trace(ids, 0.6), 4.8, "cpu")

@@ -6,6 +6,7 @@ seed is forgotten, or that it says nothing about what follows; both models and p
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -50,7 +51,7 @@ def places(
     found = []
     for piece in split:
         ids = np.asarray(piece)
-        cuts = [_index_at(ids, tokenizer, seed_s + k * part_s, period) for k in range(parts + 1)]
+        cuts = [_index_at(ids, tokenizer.seconds, seed_s + k * part_s, period) for k in range(parts + 1)]
         if cuts[-1] <= len(ids) and cuts[0] > max(told, period):
             found.append(Place(ids[: cuts[-1]], cuts))
     if len(found) < 2:
@@ -60,11 +61,11 @@ def places(
     return found
 
 
-def _index_at(ids: Ids, tokenizer: Tokenizer, seconds: float, period: int) -> int:
+def _index_at(ids: Ids, lasts_s: Callable[[Ids], float], seconds: float, period: int) -> int:
     """How many tokens of `ids` come before that time, up to a whole period; more than there are if it never comes."""
-    if tokenizer.seconds(ids) < seconds - 1e-9:
+    if lasts_s(ids) < seconds - 1e-9:
         return len(ids) + 1
-    n = bisect_left(range(len(ids)), seconds - 1e-9, key=lambda n: tokenizer.seconds(ids[:n]))
+    n = bisect_left(range(len(ids)), seconds - 1e-9, key=lambda n: lasts_s(ids[:n]))
     return n + -n % period
 
 
@@ -97,13 +98,19 @@ def seed_gain(
 
 
 def raised_by_seed(
-    model: LanguageModel, tokenizer: Tokenizer, ids: Ids, seed_s: float, told: int = END_TOKENS, device: str = "cpu"
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    ids: Ids,
+    seed_s: float,
+    quarter_s: float,
+    told: int = END_TOKENS,
+    device: str = "cpu",
 ) -> NDArray[np.float64]:
     """(T,) nats by which the seed, what sounds before `seed_s`, made each of the ids of a piece likelier than its end
-    alone; 0 for those of the seed. Raises ConfigError for a seed that is no more than that end, and for a piece that is
-    no more than the seed."""
+    alone; NaN for those of the seed. It ends with a whole period of tokens. Raises ConfigError for a seed that is no
+    more than that end, and for a piece that is no more than the seed."""
     period = max(model.cycle, tokenizer.group)
-    n = _index_at(ids, tokenizer, seed_s, period)
+    n = _index_at(ids, lambda some: tokenizer.seconds(some, quarter_s), seed_s, period)
     if not max(told, period) < n < len(ids):
         raise ConfigError(
             f"seed_seconds={seed_s:g}: {min(n, len(ids))} of {len(ids)} tokens are the seed; give a time before the "
@@ -112,7 +119,7 @@ def raised_by_seed(
     seed, rest = ids[:n], ids[n:]
     readings = np.concatenate([[tokenizer.vocab.bos], seed]), seed[newest(n, told, period) :]
     gain = [log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings]
-    return np.concatenate([np.zeros(n), gain[0] - gain[1]])
+    return np.concatenate([np.full(n, np.nan), gain[0] - gain[1]])
 
 
 @torch.inference_mode()
