@@ -79,11 +79,11 @@ def lines(score: Score, held_s: float) -> tuple[Line, Line]:
     held: list[int] = []
     for first, end in pairwise(borders):
         held = [i for i in held if end_s[i] > onset_s[first] + CHORD_S]
-        over, under = (reach(pitch[i] for i in held) if held else None for reach in (max, min))
+        beside = [pitch[i] for i in held]
         top, bottom = max(pitch[first:end]), min(pitch[first:end])
-        if over is None or top >= over:
+        if top >= max(beside, default=top):
             high.append((onset_s[first], top))
-        if under is None or bottom <= under:
+        if bottom <= min(beside, default=bottom):
             low.append((onset_s[first], bottom))
         held += range(first, end)
     return _line(high), _line(low)

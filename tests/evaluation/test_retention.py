@@ -80,12 +80,11 @@ def low(score, held_s=inf):
 
 def test_a_tune_over_an_off_beat_bass_is_one_line_and_the_bass_another():
     bass = voice([(t, 48 + k) for k, t in enumerate(np.arange(0.25, 3.5, 0.5))], 0.5)
-    tune = voice([(t, p) for t, p in TUNE], 0.5).clip(0, 9)
     held = Score([0, 0.5, 1, 2, 2.5, 3], [0.5, 1, 2, 2.5, 3, 3.9], [p for _, p in TUNE], np.full(6, 80))
     together = Score.merge([held, bass])
     assert high(together) == [p for _, p in TUNE]
     assert low(together) == [72, *range(48, 55)]  # the bass is silent before its first note
-    assert high(together, 0.0) != high(tune)  # of struck notes alone every bass note is in it
+    assert set(high(together, 0.0)) >= set(range(48, 55))  # of struck notes alone every bass note is in it
 
 
 def test_a_tune_in_the_middle_is_in_neither_line_while_both_hold_on():

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from conftest import refused
 from test_music import LONGER, SEED, build, same
 
@@ -60,7 +59,6 @@ def test_what_cannot_be_is_told():
     ):
         with pytest.raises(ConfigError, match=text):
             Drawing([seed], given, tokenizer, PINNED._replace(**changes))
-    torch.manual_seed(0)
 
 
 def test_the_command_tells_it(world, tmp_path):
