@@ -52,6 +52,10 @@ def attend(config: AttendConfig) -> None:
     ids = tokenizer.encode(music)
     traced = tokenizer.trace(ids, music.quarter_s)
     note = find_note(traced.score, config.at)
+    if config.seed_seconds is not None:
+        gain = raised_notes(model, tokenizer, ids, traced, config.seed_seconds, device)
+        if np.isnan(gain[note]):
+            raise ConfigError(f"at={config.at}: that note is the seed's own; give a later one, or leave at= out")
     most = model.reach or config.max_tokens
     looks = look(
         model,
@@ -63,11 +67,8 @@ def attend(config: AttendConfig) -> None:
         max_tokens=min(most, config.max_tokens),
     )
     if config.seed_seconds is not None:
-        gain = raised_notes(model, tokenizer, ids, traced, config.seed_seconds, device)
-        if np.isnan(gain[note]):
-            raise ConfigError(f"at={config.at}: that note is the seed's own; give a later one, or leave at= out")
-        of_seed = np.isnan(gain)  # of all that the heads look at, the seed's notes are asked for
-        looks = looks._replace(weight=looks.weight * of_seed)
+        # of all that the heads look at, the seed's notes are asked for
+        looks = looks._replace(weight=looks.weight * np.isnan(gain))
     runs = repeats(traced.score, config.motif_notes).get(note)
     where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
     heads, what = choose_heads(looks, config.layer, config.head)

@@ -116,10 +116,6 @@ class Pinned:
         self.times[:, self.length % self.window] = clock[:, 0]
         self.rolling.advance(t, clock)
 
-    def take(self, rows: Tensor) -> Pinned:
-        """The rows (n,) of this batch, in that order."""
-        raise NotImplementedError("rows of pinned seeds stay where they are: only beams change places")
-
     @staticmethod
     def of_rows(state: KVCache, seeds: Sequence[int], model: Any) -> Pinned:
         """The joint state of rows of a Transformer that have just read prompts of so many tokens; 0 for one that keeps
