@@ -17,8 +17,8 @@ SILENT_S = 0.5  # at about 1 in 80 true borders of MAESTRO's validation pieces, 
 
 
 class Border(NamedTuple):
-    """What stands at a border. Silence and the last onset are looked for in the filled part alone, so that both are at
-    most as long as it is; silence goes on to the first onset after the border."""
+    """What stands at a border. Silence begins no earlier than the filled part does, and the last onset is no farther back;
+    silence lasts to the first onset after the border."""
 
     cut_notes: int  # end on the border, where their pitch is struck anew
     ending_notes: int  # end on the border, those that are cut among them
