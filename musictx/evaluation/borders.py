@@ -17,7 +17,7 @@ SILENT_S = 0.5  # at about 1 in 80 true borders of MAESTRO's validation pieces, 
 
 
 class Border(NamedTuple):
-    """What stands at a border. Silence begins no earlier than the filled part does, and the last onset is no farther back;
+    """What stands at a border. Silence begins no earlier than the filled part does, the last onset is no farther back;
     silence lasts to the first onset after the border."""
 
     cut_notes: int  # end on the border, where their pitch is struck anew
