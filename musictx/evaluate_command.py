@@ -88,7 +88,7 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
         )
     name = asked or trained
     settings = header.objective.get("settings") if name == trained else None
-    objective = build_objective(name, settings, opened.tokenizer)
+    objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)
     check_inputs(kind_of(opened.model), name, objective.inputs)
     added = [list(row) for row in objective.added]
     if added != header.added[: len(added)]:

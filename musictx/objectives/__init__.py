@@ -74,16 +74,18 @@ def find_objective(name: str) -> type[Any]:
     return found
 
 
-def build_objective(name: str, settings: Any, tokenizer: Tokenizer) -> Objective:
-    """The objective over the tokenizer's ids and those that it adds; `settings` are names with values, or None. Raises
-    ConfigError."""
+def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int = 1) -> Objective:
+    """The objective over the tokenizer's ids and those that it adds; `settings` are names with values, or None. One
+    that has a parameter `cycle` is told the model's. Raises ConfigError."""
     cls = find_objective(name)
     if not isinstance(settings, Mapping | None):
         raise ConfigError(f"objective_settings={settings}: give names and values, 'objective_settings={{name: 1}}'")
-    allowed = list(signature(cls).parameters)[1:]
+    parameters = list(signature(cls).parameters)[1:]
+    allowed = [each for each in parameters if each != "cycle"]
     for setting in settings or {}:
         if setting not in allowed:
             has = ", ".join(allowed) or "no settings"
             raise ConfigError(f"objective_settings.{setting} is not a setting: objective={name} has {has}")
-    built: Objective = cls(with_added(tokenizer, cls.added), **(settings or {}))
+    known = {"cycle": cycle} if "cycle" in parameters else {}
+    built: Objective = cls(with_added(tokenizer, cls.added), **(settings or {}), **known)
     return built

@@ -10,11 +10,11 @@ from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
 from musictx.errors import is_out_of_memory
-from musictx.objectives import Example, build_objective
+from musictx.objectives import Example
 from musictx.training.folder import is_unfinished, read_settings
 from musictx.training.guard import less_memory
 from musictx.training.optimizer import build_optimizer
-from musictx.training.start import starting_model
+from musictx.training.start import objective_of, starting_model
 
 MOST = 4096
 
@@ -45,7 +45,7 @@ def largest(fitting: Callable[[int], bool], most: int = MOST) -> int:
 def fits(config: TrainConfig, size: int) -> bool:
     """Whether two steps with `size` windows go through; the second has the optimizer's moments beside the gradients."""
     store = Store(Path(config.data.path), config.tokenizer.name)
-    objective = build_objective(config.objective, config.objective_settings, store.tokenizer)
+    objective = objective_of(config, store.tokenizer)
     model = starting_model(config, objective.tokenizer)
     examples = MusicData(config.data, store, objective, 1, config.seed, cycle=model.cycle).examples
     inputs, targets = examples.collate([examples[0]] * size)

@@ -16,7 +16,6 @@ from musictx.model.build import describe_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.shipped import bundle_path
-from musictx.objectives import build_objective
 from musictx.training.batch_size import with_batch_size
 from musictx.training.check import carries, check_trainer
 from musictx.training.checkpoints import Checkpoints
@@ -39,7 +38,7 @@ from musictx.training.module import LanguageModelTraining
 from musictx.training.progress import build_progress
 from musictx.training.record import make_record, read_record
 from musictx.training.samples import Samples
-from musictx.training.start import sized_as_bundle, starting_model
+from musictx.training.start import objective_of, sized_as_bundle, starting_model
 from musictx.training.trainer import build_trainer
 
 
@@ -58,7 +57,7 @@ def fit(config: TrainConfig) -> Path:
     world_size = config.trainer.devices * config.trainer.num_nodes
     batch_size = int(config.trainer.batch_size)
     store = Store(Path(config.data.path), config.tokenizer.name)
-    objective = build_objective(config.objective, config.objective_settings, store.tokenizer)
+    objective = objective_of(config, store.tokenizer)
     model = starting_model(config, objective.tokenizer)
     data = MusicData(config.data, store, objective, batch_size, config.seed, carries(config), world_size, model.cycle)
     header = header_of(config, model, store.manifest, objective)

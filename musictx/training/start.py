@@ -16,6 +16,7 @@ from musictx.model.build import Model, build_model, model_config, settings_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.lora import add_adapters
 from musictx.model.shipped import bundle_path
+from musictx.objectives import Objective, build_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
 OWN = {"dropout", "attention_dropout"}  # a person's choice, whatever a bundle was trained with
@@ -50,6 +51,13 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
                     f"{word}: init_from={config.init_from} has {has}, and its weights fit no other model: leave {key}= "
                     "out, or leave init_from= out to begin anew"
                 )
+
+
+def objective_of(config: TrainConfig, tokenizer: Tokenizer) -> Objective:
+    """What is learnt, over the store's tokenizer. Raises ConfigError."""
+    return build_objective(
+        config.objective, config.objective_settings, tokenizer, getattr(config.model, "cycle", 1)
+    )  # a kind from outside has perhaps no cycle
 
 
 def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:

@@ -1,0 +1,47 @@
+"""What goes between: the next token, known what comes after a gap."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.objectives import Example
+from musictx.objectives.next_token import NextToken
+from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.gap import ADDED, clock_of, most_framing, read_first, split_at, unit_of, with_gap_clock
+
+
+class Infill(NextToken):
+    """Windows are cut in two at a moment drawn evenly over their time, and what comes after is read first
+    (`musictx.tokenizers.gap`). Every token before that moment counts: each asks what comes next, where what comes
+    after is known, at all distances from it. A share `plain` of windows stays as it is. `cycle` is the model's."""
+
+    added = ADDED
+    continuous = False
+
+    def __init__(self, tokenizer: Tokenizer, plain: float = 0.5, cycle: int = 1) -> None:
+        if not 0 <= plain <= 1:
+            raise ConfigError(f"objective_settings.plain={plain}: give a share of the windows, 0 to 1")
+        super().__init__(with_gap_clock(tokenizer))
+        self.plain, self.period = plain, max(cycle, tokenizer.group)
+
+    def example(self, window: Tensor, rng: np.random.Generator) -> Example:
+        """Inputs and targets (T,) as of the next token; what comes after a gap, and its frame, is not asked for."""
+        plain, share = rng.random() < self.plain, rng.random()
+        ids = window[window != self.pad].numpy()
+        x, music = ids[:1], ids[1:].astype(np.uint16)
+        room = (len(window) - 1 - most_framing(self.period)) // self.period * self.period
+        music = music[: max(room, 0)]
+        end = float(clock_of(self.tokenizer, music)[-1]) if len(music) else 0.0
+        unit = unit_of(self.tokenizer)
+        border = round(share * end / unit) * unit
+        if plain or not 0 < border < end:
+            return super().example(window, rng)
+        before, after = split_at(self.tokenizer, music, border)
+        first = read_first(self.tokenizer, after, len(before), end, self.period)
+        whole = np.concatenate([first, x, before])
+        out = torch.full_like(window, self.pad)
+        out[: len(whole)] = torch.from_numpy(whole.astype(np.int64))
+        targets = out[1:].clone()
+        targets[: len(first)] = self.pad
+        return Example((out[:-1],), targets)

@@ -1,0 +1,106 @@
+"""Music around a gap, as a model that fills it reads it: what comes after stands first.
+
+    AFTER … C, BACK_1024 BACK_32 BACK_1, BEFORE … x A B
+
+`x` is BOS or the token before A. B follows A as in all other music: its grammar, its held notes and what the model
+knows of continuing stay as they are. That order is the suffix-prefix-middle of Bavarian et al. 2022 (arXiv 2207.14255,
+section 3.1). The three digits of BACK say how long A, B and C are together, and move a clock back by that much: to a
+model that counts musical time (`model.clock=time`) every token stands where it sounds, C right behind B. AFTER and
+BEFORE are repeated until tokens have the same place in a cycle of `period` as in the piece.
+"""
+
+import copy
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import ConfigError
+from musictx.tokenizers.tokenizer import Tokenizer
+from musictx.tokenizers.vocab import EventRange, Ids, Vocab
+
+DIGITS = (1024, 32, 1)  # of the length, in units
+ADDED = (
+    EventRange("AFTER", 0, 0),
+    *(EventRange(f"BACK_{worth}", 0, 31) for worth in DIGITS),
+    EventRange("BEFORE", 0, 0),
+)
+BEAT_UNIT, SECOND_UNIT = 1.0, 0.01  # of the clock: a sixteenth where beats are counted, else a hundredth of a second
+CLOSE = 1e-6  # of a unit: times are sums of floats
+
+T = TypeVar("T", bound=Tokenizer)
+
+
+def knows_gaps(vocab: Vocab) -> bool:
+    """Whether its ids can say what comes after a gap."""
+    return all(row in vocab.added for row in ADDED)
+
+
+def unit_of(tokenizer: Tokenizer) -> float:
+    """The least time that a length is told in, on the tokenizer's clock."""
+    return BEAT_UNIT if tokenizer.metrical else SECOND_UNIT
+
+
+def with_gap_clock(tokenizer: T) -> T:
+    """The tokenizer, which has `ADDED`, with a clock that BACK moves back. Raises ConfigError for one without a clock."""
+    if tokenizer.pace is None:
+        raise ConfigError(
+            f"objective=infill: {tokenizer.name} tokens do not tell time, and gaps are times: choose tokenizer=chorale "
+            "or performance"
+        )
+    moved, vocab = copy.copy(tokenizer), tokenizer.vocab
+    moved.pace = tokenizer.pace.copy()
+    for worth in DIGITS:
+        value = vocab.values(f"BACK_{worth}")
+        moved.pace[value >= 0] = -worth * unit_of(tokenizer) * value[value >= 0]
+    return moved
+
+
+def clock_of(tokenizer: Tokenizer, ids: NDArray[np.integer]) -> NDArray[np.float64]:
+    """(T,) where the clock stands after each id."""
+    assert tokenizer.pace is not None  # with_gap_clock has refused others
+    at: NDArray[np.float64] = np.cumsum(tokenizer.pace[ids])
+    return at
+
+
+def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
+    """The music before and from a moment of the clock on; a shift of time across it becomes two."""
+    assert tokenizer.pace is not None
+    at, passes = clock_of(tokenizer, ids), tokenizer.pace[ids] > 0
+    close = CLOSE * unit_of(tokenizer)
+    k = int(np.searchsorted(at, border - close))  # the token that gets there
+    if k == len(ids):
+        return ids, ids[:0]
+    if border < close:
+        return ids[:0], ids
+    if at[k] <= border + close:
+        return ids[: k + 1], ids[k + 1 :]
+    first, last = k, k + 1  # of the shifts on end
+    while first and passes[first - 1]:
+        first -= 1
+    while last < len(ids) and passes[last]:
+        last += 1
+    begun = float(at[first - 1]) if first else 0.0
+    waits = tokenizer.silence(border - begun), tokenizer.silence(float(at[last - 1]) - border)
+    return np.concatenate([ids[:first], waits[0]]), np.concatenate([waits[1], ids[last:]])
+
+
+def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: float, period: int) -> Ids:
+    """What stands before x: C and its frame. `before_tokens` are those of A and B, of which no more counts than their
+    place in the period; `length` is that of A, B and C together, on the clock. Raises ConfigError for more than can be
+    told."""
+    units, vocab = round(length / unit_of(tokenizer)), tokenizer.vocab
+    if not 0 <= units < 32 * DIGITS[0]:
+        raise ConfigError(
+            f"{length:g} of music around a gap: at most {32 * DIGITS[0] * unit_of(tokenizer):g} can be told"
+        )
+    begin = [vocab.id("AFTER")] * (before_tokens % period + 1)
+    back = [vocab.id(f"BACK_{worth}", units // worth % 32) for worth in DIGITS]
+    filled = len(begin) + len(after) + len(back)
+    end = [vocab.id("BEFORE")] * (period - filled % period)
+    return np.concatenate([begin, after, back, end]).astype(np.uint16)
+
+
+def most_framing(period: int) -> int:
+    """The most tokens that `read_first` adds to C."""
+    return 2 * period + len(DIGITS)
