@@ -92,6 +92,16 @@ class Score:
         )
 
 
+def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
+    """The notes of both together, at the tempo of the first, and which of them are of the second (N,)."""
+    both = (given, new)
+    ties = tuple(
+        np.concatenate([getattr(each, name) for each in both]) for name in ("program", "velocity", "offset_s", "pitch")
+    )
+    order = _in_time(np.concatenate([each.onset_s for each in both]), ties)
+    return Score.merge(both, given.quarter_s), (np.arange(len(order)) >= len(given))[order]
+
+
 def _in_time(onset: NDArray[Any], ties: tuple[NDArray[Any], ...]) -> NDArray[np.intp]:
     """(N,) the order by onset; notes struck together by the columns of `ties`, the last one first, as in lexsort."""
     order = np.argsort(onset, kind="stable")  # nearly free where the notes are in time already

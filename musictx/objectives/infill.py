@@ -8,7 +8,7 @@ from musictx.errors import ConfigError
 from musictx.objectives import Example
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
-from musictx.tokenizers.gap import ADDED, clock_of, most_framing, read_first, split_at, unit_of, with_gap_clock
+from musictx.tokenizers.gap import ADDED, clock_of, most_framing, read_first, split_at, step_of, with_gap_clock
 
 
 class Infill(NextToken):
@@ -31,14 +31,15 @@ class Infill(NextToken):
         ids = window[window != self.pad].numpy()
         x, music = ids[:1], ids[1:].astype(np.uint16)
         room = (len(window) - 1 - most_framing(self.period)) // self.period * self.period
-        music = music[: max(room, 0)]
+        music, ids = music[: max(room, 0)], ids[: max(room, 0) + 1]
         end = float(clock_of(self.tokenizer, music)[-1]) if len(music) else 0.0
-        unit = unit_of(self.tokenizer)
-        border = round(share * end / unit) * unit
+        step = step_of(self.tokenizer)
+        border = round(share * end / step) * step
         if plain or not 0 < border < end:
             return super().example(window, rng)
         before, after = split_at(self.tokenizer, music, border)
-        first = read_first(self.tokenizer, after, len(before), end, self.period)
+        length = float(clock_of(self.tokenizer, ids)[-1])  # x may be a token that takes time
+        first = read_first(self.tokenizer, after, len(before), length, self.period)
         whole = np.concatenate([first, x, before])
         out = torch.full_like(window, self.pad)
         out[: len(whole)] = torch.from_numpy(whole.astype(np.int64))

@@ -1,4 +1,4 @@
-"""Motifs in, their continuations out: the one musical file above the sampling engine."""
+"""Motifs in, their continuations out, and gaps in, what fills them: the one musical file above the sampling engine."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.model.pinned import check_pinned
@@ -17,6 +18,7 @@ from musictx.notes.score import Score
 from musictx.sampling.batch import Batch, NoNumbers, Take
 from musictx.sampling.beam import Beams
 from musictx.sampling.engine import Drawn, Row, begin_stream
+from musictx.sampling.gap import Gap, check_gaps, fill, gap_prompt, most_tokens, split_drawn
 from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.length import MOST_TOKENS, Length, Progress
 from musictx.sampling.motif import Motif
@@ -41,6 +43,7 @@ class Continuation(NamedTuple):
     variation: int = 0  # which one of its motif
     mean_log_p: float = 0.0  # nats a token, under the model alone
     unheard: int = 0  # of the motif's tokens, the oldest, which are more than the model looks back to
+    is_new: NDArray[np.bool_] | None = None  # (N,) which notes fill a gap; None: those from `new_from_s` on
 
     @property
     def complete(self) -> bool:
@@ -89,13 +92,14 @@ def continue_score(
 
 
 def continue_motifs(
-    motifs: Sequence[Motif | None],
+    motifs: Sequence[Motif | Gap | None],
     model: LanguageModel,
     tokenizer: Tokenizer,
     settings: Settings,
     variations: int = 1,
 ) -> list[list[Continuation]]:
-    """Continues every motif `variations` times, `rows_at_once` in one batch; None is a beginning from nothing.
+    """Continues every motif, or fills every gap, `variations` times, `rows_at_once` in one batch; None is a beginning
+    from nothing. All gaps of a call are as long as `settings.length` says.
 
     Variation k of a motif is a function of the motif, `settings.seed` and k, whatever else is asked for. Music longer
     than `window` tokens (None: the model's own) is drawn looking back that far. With `forced_ending` the music ends
@@ -119,7 +123,7 @@ class Drawing:
 
     def __init__(
         self,
-        motifs: Sequence[Motif | None],
+        motifs: Sequence[Motif | Gap | None],
         model: LanguageModel,
         tokenizer: Tokenizer,
         settings: Settings,
@@ -133,8 +137,12 @@ class Drawing:
             raise ConfigError(f"seed_pinned=true: {what} cannot keep the seed in sight; leave one of them out")
         if settings.sampling.beams is not None and isinstance(model, StaticSteps):
             raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
-        window, device = settings.window, settings.device
-        self.prompts = [make_prompt(motif, tokenizer, window, device, model.cycle) for motif in motifs]
+        self.motifs, gaps = motifs, [motif for motif in motifs if isinstance(motif, Gap)]
+        self.prompts = [_prompt(motif, model, tokenizer, settings) for motif in motifs]
+        if gaps:  # nothing of what is heard may leave the window
+            check_gaps(settings)
+            most = max(most_tokens(gap, tokenizer) for gap in gaps)
+            self.settings = settings = settings._replace(window=None, max_tokens=settings.max_tokens or most)
         if settings.seed_pinned:
             if None in motifs:
                 raise ConfigError("seed_pinned=true: there is no seed to keep in sight; give one, or leave it out")
@@ -180,7 +188,7 @@ class Drawing:
         out: list[list[Continuation]] = [[] for _ in self.prompts]
         for i, k, take in self.takes:
             if len(take.ids):
-                out[i].append(_finish(take, self.prompts[i], k, self.tokenizer, self.settings))
+                out[i].append(self._finish(take, i, k))
         return out
 
     def _begin(self, rows: Sequence[tuple[int, int]]) -> Batch:
@@ -202,6 +210,15 @@ class Drawing:
         self.takes += [(*row, take) for row, take in zip(self.rows, self.batch.takes(), strict=True)]
         self.batch = None
 
+    def _finish(self, take: Take, i: int, k: int) -> Continuation:
+        gap, prompt = self.motifs[i], self.prompts[i]
+        if not isinstance(gap, Gap):
+            return _finish(take, prompt, k, self.tokenizer, self.settings)
+        ids = split_drawn(gap, take.ids, self.tokenizer)
+        score, is_new = fill(gap, ids, self.tokenizer, prompt.program)
+        mean_log_p = float(take.log_p[: len(ids)].mean())
+        return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new)
+
     def _search(self, beams: int) -> Iterator[Drawn]:
         """The likeliest of each motif, once they are as long as was asked: one of another length says nothing."""
         for i, prompt in enumerate(self.prompts):
@@ -213,6 +230,12 @@ class Drawing:
                 progress = Progress(self.settings.length, prompt.bar_s, self.tokenizer, prompt.ids, prompt.quarter_s)
                 progress.look(ids)
                 self.takes.append((i, k, Take(ids, log_p, log_p, np.zeros(len(ids), dtype=bool), progress, "")))
+
+
+def _prompt(motif: Motif | Gap | None, model: LanguageModel, tokenizer: Tokenizer, settings: Settings) -> Prompt:
+    if isinstance(motif, Gap):
+        return gap_prompt(motif, tokenizer, settings.window, settings.device, model.cycle)
+    return make_prompt(motif, tokenizer, settings.window, settings.device, model.cycle)
 
 
 def _limit(settings: Settings, rows: int, group: int) -> int:

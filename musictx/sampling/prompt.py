@@ -9,7 +9,7 @@ import torch
 from musictx.errors import UserError
 from musictx.model.protocol import newest
 from musictx.notes.meter import Meter
-from musictx.notes.score import DRUMS
+from musictx.notes.score import DRUMS, Score
 from musictx.sampling.motif import Motif
 from musictx.tokenizers import Ids, Tokenizer
 
@@ -23,11 +23,7 @@ class Prompt(NamedTuple):
     quarter_s: float
     bar_s: float
     program: int | None  # of all notes, where ids do not say it
-
-    @property
-    def unheard(self) -> int:
-        """How many of the motif's oldest tokens the model does not get."""
-        return max(len(self.ids) - len(self.heard), 0)
+    unheard: int  # of the oldest ids, which are more than the model gets
 
 
 def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
@@ -45,13 +41,18 @@ def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, d
     period = max(cycle, tokenizer.group)
     if window is not None and len(heard) > max(window, period):
         heard = ids[newest(len(ids), window, period) :]
-    melodic = motif.score.program[motif.score.program != DRUMS]
-    program = int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None
     return Prompt(
         ids.astype(np.uint16),
         torch.from_numpy(heard.astype(np.int64)).to(device),
         tokenizer.seconds(ids, quarter_s),
         quarter_s,
         replace(motif.meter, quarter_s=quarter_s).bar_s,
-        program,
+        program_of(motif.score, tokenizer),
+        max(len(ids) - len(heard), 0),
     )
+
+
+def program_of(score: Score, tokenizer: Tokenizer) -> int | None:
+    """The instrument of most of its notes, which new ones get too; None where ids say it, or there is none."""
+    melodic = score.program[score.program != DRUMS]
+    return int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None

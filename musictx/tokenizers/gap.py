@@ -25,7 +25,7 @@ ADDED = (
     *(EventRange(f"BACK_{worth}", 0, 31) for worth in DIGITS),
     EventRange("BEFORE", 0, 0),
 )
-BEAT_UNIT, SECOND_UNIT = 1.0, 0.01  # of the clock: a sixteenth where beats are counted, else a hundredth of a second
+STEPS = 1.0, 0.01  # of the clock between borders: a sixteenth where beats are counted, else a hundredth of a second
 CLOSE = 1e-6  # of a unit: times are sums of floats
 
 T = TypeVar("T", bound=Tokenizer)
@@ -36,13 +36,18 @@ def knows_gaps(vocab: Vocab) -> bool:
     return all(row in vocab.added for row in ADDED)
 
 
+def step_of(tokenizer: Tokenizer) -> float:
+    """The least time between borders, on the tokenizer's clock."""
+    return STEPS[0] if tokenizer.metrical else STEPS[1]
+
+
 def unit_of(tokenizer: Tokenizer) -> float:
-    """The least time that a length is told in, on the tokenizer's clock."""
-    return BEAT_UNIT if tokenizer.metrical else SECOND_UNIT
+    """The least time that a length is told in: a token of a grid, else a step."""
+    return step_of(tokenizer) / tokenizer.group
 
 
 def with_gap_clock(tokenizer: T) -> T:
-    """The tokenizer, which has `ADDED`, with a clock that BACK moves back. Raises ConfigError for one without a clock."""
+    """The tokenizer, which has `ADDED`, with a clock that BACK moves back. Raises ConfigError where it has none."""
     if tokenizer.pace is None:
         raise ConfigError(
             f"objective=infill: {tokenizer.name} tokens do not tell time, and gaps are times: choose tokenizer=chorale "
@@ -87,8 +92,8 @@ def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
 
 def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: float, period: int) -> Ids:
     """What stands before x: C and its frame. `before_tokens` are those of A and B, of which no more counts than their
-    place in the period; `length` is that of A, B and C together, on the clock. Raises ConfigError for more than can be
-    told."""
+    place in the period; `length` is that of x, A, B and C together, on the clock. Raises ConfigError for more than can
+    be told."""
     units, vocab = round(length / unit_of(tokenizer)), tokenizer.vocab
     if not 0 <= units < 32 * DIGITS[0]:
         raise ConfigError(

@@ -1,0 +1,195 @@
+"""A gap in music: what a model hears of both sides, and the sides put back around what it has drawn."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from musictx.errors import ConfigError
+from musictx.model.protocol import newest
+from musictx.notes.grid import STEPS_PER_QUARTER
+from musictx.notes.meter import Meter
+from musictx.notes.score import Score, marked
+from musictx.sampling.prompt import Prompt, program_of
+from musictx.sampling.settings import Settings
+from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers.gap import STEPS, clock_of, most_framing, read_first, split_at, step_of
+
+LARGEST = 0.75  # share of what a model may hear that a gap may take
+SLACK = 8  # times as many tokens as the music around a gap has in such a time, and it is not music any more
+
+
+class Gap(NamedTuple):
+    """`given` are all notes around the gap, in seconds, as the file has them, those too that reach into it. `before`
+    (Ta,) and `after` (Tc,) are the ids of its sides, `after` with EOS where the piece ends."""
+
+    given: Score
+    before: Ids
+    after: Ids
+    from_s: float
+    to_s: float
+    meter: Meter
+
+    @property
+    def seconds(self) -> float:
+        return self.to_s - self.from_s
+
+
+def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
+    """The least time between two borders, in seconds."""
+    return quarter_s / STEPS_PER_QUARTER if tokenizer.metrical else STEPS[1]
+
+
+def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
+    """The gap from one moment to the next of a piece, of which the model can hear `heard`; what stood there is left
+    out. Borders go to the nearest step. Raises ConfigError for a region that is none."""
+    step = step_s(tokenizer, heard.quarter_s)
+    first, last, end = (round(at / step) for at in (from_s, to_s, heard.duration_s))
+    here = f"from_s={from_s:g} to_s={to_s:g}"
+    if not 0 <= first < last:
+        raise ConfigError(f"{here}: give a region of at least one step, {step:g} s, from 0 on")
+    if last >= end:
+        raise ConfigError(
+            f"{here}: the music ends at {heard.duration_s:.2f} s, and something must come after the gap: give a region "
+            "inside it, or continue it with seed_midi="
+        )
+    unit = step_of(tokenizer)
+    before, rest = split_at(tokenizer, tokenizer.encode(heard), first * unit)
+    after = split_at(tokenizer, rest, (last - first) * unit)[1]
+    on, off = steps_of(score, step)
+    given = score.select((on < first) | (off > last))
+    return Gap(given, before, ended(after, tokenizer), first * step, last * step, meter)
+
+
+def join_with_gap(a: Score, b: Score, seconds: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
+    """One piece, `seconds` of nothing, and another piece in its own tempo. Raises ConfigError for no gap."""
+    step = step_s(tokenizer, a.quarter_s)
+    before, after = tokenizer.encode(a), tokenizer.encode(b)
+    from_s = tokenizer.seconds(before, a.quarter_s)
+    to_s = from_s + max(round(seconds / step), 0) * step
+    if to_s <= from_s:
+        raise ConfigError(f"length_seconds={seconds:g}: give at least one step, {step:g} s, to be filled")
+    later = replace(b, onset_s=b.onset_s + to_s, offset_s=b.offset_s + to_s)
+    given = Score.merge([a, later], a.quarter_s)
+    return Gap(given, before, ended(after, tokenizer), from_s, to_s, meter)
+
+
+def ended(ids: Ids, tokenizer: Tokenizer) -> Ids:
+    return np.append(ids, np.uint16(tokenizer.vocab.eos))
+
+
+def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
+    """What comes after, then what is before: as much of both, beside the gap, as a model hears that looks `window`
+    tokens back. Raises ConfigError for a gap that leaves no room."""
+    period, vocab = max(cycle, tokenizer.group), tokenizer.vocab
+    before, after = gap.before, gap.after
+    needed = tokens_in(gap, tokenizer)
+    if window is not None:
+        if needed > LARGEST * window:
+            most_s = LARGEST * window / needed * gap.seconds
+            raise ConfigError(
+                f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all: give at "
+                f"most {most_s:.0f} s, and fill more in several steps"
+            )
+        room = window - needed - 1 - most_framing(period)
+        n_after = min(len(after), max(room // 2, room - len(before)))
+        after = after[: n_after if n_after == len(after) else n_after // period * period]
+        x = newest(len(before), room - len(after), period) if len(before) > room - len(after) else -1
+    else:
+        x = -1
+    begin = np.append(np.uint16(vocab.bos), before) if x < 0 else before[x:]
+    length = float(clock_of(tokenizer, begin)[-1]) + steps_in(gap, tokenizer) * step_of(tokenizer)
+    if len(after):
+        length += float(clock_of(tokenizer, after)[-1])
+    first = read_first(tokenizer, after, len(begin) - 1 + needed, length, period)
+    heard = torch.from_numpy(np.concatenate([first, begin]).astype(np.int64)).to(device)
+    quarter_s = gap.given.quarter_s
+    bar_s, unheard = replace(gap.meter, quarter_s=quarter_s).bar_s, len(before) - (len(begin) - 1)
+    program = program_of(gap.given, tokenizer)
+    return Prompt(before, heard, tokenizer.seconds(before, quarter_s), quarter_s, bar_s, program, unheard)
+
+
+def steps_in(gap: Gap, tokenizer: Tokenizer) -> int:
+    """How long the gap is, in the least steps of time."""
+    return round(gap.seconds / step_s(tokenizer, gap.given.quarter_s))
+
+
+def tokens_in(gap: Gap, tokenizer: Tokenizer) -> int:
+    """How many tokens fill the gap: as many as the grid has there, or at the pace of the music around it."""
+    if tokenizer.voices:
+        return steps_in(gap, tokenizer) * tokenizer.voices
+    tokens = len(gap.before) + len(gap.after)
+    seconds = tokenizer.seconds(gap.before) + tokenizer.seconds(gap.after)
+    return int(np.ceil(gap.seconds * tokens / max(seconds, 1.0)))
+
+
+def most_tokens(gap: Gap, tokenizer: Tokenizer) -> int:
+    """More would be no music."""
+    return SLACK * (tokens_in(gap, tokenizer) + 32)
+
+
+def split_drawn(gap: Gap, ids: Ids, tokenizer: Tokenizer) -> Ids:
+    """Of what was drawn, ids (T,), what falls into the gap."""
+    ids = ids[ids < tokenizer.vocab.n_events]
+    return split_at(tokenizer, ids, steps_in(gap, tokenizer) * step_of(tokenizer))[0]
+
+
+def check_gaps(settings: Settings) -> None:
+    """Raises ConfigError for what is asked of continuations alone."""
+    for name, asked in (
+        ("seed_pinned=true", settings.seed_pinned),
+        ("forced_ending=true", settings.forced_ending),
+        ("sampler.seed_guidance", settings.sampling.seed_guidance is not None),
+        ("sampler.beams", settings.sampling.beams is not None),
+    ):
+        if asked:
+            raise ConfigError(f"{name} is for continuations, and a gap is filled here: leave it out")
+
+
+def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple[Score, NDArray[np.bool_]]:
+    """The whole piece, with what was drawn, ids (T,), between its sides; and which notes are new, (N,).
+
+    Notes beside the gap stay as they are. One that the file holds across a border sounds on where the new music goes on
+    with it; else it ends at the first border, and begins at the second.
+    """
+    given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)
+    first, last = round(gap.from_s / step), round(gap.to_s / step)
+    on, off = steps_of(given, step)
+    left, right = given.select(on < first), given.select(off > last)
+    into, out_of = off[on < first] > first, on[off > last] < last  # held across the first border, and the second
+    drawn = tokenizer.decode(np.concatenate([gap.before, ids]), given.quarter_s)
+    begin, end = steps_of(drawn, step)
+    inside = (begin < last) & (end > first)
+    drawn, begin, end = drawn.select(inside), begin[inside], np.minimum(end[inside], last)
+
+    left_off = np.where(into, gap.from_s, left.offset_s)
+    new_off, is_new = end * step, np.ones(len(drawn), dtype=bool)
+    right_on, kept = np.where(out_of, gap.to_s, right.onset_s), np.ones(len(right), dtype=bool)
+    begun_by = dict[int, int]()  # a drawn note -> the note of the left side that it goes on with
+    for k in np.flatnonzero(begin < first):
+        free = into & (left.pitch == drawn.pitch[k]) & ~np.isin(np.arange(len(left)), list(begun_by.values()))
+        if free.any():
+            begun_by[k], is_new[k] = int(np.flatnonzero(free)[0]), False
+            left_off[begun_by[k]] = new_off[k]
+    reaching = list(np.flatnonzero(end == last))
+    for j in np.flatnonzero(out_of):
+        if (k := next((k for k in reaching if drawn.pitch[k] == right.pitch[j]), None)) is not None:
+            reaching.remove(k)
+            kept[j] = False
+            if k in begun_by:
+                left_off[begun_by[k]] = right.offset_s[j]
+            else:
+                new_off[k] = right.offset_s[j]
+    drawn = replace(drawn, onset_s=np.maximum(begin, first) * step, offset_s=new_off).select(is_new)
+    if program is not None:
+        drawn = replace(drawn, program=np.array(program))
+    sides = replace(left, offset_s=left_off), replace(right, onset_s=right_on).select(kept)
+    return marked(Score.merge(sides, given.quarter_s), drawn)
+
+
+def steps_of(score: Score, step: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(N,) onsets and ends, in the nearest steps."""
+    on, off = (np.rint(at / step).astype(np.int64) for at in (score.onset_s, score.offset_s))
+    return on, np.maximum(off, on + 1)
