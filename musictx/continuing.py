@@ -15,6 +15,7 @@ from musictx.music import Music
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
 from musictx.ranking import Ranking, best_first, check_rank, rankings
+from musictx.sampling.gap import Gap
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif, Part, check_part, choose_motif
 from musictx.sampling.music import Continuation, Drawing, check
@@ -112,13 +113,7 @@ def continue_all(
     ranking: Ranking | None = None,
 ) -> list[list[Music]]:
     """The continuations of every beginning. Raises UserError where the memory does not suffice."""
-    motifs = [beginning.motif for beginning in beginnings]
-    try:
-        kept = best(motifs, model, tokenizer, config, ranking)
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise less_memory(config, len(motifs)) from None
+    kept = best([beginning.motif for beginning in beginnings], model, tokenizer, config, ranking)
     return [
         [_music(beginning, k, continuation) for k, continuation in enumerate(each, 1)]
         for beginning, each in zip(beginnings, kept, strict=True)
@@ -132,9 +127,24 @@ def best(
     config: GenerateConfig,
     ranking: Ranking | None = None,
 ) -> list[list[Continuation]]:
-    """The continuations of every motif; with `draws`, the best of them by the ranking, the best first. Ctrl-C ends it
-    early: what exists by then is returned."""
-    drawing = Drawing(motifs, model, tokenizer, plan(config), config.draws or config.variations)
+    """The continuations of every motif; with `draws`, the best of them by the ranking, the best first."""
+    drawn = draw(motifs, model, tokenizer, plan(config), config)
+    if config.draws is None:
+        return drawn
+    asked = [ranking] if ranking else rankings(config.rank, held_in(tokenizer.metrical))
+    return [best_first(motif, each, asked)[: config.variations] for motif, each in zip(motifs, drawn, strict=True)]
+
+
+def draw(
+    motifs: Sequence[Motif | Gap | None],
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    settings: Settings,
+    config: GenerateConfig,
+) -> list[list[Continuation]]:
+    """All that is drawn of every motif. Ctrl-C ends it early: what exists by then is returned. Raises UserError where
+    the memory does not suffice."""
+    drawing = Drawing(motifs, model, tokenizer, settings, config.draws or config.variations)
     try:
         for _ in drawing:
             pass
@@ -142,11 +152,11 @@ def best(
         drawing.stop(INTERRUPTED)
         if not drawing.takes:
             raise
-    drawn = drawing.continuations()
-    if config.draws is None:
-        return drawn
-    asked = [ranking] if ranking else rankings(config.rank, held_in(tokenizer.metrical))
-    return [best_first(motif, each, asked)[: config.variations] for motif, each in zip(motifs, drawn, strict=True)]
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise less_memory(config, len(motifs)) from None
+    return drawing.continuations()
 
 
 def is_interrupted(kept: list[list[Music]], config: GenerateConfig) -> bool:

@@ -7,6 +7,8 @@ from musictx.choice import name_bundle
 from musictx.config.use import GenerateConfig
 from musictx.continuing import Beginning, continue_all, faster, is_interrupted, plan, read_beginning
 from musictx.device import check_device
+from musictx.errors import ConfigError
+from musictx.filling import check_fills, fill_all, plan_fill, read_around, sides
 from musictx.model.build import describe_model
 from musictx.music import Music
 from musictx.notes.read import read_bytes
@@ -15,6 +17,11 @@ from musictx.seeds import Targets, find_seeds, name_targets
 
 
 def generate(config: GenerateConfig) -> None:
+    if config.infill is not None or config.between is not None:
+        fill_in(config)
+        return
+    if config.seed_midi == "":
+        raise ConfigError("seed_midi=… is required and was not given, nor infill= or between=; see --help")
     device = check_device(config.device)
     plan(config)
     sources = find_seeds(config.seed_midi)
@@ -41,6 +48,30 @@ def generate(config: GenerateConfig) -> None:
         print(f"stopped before the asked length: {reason}")
 
 
+def fill_in(config: GenerateConfig) -> None:
+    """What goes into the gap of a piece, or between two."""
+    device = check_device(config.device)
+    plan_fill(config)
+    files = sides(config)
+    for file in files:
+        read_bytes(file)
+    name = "-to-".join(file.stem for file in files)
+    extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
+    targets = name_targets([files[0].with_stem(name)], Path(config.out), config.variations, **extras)[0]
+    bundle = name_bundle(config.bundle, files, config.drums)
+    opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
+    check_fills(bundle, tokenizer)
+    print(describe_model(opened))
+    around = read_around(files, tokenizer, config)
+    pieces = fill_all(around, faster(opened, config), tokenizer, header, config)
+    gap = around.gap
+    print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
+    write(files[0], targets, pieces, config)
+    if is_interrupted([pieces], config):
+        print("interrupted: what there was by then is written, the rest is missing")
+        raise KeyboardInterrupt
+
+
 def write(source: Path, files: Targets, pieces: list[Music], config: GenerateConfig) -> None:
     """One seed's continuations, and what a person should know of each."""
     if pieces and pieces[0].unheard:
@@ -48,14 +79,19 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
     for path, music in zip(files.midi, pieces, strict=False):
         music.write(path)
         rank = f", {music.mean_log_p:.3f} nats a token" if config.draws else ""
-        print(f"{path}: {len(music.score)} notes, new music from {music.new_from_s:.2f} s on{rank}")
+        new = (
+            f"new music from {music.new_from_s:.2f} s on"
+            if music.is_new is None
+            else f"{music.is_new.sum()} of them new"
+        )
+        print(f"{path}: {len(music.score)} notes, {new}{rank}")
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     if files.png and pieces:
         from musictx.viz.piano_roll import piano_roll  # 0.4 s that nobody else waits for
 
         names = [path.stem for path in files.midi]
-        piano_roll([(n, m.score, m.new_from_s) for n, m in zip(names, pieces, strict=False)], files.png)
+        piano_roll([(n, m.score, m.new) for n, m in zip(names, pieces, strict=False)], files.png)
         print(f"{files.png}: the seed and its continuations as piano rolls")
 
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from musictx.errors import ConfigError
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
@@ -14,7 +17,7 @@ MIDI = (".mid", ".midi")
 
 @dataclass(frozen=True)
 class Music:
-    """A continuation, with the motif before it unless that was not wanted."""
+    """A continuation, with the motif before it unless that was not wanted; or a piece whose gap is filled."""
 
     name: str  # as `musictx generate` calls its file: elise-1 for the first continuation of elise.mid
     score: Score
@@ -24,6 +27,7 @@ class Music:
     unheard: int  # of the motif's tokens, the oldest, which are more than the model looks back to
     signature: tuple[int, int] | None  # beats and the unit of a beat, of the seed
     seed: Path | None  # the file that is continued
+    is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
 
     def write(self, path: str | Path) -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix.
@@ -47,4 +51,9 @@ class Music:
 
         if suffix not in FORMATS:
             raise ConfigError(f"{path}: give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
-        write_as(self.score, path, self.name, self.new_from_s)
+        write_as(self.score, path, self.name, self.new)
+
+    @property
+    def new(self) -> float | NDArray[np.bool_]:
+        """Which notes are new, as pictures are told."""
+        return self.new_from_s if self.is_new is None else self.is_new

@@ -9,6 +9,7 @@ from musictx.config.use import GenerateConfig
 from musictx.continuing import Beginning, begin_with, continue_all, faster, is_interrupted, plan, read_beginning
 from musictx.device import check_device
 from musictx.errors import ConfigError
+from musictx.filling import Around, around, check_fills, fill_all, plan_fill, read_around, seed_of, sides
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import bundle_path
@@ -82,6 +83,35 @@ class Player:
             raise ConfigError(f"continue_score goes on from a Score, not {score!r}: continue_midi goes on from a file")
         beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
         return self._continue([beginning], config, ranking)
+
+    def fill(self, midi: str | Path | Score, /, **values: Any) -> list[Music]:
+        """A region of a MIDI file, or of a score, written anew, the rest kept as it is: `from_s=8, to_s=12`, or
+        `from_bar=5, to_bar=8`. Other values as in `continue_midi`. Raises UserError as the command does."""
+        what = "a score" if isinstance(midi, Score) else str(midi)
+        config = self._fill_settings(values | {"infill": what})
+        if isinstance(midi, Score):
+            gap = around(seed_of(midi), what, self.tokenizer, config)
+        else:
+            gap = read_around(sides(config), self.tokenizer, config)
+        return self._fill(gap, config)
+
+    def fill_between(self, a: str | Path, b: str | Path, /, **values: Any) -> list[Music]:
+        """What goes between two MIDI files, `length_seconds` or `length_bars` long; both are kept as they are. Other
+        values as in `continue_midi`. Raises UserError as the command does."""
+        config = self._fill_settings(values | {"between": f"{a},{b}"})
+        return self._fill(read_around(sides(config), self.tokenizer, config), config)
+
+    def _fill_settings(self, values: dict[str, Any]) -> GenerateConfig:
+        check_fills("this model", self.tokenizer)
+        config = self._settings(values)
+        plan_fill(config)
+        return config
+
+    def _fill(self, gap: Around, config: GenerateConfig) -> list[Music]:
+        music = fill_all(gap, self.model, self.tokenizer, self.header, config)
+        if is_interrupted([music], config):
+            raise KeyboardInterrupt
+        return music
 
     def _settings(self, values: dict[str, Any]) -> GenerateConfig:
         for name in values:

@@ -4,7 +4,7 @@ Each piece has gaps at random moments. A model reads its true middle after both 
 another that never learnt to fill reads it after the left side alone too.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class FillGain(NamedTuple):
     left: Interval
     plain: Interval | None
     gain: Interval  # left - both
-    to_end_s: NDArray[np.float64]  # (W,) the far end of each part
+    to_end_s: NDArray[Any]  # (W,) the far end of each part
     gain_to_end: list[Interval]  # (W,)
 
 

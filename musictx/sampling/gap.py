@@ -63,10 +63,14 @@ def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter
     return Gap(given, before, ended(after, tokenizer), first * step, last * step, meter)
 
 
-def join_with_gap(a: Score, b: Score, seconds: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
-    """One piece, `seconds` of nothing, and another piece in its own tempo. Raises ConfigError for no gap."""
+def join_with_gap(
+    first: tuple[Score, Score], second: tuple[Score, Score], seconds: float, meter: Meter, tokenizer: Tokenizer
+) -> Gap:
+    """One piece, `seconds` of nothing, and another piece in its own tempo: of both all notes, and those that the model
+    can hear. Raises ConfigError for no gap."""
+    (a, heard_a), (b, heard_b) = first, second
     step = step_s(tokenizer, a.quarter_s)
-    before, after = tokenizer.encode(a), tokenizer.encode(b)
+    before, after = tokenizer.encode(heard_a), tokenizer.encode(heard_b)
     from_s = tokenizer.seconds(before, a.quarter_s)
     to_s = from_s + max(round(seconds / step), 0) * step
     if to_s <= from_s:
@@ -168,16 +172,17 @@ def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple
     new_off, is_new = end * step, np.ones(len(drawn), dtype=bool)
     right_on, kept = np.where(out_of, gap.to_s, right.onset_s), np.ones(len(right), dtype=bool)
     begun_by = dict[int, int]()  # a drawn note -> the note of the left side that it goes on with
-    for k in np.flatnonzero(begin < first):
+    for k in np.flatnonzero(begin < first).tolist():
         free = into & (left.pitch == drawn.pitch[k]) & ~np.isin(np.arange(len(left)), list(begun_by.values()))
         if free.any():
             begun_by[k], is_new[k] = int(np.flatnonzero(free)[0]), False
             left_off[begun_by[k]] = new_off[k]
-    reaching = list(np.flatnonzero(end == last))
-    for j in np.flatnonzero(out_of):
-        if (k := next((k for k in reaching if drawn.pitch[k] == right.pitch[j]), None)) is not None:
+    reaching: list[int] = np.flatnonzero(end == last).tolist()
+    for j in np.flatnonzero(out_of).tolist():
+        alike = [k for k in reaching if drawn.pitch[k] == right.pitch[j]]
+        if alike:
+            k, kept[j] = alike[0], False
             reaching.remove(k)
-            kept[j] = False
             if k in begun_by:
                 left_off[begun_by[k]] = right.offset_s[j]
             else:

@@ -35,11 +35,13 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
 
 
 def told(config: TrainConfig, objective: Objective) -> dict[str, Any]:
-    """What a bundle says of its objective: enough to know its ids without it. Nothing of the next token."""
+    """What a bundle says of its objective: enough to know its ids without it, and
+    how much music its examples hold where they are whole. Nothing of the next token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
-    return {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
+    known = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
+    return known if objective.continuous else known | {"length": config.data.length}
 
 
 def both(before: str, now: str) -> str:

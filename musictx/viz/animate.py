@@ -22,11 +22,13 @@ from musictx.viz.piano_roll import (
     NEW_COLOUR,
     SEED_COLOUR,
     STRIKE_SHADE,
+    New,
     draw_keys,
     draw_legend,
     draw_notes,
     draw_time,
     key_range,
+    new_notes,
 )
 from musictx.viz.sound import write_wav
 
@@ -40,7 +42,7 @@ MOST_S = 900.0
 Picture = NDArray[np.uint8]  # (height, width, 3)
 
 
-def film(title: str, score: Score, new_from_s: float, path: Path, bars_s: NDArray[Any] | None = None) -> None:
+def film(title: str, score: Score, new: New, path: Path, bars_s: NDArray[Any] | None = None) -> None:
     """GIF, or MP4 with sound, by the suffix; `bars_s` as in `piano_roll`. Written whole or not at all.
 
     Raises ConfigError for another suffix, for music of more than a quarter of an hour, and for MP4 where
@@ -54,12 +56,10 @@ def film(title: str, score: Score, new_from_s: float, path: Path, bars_s: NDArra
     write = _write_gif if suffix == ".gif" else _write_mp4
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
-        write(frames(title, score, new_from_s, FRAME_S[suffix], bars_s), score, partial)
+        write(frames(title, score, new, FRAME_S[suffix], bars_s), score, partial)
 
 
-def frames(
-    title: str, score: Score, new_from_s: float, frame_s: float, bars_s: NDArray[Any] | None = None
-) -> Iterator[Picture]:
+def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[Any] | None = None) -> Iterator[Picture]:
     """A picture every `frame_s` from 0 to the end of the music, all of one size, which is even as codecs want it."""
     low, high = key_range([score])
     for start_s in np.arange(0, max(score.duration_s, frame_s), PAGE_S):
@@ -69,9 +69,9 @@ def frames(
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
         axes.set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
         draw_keys(axes, low, high)
-        draw_notes(axes, score, new_from_s, span_s)
+        draw_notes(axes, score, new, span_s)
         draw_time(axes, span_s, bars_s, minutes=score.duration_s >= 90)
-        if 0 < new_from_s < score.duration_s:
+        if 0 < new_notes(score, new).sum() < len(score):
             draw_legend(axes)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()  # type: ignore[no-untyped-call]

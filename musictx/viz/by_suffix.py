@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from musictx.notes.score import Score
 from musictx.viz import animate, figure, sound
 from musictx.viz.animate import film
-from musictx.viz.piano_roll import piano_roll
+from musictx.viz.piano_roll import New, piano_roll
 from musictx.viz.sound import write_wav
 
 FORMATS = (*figure.FORMATS, *animate.FORMATS, *sound.FORMATS)
@@ -19,19 +19,19 @@ def write_as(
     score: Score,
     path: Path,
     title: str,
-    new_from_s: float = inf,
+    new: New = inf,
     *,
     bars_s: NDArray[Any] | None = None,
     row_s: float | None = None,
     soundfont: Path | None = None,
 ) -> None:
-    """`new_from_s` is the second at which a continuation begins; the others are as in `piano_roll` and `write_wav`.
+    """`new` is what a `Panel` says is new; the others are as in `piano_roll` and `write_wav`.
     Written whole or not at all. Raises ConfigError for another suffix."""
     suffix = path.suffix.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
     if suffix in sound.FORMATS:
         write_wav(score, path, soundfont=soundfont)
     elif suffix in animate.FORMATS:
-        film(title, score, new_from_s, path, bars_s)
+        film(title, score, new, path, bars_s)
     else:
-        piano_roll([(title, score, new_from_s)], path, bars_s=bars_s, row_s=row_s)
+        piano_roll([(title, score, new)], path, bars_s=bars_s, row_s=row_s)

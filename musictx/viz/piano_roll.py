@@ -25,7 +25,8 @@ STRIKE = 0.0022  # of a row's width: the darker beginning of a note
 STRIKE_SHADE = 0.62  # of its brightness
 PALEST = 0.15  # how much of its colour the softest note has
 
-Panel = tuple[str, Score, float]  # title, score, second at which the new music begins
+New = float | NDArray[np.bool_]  # the second at which new music begins, or which notes are new (N,)
+Panel = tuple[str, Score, New]  # title, score, what is new in it
 
 
 def piano_roll(
@@ -55,15 +56,15 @@ def draw_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_
     row_in = max(KEY_IN * (high - low), LEAST_IN) + 0.5
     figure = new_figure(WIDTH_IN, row_in * len(panels) * n_rows + 0.5)
     grid = figure.subplots(len(panels) * n_rows, squeeze=False)[:, 0].reshape(len(panels), n_rows)
-    for (title, score, new_from_s), rows in zip(panels, grid, strict=True):
+    for (title, score, new), rows in zip(panels, grid, strict=True):
         rows[0].set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
         for k, axes in enumerate(rows):
             draw_keys(axes, low, high)
             span_s = k * width_s, (k + 1) * width_s
-            draw_notes(axes, score, new_from_s, span_s)
+            draw_notes(axes, score, new, span_s)
             draw_time(axes, span_s, bars_s, minutes=end_s >= 90)
     grid[-1, -1].set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
-    if any(0 < new_from_s < score.duration_s for _, score, new_from_s in panels):
+    if any(0 < is_new.sum() < len(is_new) for is_new in (new_notes(score, new) for _, score, new in panels)):
         draw_legend(grid[0, 0])
     return figure
 
@@ -106,10 +107,15 @@ def draw_keys(axes: Axes, low: int, high: int) -> None:
     axes.tick_params(length=0, labelsize=8.5, labelcolor=INK)
 
 
-def draw_notes(axes: Axes, score: Score, new_from_s: float, span_s: tuple[float, float]) -> None:
-    """The notes of a row as boxes, from `new_from_s` on in the second colour, with a dashed line where it begins."""
+def new_notes(score: Score, new: New) -> NDArray[np.bool_]:
+    """(N,) which notes are new."""
+    return score.onset_s >= new - 1e-6 if isinstance(new, float | int) else new
+
+
+def draw_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) -> None:
+    """The notes of a row as boxes, new ones in the second colour, with a dashed line where they begin."""
     seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
-    is_new = score.onset_s >= new_from_s - 1e-6
+    is_new = new_notes(score, new)
     for colour, chosen in ((SEED_COLOUR, ~is_new), (NEW_COLOUR, is_new)):
         part = score.select(chosen & seen)
         corners, faces = boxes(part, span_s[1] - span_s[0]), shades(part.velocity, colour)
@@ -118,8 +124,8 @@ def draw_notes(axes: Axes, score: Score, new_from_s: float, span_s: tuple[float,
         struck = corners.copy()
         struck[:, 1:3, 0] = np.minimum(struck[:, 1:3, 0], struck[:, :1, 0] + STRIKE * (span_s[1] - span_s[0]))
         axes.add_collection(PolyCollection(list(struck), facecolors=STRIKE_SHADE * faces, lw=0), autolim=False)
-    if 0 < new_from_s < score.duration_s:
-        axes.axvline(new_from_s, color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0.8)
+    if isinstance(new, float | int) and 0 < new < score.duration_s:
+        axes.axvline(new, color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0.8)
 
 
 def boxes(score: Score, width_s: float) -> NDArray[Any]:
