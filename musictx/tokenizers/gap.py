@@ -107,5 +107,5 @@ def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: flo
 
 
 def most_framing(period: int) -> int:
-    """The most tokens that `read_first` adds to C."""
-    return 2 * period + len(DIGITS)
+    """The most tokens that music read in this order has more: its frame, and a shift that has become two."""
+    return 2 * period + len(DIGITS) + 1

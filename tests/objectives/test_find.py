@@ -19,7 +19,7 @@ def test_a_name_is_a_file_of_the_package_and_a_place_a_class_of_ones_own():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("nxt", "objective=nxt: choose one of next_token, or give my_module:MyObjective"),
+        ("nxt", "objective=nxt: choose one of infill, next_token, or give my_module:MyObjective"),
         ("nowhere:Mine", r"objective=nowhere:Mine: nowhere cannot be imported .*ModuleNotFoundError"),
         (":Mine", "objective=:Mine: "),
         ("toys:", "objective=toys:: toys has no class ''"),
