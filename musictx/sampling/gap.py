@@ -45,9 +45,11 @@ def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
 def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
     """The gap from one moment to the next of a piece, of which the model can hear `heard`; what stood there is left
     out. Borders go to the nearest step. Raises ConfigError for a region that is none."""
+    here = f"from_s={from_s:g} to_s={to_s:g}"
+    if not (np.isfinite(from_s) and np.isfinite(to_s)):
+        raise ConfigError(f"{here}: give seconds, as in from_s=8 to_s=12")
     step = step_s(tokenizer, heard.quarter_s)
     first, last, end = (round(at / step) for at in (from_s, to_s, heard.duration_s))
-    here = f"from_s={from_s:g} to_s={to_s:g}"
     if not 0 <= first < last:
         raise ConfigError(f"{here}: give a region of at least one step, {step:g} s, from 0 on")
     if last >= end:
@@ -187,11 +189,12 @@ def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple
                 left_off[begun_by[k]] = right.offset_s[j]
             else:
                 new_off[k] = right.offset_s[j]
-    drawn = replace(drawn, onset_s=np.maximum(begin, first) * step, offset_s=new_off).select(is_new)
+    new_on = np.maximum(begin, first) * step
+    new = replace(drawn.select(is_new), onset_s=new_on[is_new], offset_s=new_off[is_new])
     if program is not None:
-        drawn = replace(drawn, program=np.array(program))
-    sides = replace(left, offset_s=left_off), replace(right, onset_s=right_on).select(kept)
-    return marked(Score.merge(sides, given.quarter_s), drawn)
+        new = replace(new, program=np.array(program))
+    sides = replace(left, offset_s=left_off), replace(right.select(kept), onset_s=right_on[kept])
+    return marked(Score.merge(sides, given.quarter_s), new)
 
 
 def steps_of(score: Score, step: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,0 +1,218 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import scores
+from stubs import noise
+
+from musictx.errors import ConfigError
+from musictx.notes.grid import grid_to_score
+from musictx.notes.meter import Meter
+from musictx.notes.score import Score
+from musictx.sampling.gap import cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
+from musictx.sampling.length import Length
+from musictx.sampling.music import continue_motifs
+from musictx.sampling.settings import PLAIN, Sampling, Settings
+from musictx.tokenizers import build_tokenizer, with_added
+from musictx.tokenizers.gap import ADDED, clock_of, split_at, step_of, with_gap_clock
+
+PERFORMANCE, CHORALE = (with_gap_clock(with_added(build_tokenizer(name), ADDED)) for name in ("performance", "chorale"))
+METER = Meter(0.5)
+HELD = Score([0.0, 0.5, 1.0, 2.5], [3.0, 1.2, 2.2, 3.0], [48, 60, 64, 67], [70, 80, 90, 60])  # 48 sounds throughout
+
+
+def gap_of(score=HELD, from_s=1.0, to_s=2.0, tokenizer=PERFORMANCE):
+    return cut_gap(score, score, from_s, to_s, METER, tokenizer)
+
+
+def notes(score):
+    columns = (score.onset_s.round(3), score.offset_s.round(3), score.pitch, score.velocity)
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def filled(gap, events, tokenizer=PERFORMANCE):
+    """With events in words, as in `60 on`, `60 off`, or hundredths of a second."""
+    vocab = tokenizer.vocab
+    ids = [
+        vocab.id("TIME_SHIFT", event)
+        if isinstance(event, int)
+        else vocab.id("NOTE_ON" if event.endswith(" on") else "NOTE_OFF", int(event.split()[0]))
+        for event in events
+    ]
+    return fill(gap, split_drawn(gap, np.array(ids, np.uint16), tokenizer), tokenizer, None)
+
+
+def test_what_stands_in_the_gap_goes_and_what_reaches_into_it_is_cut_unless_the_new_music_holds_it():
+    gap = gap_of()
+    assert (gap.from_s, gap.to_s) == (1.0, 2.0)
+    assert notes(gap.given) == notes(HELD)  # 64 reaches out of the gap
+    score, new = filled(gap, ["48 off", "60 off", 100])
+    assert notes(score) == [
+        *[(0.0, 1.0, 48, 70), (0.5, 1.0, 60, 80)],
+        *[(2.0, 2.2, 64, 90), (2.0, 3.0, 48, 70), (2.5, 3.0, 67, 60)],
+    ]
+    assert not new.any()
+    score, new = filled(gap, [10, "60 off", 20, "64 on", 70])  # 48 is held throughout, 64 until it is let go
+    assert notes(score) == [(0.0, 3.0, 48, 70), (0.5, 1.1, 60, 80), (1.3, 2.2, 64, 78), (2.5, 3.0, 67, 60)]
+    assert [int(pitch) for pitch in score.pitch[new]] == [64]
+    score, new = filled(gap, ["60 off", 50, "48 off", "72 on", 30, "48 on", 99])  # too long: cut at the border
+    assert notes(score) == [
+        *[(0.0, 1.5, 48, 70), (0.5, 1.0, 60, 80), (1.5, 2.0, 72, 78), (1.8, 3.0, 48, 78)],
+        *[(2.0, 2.2, 64, 90), (2.5, 3.0, 67, 60)],
+    ]
+    assert score.pitch[new].tolist() == [72, 48]
+
+
+def test_a_note_that_begins_or_ends_on_a_border_is_not_tied_on_a_grid_either():
+    grid = np.array([[67, 64, 60, 48]] * 4 + [[65, 62, 59, 43]] * 4 + [[67, 64, 60, 43]] * 4)
+    piece = grid_to_score(grid, 0.4)  # a sixteenth is 0.1 s; the bass holds from 0.4 s on
+    gap = cut_gap(piece, piece, 0.4, 0.8, Meter(0.4), CHORALE)
+    same = CHORALE.encode_grid(np.array([[67, 64, 60, 43]] * 4))
+    score, new = fill(gap, same, CHORALE, None)
+    inside = [(0.4, 0.8, 60), (0.4, 0.8, 64), (0.4, 0.8, 67), (0.4, 1.2, 43)]  # 43 goes on, as the file says
+    assert [note[:3] for note in notes(score)][4:8] == inside
+    assert len(score) == 11
+    assert sorted(score.pitch[new].tolist()) == [43, 60, 64, 67]
+
+
+@given(scores(), st.floats(0, 20), st.floats(0.01, 10))
+def test_the_true_middle_gives_the_piece_back(score, from_s, seconds):
+    piece = PERFORMANCE.normalise(score)
+    if not round(from_s * 100) < round((from_s + seconds) * 100) < round(piece.duration_s * 100):
+        return
+    gap = cut_gap(piece, piece, from_s, from_s + seconds, METER, PERFORMANCE)
+    rest = split_at(PERFORMANCE, PERFORMANCE.encode(piece), gap.from_s)[1]
+    whole, _ = fill(gap, split_at(PERFORMANCE, rest, gap.seconds)[0], PERFORMANCE, None)
+    assert [note[:3] for note in notes(whole)] == [note[:3] for note in notes(piece)]
+
+
+@given(st.integers(0, 2**32), st.integers(0, 30), st.integers(1, 30))
+def test_on_a_grid_too(seed, first, steps):
+    grid = np.random.default_rng(seed).integers(57, 60, (40, 1)) + np.array([12, 8, 4, 0])
+    piece = grid_to_score(grid, 0.4)
+    if first + steps >= 40:
+        return
+    gap = cut_gap(piece, piece, first / 10, (first + steps) / 10, Meter(0.4), CHORALE)
+    middle = CHORALE.encode_grid(grid[first : first + steps])
+    whole, _ = fill(gap, middle, CHORALE, None)
+    assert notes(whole) == notes(piece)
+
+
+def test_notes_outside_keep_their_own_times_velocities_and_programs():
+    score = Score([0.0031, 0.7, 2.004], [0.4567, 0.9, 2.9], [60, 61, 62], [11, 12, 13], program=np.array([40, 40, 41]))
+    whole, new = filled(gap_of(score, 0.6, 1.5), ["70 on", 30, "70 off", 60])
+    kept = whole.select(~new)
+    assert kept == score.select(np.array([True, False, True]))
+    whole, new = fill(gap_of(score, 0.6, 1.5), PERFORMANCE.encode(HELD.clip(0.5, 0.8)), PERFORMANCE, 40)
+    assert set(whole.program[new].tolist()) == {40}
+
+
+@pytest.mark.parametrize(
+    ("from_s", "to_s", "text"),
+    [
+        (1.0, 1.0, "from_s=1 to_s=1: give a region of at least one step, 0.01 s, from 0 on"),
+        (2.0, 1.0, "from_s=2 to_s=1: give a region of at least one step"),
+        (-1.0, 1.0, "from_s=-1 to_s=1: give a region of at least one step"),
+        (2.0, 3.0, r"from_s=2 to_s=3: the music ends at 3\.00 s, and something must come after the gap"),
+        (5.0, 6.0, "from_s=5 to_s=6: the music ends at"),
+        (float("nan"), 1.0, "from_s=nan to_s=1: give seconds"),
+        (1.0, float("inf"), "from_s=1 to_s=inf: give seconds"),
+    ],
+)
+def test_regions_that_are_none(from_s, to_s, text):
+    with pytest.raises(ConfigError, match=f"^{text}"):
+        gap_of(HELD, from_s, to_s)
+
+
+def long_piece(tokenizer, n=60):
+    if tokenizer is CHORALE:
+        return grid_to_score(np.random.default_rng(0).integers(50, 70, (4 * n, 4)), 0.4)
+    return Score(np.arange(n) * 0.4, np.arange(n) * 0.4 + 0.3, np.arange(n) % 12 + 60, np.full(n, 80))
+
+
+@pytest.mark.parametrize("tokenizer", [PERFORMANCE, CHORALE], ids=["performance", "chorale"])
+@pytest.mark.parametrize("window", [None, 400, 200, 160])
+@pytest.mark.parametrize("cycle", [1, 16])
+def test_as_much_of_both_sides_is_heard_as_there_is_room_for(tokenizer, window, cycle):
+    if tokenizer is PERFORMANCE and cycle > 1:
+        return
+    gap = gap_of(long_piece(tokenizer), 10.0, 11.0, tokenizer)
+    prompt = gap_prompt(gap, tokenizer, window, "cpu", cycle)
+    heard, vocab, period = prompt.heard.numpy(), tokenizer.vocab, max(cycle, tokenizer.group)
+    middle = 40 if tokenizer is CHORALE else 10
+    assert window is None or len(heard) + middle <= window
+    at = int(np.flatnonzero(heard == vocab.id("BEFORE"))[-1])
+    after, before = heard[: at + 1], heard[at + 2 :]
+    after = after[(after < vocab.pad) | (after == vocab.eos)]
+    assert after.tolist() == gap.after[: len(after)].tolist()
+    assert before.tolist() == gap.before[len(gap.before) - len(before) :].tolist()
+    assert prompt.unheard == len(gap.before) - len(before)
+    assert (heard[at + 1] == vocab.bos) == (prompt.unheard == 0)
+    assert (at + 1) % period == 0
+    assert len(before) % period == len(gap.before) % period
+    # by the clock, C begins where B will end
+    clock = clock_of(tokenizer, heard)
+    begins = clock[np.flatnonzero(heard < vocab.pad)[0]] - clock_of(tokenizer, after)[0]
+    assert begins - clock[-1] == pytest.approx(round(1.0 / step_s(tokenizer, gap.given.quarter_s)) * step_of(tokenizer))
+    if window is None:
+        assert (len(after), prompt.unheard) == (len(gap.after), 0)
+    elif window < 400:
+        assert min(len(after), len(before)) > (window - middle) / 4
+
+
+def test_a_gap_that_leaves_no_room_is_refused():
+    gap = gap_of(long_piece(CHORALE), 2.0, 12.0, CHORALE)
+    text = r"^a gap of 10\.0 s is about 400 tokens, and the model hears 512 in all: give at most 10 s, and fill more in"
+    with pytest.raises(ConfigError, match=text.replace("10 s, and", "9 s, and").replace("512", "500")):
+        gap_prompt(gap, CHORALE, 500, "cpu")
+
+
+@pytest.mark.parametrize("tokenizer", [PERFORMANCE, CHORALE], ids=["performance", "chorale"])
+def test_variations_keep_what_is_outside_and_depend_on_the_seed_and_their_number_alone(tokenizer):
+    piece = long_piece(tokenizer)
+    gap = gap_of(piece, 10.0, 12.0, tokenizer)
+    settings = Settings(PLAIN, Length(seconds=gap.seconds), seed=3, window=500)
+    model = noise(tokenizer.vocab.size)
+    one, two = continue_motifs([gap], model, tokenizer, settings, 2)[0]
+    again = continue_motifs([gap], noise(tokenizer.vocab.size), tokenizer, settings, 2)[0]
+    assert (one.score, two.score) == (again[0].score, again[1].score)
+    assert one.score != two.score
+    for each in (one, two):
+        assert each.complete
+        assert each.new_from_s == pytest.approx(10.0)
+        new = each.score.select(each.is_new)
+        assert len(new)
+        assert new.onset_s.min() >= 10.0 - 1e-6
+        assert new.onset_s.max() < 12.0
+        outside = (piece.offset_s < 10.0 - 1e-6) | (piece.onset_s > 12.0 - 1e-6)
+        kept = each.score.select(~each.is_new)
+        assert set(notes(piece.select(outside))) <= set(notes(kept))
+
+
+def test_between_two_pieces_both_stay_as_they_are():
+    a, b = HELD, replace(HELD.transpose(2), quarter_s=0.7)
+    gap = join_with_gap((a, a), (b, b), 1.5, METER, PERFORMANCE)
+    assert (gap.from_s, gap.to_s) == (3.0, 4.5)
+    score, new = filled(gap, ["50 on", 100, 50])
+    assert notes(score.select(score.onset_s < 3.0)) == notes(a)
+    later = score.select(score.onset_s >= 4.5)
+    assert notes(replace(later, onset_s=later.onset_s - 4.5, offset_s=later.offset_s - 4.5)) == notes(b)
+    assert notes(score.select(new)) == [(3.0, 4.5, 50, 58)]
+    with pytest.raises(ConfigError, match="^length_seconds=0.001: give at least one step, 0.01 s, to be filled$"):
+        join_with_gap((a, a), (b, b), 0.001, METER, PERFORMANCE)
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"seed_pinned": True}, "seed_pinned=true is for continuations"),
+        ({"forced_ending": True}, "forced_ending=true is for continuations"),
+        ({"sampling": Sampling(seed_guidance=1.0)}, "sampler.seed_guidance is for continuations"),
+    ],
+)
+def test_what_is_of_continuations_alone(changed, text):
+    settings = Settings(length=Length(seconds=1.0))._replace(**changed)
+    with pytest.raises(ConfigError, match=f"^{text}, and a gap is filled here: leave it out$"):
+        continue_motifs([gap_of()], noise(PERFORMANCE.vocab.size), PERFORMANCE, settings)
