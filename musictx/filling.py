@@ -21,7 +21,7 @@ from musictx.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
 
-OF_SEEDS = ("seed_seconds", "seed_bars", "seed_notes", "seed_from", "include_seed", "draws", "rank")
+OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_notes", "seed_from", "include_seed", "draws", "rank")
 LENGTHS = ("length_seconds", "length_bars", "length_notes", "length_tokens")
 BORDERS = ("from_s", "to_s", "from_bar", "to_bar")
 DEFAULT = {field.name: field.default for field in fields(GenerateConfig)}

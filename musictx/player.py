@@ -9,7 +9,7 @@ from musictx.config.use import GenerateConfig
 from musictx.continuing import Beginning, begin_with, continue_all, faster, is_interrupted, plan, read_beginning
 from musictx.device import check_device
 from musictx.errors import ConfigError
-from musictx.filling import Around, around, check_fills, fill_all, plan_fill, read_around, seed_of, sides
+from musictx.filling import BORDERS, Around, around, check_fills, fill_all, plan_fill, read_around, seed_of, sides
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import bundle_path
@@ -35,7 +35,7 @@ def load(
     """The model that `bundle` names: `piano` or `chorale`, which are inside musictx, a file that `musictx train` made,
     or the folder of a run. The others are settings of `musictx generate`. Raises UserError."""
     asked = {"device": device, "weights": weights, "graph": graph, "attention": {"impl": attention}}
-    config: GenerateConfig = settings("generate", "seed_midi=null", bundle=str(bundle), **asked)
+    config: GenerateConfig = settings("generate", bundle=str(bundle), **asked)
     plan(config)
     opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention)
     return Player(faster(opened.model, config), opened.tokenizer, opened.header, device)
@@ -69,6 +69,7 @@ class Player:
         command does, KeyboardInterrupt on Ctrl-C.
         """
         config = self._settings(values)
+        refuse_gaps(config)
         if isinstance(midi, Score):
             raise ConfigError("continue_midi goes on from a file: continue_score goes on from a Score")
         if midi is None:
@@ -79,6 +80,7 @@ class Player:
     def continue_score(self, score: Score | None, /, *, ranking: Ranking | None = None, **values: Any) -> list[Music]:
         """Continuations of a score, which is in four beats a bar, or of nothing (None); else as `continue_midi`."""
         config = self._settings(values)
+        refuse_gaps(config)
         if not isinstance(score, Score | None):
             raise ConfigError(f"continue_score goes on from a Score, not {score!r}: continue_midi goes on from a file")
         beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
@@ -121,7 +123,7 @@ class Player:
                 raise ConfigError(f"{name}=…: nothing is written yet; write each piece with music.write(path)")
             if name == "seed_midi":
                 raise ConfigError("seed_midi=…: give the seed first, without its name")
-        config: GenerateConfig = settings("generate", "seed_midi=null", device=self.device, **values)
+        config: GenerateConfig = settings("generate", device=self.device, **values)
         plan(config)
         return config
 
@@ -130,3 +132,10 @@ class Player:
         if is_interrupted(kept, config):
             raise KeyboardInterrupt
         return [music for each in kept for music in each]
+
+
+def refuse_gaps(config: GenerateConfig) -> None:
+    """Raises ConfigError for what is asked of `fill` alone."""
+    for name in ("infill", "between", *BORDERS):
+        if getattr(config, name) is not None:
+            raise ConfigError(f"{name}=…: music is filled with fill(…) and fill_between(…), and continued here")

@@ -15,7 +15,7 @@ ASKED = Settings()  # what is asked of a continuation where a person says nothin
 
 @dataclass
 class GenerateConfig:
-    """musictx generate: continue seed MIDI files."""
+    """musictx generate: continue seed MIDI files, or fill a gap in one."""
 
     bundle: str | None = setting(
         None,
@@ -24,8 +24,8 @@ class GenerateConfig:
     )
     seed_midi: str | None = setting(
         "",
-        "what is continued, unless a gap is filled: a file, a folder or a pattern like 'mine/*.mid'; elise, gymnopedie "
-        "or chorale; null: begin from nothing",
+        "a file, a folder or a pattern like 'mine/*.mid'; elise, gymnopedie or chorale; null: begin from nothing; left "
+        "out with infill and between",
     )
     infill: str | None = setting(
         None, "a file in which a region is written anew: from_s and to_s, or from_bar and to_bar"
