@@ -129,13 +129,19 @@ def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
         )
 
 
+def hears(header: BundleHeader | None, model: LanguageModel) -> int | None:
+    """How many tokens, of both sides and the gap, a model learnt to fill with; None where its memory has no end."""
+    learnt: int | None = header.objective.get("length") if header is not None else None
+    return learnt or model.window
+
+
 def fill_all(
     filled: Around, model: LanguageModel, tokenizer: Tokenizer, header: BundleHeader | None, config: GenerateConfig
 ) -> list[Music]:
     """The gap filled as often as asked. Raises UserError where the memory does not suffice."""
-    hears = header.objective.get("length") if header is not None else None
     settings = plan_fill(config)
-    settings = settings._replace(length=Length(seconds=filled.gap.seconds), window=settings.window or hears)
+    window = settings.window or hears(header, model)
+    settings = settings._replace(length=Length(seconds=filled.gap.seconds), window=window)
     drawn = draw([filled.gap], model, tokenizer, settings, config)[0]
     return [
         Music(
