@@ -18,7 +18,7 @@ from musictx.files import replacing
 from musictx.model.build import check_inputs, describe_model, kind_of
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
-from musictx.objectives import NEXT_TOKEN, Objective, build_objective
+from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
 from musictx.open import Opened, open_told
 
 
@@ -77,8 +77,9 @@ def measure(
 
 
 def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Objective]:
-    """The objective as asked, or what the bundle was trained for. A bundle is data: code that is not ours runs when a
-    person names it, and not when a bundle does. Raises ConfigError, for one that the model has not learnt too."""
+    """The objective as asked, or what the bundle was trained for, or what that is compared by. A bundle is data: code
+    that is not ours runs when a person names it, and not when a bundle does. Raises ConfigError, for one that the model
+    has not learnt too."""
     header = opened.header
     trained = header.objective.get("name", NEXT_TOKEN)
     if asked is None and ":" in trained:
@@ -86,7 +87,7 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
             f"{bundle} was trained with objective={trained}, which is not in musictx: give objective={trained} to run "
             f"it, or objective={NEXT_TOKEN}"
         )
-    name = asked or trained
+    name = asked or getattr(find_objective(trained), "compared_by", trained)
     settings = header.objective.get("settings") if name == trained else None
     objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)
     check_inputs(kind_of(opened.model), name, objective.inputs)

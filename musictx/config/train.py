@@ -117,9 +117,12 @@ class TrainConfig:
         None, "a bundle whose weights to begin with: piano, chorale, a file or a run's folder; null: new weights"
     )
     objective: str = setting(
-        "next_token", "what is learnt of a window: next_token, or my_module:MyObjective (docs/extending.md)"
+        "next_token", "what is learnt of a window: next_token, infill, or my_module:MyObjective (docs/extending.md)"
     )
-    objective_settings: Any = setting(None, "of an objective that has any: 'objective_settings={share: 0.1}'")
+    objective_settings: Any = setting(
+        None,
+        "of an objective that has any: 'objective_settings={plain: 0.5}', windows that infill leaves whole",
+    )
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: Any = MISSING  # one of MODELS in config/model.py, which the preset names

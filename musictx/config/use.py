@@ -86,7 +86,7 @@ class EvaluateConfig:
     data: DataConfig = field(default_factory=DataConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     objective: str | None = setting(
-        None, "what is scored: next_token, or another; null: what the bundle was trained for"
+        None, "what is scored: next_token, infill or another; null: what the bundle was trained for, but no infill"
     )
     split: str = setting("validation", "train, validation or test")
     out: str | None = setting(None, "a JSON file for the figures; null: none")

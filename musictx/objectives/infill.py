@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.objectives import Example
+from musictx.objectives import NEXT_TOKEN, Example
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import ADDED, clock_of, most_framing, read_first, split_at, step_of, with_gap_clock
@@ -18,6 +18,7 @@ class Infill(NextToken):
 
     added = ADDED
     continuous = False
+    compared_by = NEXT_TOKEN  # where `musictx evaluate` is told nothing: it continues music too
 
     def __init__(self, tokenizer: Tokenizer, plain: float = 0.5, cycle: int = 1) -> None:
         if not 0 <= plain <= 1:
