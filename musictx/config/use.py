@@ -27,6 +27,7 @@ class GenerateConfig:
         "a file, a folder or a pattern like 'mine/*.mid'; elise, gymnopedie or chorale; null: begin from nothing; left "
         "out with infill and between",
     )
+    out: str = setting(MISSING, "a folder for the music")
     infill: str | None = setting(
         None, "a file in which a region is written anew: from_s and to_s, or from_bar and to_bar"
     )
@@ -35,7 +36,6 @@ class GenerateConfig:
     to_s: float | None = setting(None, "infill: where it ends")
     from_bar: int | None = setting(None, "infill: the region's first bar, counted from 1")
     to_bar: int | None = setting(None, "infill: its last bar")
-    out: str = setting(MISSING, "a folder for the music")
     seed_seconds: float | None = setting(None, "the motif: so much of the seed, at most one of three; null: all of it")
     seed_bars: int | None = setting(None, "the motif, in bars")
     seed_notes: int | None = setting(None, "the motif, in notes")

@@ -63,7 +63,7 @@ def test_it_is_learnt_by_every_kind_and_begins_with_a_bundle_of_the_next_token(w
     lstm = fit(config_of(world, tmp_path / "lstm", *FILL, model=RECURRENT))
     header = read_header(lstm)
     added = [["TO", 0, 0], ["FILL", 0, 0], ["END", 0, 0]]
-    assert header.objective == {"name": "toys:Infill", "settings": {}, "added": added}
+    assert header.objective == {"name": "toys:Infill", "settings": {}, "added": added, "length": 32}
     assert header.vocab_fingerprint == read_header(world.bundle).vocab_fingerprint
     with pytest.raises(
         ConfigError, match=r"^init_from=.* has ids of objective=toys:Infill \(TO, FILL, END\), which obj"
