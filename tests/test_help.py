@@ -62,7 +62,7 @@ def test_a_setting_is_told_with_its_value_and_a_group_with_its_presets(monkeypat
     assert "Presets: sampler=beam, greedy, min_p, nucleus, plain, typical" in " ".join(text.split())
     meanings = told(text)
     assert meanings["seed_midi"].startswith("a file, a folder or a pattern")
-    assert "  out=???" in text
+    assert "  midi=???" in helped("attend", [])
     assert "20 seconds" in meanings["length_seconds"]
     many = told(helped("train", []))["experiment"]
     assert many == "many settings at once: chorales, demo, jsb, jsb_whole, maestro; null: none"
