@@ -83,7 +83,9 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         smaller = SMALLER.get(" ".join(words[:2]), SMALLER.get(" ".join(words[:3]), []))
         if "model=lstm" in words:
             smaller = [*QUICK, "model.d_model=16", "trainer.progress_bar=false"]
-        if "generate" in words[:2] and "length_bars=8" not in words:
+        if "objective=infill" in words:
+            smaller = [*smaller, "data.length=512"]
+        if "generate" in words[:2] and "length_bars=8" not in words and not re.search("infill=|between=", command):
             smaller = ["length_seconds=1"]
         ok([*words, *smaller], tmp_path)
     made = {str(p.relative_to(tmp_path / "outputs")) for p in (tmp_path / "outputs").rglob("*") if p.is_file()}
@@ -102,6 +104,10 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "warmer/my-1.mid",
         "best/my-1.mid",
         "new/new-1.mid",
+        "filled/my-3.mid",
+        "filled/my.png",
+        "bars/my-1.mid",
+        "between/my-to-new-1-1.mid",
         "elise/elise-1.mid",
         "chorale/chorale-1.mid",
         "comparison/report.md",
