@@ -154,6 +154,7 @@ def fill_all(
             filled.gap.meter.signature,
             filled.file,
             each.is_new,
+            each.new_to_s,
         )
         for k, each in enumerate(drawn, 1)
     ]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.notes.score import Score
+from musictx.notes.score import Filled, Score
 from musictx.notes.write import write_midi
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
@@ -28,6 +28,7 @@ class Music:
     signature: tuple[int, int] | None  # beats and the unit of a beat, of the seed
     seed: Path | None  # the file that is continued
     is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
+    new_to_s: float = np.inf  # where what fills a gap ends
 
     def write(self, path: str | Path) -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix.
@@ -54,6 +55,6 @@ class Music:
         write_as(self.score, path, self.name, self.new)
 
     @property
-    def new(self) -> float | NDArray[np.bool_]:
-        """Which notes are new, as pictures are told."""
-        return self.new_from_s if self.is_new is None else self.is_new
+    def new(self) -> float | Filled:
+        """What is new, as pictures are told."""
+        return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,14 @@ class Score:
             offset_s=self.offset_s * factor,
             quarter_s=self.quarter_s * factor,
         )
+
+
+class Filled(NamedTuple):
+    """Which notes are new (N,), and the borders of the region that they fill."""
+
+    is_new: NDArray[np.bool_]
+    from_s: float
+    to_s: float
 
 
 def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:

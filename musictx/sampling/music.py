@@ -14,7 +14,7 @@ from musictx.model.pinned import check_pinned
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.notes.meter import Meter
-from musictx.notes.score import Score
+from musictx.notes.score import Filled, Score
 from musictx.sampling.batch import Batch, NoNumbers, Take
 from musictx.sampling.beam import Beams
 from musictx.sampling.engine import Drawn, Row, begin_stream
@@ -44,10 +44,16 @@ class Continuation(NamedTuple):
     mean_log_p: float = 0.0  # nats a token, under the model alone
     unheard: int = 0  # of the motif's tokens, the oldest, which are more than the model looks back to
     is_new: NDArray[np.bool_] | None = None  # (N,) which notes fill a gap; None: those from `new_from_s` on
+    new_to_s: float = np.inf  # the gap's second border
 
     @property
     def complete(self) -> bool:
         return not self.stopped
+
+    @property
+    def new(self) -> float | Filled:
+        """What is new, as pictures are told."""
+        return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)
 
 
 def check(settings: Settings, variations: int) -> None:
@@ -217,7 +223,7 @@ class Drawing:
         ids = split_drawn(gap, take.ids, self.tokenizer)
         score, is_new = fill(gap, ids, self.tokenizer, prompt.program)
         mean_log_p = float(take.log_p[: len(ids)].mean())
-        return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new)
+        return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new, gap.to_s)
 
     def _search(self, beams: int) -> Iterator[Drawn]:
         """The likeliest of each motif, once they are as long as was asked: one of another length says nothing."""

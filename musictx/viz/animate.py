@@ -72,7 +72,7 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[A
         draw_notes(axes, score, new, span_s)
         draw_time(axes, span_s, bars_s, minutes=score.duration_s >= 90)
         if 0 < new_notes(score, new).sum() < len(score):
-            draw_legend(axes)
+            draw_legend(axes, new)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()  # type: ignore[no-untyped-call]
         played = np.asarray(canvas.buffer_rgba())[:, :, :3]  # type: ignore[no-untyped-call]

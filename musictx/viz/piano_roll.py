@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from musictx.notes.score import Score
+from musictx.notes.score import Filled, Score
 from musictx.viz.figure import FAINT, INK, check_format, new_figure, save_figure
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # told apart by colour-blind eyes too (Okabe and Ito 2008)
@@ -25,7 +25,7 @@ STRIKE = 0.0022  # of a row's width: the darker beginning of a note
 STRIKE_SHADE = 0.62  # of its brightness
 PALEST = 0.15  # how much of its colour the softest note has
 
-New = float | NDArray[np.bool_]  # the second at which new music begins, or which notes are new (N,)
+New = float | NDArray[np.bool_] | Filled  # the second at which new music begins, or which notes are new (N,)
 Panel = tuple[str, Score, New]  # title, score, what is new in it
 
 
@@ -64,15 +64,17 @@ def draw_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_
             draw_notes(axes, score, new, span_s)
             draw_time(axes, span_s, bars_s, minutes=end_s >= 90)
     grid[-1, -1].set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
-    if any(0 < is_new.sum() < len(is_new) for is_new in (new_notes(score, new) for _, score, new in panels)):
-        draw_legend(grid[0, 0])
+    mixed = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
+    if mixed:
+        draw_legend(grid[0, 0], mixed[0])
     return figure
 
 
-def draw_legend(axes: Axes) -> None:
+def draw_legend(axes: Axes, new: New) -> None:
     """What the two colours are, above the upper right corner."""
+    words = ("seed", "continuation") if isinstance(new, float | int) else ("kept", "new")
     axes.legend(
-        handles=[Patch(color=SEED_COLOUR, label="seed"), Patch(color=NEW_COLOUR, label="continuation")],
+        handles=[Patch(color=c, label=word) for c, word in zip((SEED_COLOUR, NEW_COLOUR), words, strict=True)],
         loc="lower right",
         bbox_to_anchor=(1, 1),
         borderaxespad=0.2,
@@ -109,11 +111,20 @@ def draw_keys(axes: Axes, low: int, high: int) -> None:
 
 def new_notes(score: Score, new: New) -> NDArray[np.bool_]:
     """(N,) which notes are new."""
+    if isinstance(new, Filled):
+        return new.is_new
     return score.onset_s >= new - 1e-6 if isinstance(new, float | int) else new
 
 
+def borders_s(new: New) -> tuple[float, ...]:
+    """Where new music begins, and ends, in seconds; a mask alone has no borders."""
+    if isinstance(new, Filled):
+        return new.from_s, new.to_s
+    return (new,) if isinstance(new, float | int) else ()
+
+
 def draw_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) -> None:
-    """The notes of a row as boxes, new ones in the second colour, with a dashed line where they begin."""
+    """The notes of a row as boxes, new ones in the second colour, with a dashed line at their borders."""
     seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
     is_new = new_notes(score, new)
     for colour, chosen in ((SEED_COLOUR, ~is_new), (NEW_COLOUR, is_new)):
@@ -124,8 +135,9 @@ def draw_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) 
         struck = corners.copy()
         struck[:, 1:3, 0] = np.minimum(struck[:, 1:3, 0], struck[:, :1, 0] + STRIKE * (span_s[1] - span_s[0]))
         axes.add_collection(PolyCollection(list(struck), facecolors=STRIKE_SHADE * faces, lw=0), autolim=False)
-    if isinstance(new, float | int) and 0 < new < score.duration_s:
-        axes.axvline(new, color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0.8)
+    for border_s in borders_s(new):
+        if 0 < border_s < score.duration_s:
+            axes.axvline(border_s, color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0.8)
 
 
 def boxes(score: Score, width_s: float) -> NDArray[Any]:

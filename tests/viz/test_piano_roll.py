@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from matplotlib.legend import Legend
 
 from musictx.errors import ConfigError
-from musictx.notes.score import Score
+from musictx.notes.score import Filled, Score
 from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR, boxes, draw_rolls, piano_roll, shades
 
 SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)
@@ -112,3 +113,27 @@ def test_no_note_is_too_thin_to_see_and_repeated_notes_stay_apart():
     assert (right - left).min() > 0.005
     assert right[1] < left[2]
     np.testing.assert_allclose(corners[0, [0, 2], 1], [59.58, 60.42])
+
+
+def dashed_s(axes):
+    return [float(line.get_xdata()[0]) for line in axes.lines if line.get_linestyle() == "--"]
+
+
+def words(figure):
+    return [text.get_text() for legend in figure.findobj(Legend) for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize(
+    ("new", "borders_s", "told"),
+    [
+        (2.0, [2.0], ["seed", "continuation"]),
+        (Filled(SCORE.pitch == 67, 1.5, 3.25), [1.5, 3.25], ["kept", "new"]),
+        (Filled(SCORE.pitch == 60, 0.0, 1.5), [1.5], ["kept", "new"]),  # no line where the music begins
+        (SCORE.pitch == 67, [], ["kept", "new"]),
+        (Filled(SCORE.pitch == 0, 1.5, 3.25), [1.5, 3.25], []),  # filled with silence
+    ],
+)
+def test_lines_stand_at_the_borders_of_what_is_new_and_words_tell_it(new, borders_s, told):
+    figure = draw_rolls([("x", SCORE, new)])
+    assert dashed_s(figure.axes[0]) == borders_s
+    assert words(figure) == told
