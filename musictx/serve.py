@@ -33,10 +33,14 @@ def serve(config: ServeConfig) -> None:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()
         os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # gradio makes folders there, and others elsewhere, when imported
+        from musictx.web.draw import Ready
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
-        ready = {name: (for_steps(m.model, weights[name]), m.tokenizer) for name, m in models.items()}
+        ready = {
+            name: Ready(for_steps(m.model, weights[name]), m.tokenizer, m.header.objective.get("length"))
+            for name, m in models.items()
+        }
         studio = Studio(ready, made, limits)
         run_page(studio, title(models), address, config.port, hosts, uploads)
 

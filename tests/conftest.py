@@ -135,3 +135,13 @@ def world(tmp_path_factory):
         root / "hymn_store",
         root / "hymn_run" / model,
     )
+
+
+@pytest.fixture(scope="session")
+def filling(world, tmp_path_factory):
+    """The bundle of a model that fills: it speaks chorale, and hears the whole of a short hymn."""
+    root = tmp_path_factory.mktemp("filling")
+    chorale = ["data=chorales", "tokenizer=chorale", f"data.path={world.hymn_store}", "objective=infill"]
+    quick = [*TINY, *QUICK, "data.length=192", "trainer.max_steps=2", "trainer.progress_bar=false"]
+    ok(["musictx", "train", *chorale, "out=run", *quick], root)
+    return root / "run" / "model.safetensors"

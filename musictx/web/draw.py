@@ -26,8 +26,16 @@ HOLD = "how close to the motif"  # the name of its slider
 Tell = Callable[[float], None]  # gets seconds of new music
 
 
+class Ready(NamedTuple):
+    """A model to draw with; `window` is how many tokens its training heard together, where it heard them whole."""
+
+    model: LanguageModel
+    tokenizer: Tokenizer
+    window: int | None = None
+
+
 class Wish(NamedTuple):
-    """What a person sets before pressing Continue."""
+    """What a person sets before pressing Continue or Fill."""
 
     motif_s: float
     motif_from: str = "start"
@@ -42,8 +50,7 @@ class Wish(NamedTuple):
 def draw_takes(
     music: Music,
     wish: Wish,
-    model: LanguageModel,
-    tokenizer: Tokenizer,
+    ready: Ready,
     limits: Limits,
     chance: int,
     tell: Tell,
@@ -52,24 +59,37 @@ def draw_takes(
     """The continuations, shorter than wished where the time did not suffice, or where it is `ending`. Raises UserError
     for what cannot be."""
     check_wish(wish, limits)
-    motif = make_motif(music, wish, on_beat=tokenizer.voices > 0)
+    motif = make_motif(music, wish, on_beat=ready.tokenizer.voices > 0)
     sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=wish.hold or None)
-    settings, seen = Settings(sampling, Length(wish.length_s), seed=chance), list[int]()
-    deadline_s = time.monotonic() + limits.seconds
+    settings = Settings(sampling, Length(wish.length_s), seed=chance)
+    end_s = time.monotonic() + limits.seconds
     try:
-        drawing = Drawing([motif], model, tokenizer, settings, wish.variations)
+        drawing = Drawing([motif], ready.model, ready.tokenizer, settings, wish.variations)
     except NothingToHold:
         raise UserError(f"the motif is too short to hold on to: take more of it, or move “{HOLD}” to 0") from None
+    return in_time(drawing, music, limits, end_s, tell, ending)
+
+
+def in_time(
+    drawing: Drawing, music: Music, limits: Limits, end_s: float, tell: Tell, ending: Callable[[], bool]
+) -> tuple[Continuation, ...]:
+    """What is drawn of the music until the monotonic clock shows `end_s`, or it is `ending`. Raises UserError for
+    nothing."""
+    seen = list[int]()
     for step in drawing:
-        if time.monotonic() > deadline_s or ending():
-            drawing.stop(f"{limits.seconds:g} s went by")
+        if time.monotonic() > end_s or ending():
+            drawing.stop(went_by(limits))
             break
         seen.append(int(step.ids[0]))
         if len(seen) % TELL_EVERY == 0:
-            tell(tokenizer.seconds(np.array(seen), motif.score.quarter_s))
+            tell(drawing.tokenizer.seconds(np.array(seen), music.score.quarter_s))
     if not seen:
-        raise UserError(f"{limits.seconds:g} s went by before any music was drawn: give less of a motif")
+        raise UserError(f"{went_by(limits)} before any music was drawn: give less of a motif")
     return tuple(drawing.continuations()[0])
+
+
+def went_by(limits: Limits) -> str:
+    return f"{limits.seconds:g} s went by"
 
 
 def make_motif(music: Music, wish: Wish, on_beat: bool = False) -> Motif:

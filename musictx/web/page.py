@@ -15,6 +15,7 @@ from musictx.errors import UserError
 from musictx.web import keyboard, stage
 from musictx.web.attention import Point
 from musictx.web.draw import HOLD, SLIDER_S, Wish
+from musictx.web.fill import Region
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -24,8 +25,10 @@ Updates = dict[Any, Any]  # by component: what is not in it stays as it is
 CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
 BEGIN = "Nothing leaves this server."
+BOTH_SIDES = "A filled part comes from both its sides. Go on from this variation to see what a note comes from."
 ALL_HEADS = "mean of all heads"
 MOST_HOLD = 4.0
+REGION_S = 0.1  # the step of arrow keys
 PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="status"></span><div class="row">
 <button data-action="take">Take it</button><button data-action="clear">Clear</button>
 <button data-action="midi">MIDI keyboard</button></div></div>"""
@@ -95,6 +98,10 @@ class Page:
             self.on = gr.Button("Go on from this variation", size="sm", interactive=False, scale=0, min_width=200)
             self.undo = gr.Button("Undo", size="sm", interactive=False, scale=0, min_width=80)
         self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
+        with gr.Row(visible=False, elem_id="region") as self.filling:
+            hint = {"placeholder": "drag over the roll, or type", "step": REGION_S, "min_width": 120}
+            self.region = [gr.Number(label=f"write anew {border}, seconds", **hint) for border in ("from", "to")]
+            self.fill_it = gr.Button("Fill", variant="primary", scale=0, min_width=120)
         with gr.Row(visible=False) as self.looking:
             self.note = slider("the note, and what it comes from", 2, 3, 2, 1, scale=3)
             self.layer = gr.Dropdown(self._layers(Session()), value=-1, label="attention of", scale=1)
@@ -112,7 +119,7 @@ class Page:
             self.hold,
         ]
         parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
-        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model]
+        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.filling, *self.region]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
@@ -124,15 +131,12 @@ class Page:
         on(self.piano.take, self.take_played)
         for motif in (self.motif.input, self.side.input):
             motif(None, [self.motif, self.side], js=stage.MOTIF)
+        for border in self.region:
+            border.change(None, self.region, js=stage.REGION)
         busy = {"show_progress": "full", "show_progress_on": self.stage}
-        on(
-            self.go.click,
-            self.go_on,
-            *wish,
-            concurrency_id="draw",
-            concurrency_limit=self.studio.limits.at_once,
-            **busy,
-        )
+        busy |= {"concurrency_id": "draw", "concurrency_limit": self.studio.limits.at_once}
+        on(self.go.click, self.go_on, *wish, **busy)
+        on(self.fill_it.click, self.fill, *self.region, *wish, **busy)
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)
@@ -148,25 +152,37 @@ class Page:
         try:
             if data is None:
                 raise UserError(f"{name}: it waited too long to be read: drop it again")
-            updates = self._show(self.studio.upload(session, data, name))
+            updates = self._begin(self.studio.upload(session, data, name))
         except UserError as error:
             updates = {self.status: told(str(error), wrong=True)}
         return updates | {self.file: None}  # there is room for the next one
 
     def pick_example(self, session: Session, name: str) -> Updates:
-        return self._show(self.studio.example(session, name))
+        return self._begin(self.studio.example(session, name))
 
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
-        return self._show(self.studio.played(session, (event._data or {}).get("notes")))
+        return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
 
     def go_on(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
         asked = Wish(*wish)
-
-        def tell(seconds: float) -> None:
-            progress(min(seconds / asked.length_s, 1.0), desc=f"{seconds:.0f} of {asked.length_s:.0f} s of music")
-
+        tell = lambda seconds: come_far(progress, seconds, asked.length_s)  # noqa: E731
         session, what = self.studio.go_on(session, asked, tell)
         return self._show(session, new=False) | self._layers_of(session) | {self.status: told(what)}
+
+    def fill(
+        self,
+        session: Session,
+        from_s: Any,
+        to_s: Any,
+        *wish: Any,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008
+    ) -> Updates:
+        tell = lambda seconds: come_far(progress, seconds, to_s - from_s)  # noqa: E731
+        session, what = self.studio.fill(session, Region(from_s, to_s), Wish(*wish), tell)
+        assert session.now
+        done = session.now.takes[0]
+        borders = round(done.new_from_s, 2), round(done.new_to_s, 2)  # those that the model can keep to
+        return self._show(session) | {self.status: told(what)} | dict(zip(self.region, borders, strict=True))
 
     def choose(self, session: Session, event: gr.EventData) -> Updates:
         return self._show(session.choose(int(event._data["take"])), new=False)
@@ -176,6 +192,8 @@ class Page:
             return {}
         chosen = session.choose(int(event._data["take"]))
         updates = self._show(chosen, new=False) if chosen.now != session.now else {}
+        if chosen.now and chosen.now.filled:
+            return updates | {self.status: told(BOTH_SIDES)}
         note = self.studio.note_at(chosen, Point(float(event._data["seconds"]), float(event._data["pitch"])))
         return updates | self.look(chosen, note + 1, layer)
 
@@ -191,6 +209,10 @@ class Page:
     def step_back(self, session: Session) -> Updates:
         return self._show(session.undo())
 
+    def _begin(self, session: Session) -> Updates:
+        """Other music, of which no region is chosen yet."""
+        return self._show(session) | dict.fromkeys(self.region)
+
     def _show(self, session: Session, new: bool = True) -> Updates:
         """Everything that depends on the newest step; `new` music is a motif as a whole."""
         now = session.now
@@ -200,6 +222,7 @@ class Page:
             self.on: gr.update(interactive=bool(now and now.takes)),
             self.arcs: "",
             self.looking: gr.update(visible=False),
+            self.filling: gr.update(visible=now is not None),
         }
         updates |= {part: gr.update(interactive=now is not None) for part in (self.motif, self.go, self.undo)}
         whole_s = SLIDER_S
@@ -231,6 +254,10 @@ class Page:
                 return {self.status: told(str(error), wrong=True)}
 
         return safely
+
+
+def come_far(progress: gr.Progress, seconds: float, of_s: float) -> None:
+    progress(min(seconds / of_s, 1.0), desc=f"{seconds:.0f} of {of_s:.0f} s of music")
 
 
 def slider(label: str, low: float, high: float, value: float, step: float, **how: Any) -> Any:

@@ -9,6 +9,8 @@ from musictx.notes.score import Score
 from musictx.sampling.music import Continuation
 from musictx.web.limits import MOST_STEPS
 
+NAME_LENGTH = 60  # of music that came of music that came of music …
+
 
 class Heard(NamedTuple):
     """Notes and their bars."""
@@ -47,6 +49,19 @@ class Step(NamedTuple):
     def name(self) -> str:
         return f"{self.music.name}-{self.chosen + 1}" if self.takes else self.music.name
 
+    @property
+    def filled(self) -> bool:
+        """Whether the takes are the music with a region written anew."""
+        return bool(self.takes) and self.takes[0].is_new is not None
+
+    @property
+    def as_music(self) -> Music:
+        """What is heard as music to begin with."""
+        if not self.takes:
+            return self.music
+        name = self.name if len(self.name) <= NAME_LENGTH else self.music.name
+        return Music(name, self.score, self.music.meter, model=self.music.model)
+
 
 class Session(NamedTuple):
     """The steps a person took, the newest last. Every change returns a new Session."""
@@ -73,5 +88,4 @@ class Session(NamedTuple):
         """The chosen continuation as music to begin with; without one nothing changes."""
         if self.now is None or not self.now.takes:
             return self
-        music = self.now.music
-        return self.push(Step(Music(self.now.name, self.now.score, music.meter, model=music.model)))
+        return self.push(Step(self.now.as_music))

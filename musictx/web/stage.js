@@ -12,20 +12,34 @@ function place(part, box, from_s, to_s) {
   part.style.height = `${100 * box.height}%`;
 }
 
-function veil(event) {
-  const data = roll();
-  element.querySelectorAll(".veil").forEach((old) => old.remove());
-  if (!data || data.whole_s === null) return;
-  const { seconds, side } = event.detail;
-  const outside = side === "end" ? [0, data.whole_s - seconds] : [seconds, data.whole_s];
-  for (const box of data.boxes) {
-    if (outside[0] >= Math.min(outside[1], box.end_s) || outside[1] <= box.start_s) continue;
+// Lays parts of a kind over a stretch of time; those that there were go.
+function cover(kind, boxes, from_s, to_s) {
+  element.querySelectorAll(`.${kind}`).forEach((old) => old.remove());
+  for (const box of boxes) {
+    if (from_s >= Math.min(to_s, box.end_s) || to_s <= box.start_s) continue;
     const part = document.createElement("i");
-    part.className = "veil";
-    place(part, box, ...outside);
+    part.className = kind;
+    place(part, box, from_s, to_s);
     element.querySelector(".picture").append(part);
   }
 }
+
+function veil(event) {
+  const data = roll();
+  if (!data || data.whole_s === null) return cover("veil", []);
+  const { seconds, side } = event.detail;
+  cover("veil", data.boxes, ...(side === "end" ? [0, data.whole_s - seconds] : [seconds, data.whole_s]));
+}
+
+// Where the mouse or finger is, in fractions of the picture.
+function point(event) {
+  const edge = element.querySelector(".picture").getBoundingClientRect();
+  return { x: (event.clientX - edge.left) / edge.width, y: (event.clientY - edge.top) / edge.height };
+}
+
+const boxAt = (x, y) =>
+  roll().boxes.find((b) => b.left <= x && x <= b.left + b.width && b.top <= y && y <= b.top + b.height);
+const secondsAt = (box, x) => box.start_s + ((x - box.left) / box.width) * (box.end_s - box.start_s);
 
 function follow() {
   const [data, audio, line] = [roll(), element.querySelector("audio"), element.querySelector(".playhead")];
@@ -42,16 +56,12 @@ element.addEventListener("motif", veil);
 element.addEventListener("click", (event) => {
   const button = event.target.closest("[data-take]");
   if (button) return trigger("choose", { take: Number(button.dataset.take) });
-  const picture = event.target.closest(".picture");
-  if (!picture) return;
-  const edge = picture.getBoundingClientRect();
-  const x = (event.clientX - edge.left) / edge.width;
-  const y = (event.clientY - edge.top) / edge.height;
-  const within = (b) => b.left <= x && x <= b.left + b.width && b.top <= y && y <= b.top + b.height;
+  if (!event.target.closest(".picture") || dragged) return;
+  const { x, y } = point(event);
   const [data, audio] = [roll(), element.querySelector("audio")];
-  const box = data.boxes.find(within);
+  const box = boxAt(x, y);
   if (!box) return;
-  const seconds = box.start_s + ((x - box.left) / box.width) * (box.end_s - box.start_s);
+  const seconds = secondsAt(box, x);
   const pitch = box.high - ((y - box.top) / box.height) * (box.high - box.low);
   if (box.panel === data.chosen && Number.isFinite(audio.duration)) audio.currentTime = Math.min(seconds, audio.duration);
   trigger("pick", { take: box.panel, seconds, pitch });

@@ -15,10 +15,12 @@ from musictx.viz.sound import write_wav
 from musictx.web.files import PEN, as_data, new_place
 from musictx.web.session import Step
 
-SCRIPT = (Path(__file__).parent / "stage.js").read_text(encoding="utf-8")
+SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
 # tells the script above of the motif that a person is choosing
 MOTIF = """(seconds, side) => { document.querySelector("#stage .picture")?.dispatchEvent(
     new CustomEvent("motif", { bubbles: true, detail: { seconds, side } })) }"""
+# and of the region that the two fields hold
+REGION = """(...region) => { document.dispatchEvent(new CustomEvent("region", { detail: region })) }"""
 WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
 
 
@@ -52,7 +54,7 @@ def rolls(step: Step, place: Path) -> tuple[str, list[dict[str, float]]]:
     """The picture as a data address, and where in it the panels lie: fractions of its size from the upper left, the
     seconds and pitches at their edges."""
     names = [f"variation {k + 1}" for k in range(len(step.takes))]
-    panels: list[Panel] = [(name, t.score, t.new_from_s) for name, t in zip(names, step.takes, strict=True)]
+    panels: list[Panel] = [(name, t.score, t.new) for name, t in zip(names, step.takes, strict=True)]
     panels = panels or [(step.music.name, step.score, np.inf)]
     with PEN:
         figure = draw_rolls(panels)

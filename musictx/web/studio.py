@@ -8,13 +8,13 @@ from typing import Any
 
 from musictx.choice import choose_bundle
 from musictx.errors import UserError
-from musictx.model.protocol import LanguageModel
+from musictx.sampling.music import Continuation
 from musictx.sampling.streams import MAX_SEED
-from musictx.tokenizers import Tokenizer
 from musictx.web.attention import Point, Reader
-from musictx.web.draw import Tell, Wish, draw_takes, fit, shorten
+from musictx.web.draw import Ready, Tell, Wish, draw_takes, fit, shorten, went_by
 from musictx.web.examples import examples
 from musictx.web.files import PEN, as_data, new_place
+from musictx.web.fill import Region, can_fill, fill_takes
 from musictx.web.keyboard import read_played
 from musictx.web.limits import Limits
 from musictx.web.session import Music, Session, Step
@@ -22,7 +22,7 @@ from musictx.web.stage import stage
 from musictx.web.upload import read_upload
 from musictx.web.work import ENDS, Work
 
-Models = Mapping[str, tuple[LanguageModel, Tokenizer]]
+Models = Mapping[str, Ready]
 
 
 class Studio:
@@ -30,7 +30,7 @@ class Studio:
 
     def __init__(self, models: Models, folder: Path, limits: Limits = Limits()) -> None:  # noqa: B008 - it is immutable
         self.models, self.folder, self.limits = models, folder, limits
-        self.readers = {name: Reader(model, tokenizer) for name, (model, tokenizer) in models.items()}
+        self.readers = {name: Reader(model, tokenizer) for name, (model, tokenizer, _) in models.items()}
         self.examples = examples()
         self.work = Work()
 
@@ -50,19 +50,49 @@ class Studio:
         if session.now is None:
             raise UserError("there is no music to continue yet: drop a file, pick an example or play a phrase")
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
-        chance = random.randint(0, MAX_SEED)
-
-        takes = draw_takes(music, wish, *self.models[music.model], self.limits, chance, tell, lambda: self.work.ending)
-        if self.work.ending:
-            raise UserError(ENDS)  # to picture it, and to write its sound, would take longer than to draw it
-        took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
-        took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
-        told = f"{took} of {music.name}, in {time.monotonic() - began:.1f} s. Click a note to see what it comes from."
-        if any(take.stopped for take in takes):
-            told = f"Stopped at the time limit of {self.limits.seconds:g} s: this is what there was by then."
+        ready, chance = self.models[music.model], random.randint(0, MAX_SEED)
+        takes = draw_takes(music, wish, ready, self.limits, chance, tell, lambda: self.work.ending)
+        told = self._told(takes, wish, f"of {music.name}", began, "Click a note to see what it comes from.")
         if music.model != session.now.music.model:
             told = f"{told} {music.note}".strip()
         return session.push(Step(music, takes)), told
+
+    def fill(self, session: Session, region: Region, wish: Wish, tell: Tell) -> tuple[Session, str]:
+        """Writes a region of what is heard anew; and what became of it in words."""
+        if session.now is None:
+            raise UserError("there is no music to fill yet: drop a file, pick an example or play a phrase")
+        now, whole = session.now, session.now.as_music
+        if now.filled:
+            whole = whole._replace(name=now.music.name)  # filled again
+        music, began = self._heard(whole, wish.model or whole.model), time.monotonic()
+        ready, chance = self._filling(music.model), random.randint(0, MAX_SEED)
+        takes = fill_takes(music, region, wish, ready, self.limits, chance, tell, lambda: self.work.ending)
+        where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
+        told = self._told(takes, wish, where, began, "The rest is kept.")
+        if music.model != whole.model:
+            told = f"{told} {music.note}".strip()
+        return session.push(Step(music, takes)), told
+
+    def _filling(self, name: str) -> Ready:
+        """The model of that name. Raises UserError for one that never learnt to fill."""
+        if can_fill(self.models[name]):
+            return self.models[name]
+        able = [other for other, ready in self.models.items() if can_fill(ready)]
+        advice = f"choose {' or '.join(able)}" if able else "no model here did: serve one of objective=infill"
+        raise UserError(f"the model {name} never learnt to fill a region: {advice}")
+
+    def _told(self, takes: tuple[Continuation, ...], wish: Wish, what: str, began: float, then: str) -> str:
+        """What became of it. Raises UserError at the end of the server: to picture it, and to write its sound, would
+        take longer than to draw it."""
+        if self.work.ending:
+            raise UserError(ENDS)
+        if stopped := {take.stopped for take in takes} - {""}:
+            in_time = f"at the time limit of {self.limits.seconds:g} s"
+            why = in_time if stopped == {went_by(self.limits)} else f"early, {', '.join(sorted(stopped))}"
+            return f"Stopped {why}: this is what there was by then."
+        took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
+        took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
+        return f"{took} {what}, in {time.monotonic() - began:.1f} s. {then}"
 
     def begin_from_take(self, session: Session) -> Session:
         """The chosen continuation as music to begin with."""

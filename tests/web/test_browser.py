@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rolls import roll
 from serving import served
 
 from musictx.notes.read import read_midi
+from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.web.examples import examples
 
@@ -29,8 +31,8 @@ HYMN = "Old Hundredth, in four voices"
 
 
 @pytest.fixture(scope="module")
-def address(world, tmp_path_factory):
-    bundle = [] if SHOTS else [f"bundle={world.hymn_bundle}"]
+def address(filling, tmp_path_factory):
+    bundle = [] if SHOTS else [f"bundle={filling}"]
     with served(tmp_path_factory.mktemp("server"), "upload_mb=0.01", "uploads_mb=0.02", *bundle) as server:
         yield server.address
 
@@ -48,8 +50,8 @@ def visit(chromium, address):
     """Opens the page as another person; nobody may be sent elsewhere or meet an error of the page's own."""
     strayed, broken = [], []
 
-    def open_page():
-        page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    def open_page(**how):
+        page = chromium.new_context(viewport={"width": 1440, "height": 900}, **how).new_page()
         page.set_default_timeout(20_000)
         ours = (address, address.replace("http", "ws"), "data:", "blob:")
         page.on("request", lambda request: request.url.startswith(ours) or strayed.append(request.url))
@@ -173,6 +175,98 @@ def test_the_motif_is_veiled_off(visit):
     assert veil.bounding_box()["width"] == pytest.approx(right["width"], abs=2)
     page.get_by_label("number input for motif, seconds").fill("5.4")
     veil.wait_for(state="detached")
+
+
+def test_a_region_is_dragged_and_filled(visit, tmp_path):
+    page = visit()
+    begin(page)
+    seed, asked = roll(page), []
+    page.on("request", lambda request: asked.append(request.url))
+    seed.drag(4.0, 1.3)
+    assert seed.region() == pytest.approx([1.3, 4.0], abs=0.03)
+    seed.framed(1.3, 4.0)
+    seed.drag(1.2, 3.0)
+    seed.framed(1.2, 3.0)
+    assert asked == []  # the end of a drag is no click on a note
+    button(page, "Fill").click()
+    status(page, "2 variations of Old Hundredth from 1.20 to 3.00 s")
+    filled = roll(page, 2)
+    filled.framed(1.2, 3.0)
+    assert filled.region() == [1.2, 3.0]
+    shoot(page, "serve-fill")
+    name, data = linked(page, "MIDI")
+    (tmp_path / name).write_bytes(data)
+    home, was = read_midi(tmp_path / name), examples()[HYMN].score
+    for score in (home, was):
+        assert score.duration_s == pytest.approx(5.4, abs=0.01)
+    late, was_late = (score.select(score.onset_s > 3.1) for score in (home, was))
+    assert late.pitch.tolist() == was_late.pitch.tolist()
+
+    filled.drag(0.6, 2.4, row=1)  # the second variation is filled again, however soon
+    button(page, "Fill").click()
+    status(page, "2 variations of Old Hundredth from 0.60 to 2.40 s")
+    page.mouse.click(**roll(page, 2).at(2.0))
+    status(page, "A filled part comes from both its sides.")
+    button(page, "Undo").click()
+    page.wait_for_selector("[data-take='1'][aria-pressed=true]")
+    filled.framed(0.6, 2.4, row=1)
+    button(page, "Ode to Joy").click()
+    page.wait_for_selector("[data-take]", state="detached")
+    page.wait_for_selector(".region", state="detached")
+    assert np.isnan(roll(page).region()).all()
+
+
+def test_a_region_is_typed_and_a_wrong_one_is_told(visit):
+    page = visit()
+    begin(page)
+    seed = roll(page)
+    button(page, "Fill").click()
+    status(page, "there is no region to fill: drag over the roll, or type where it begins and ends")
+    first, last = page.get_by_label("write anew from, seconds"), page.get_by_label("write anew to, seconds")
+    first.fill("0.6")
+    assert page.locator(".region").count() == 0
+    last.fill("2.4")
+    seed.framed(0.6, 2.4)
+    for to_s, told in (("0.5", "0.6 to 0.5 s is no region"), ("5.4", "0.6 to 5.4 s: nothing comes after it")):
+        last.fill(to_s)
+        button(page, "Fill").click()
+        page.locator(".status.wrong", has_text=told).wait_for()
+    seed.framed(0.6, 5.4)
+    assert page.locator("[data-take]").count() == 0
+
+
+def test_a_region_is_chosen_with_a_finger_and_a_swipe_up_chooses_none(visit):
+    page = visit(has_touch=True)
+    begin(page)
+    seed = roll(page)
+    touch = page.context.new_cdp_session(page)
+
+    def swipe(*points, end="touchEnd"):
+        for kind, point in zip(("touchStart", *["touchMove"] * len(points)), points, strict=False):
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        touch.send("Input.dispatchTouchEvent", {"type": end, "touchPoints": []})
+
+    swipe(seed.at(1.2), seed.at(2.0), seed.at(3.0))
+    seed.framed(1.2, 3.0)
+    swipe(seed.at(2.0), seed.at(3.0), seed.at(4.0), end="touchCancel")  # something else took the finger
+    seed.framed(1.2, 3.0)
+    down = seed.at(4.0)
+    swipe(down, *({"x": down["x"] + k, "y": down["y"] - 12 * k} for k in range(1, 8)))
+    page.wait_for_timeout(300)
+    assert seed.region() == pytest.approx([1.2, 3.0], abs=0.03)
+
+
+def test_a_region_goes_on_in_the_next_row(visit, tmp_path):
+    page = visit()
+    onset_s = np.arange(0.0, 80.0, 2.0)
+    write_midi(Score(onset_s, onset_s + 1, np.full(40, 60), np.full(40, 80)), tmp_path / "long.mid")
+    page.locator("#file input[type=file]").set_input_files(tmp_path / "long.mid")
+    page.wait_for_selector(".picture")
+    long = roll(page, 2)
+    long.drag(30.0, 50.0, 0, 1)
+    assert long.region() == pytest.approx([30.0, 50.0], abs=0.3)
+    widths = [part.bounding_box()["width"] for part in page.locator(".region").all()]
+    assert len(widths) == 2
 
 
 def test_a_phrase_is_played(visit):

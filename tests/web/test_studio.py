@@ -20,7 +20,7 @@ from musictx.notes.write import write_midi
 from musictx.open import open_bundle
 from musictx.web import draw
 from musictx.web.attention import Point
-from musictx.web.draw import Wish
+from musictx.web.draw import Ready, Wish
 from musictx.web.examples import OLD_HUNDREDTH
 from musictx.web.limits import Limits
 from musictx.web.session import Session, Step
@@ -37,7 +37,7 @@ def opened(world):
 
 @pytest.fixture
 def studio(opened, tmp_path):
-    return Studio({"hymns": (opened.model, opened.tokenizer)}, tmp_path)
+    return Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path)
 
 
 def quiet(seconds):
@@ -124,7 +124,7 @@ def test_time_runs_out(opened, tmp_path):
             time.sleep(0.01)
             return opened.model.step(ids, state)
 
-    studio = Studio({"hymns": (Slow(), opened.tokenizer)}, tmp_path, Limits(seconds=0.7))
+    studio = Studio({"hymns": Ready(Slow(), opened.tokenizer)}, tmp_path, Limits(seconds=0.7))
     began = time.monotonic()
     session, what = studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=60), quiet)
     assert time.monotonic() - began < 5
@@ -135,7 +135,7 @@ def test_time_runs_out(opened, tmp_path):
 
 
 def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
-    studio = Studio({"hymns": (opened.model, opened.tokenizer)}, tmp_path, Limits(seconds=-1))
+    studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, Limits(seconds=-1))
     with pytest.raises(UserError, match="went by before any music was drawn"):
         studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
 
@@ -168,7 +168,7 @@ def test_without_music_there_is_nothing_to_continue(studio):
 
 
 def test_music_does_not_grow_for_ever(opened, tmp_path):
-    studio = Studio({"hymns": (opened.model, opened.tokenizer)}, tmp_path, Limits(music_s=5))
+    studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, Limits(music_s=5))
     session, _ = studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
     with pytest.raises(UserError, match="more than 5 s are not continued here"):
         studio.begin_from_take(session)
@@ -194,7 +194,7 @@ def test_the_oldest_steps_are_forgotten(studio):
 def both(world):
     """A small model of each kind, under the names of those inside the package."""
     bundles = {"piano": world.bundle, "chorale": world.hymn_bundle}
-    return {name: open_bundle(bundle)[:2] for name, bundle in bundles.items()}
+    return {name: Ready(*open_bundle(bundle)[:2]) for name, bundle in bundles.items()}
 
 
 def test_the_model_that_suits_the_music_is_begun_with(both, tmp_path):

@@ -1,0 +1,171 @@
+"""A region of what is heard, written anew: asked without a page."""
+
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+from musictx.errors import UserError
+from musictx.open import open_bundle
+from musictx.sampling.music import Continuation
+from musictx.web.draw import Ready, Wish, fit
+from musictx.web.fill import Region
+from musictx.web.limits import Limits
+from musictx.web.session import Session, Step
+from musictx.web.studio import Studio
+
+HYMN = "Old Hundredth, in four voices"
+WISH = Wish(motif_s=2.4, variations=2)
+
+
+def quiet(seconds):
+    pass
+
+
+@pytest.fixture(scope="module")
+def able(filling):
+    opened = open_bundle(filling)
+    return Ready(opened.model, opened.tokenizer, opened.header.objective["length"])
+
+
+@pytest.fixture
+def studio(able, tmp_path):
+    return Studio({"able": able}, tmp_path)
+
+
+def outside(score, from_s, to_s):
+    """The notes that no border touches: onsets, ends and pitches."""
+    beside = (score.offset_s < from_s - 1e-6) | (score.onset_s > to_s + 1e-6)
+    assert beside.sum() > 4
+    return np.stack([score.onset_s[beside], score.offset_s[beside], score.pitch[beside]]).tolist()
+
+
+def test_a_region_becomes_new_and_the_rest_stays(studio):
+    told = []
+    begun = studio.example(Session(), HYMN)
+    after, what = studio.fill(begun, Region(1.26, 2.9), WISH, told.append)
+    assert what.startswith("2 variations of Old Hundredth from 1.20 to 2.85 s, in ")
+    assert what.endswith(" s. The rest is kept.")
+    was = begun.now.score
+    for take in after.now.takes:
+        assert (take.new_from_s, take.new_to_s) == (pytest.approx(1.2), pytest.approx(2.85))
+        assert outside(take.score, 1.2, 2.85) == outside(was, 1.2, 2.85)
+        assert take.score.duration_s == was.duration_s
+        new = take.score.select(take.is_new)
+        assert len(new)
+        assert new.onset_s.min() >= 1.2 - 1e-6
+        assert new.onset_s.max() < 2.85 - 1e-6
+    assert after.now.takes[0].score != after.now.takes[1].score
+    assert after.undo() == begun
+    roll = json.loads(unescape(re.search(r'data-roll="([^"]+)"', studio.show(after))[1]))
+    assert [box["panel"] for box in roll["boxes"]] == [0, 1]
+
+
+def test_what_is_heard_is_filled_and_gone_on_from(studio):
+    begun, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=4.0), quiet)
+    chosen = begun.choose(1)
+    after, _ = studio.fill(chosen, Region(3.0, 4.0), WISH, quiet)
+    assert after.now.music.score == chosen.now.takes[1].score
+    assert after.now.name == "Old Hundredth-2-1"
+    assert outside(after.now.score, 3.0, 4.0) == outside(chosen.now.score, 3.0, 4.0)
+    again, _ = studio.fill(after.choose(1), Region(1.0, 2.0), WISH, quiet)
+    assert again.now.name == "Old Hundredth-2-1"
+    assert again.now.music.score == after.now.takes[1].score
+    further = studio.begin_from_take(again)
+    assert (further.now.score, further.now.name) == (again.now.score, "Old Hundredth-2-1")
+    longer, _ = studio.go_on(further, WISH._replace(motif_s=9.0, length_s=2.0), quiet)
+    assert longer.now.takes[0].score.duration_s > further.now.score.duration_s
+    assert again.undo().undo() == begun.choose(1)
+
+
+def test_names_do_not_grow_for_ever(studio):
+    session = studio.example(Session(), HYMN)
+    for _ in range(40):
+        take = Continuation(session.now.score, 1.0)
+        session = session.push(session.now._replace(takes=(take,))).go_on()
+    assert session.now.name == "Old Hundredth" + 23 * "-1"
+
+
+@pytest.mark.parametrize(
+    ("region", "reason"),
+    [
+        ((None, None), "there is no region to fill: drag over the roll, or type where it begins and ends"),
+        ((1.0, None), "there is no region to fill"),
+        ((float("nan"), 2.0), "there is no region to fill"),
+        (("1", [2]), "there is no region to fill"),
+        ((2.0, 2.0), "2 to 2 s is no region: give one of at least 0.15 s, the beginning first"),
+        ((2.0, 2.01), "2 to 2.01 s is no region"),
+        ((3.0, 2.0), "3 to 2 s is no region: give one of at least 0.15 s, the beginning first"),
+        ((-1.0, 2.0), "-1 to 2 s is outside the music, which is from 0 to 5.40 s: give a region inside it"),
+        ((5.5, 6.0), "5.5 to 6 s is outside the music, which is from 0 to 5.40 s"),
+        ((5.4, 6.0), "5.4 to 6 s is outside the music"),
+        ((3.0, 5.4), "3 to 5.4 s: nothing comes after it, for the music ends at 5.40 s: end the region earlier, or p"),
+        ((3.0, 9.0), "3 to 9 s: nothing comes after it"),
+        ((1.0, 1e308), "there is no region to fill"),
+        ((1.0, 10**400), "there is no region to fill"),
+        ((1.0, 1e8), "1 to 1e\\+08 s: nothing comes after it"),
+        ((0.5, 4.25), "0.5 to 4.25 s: at most 3 s are written anew at once: give less"),
+    ],
+)
+def test_wrong_regions(able, tmp_path, region, reason):
+    studio = Studio({"able": able}, tmp_path, Limits(length_s=3.0))
+    begun = studio.example(Session(), HYMN)
+    with pytest.raises(UserError, match=f"^{reason}") as error:
+        studio.fill(begun, Region(*region), WISH, quiet)
+    assert "\n" not in str(error.value)
+
+
+def test_a_region_at_the_very_beginning(studio):
+    after, _ = studio.fill(studio.example(Session(), HYMN), Region(0.0, 2.0), WISH, quiet)
+    assert after.now.takes[0].new_from_s == 0
+    assert after.now.score.duration_s == pytest.approx(5.4)
+
+
+def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
+    begun = studio.example(Session(), HYMN)
+    with pytest.raises(UserError, match="variations 5: give more than 0 and at most 4"):
+        studio.fill(begun, Region(1.0, 2.0), WISH._replace(variations=5), quiet)
+    after, _ = studio.fill(begun, Region(1.0, 2.0), Wish(motif_s=0.1, length_s=999, hold=4.0, variations=1), quiet)
+    assert len(after.now.takes) == 1
+    with pytest.raises(UserError, match="there is no music to fill yet"):
+        studio.fill(Session(), Region(1.0, 2.0), WISH, quiet)
+
+
+def test_a_model_that_never_learnt_it_names_one_that_did(able, world, tmp_path):
+    plain = Ready(*open_bundle(world.hymn_bundle)[:2])
+    both, alone = Studio({"able": able, "plain": plain}, tmp_path), Studio({"plain": plain}, tmp_path)
+    for studio, advice in (
+        (both, "choose able"),
+        (alone, "no model here did: serve one of objective=infill"),
+    ):
+        begun = Session().push(Step(fit(studio.examples[HYMN], plain.tokenizer)._replace(model="plain")))
+        with pytest.raises(UserError, match=f"^the model plain never learnt to fill a region: {advice}$"):
+            studio.fill(begun, Region(1.0, 2.0), WISH, quiet)
+    after, told = both.fill(begun, Region(1.0, 2.0), WISH._replace(model="able"), quiet)
+    assert after.now.music.model == "able"
+    assert told.endswith("The rest is kept.")
+
+
+def test_the_window_of_training_is_what_is_heard(able, tmp_path):
+    studio = Studio({"able": able._replace(window=64)}, tmp_path)
+    begun = studio.example(Session(), HYMN)
+    with pytest.raises(UserError, match="a gap of 2.7 s is about 72 tokens, and the model hears 64 in all"):
+        studio.fill(begun, Region(0.6, 3.3), WISH, quiet)
+
+
+def test_time_runs_out(able, tmp_path):
+    studio = Studio({"able": able}, tmp_path, Limits(seconds=-1))
+    with pytest.raises(UserError, match="went by before any music was drawn"):
+        studio.fill(studio.example(Session(), HYMN), Region(1.0, 2.0), WISH, quiet)
+
+
+def test_why_there_is_less_is_told(studio, monkeypatch):
+    begun = studio.example(Session(), HYMN)
+    score = begun.now.score
+    for stopped, told in (("30 s went by", "at the time limit of 30 s"), ("max_tokens=9", "early, max_tokens=9")):
+        take = Continuation(score, 1.0, stopped, is_new=score.onset_s > 1, new_to_s=2.0)
+        monkeypatch.setattr("musictx.web.studio.fill_takes", lambda *_, take=take: (take,))
+        _, what = studio.fill(begun, Region(1.0, 2.0), WISH, quiet)
+        assert what == f"Stopped {told}: this is what there was by then."
