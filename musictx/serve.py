@@ -13,6 +13,7 @@ from musictx.app import hydra_app
 from musictx.config.web import ServeConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
+from musictx.filling import hears
 from musictx.model.shipped import NAMES, absence, is_shipped
 from musictx.model.weights import for_steps
 from musictx.open import Opened, open_told, weights_told
@@ -38,7 +39,7 @@ def serve(config: ServeConfig) -> None:
         from musictx.web.studio import Studio
 
         ready = {
-            name: Ready(for_steps(m.model, weights[name]), m.tokenizer, m.header.objective.get("length"))
+            name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model))
             for name, m in models.items()
         }
         studio = Studio(ready, made, limits)

@@ -72,7 +72,7 @@ def test_bars_are_counted_from_one_and_the_last_is_part_of_it(world, hymn_filler
     (by_bars,) = player.fill(world.hymn, from_bar=2, to_bar=2)
     (by_seconds,) = player.fill(world.hymn, from_s=bar_s, to_s=2 * bar_s)
     assert by_bars.score == by_seconds.score
-    assert by_bars.new_from_s == pytest.approx(bar_s)
+    assert by_bars.new[1:] == (by_bars.new_from_s, by_bars.new_to_s) == (pytest.approx(bar_s), pytest.approx(2 * bar_s))
 
 
 def test_what_goes_between_two_files(world, filler, tmp_path):

@@ -27,7 +27,7 @@ Tell = Callable[[float], None]  # gets seconds of new music
 
 
 class Ready(NamedTuple):
-    """A model to draw with; `window` is how many tokens its training heard together, where it heard them whole."""
+    """A model to draw with; `window` is how many tokens it learnt to fill with, both sides and the gap together."""
 
     model: LanguageModel
     tokenizer: Tokenizer
