@@ -110,11 +110,13 @@ def continue_all(
     tokenizer: Tokenizer,
     config: GenerateConfig,
     ranking: Ranking | None = None,
+    own_guidance: float | None = None,
 ) -> list[list[Music]]:
-    """The continuations of every beginning. Raises UserError where the memory does not suffice."""
+    """The continuations of every beginning, with the bundle's own seed guidance where that is left to it. Raises
+    UserError where the memory does not suffice."""
     motifs = [beginning.motif for beginning in beginnings]
     try:
-        kept = best(motifs, model, tokenizer, config, ranking)
+        kept = best(motifs, model, tokenizer, config, ranking, own_guidance)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -131,10 +133,12 @@ def best(
     tokenizer: Tokenizer,
     config: GenerateConfig,
     ranking: Ranking | None = None,
+    own_guidance: float | None = None,
 ) -> list[list[Continuation]]:
     """The continuations of every motif; with `draws`, the best of them by the ranking, the best first. Ctrl-C ends it
     early: what exists by then is returned."""
-    drawing = Drawing(motifs, model, tokenizer, plan(config), config.draws or config.variations)
+    settings = plan(config)._replace(own_guidance=own_guidance)
+    drawing = Drawing(motifs, model, tokenizer, settings, config.draws or config.variations)
     try:
         for _ in drawing:
             pass

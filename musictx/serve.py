@@ -37,7 +37,7 @@ def serve(config: ServeConfig) -> None:
         from musictx.web.studio import Studio
 
         ready = {name: (for_steps(m.model, weights[name]), m.tokenizer) for name, m in models.items()}
-        studio = Studio(ready, made, limits)
+        studio = Studio(ready, made, limits, {name: m.header.seed_guidance for name, m in models.items()})
         run_page(studio, title(models), address, config.port, hosts, uploads)
 
 

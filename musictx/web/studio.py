@@ -26,10 +26,18 @@ Models = Mapping[str, tuple[LanguageModel, Tokenizer]]
 
 
 class Studio:
-    """Models by their names and a folder for what is made with them, shared by everybody at the page."""
+    """Models by their names, the seed guidance that their bundles name, and a folder for what is made with them,
+    shared by everybody at the page."""
 
-    def __init__(self, models: Models, folder: Path, limits: Limits = Limits()) -> None:  # noqa: B008 - it is immutable
+    def __init__(
+        self,
+        models: Models,
+        folder: Path,
+        limits: Limits = Limits(),  # noqa: B008 - it is immutable
+        own_guidance: Mapping[str, float | None] | None = None,
+    ) -> None:
         self.models, self.folder, self.limits = models, folder, limits
+        self.own_guidance = own_guidance or {}
         self.readers = {name: Reader(model, tokenizer) for name, (model, tokenizer) in models.items()}
         self.examples = examples()
         self.work = Work()
@@ -52,7 +60,8 @@ class Studio:
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
         chance = random.randint(0, MAX_SEED)
 
-        takes = draw_takes(music, wish, *self.models[music.model], self.limits, chance, tell, lambda: self.work.ending)
+        model, own = self.models[music.model], self.own_guidance.get(music.model)
+        takes = draw_takes(music, wish, *model, self.limits, chance, tell, lambda: self.work.ending, own)
         if self.work.ending:
             raise UserError(ENDS)  # to picture it, and to write its sound, would take longer than to draw it
         took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
