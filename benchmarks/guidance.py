@@ -2,12 +2,14 @@
 
     python benchmarks/guidance.py --store outputs/stores/jsb --models chorale --strengths 1 1.5 2 3
     python benchmarks/guidance.py --store outputs/stores/jsb --models chorale --test
+    python benchmarks/guidance.py --store outputs/stores/jsb --models chorale --write
 
 Held-out beginnings are continued without guidance and with each strength, several times with other chances. The largest
 strength is chosen at which nothing speaks against the music: motif retention not above the composers' 1 by its
 interval, longest run from the seed and bars that come again not above the composers' by theirs, and no statistic's
 overlap below the worst of the plain draws. `--test` reads the test split with the strength that validation chose, and
-refuses to do so twice. Settings of `musictx compare` may follow.
+refuses to do so twice; `--write` puts the strength into the bundle's header, where every command finds it. Settings of
+`musictx compare` may follow.
 """
 
 import argparse
@@ -28,6 +30,7 @@ from musictx.evaluation.continuations import Beginnings, beginnings, continue_al
 from musictx.evaluation.distance import compare_all
 from musictx.evaluation.statistics import features, statistics
 from musictx.files import replacing
+from musictx.model.bundle import add_notes
 from musictx.model.weights import for_steps
 from musictx.notes.score import Score
 from musictx.open import Opened, open_bundle
@@ -110,9 +113,13 @@ def study(args: argparse.Namespace) -> None:
     words = [f"runs=[{','.join(args.models)}]", f"store={args.store}", "out=unused", "pieces=64", "seed_seconds=9.6"]
     config = settings("compare", *words, "length_seconds=14.4", "window_seconds=4.8", *args.overrides)
     bundles = find_bundles(config.runs)
+    named = dict(zip(name_bundles(bundles, config.names), bundles, strict=True))
+    if args.write:
+        write(args.json, named)
+        return
     store = common_store(Path(args.store), bundles)
     kept = json.loads(args.json.read_text(encoding="utf-8")) if args.json.exists() else {}
-    for name, bundle in zip(name_bundles(bundles, config.names), bundles, strict=True):
+    for name, bundle in named.items():
         known, strengths, split = kept.get(name, {}), args.strengths, "validation"
         if args.test:
             if known.get("chosen") is None:
@@ -130,6 +137,16 @@ def study(args: argparse.Namespace) -> None:
             partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
 
 
+def write(path: Path, bundles: dict[str, Path]) -> None:
+    """What was chosen, into the headers."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if missing := bundles.keys() - kept.keys():
+        raise ConfigError(f"{path} says nothing of {', '.join(sorted(missing))}: choose a strength first")
+    for name, bundle in bundles.items():
+        add_notes(bundle, seed_guidance=kept[name]["chosen"])
+        print(f"{bundle}: seed_guidance={kept[name]['chosen']}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", default="outputs/stores/jsb")
@@ -137,6 +154,7 @@ def main() -> None:
     parser.add_argument("--strengths", type=float, nargs="+", default=[1.0, 1.5, 2.0, 3.0])
     parser.add_argument("--draws", type=int, default=3, help="of every piece, with other chances")
     parser.add_argument("--test", action="store_true", help="read the test split with what was chosen")
+    parser.add_argument("--write", action="store_true", help="put what was chosen into the bundles' headers")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/guidance/chosen.json"))
     args, args.overrides = parse_options(parser, sys.argv[1:])
     study(args)

@@ -74,6 +74,15 @@ def save_bundle(path: Path, model: Model, header: BundleHeader, dtype: torch.dty
         partial.write_bytes(save(tensors, {KEY: header.to_json()}))
 
 
+def add_notes(path: Path, **notes: Any) -> None:
+    """Writes more notes into a bundle's header; its tensors stay as they are, bit for bit."""
+    header = read_header(path)
+    header = replace(header, notes=header.notes | notes)
+    content = save(_tensors(path), {KEY: header.to_json()})
+    with replacing(path) as partial:
+        partial.write_bytes(content)
+
+
 def read_header(path: Path) -> BundleHeader:
     """The header alone. Raises BundleError for a file that is missing, damaged, or no bundle of ours."""
     if not path.is_file():

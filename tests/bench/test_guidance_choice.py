@@ -3,15 +3,20 @@
 import json
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from conftest import ROOT
 from matplotlib.image import imread
+from safetensors.torch import load_file
 
 from musictx.errors import ConfigError
+from musictx.model.build import build_model, model_config
+from musictx.model.bundle import BundleHeader, read_header, save_bundle
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import guidance
@@ -80,7 +85,24 @@ def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_pa
     kept.write_text(json.dumps(known))
     asked = Namespace(models=["chorale"], store="x", overrides=[], json=kept, strengths=[1.0], draws=1)
     with pytest.raises(ConfigError, match=text):
-        guidance.study(Namespace(**vars(asked), test=True))
+        guidance.study(Namespace(**vars(asked), test=True, write=False))
+
+
+def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_path):
+    bundle, kept = tmp_path / "a.safetensors", tmp_path / "chosen.json"
+    model = build_model(model_config("recurrent", {"vocab_size": 8, "d_model": 4, "n_layers": 1}))
+    header = BundleHeader({}, "chorale", "", "tunes", "none", 0.5, "0", notes={"name": "a"})
+    save_bundle(bundle, model, header, torch.float16)
+    before = load_file(bundle)
+    with pytest.raises(ConfigError, match=r"chosen.json says nothing of a: choose a strength first"):
+        guidance.write(kept, {"a": bundle})
+    for chosen in (1.5, None):
+        kept.write_text(json.dumps({"a": {"chosen": chosen}}))
+        guidance.write(kept, {"a": bundle})
+        assert read_header(bundle) == replace(header, notes={"name": "a", "seed_guidance": chosen})
+        assert read_header(bundle).seed_guidance == chosen
+        after = load_file(bundle)
+        assert all(after[name].dtype == torch.float16 and torch.equal(after[name], x) for name, x in before.items())
 
 
 def test_several_seeds_are_one_curve_with_an_interval_over_seeds_and_pieces():
