@@ -7,8 +7,8 @@
 
 A seed is continued in several rows as `musictx generate` would, whose settings may follow: with the guidance that the
 bundle names, `sampler.seed_guidance=null` without. Each part of so many tokens is measured, and so are the parts of
-held-out pieces, which say what is usual. Prints a table, writes all figures as JSON, a picture beside them and the first
-row as MIDI.
+held-out pieces, which say what is usual. Prints a table, writes all figures as JSON, a picture beside them and the
+first row as MIDI.
 """
 
 import argparse

@@ -72,7 +72,11 @@ def picture(kinds: dict[str, Any], reach: list[int], path: Path) -> None:
     FigureCanvasAgg(figure)
     axes, order = figure.subplots(), sorted(kinds, key=lambda name: -kinds[name]["gain"][-1]["mean"])
     axes.axhline(0, color="#777777", lw=1)
-    ends = apart([kinds[name]["gain"][-1]["mean"] for name in order], 0.0035)
+    means = [part["mean"] for kind in kinds.values() for part in kind["gain"]]
+    low, high = min(0.0, *means), max(means)
+    room = (high - low or 1.0) / 20  # intervals that leave the picture are in the JSON
+    axes.set_ylim(low - 2 * room, high + 5 * room)
+    ends = apart([kinds[name]["gain"][-1]["mean"] for name in order], 1.2 * room)
     for k, (name, end) in enumerate(zip(order, ends, strict=True)):
         gain = np.array([list(part.values()) for part in kinds[name]["gain"]]).T  # mean, low, high
         at = PART_S * np.arange(1, PARTS + 1) + 0.03 * (k - len(order) / 2)  # beside each other
@@ -82,11 +86,10 @@ def picture(kinds: dict[str, Any], reach: list[int], path: Path) -> None:
         axes.vlines(at, gain[1], gain[2], color=colour, lw=1, alpha=0.6)
         axes.annotate(
             label, (at[-1], gain[0][-1]), (PART_S * PARTS + 0.35, end), color=colour, va="center", fontsize=9,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 0, "shrinkB": 3},
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 0, "shrinkB": 3, "relpos": (0, 0.5)},
         )  # fmt: skip
-    axes.set(
-        xlabel="seconds after the seed", ylabel="nats a token that the seed saves", xticks=PART_S * np.arange(1, 7)
-    )
+    axes.set(xlabel=f"seconds after the seed, in parts of {PART_S:g}", xticks=PART_S * np.arange(1, PARTS + 1))
+    axes.set(ylabel="nats a token that the seed saves")
     axes.set_xlim(PART_S - 0.3, PART_S * PARTS + 4.4)
     title = f"What is left of a motif: JSB chorales, seeds of {SEED_S:g} s"
     axes.set_title(f"{title}; dashed: farther than in training", loc="left", fontsize=11)
