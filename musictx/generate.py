@@ -27,6 +27,8 @@ def generate(config: GenerateConfig) -> None:
     opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
     print(describe_model(opened))
     weights_told(config.weights, opened)
+    if seeds and (own := config.sampler.suited(header.seed_guidance).strength) != config.sampler.strength:
+        print(f"sampler.seed_guidance={own:g}, as its bundle says; null for music that holds on to no seed")
     model = faster(opened, config)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
