@@ -27,11 +27,21 @@ RECURRENT = ["model.n_layers=3", "model.dropout=0.1", "data.length=128", "traine
 # short windows teach faster, long ones teach what is far: 256 ids, then 512, then 1,024, which most pieces fit
 GROWING = [*TRANSFORMER, "data.length=1024", "data.grow_from=256", "trainer.batch_size=2"]
 WIDER = "model.d_ff=784"  # where no distances are learnt, so that all have as many parameters
+# positions and distances up to a window's have rows of their own, for which the feed-forward layers make room
+LEARNED = ["model.position=learned", "model.max_positions=1024", "model.d_ff=616", "data.segment=1024"]
+FAR = ["model.position=relative", "model.max_distance=512", "model.d_ff=560"]
 MODELS = {  # overrides, and the learning rates tried; all within 5 % of the same number of parameters
+    "rnn": (["model=rnn", "model.d_model=470", *RECURRENT], (5e-4, 2e-3)),
     "lstm": (["model=lstm", "model.d_model=236", *RECURRENT], (2e-3, 5e-3)),
+    "lstm_attention": (
+        ["model=lstm_attention", "model.d_model=230", "model.d_attention=32", "model.window=640", *RECURRENT],
+        (2e-3, 5e-3),
+    ),
     "sinusoidal": ([*GROWING, *MUON, "model.position=sinusoidal", WIDER], (3e-3, 8e-3)),
     "rope": ([*GROWING, *MUON, "model.position=rope", WIDER], (3e-3, 8e-3)),
     "relative": ([*TRANSFORMER, *MUON, "model.position=relative", "model.max_distance=128"], (3e-3, 8e-3)),
+    "learned": ([*GROWING, *MUON, *LEARNED], (3e-3, 8e-3)),
+    "relative_long": ([*GROWING, *MUON, *FAR], (3e-3, 8e-3)),
     "fourier": ([*GROWING, *MUON, "model.position=relative_fourier", "model.max_distance=1024"], (3e-3, 8e-3)),
 }
 COMMON = ["data.transpose=5", "trainer.precision=bf16-mixed", "trainer.max_epochs=100000", "trainer.progress_bar=false"]

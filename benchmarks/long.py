@@ -5,9 +5,10 @@
     python benchmarks/long.py --store outputs/stores/jsb --out outputs/near.json window=512 sampler.top_p=1
     python benchmarks/long.py --store outputs/stores/jsb --out outputs/kept.json --contexts 40 seed_pinned=true
 
-A seed is continued in several rows as `musictx generate` would, whose settings may follow. Each part of so many tokens
-is measured, and so are the parts of held-out pieces, which say what is usual. Prints a table, writes all figures as
-JSON, a picture beside them and the first row as MIDI.
+A seed is continued in several rows as `musictx generate` would, whose settings may follow: with the guidance that the
+bundle names, `sampler.seed_guidance=null` without. Each part of so many tokens is measured, and so are the parts of
+held-out pieces, which say what is usual. Prints a table, writes all figures as JSON, a picture beside them and the
+first row as MIDI.
 """
 
 import argparse
@@ -43,6 +44,7 @@ from musictx.open import Opened, open_bundle
 from musictx.sampling.batch import LOOK_EVERY, Batch
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.guard import caught
+from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.length import Progress
 from musictx.sampling.motif import choose_motif
 from musictx.sampling.prompt import Prompt, make_prompt
@@ -123,9 +125,10 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
     ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
     grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
     keys = [Row(0, (settings.seed, k)) for k in range(rows)]
-    sampling, eos = settings.sampling, tokenizer.vocab.eos
+    sampling, eos, period = settings.sampling, tokenizer.vocab.eos, max(model.cycle, tokenizer.group)
+    bare = [] if sampling.strength is None else [bare_prompt(prompt.heard, sampling, period)]
     stream = begin_stream(
-        model, [prompt.heard], keys, sampling, grammar, eos, settings.window, True, (), settings.seed_pinned
+        model, [prompt.heard], keys, sampling, grammar, eos, settings.window, True, bare, settings.seed_pinned
     )
     progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
     batch, costs = Batch(stream, progress, sampling, 1.0, 0), []
@@ -217,6 +220,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     if args.every % tokenizer.group or args.every > reach:
         raise ConfigError(f"--every {args.every}: give a multiple of {tokenizer.group}, {reach} at most")
     settings = plan(config)._replace(window=reach)
+    settings = settings._replace(sampling=settings.sampling.suited(opened.header.seed_guidance))
     seed = read_seed(source, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
     motif = choose_motif(*seed, part(config, tokenizer.voices > 0))
     motif = fit_voices(motif, tokenizer, source, config.out_of_range)
@@ -239,7 +243,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     print(f"{title}; {where}\n{report(costs, drawn, real)}")
     facts = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
     facts |= {"window": settings.window, "seed_pinned": settings.seed_pinned, "every": args.every}
-    facts |= {"sampler": asdict(config.sampler)}
+    facts |= {"sampler": asdict(settings.sampling)}
     facts |= {"costs": [cost._asdict() for cost in costs], "held_out": [x._asdict() for x in held]}
     keep(Path(args.out), facts | {"rows": [[x._asdict() for x in row] for row in music]})
     draw(costs, drawn, real, title, Path(args.out).with_suffix(".png"))

@@ -71,6 +71,7 @@ def compare(config: CompareConfig) -> None:
         nll = measure(opened, bundle, store, config.split, config.segment, config.score_batch_tokens, device)
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = _knowledge(opened, cut, held_out, config, device)
+        settings = settings._replace(own_guidance=opened.header.seed_guidance)
         drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)
         made = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in drawn.scores])
         rate, curve = training_of(bundle)
@@ -82,7 +83,7 @@ def compare(config: CompareConfig) -> None:
             generate_tokens_per_s=drawn.tokens_per_s,
             validation=curve,
             distances=compare_all(real, made),
-            memory=_memory(drawn.scores, held_out, index, config, metrical),
+            memory=memory(drawn.scores, held_out, index, config, metrical),
             knows=knows,
         )
         rows.append(row)
@@ -125,12 +126,13 @@ def _knowledge(
 
 def _composers(held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool) -> Row:
     """The row to set the models against: the pieces' own continuations."""
-    return Row(COMPOSER, _memory(held_out.true, held_out, index, config, metrical))
+    return Row(COMPOSER, memory(held_out.true, held_out, index, config, metrical))
 
 
-def _memory(
+def memory(
     scores: list[Score], held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool
 ) -> Memory:
+    """What continuations keep of their seeds, and of the training set if its index is given."""
     length_s = held_out.length_s
     arguments = held_out.seeds, scores, held_out.true, held_in(metrical)
     copied = interval([index.longest_copy(s).notes for s in scores]) if index is not None else None

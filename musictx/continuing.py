@@ -111,9 +111,12 @@ def continue_all(
     tokenizer: Tokenizer,
     config: GenerateConfig,
     ranking: Ranking | None = None,
+    own_guidance: float | None = None,
 ) -> list[list[Music]]:
-    """The continuations of every beginning. Raises UserError where the memory does not suffice."""
-    kept = best([beginning.motif for beginning in beginnings], model, tokenizer, config, ranking)
+    """The continuations of every beginning, with the bundle's own seed guidance where that is left to it. Raises
+    UserError where the memory does not suffice."""
+    motifs = [beginning.motif for beginning in beginnings]
+    kept = best(motifs, model, tokenizer, config, ranking, own_guidance)
     return [
         [_music(beginning, k, continuation) for k, continuation in enumerate(each, 1)]
         for beginning, each in zip(beginnings, kept, strict=True)
@@ -126,9 +129,10 @@ def best(
     tokenizer: Tokenizer,
     config: GenerateConfig,
     ranking: Ranking | None = None,
+    own_guidance: float | None = None,
 ) -> list[list[Continuation]]:
     """The continuations of every motif; with `draws`, the best of them by the ranking, the best first."""
-    drawn = draw(motifs, model, tokenizer, plan(config), config)
+    drawn = draw(motifs, model, tokenizer, plan(config)._replace(own_guidance=own_guidance), config)
     if config.draws is None:
         return drawn
     asked = [ranking] if ranking else rankings(config.rank, held_in(tokenizer.metrical))

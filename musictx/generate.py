@@ -31,14 +31,16 @@ def generate(config: GenerateConfig) -> None:
     for seed in seeds:
         read_bytes(seed)  # a seed that is not there is told before the model is loaded
     bundle = name_bundle(config.bundle, seeds, config.drums)
-    opened, tokenizer, _ = open_told(bundle, device, config.attention.impl)
+    opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
     print(describe_model(opened))
     weights_told(config.weights, opened)
+    if seeds and (own := config.sampler.suited(header.seed_guidance).strength) != config.sampler.strength:
+        print(f"sampler.seed_guidance={own:g}, as its bundle says; null for music that holds on to no seed")
     model = faster(opened, config)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     beginnings = [read_beginning(seed, tokenizer, config) for seed in seeds] or [Beginning(sources[0].stem)]
-    kept = continue_all(beginnings, model, tokenizer, config)
+    kept = continue_all(beginnings, model, tokenizer, config, own_guidance=header.seed_guidance)
     for source, files, pieces in zip(sources, targets, kept, strict=True):
         write(source, files, pieces, config)
     if is_interrupted(kept, config):

@@ -48,7 +48,7 @@ def jam(config: JamConfig) -> None:
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
     bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
-    model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
+    model, tokenizer, header = open_told(bundle, device, config.attention.impl)
     print(describe_model(model))
     (weights,) = weights_told(config.weights, model)
     model = for_steps(model, weights)
@@ -60,7 +60,7 @@ def jam(config: JamConfig) -> None:
         source = player if player is not None else PortPlayer(config.input, config.virtual, clock.now)
         stack.callback(source.close)
         stack.enter_context(_quick_threads(config.threads))
-        how = config.sampler, config.rules, config.seed, config.window, device
+        how = config.sampler.suited(header.seed_guidance), config.rules, config.seed, config.window, device
         partner = Partner(model, tokenizer, idiom, quarter_s, *how)
 
         def emit(event: Event) -> None:

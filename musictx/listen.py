@@ -1,7 +1,7 @@
 """musictx listen: a blind listening sheet, on which people judge what likelihood cannot."""
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,27 +13,33 @@ from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluation.continuations import Beginnings, beginnings, continue_all
 from musictx.files import replacing
+from musictx.model.bundle import read_header
 from musictx.model.weights import for_steps
 from musictx.notes.score import Score
 from musictx.open import open_bundle
 from musictx.sampling.length import Length
 from musictx.sampling.motif import Part, check_part
 from musictx.sampling.music import check
-from musictx.sampling.settings import Settings
+from musictx.sampling.settings import MOST_GUIDANCE, Settings
 from musictx.several import COMPOSER, common_store, find_bundles, name_bundles
 from musictx.tokenizers.rules import Rules
 from musictx.viz.excerpt import alike, excerpt, mp3
 from musictx.viz.sheet import MOST, Trial, listening_sheet
 
+GUIDED = ", guided"  # after a model's name
 LATE_S = 3.0  # no piece of MAESTRO's validation split goes on later than that after ten seconds
 
 
 def listen(config: ListenConfig) -> None:
-    settings = plan(config)
+    settings, guided = plan(config)
     bundles = find_bundles(config.bundles, "bundles")
     names = name_bundles(bundles, config.names, "bundles")
-    if len(names) >= MOST:
-        raise ConfigError(f"bundles= holds {len(names)} bundles: give at most {MOST - 1}, the letters go to Z")
+    ways = {"": settings} | ({GUIDED: guided} if guided else {})
+    if len(names) * len(ways) >= MOST:
+        most, each = (MOST - 1) // len(ways), ", each heard twice" if guided else ""
+        raise ConfigError(f"bundles= holds {len(names)} bundles{each}: give at most {most}, the letters go to Z")
+    if taken := {name + GUIDED for name in names if guided} & set(names):
+        raise ConfigError(f"names= holds {', '.join(taken)}, which guided= calls a row of its own: give another name")
     store = common_store(Path(config.store), bundles)
     split, out = store.split(config.split), Path(config.out)
     length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
@@ -53,13 +59,18 @@ def listen(config: ListenConfig) -> None:
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, settings.device, config.attention.impl)
         print(f"{name}: {opened.header.origin}")
-        drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)
-        heard[name] = drawn.scores
-        print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
+        model = for_steps(opened.model)
+        for way, how in ways.items():
+            how = how._replace(own_guidance=opened.header.seed_guidance)
+            drawn = continue_all(model, tokenizer, held_out, how)
+            heard[name + way] = drawn.scores
+            print(f"{name}{way}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
     usual = asdict(Rules())
-    told = asdict(config.sampler)
-    if config.sampler.seed_guidance is None:  # then there is nothing that these two would set
+    headers = zip(names, map(read_header, bundles), strict=True)
+    held = {name: settings.sampling.suited(header.seed_guidance).strength for name, header in headers}
+    told = asdict(config.sampler) | {"seed_guidance": _each(held), "guided": config.guided}
+    if told["seed_guidance"] is told["guided"] is None:  # then there is nothing that these two would set
         told = {name: x for name, x in told.items() if not name.startswith("guidance")}
     told |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
@@ -71,8 +82,18 @@ def listen(config: ListenConfig) -> None:
     print(f"{out}: {what}; open it in a browser, the key is at its end")
 
 
-def plan(config: ListenConfig) -> Settings:
-    """All settings that can be judged without store and models. Raises ConfigError."""
+def _each(held: dict[str, float | None]) -> str | None:
+    """The seed guidance of the models, one by one if they are not alike; None for none."""
+    if not any(value is not None for value in held.values()):
+        return None
+    if len(values := set(held.values())) == 1:
+        return str(values.pop())
+    return " and ".join(f"{value} ({name})" for name, value in held.items() if value is not None)
+
+
+def plan(config: ListenConfig) -> tuple[Settings, Settings | None]:
+    """All settings that can be judged without store and models, and those of guided rows if they are asked for. Raises
+    ConfigError."""
     device, out = check_device(config.device), Path(config.out)
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"out={out}: give a name that ends in .html")
@@ -86,7 +107,18 @@ def plan(config: ListenConfig) -> Settings:
     length = Length(seconds=config.length_seconds)
     settings = Settings(config.sampler, length, config.rules, config.seed, device=device)
     check(settings, 1)
-    return settings
+    if config.guided is None:
+        return settings, None
+    if not 0 <= config.guided <= MOST_GUIDANCE:  # refuses NaN too
+        raise ConfigError(f"guided={config.guided:g}: give 0 to {MOST_GUIDANCE:g}, or null for no guided rows")
+    if config.sampler.strength is not None:
+        raise ConfigError(
+            f"sampler.seed_guidance={config.sampler.strength:g}: guided={config.guided:g} sets guided rows beside "
+            "plain ones; leave one of them out"
+        )
+    # by another chance: two rows that begin alike would give each other away
+    plain = settings._replace(sampling=replace(config.sampler, seed_guidance=None))
+    return plain, settings._replace(sampling=replace(config.sampler, seed_guidance=config.guided), seed=config.seed ^ 1)
 
 
 def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:

@@ -128,7 +128,8 @@ class Player:
         return config
 
     def _continue(self, beginnings: list[Beginning], config: GenerateConfig, ranking: Ranking | None) -> list[Music]:
-        kept = continue_all(beginnings, self.model, self.tokenizer, config, ranking)
+        own_guidance = self.header.seed_guidance if self.header is not None else None
+        kept = continue_all(beginnings, self.model, self.tokenizer, config, ranking, own_guidance)
         if is_interrupted(kept, config):
             raise KeyboardInterrupt
         return [music for each in kept for music in each]

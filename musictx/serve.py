@@ -42,7 +42,7 @@ def serve(config: ServeConfig) -> None:
             name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model))
             for name, m in models.items()
         }
-        studio = Studio(ready, made, limits)
+        studio = Studio(ready, made, limits, {name: m.header.seed_guidance for name, m in models.items()})
         run_page(studio, title(models), address, config.port, hosts, uploads)
 
 

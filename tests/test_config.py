@@ -23,7 +23,7 @@ GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logg
 
 SAMPLERS = {
     "nucleus": {},
-    "plain": {"top_p": None, "guard": False},
+    "plain": {"top_p": None, "guard": False, "seed_guidance": None},
     "greedy": {"temperature": 0.0, "top_p": None, "guard": False},
     "beam": {"temperature": 0.0, "top_p": None, "guard": False, "beams": 4},
     "min_p": {"temperature": 1.2, "top_p": None, "min_p": 0.05},
@@ -110,7 +110,7 @@ def test_no_yaml_repeats_a_default_of_the_schema():
 def test_the_samplers():
     usual = {"temperature": 1.0, "temperature_end": None, "top_k": None, "top_p": 0.98, "min_p": None}
     usual |= {"typical": None, "guard": True, "beams": None}
-    usual |= {"seed_guidance": None, "guidance_tokens": 17, "guidance_cut": 0.01}
+    usual |= {"seed_guidance": "auto", "guidance_tokens": 17, "guidance_cut": 0.01}
     told = {option: OmegaConf.to_container(composed("generate", f"sampler={option}").sampler) for option in SAMPLERS}
     assert told == {option: usual | own for option, own in SAMPLERS.items()}
     assert asdict(Settings().sampling) == asdict(GenerateConfig().sampler) == usual

@@ -119,6 +119,34 @@ def test_the_same_seed_is_the_same_file_and_another_is_another_order(world, page
     assert other.players[0] == page.players[0]  # the same beginnings
 
 
+def test_guided_rows_stand_beside_plain_ones_and_are_no_less_blind(world, tmp_path):
+    words = [f"bundles=[{world.hymn_bundle}]", "names=[mine]", f"store={world.hymn_store}", *SMALL]
+    out = ok(["musictx", "listen", *words, "guided=2", "pieces=2", "out=a.html"], tmp_path).stdout
+    assert "mine, guided: 2 continuations" in out
+    page = Page(tmp_path / "a.html")
+    assert [sorted(order) for order in page.key["sources"]] == [["mine", "mine, guided", "the composer"]] * 2
+    assert page.key["about"].endswith("guidance_tokens=17, guidance_cut=0.01, guided=2.0.")
+    for n in (0, 1):
+        files = [sound for _, sound in page.players[4 * n + 1 : 4 * n + 4]]
+        assert len({len(file) for file in files}) == 1
+        assert len(set(files)) == 3
+    assert "guided" not in re.sub(r"(?<=base64,)[^\"]*", "", page.text).partition('<script id="key"')[0]
+
+
+def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
+    plain, guided = command.plan(settings("listen", "bundles=[x]", "store=x", "seed=4", "guided=1.5"))
+    assert (plain.sampling.seed_guidance, guided.sampling.seed_guidance) == (None, 1.5)
+    assert plain.seed != guided.seed
+    assert command.plan(settings("listen", "bundles=[x]", "store=x"))[0].sampling.seed_guidance == "auto"
+    assert guided._replace(sampling=plain.sampling, seed=plain.seed) == plain
+
+
+def test_the_key_says_which_models_held_on_by_themselves():
+    assert command._each({"a": None, "b": None}) is None
+    assert command._each({"a": 1.0, "b": 1.0}) == "1.0"
+    assert command._each({"a": 1.0, "b": None, "c": 2.0}) == "1.0 (a) and 2.0 (c)"
+
+
 def test_no_letter_is_anybodys():
     rows = orders(["a", "b", "c"], 8, 0)
     assert [sorted(row) for row in rows] == [["a", "b", "c"]] * 8
@@ -173,6 +201,9 @@ def test_a_late_first_note_is_no_sign():
         (["names=[a,b]"], "bundles= holds 1 bundles, names= a, b: give each one name of its own"),
         (["sampler=beam"], "sampler.beams=4: here music is drawn; choose another sampler"),
         (["sampler.top_p=2"], "sampler.top_p=2.0: give a share above 0 up to 1"),
+        (["guided=-1"], "guided=-1: give 0 to 10, or null for no guided rows"),
+        (["guided=nan"], "guided=nan: give 0 to 10, or null for no guided rows"),
+        (["guided=1", "sampler.seed_guidance=2"], "sampler.seed_guidance=2: guided=1 sets guided rows beside plain"),
         (["device=tpu"], "device=tpu: choose cpu or cuda"),
         (["soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file"),
         (["out=a.pdf"], "out=a.pdf: give a name that ends in .html"),
@@ -185,7 +216,9 @@ def test_mistakes_are_told_before_anything_is_drawn(world, tmp_path, monkeypatch
     (tmp_path / "there.html").write_text("a page")
     usual = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", "out=a.html", *SMALL]
     with pytest.raises(UserError) as told:
-        command.listen(settings("listen", *usual, *(word.format(store=world.store) for word in words)))
+        command.listen(
+            settings("listen", *usual, *(word.format(store=world.store, bundle=world.hymn_bundle) for word in words))
+        )
     assert text in str(told.value)
     assert "\n" not in str(told.value)
     assert [p.name for p in tmp_path.iterdir()] == ["there.html"]
@@ -196,6 +229,17 @@ def test_there_are_as_many_letters_as_the_alphabet_has(world, tmp_path, monkeypa
     words = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html"]
     with pytest.raises(UserError, match="bundles= holds 1 bundles: give at most 0, the letters go to Z"):
         command.listen(settings("listen", *words))
+    monkeypatch.setattr(command, "MOST", 2)
+    with pytest.raises(UserError, match="1 bundles, each heard twice: give at most 0, the letters go to Z"):
+        command.listen(settings("listen", *words, "guided=1"))
+
+
+def test_two_rows_have_two_names(world, tmp_path):
+    copy = tmp_path / "other.safetensors"
+    copy.write_bytes(world.hymn_bundle.read_bytes())
+    words = [f"bundles=[{world.hymn_bundle},{copy}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html"]
+    with pytest.raises(UserError, match="names= holds a, guided, which guided= calls a row of its own: give another"):
+        command.listen(settings("listen", *words, "guided=1", "names=[a,'a, guided']"))
 
 
 def test_a_folder_in_the_way_is_told_before_anything_is_drawn(world, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """The models inside the package: what is said of them, their names everywhere, and that they play."""
 
 import json
+import sys
 from hashlib import sha256
 
 import pytest
@@ -14,6 +15,9 @@ from musictx.model.shipped import FOLDER, bundle_path, shipped_bundle
 from musictx.notes.grid import score_to_grid
 from musictx.notes.read import read_midi
 from musictx.open import open_bundle, open_told
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import guidance
 
 CHORALE_IS = "chorale: trained on JSB chorales, 16th grid, licence public domain"  # and what the words of that day were
 PIANO_IS = "piano: trained on MAESTRO v3.0.0, licence CC BY-NC-SA 4.0"
@@ -52,6 +56,16 @@ def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
     assert f"Test, read once: **{test_nll:.3f}** ({test_low:.3f} to {test_high:.3f})" in log
 
 
+def test_the_chorale_bundle_holds_on_to_seeds_as_closely_as_validation_chose():
+    told = json.loads((ROOT / "benchmarks" / "results" / "guidance" / "chosen.json").read_text())["chorale"]
+    rows, composers = told["validation"]["rows"], told["validation"]["composers"]
+    for row in rows:
+        assert row["against"] == guidance.against(row["draws"], rows[0]["draws"], composers)
+    assert read_header(shipped_bundle("chorale")).seed_guidance == told["chosen"] == guidance.choose(rows) == 2.0
+    assert [row["strength"] for row in told["test"]["rows"]] == [None, 2.0]
+    assert read_header(shipped_bundle("piano")).seed_guidance is None
+
+
 def test_the_piano_bundle_says_whose_it_is():
     path = shipped_bundle("piano")
     header = read_header(path)
@@ -78,6 +92,7 @@ def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, wh
     assert told.splitlines()[1].startswith(who)
     (made,) = (tmp_path / "o").iterdir()
     assert made.name == {"null": "new-1.mid"}.get(seed, f"{seed}-1.mid")
+    assert ("sampler.seed_guidance=2, as its bundle says; null for music" in told) is (seed == "chorale")
     if seed == "chorale":
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
 

@@ -36,6 +36,7 @@ from musictx.notes.score import Score
 from musictx.sampling.batch import Batch
 from musictx.sampling.engine import Row as Asked
 from musictx.sampling.engine import Stream, begin_stream
+from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.length import Length, Progress
 from musictx.sampling.motif import Motif
 from musictx.sampling.prompt import Prompt, make_prompt
@@ -46,8 +47,9 @@ from musictx.tokenizers.rules import Rules
 
 TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens
-OURS, GUARD = "musictx", "musictx, guard"
-BLOCK = 32  # tokens in turn with and without masks
+OURS, GUARD, HOLDING = "musictx", "musictx, guard", "musictx, seed guidance"
+GUIDED = replace(PLAIN, seed_guidance=1.0)
+BLOCK = 32  # tokens in turn with and without what is measured
 PUBLIC, HUGGING_FACE = f"{NAME}, uncached", "Hugging Face GPT-2, cached"
 
 Run = Callable[[int], float]  # new tokens in each row -> seconds
@@ -98,14 +100,15 @@ def stream(
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
     rows = [Asked(0, (0, k)) for k in range(batch)]
-    return begin_stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling)
+    bare = [] if sampling.seed_guidance is None else [bare_prompt(begin.heard, sampling, TOKENIZER.group)]
+    return begin_stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling, bare)
 
 
-def ours(model: LanguageModel, batch: int, device: str, most: int, guard: bool = False) -> Run:
+def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sampling = PLAIN) -> Run:
     """Our engine, from the prompt's ids to the last id drawn, with room for `most`: a CUDA graph is for one room."""
 
     def run(length: int) -> float:
-        given, sampling = prompt(device), replace(PLAIN, guard=guard)
+        given = prompt(device)
         wait(device)
         start = perf_counter()
         drawn = stream(model, given, batch, sampling, True, len(given.heard) + most, False, device)
@@ -185,7 +188,10 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
     model, bf16 = (for_steps(copy.deepcopy(plain), weights) for weights in ("float32", "bfloat16"))
     int8 = for_steps(copy.deepcopy(plain), "int8") if device == "cpu" else model
     most = max(config.length, WARM_UP)
-    found: dict[tuple[str, int], Callable[[], Run]] = {(GUARD, 1): partial(ours, model, 1, device, most, guard=True)}
+    found: dict[tuple[str, int], Callable[[], Run]] = {
+        (GUARD, 1): partial(ours, model, 1, device, most, replace(PLAIN, guard=True)),
+        (HOLDING, 1): partial(ours, model, 1, device, most, GUIDED),
+    }
     for n in (1, *config.batches):
         found[OURS, n] = partial(ours, model, n, device, most)
         if device == "cpu":
@@ -219,13 +225,26 @@ def measure(config: BenchSamplingConfig) -> list[Row]:
 
 
 def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
-    """Percent of a step without masks, one figure for every two blocks in turn with and without them: what slows the
-    machine for a while slows both."""
+    """Percent of a step without masks."""
     model, given = for_steps(transformer(config)), prompt(config.device)
-    room, block = len(given.heard) + config.length, min(BLOCK, config.length)
-    costs = []
+    room = len(given.heard) + config.length
+    times = in_turn(config, lambda on: stream(model, given, batch, PLAIN, on, room, False, config.device))
+    return [(time - 1) * 100 for time in times]
+
+
+def guidance_cost(config: BenchSamplingConfig) -> list[float]:
+    """Times a step of one row without guidance."""
+    model, given = for_steps(transformer(config)), prompt(config.device)
+    room, how = len(given.heard) + config.length, (PLAIN, GUIDED)
+    return in_turn(config, lambda on: stream(model, given, 1, how[on], True, room, False, config.device))
+
+
+def in_turn(config: BenchSamplingConfig, begun: Callable[[bool], Stream]) -> list[float]:
+    """Times a step without something that it takes with it, one figure for every two blocks in turn: what slows the
+    machine for a while slows both."""
+    block, times = min(BLOCK, config.length), []
     for _ in range(config.repeats):
-        pair = [stream(model, given, batch, PLAIN, masks, room, False, config.device) for masks in (True, False)]
+        pair = [begun(True), begun(False)]
         for k in range(config.length // block):
             seconds = [0.0, 0.0]
             for i in (0, 1) if k % 2 else (1, 0):
@@ -235,8 +254,8 @@ def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
                     next(pair[i])
                 wait(config.device)
                 seconds[i] = perf_counter() - start
-            costs.append((seconds[0] / seconds[1] - 1) * 100)
-    return costs
+            times.append(seconds[0] / seconds[1])
+    return times
 
 
 def report_masks(costs: list[float], batch: int) -> str:
@@ -244,6 +263,11 @@ def report_masks(costs: list[float], batch: int) -> str:
     return (
         f"masks cost {middle:.1f} % of a step at batch {batch} (the middle half of the blocks: {low:.1f} … {high:.1f})"
     )
+
+
+def report_guidance(times: list[float]) -> str:
+    low, middle, high = np.percentile(times, (25, 50, 75))
+    return f"seed guidance takes {middle:.2f} times a step of one row (the middle half: {low:.2f} … {high:.2f})"
 
 
 def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
@@ -321,11 +345,14 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
     costs = {row.batch: masks_cost(config, row.batch) for row in rows if row.name == OURS and row.seconds}
     for n, cost in costs.items():
         print(report_masks(cost, n))
+    times = guidance_cost(config)
+    print(report_guidance(times))
     curves = rolling(config, config.context) if config.context else []
     if config.context:
         print(report_curve(curves, config.context))
     if config.out:
         facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows], "masks_cost": costs}
+        facts["guidance_times"] = times
         keep(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
         if config.context:
             draw(curves, f"Rolling cache of {config.context} tokens; {where}", Path(config.out).with_suffix(".png"))

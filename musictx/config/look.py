@@ -64,6 +64,7 @@ class ListenConfig:
     pieces: int = setting(8, "held-out pieces whose beginnings are continued")
     seed_seconds: float = setting(10.0, "of each piece, to be continued")
     length_seconds: float = setting(20.0, "of each continuation")
+    guided: float | None = setting(None, "each model once more, with this sampler.seed_guidance; null: not")
     seed: int = setting(0, "of what is drawn and of the order in which it is heard")
     soundfont: str | None = setting(None, "a .sf2 file; null: the General MIDI one that is installed")
     overwrite: bool = setting(False, "take the place of a sheet that is there")

@@ -69,6 +69,24 @@ def _index_at(ids: Ids, lasts_s: Callable[[Ids], float], seconds: float, period:
     return n + -n % period
 
 
+def gains(
+    model: LanguageModel, tokenizer: Tokenizer, found: list[Place], told: int = END_TOKENS, device: str = "cpu"
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. The model reads all
+    places whole, whatever its window. Raises ConfigError for one that has no positions for so many tokens."""
+    period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
+    saved, counts = [], []
+    for ids, cuts in found:
+        seed, rest = ids[: cuts[0]], ids[cuts[0] :]
+        readings = np.concatenate([bos, seed]), seed[newest(len(seed), told, period) :]
+        with_seed, without = (
+            log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings
+        )
+        saved.append([(with_seed - without)[a - cuts[0] : b - cuts[0]].sum() for a, b in pairwise(cuts)])
+        counts.append(np.diff(cuts))
+    return np.array(saved), np.array(counts)
+
+
 def seed_gain(
     model: LanguageModel,
     tokenizer: Tokenizer,
@@ -77,19 +95,8 @@ def seed_gain(
     told: int = END_TOKENS,
     device: str = "cpu",
 ) -> SeedGain:
-    """One model on all places, which it reads whole, whatever its window. Raises ConfigError for a model that has no
-    positions for so many tokens."""
-    period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
-    gains, counts = [], []
-    for ids, cuts in found:
-        seed, rest = ids[: cuts[0]], ids[cuts[0] :]
-        readings = np.concatenate([bos, seed]), seed[newest(len(seed), told, period) :]
-        with_seed, without = (
-            log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings
-        )
-        gains.append([(with_seed - without)[a - cuts[0] : b - cuts[0]].sum() for a, b in pairwise(cuts)])
-        counts.append(np.diff(cuts))
-    gain, count = np.array(gains), np.array(counts)  # (P, W)
+    """One model on all places. Raises ConfigError as `gains` does."""
+    gain, count = gains(model, tokenizer, found, told, device)  # (P, W)
     columns = [interval(gain[:, k], count[:, k]) for k in range(gain.shape[1])]
     mean, low, high = np.array(columns).T
     seconds = part_s * np.arange(1, gain.shape[1] + 1)

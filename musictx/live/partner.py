@@ -93,7 +93,7 @@ class Partner:
     def _go_on(self, grammar: Grammar) -> None:
         """Draws from here on; without seed guidance where nothing was played before what the bare stream hears."""
         logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
-        if self.sampling.seed_guidance is not None:
+        if self.sampling.strength is not None:
             end = replace(self.sampling, guidance_tokens=self.sampling.guidance_tokens + len(self.reply))
             heard = self._context()
             if len(heard) - 1 > max(end.guidance_tokens, self.period):

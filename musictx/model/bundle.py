@@ -49,6 +49,12 @@ class BundleHeader:
         """The ids that the objective adds to the tokenizer's, (type, min, max) each."""
         return [[str(type), int(lo), int(hi)] for type, lo, hi in self.objective.get("added", [])]
 
+    @property
+    def seed_guidance(self) -> float | None:
+        """How closely this model holds on to a seed unless it is told: `benchmarks/guidance.py` chooses it."""
+        own = self.notes.get("seed_guidance")
+        return None if own is None else float(own)
+
     def to_json(self) -> str:
         """Without an objective where there is none to tell, as it has always been."""
         return json.dumps({key: value for key, value in asdict(self).items() if key != "objective" or value})
@@ -66,6 +72,15 @@ def save_bundle(path: Path, model: Model, header: BundleHeader, dtype: torch.dty
         tensors = {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}
     with replacing(path) as partial:  # save_file would keep others from reading what it writes
         partial.write_bytes(save(tensors, {KEY: header.to_json()}))
+
+
+def add_notes(path: Path, **notes: Any) -> None:
+    """Writes more notes into a bundle's header; its tensors stay as they are, bit for bit."""
+    header = read_header(path)
+    header = replace(header, notes=header.notes | notes)
+    content = save(_tensors(path), {KEY: header.to_json()})
+    with replacing(path) as partial:
+        partial.write_bytes(content)
 
 
 def read_header(path: Path) -> BundleHeader:
@@ -89,7 +104,7 @@ def read_header(path: Path) -> BundleHeader:
         if raw["format"] > FORMAT:
             raise BundleError(f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade")
         header = BundleHeader(**raw)
-        _ = header.added  # can be read
+        _ = header.added, header.seed_guidance  # can be read
         return header
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BundleError(f"{path}: its header is damaged ({error!r}): copy or train it again") from None

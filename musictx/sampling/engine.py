@@ -49,7 +49,7 @@ class ByChance:
         self.temperature = torch.tensor(temperatures, device=like.device, dtype=like.dtype)[:, None]
 
     def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
-        strength = self.sampling.seed_guidance
+        strength = self.sampling.strength
         if strength is None:
             masked = torch.where(legal, logits, -torch.inf)
         else:
@@ -128,7 +128,7 @@ def begin_stream(
     """Rows that draw by chance, after their prompts (T,) int64, of any lengths; with seed guidance also after what is
     `bare` of each. `room` tokens fit the model's state; with `rolling` they are the last, and with `pinned` the prompts
     stay in sight beside them."""
-    streams = 1 if sampling.seed_guidance is None else 2
+    streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
     if pinned and rolling:

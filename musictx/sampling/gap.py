@@ -147,7 +147,7 @@ def check_gaps(settings: Settings) -> None:
     for name, asked in (
         ("seed_pinned=true", settings.seed_pinned),
         ("forced_ending=true", settings.forced_ending),
-        ("sampler.seed_guidance", settings.sampling.seed_guidance is not None),
+        ("sampler.seed_guidance", settings.sampling.strength is not None),
         ("sampler.beams", settings.sampling.beams is not None),
     ):
         if asked:

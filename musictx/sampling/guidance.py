@@ -29,13 +29,15 @@ def guided(logits: Tensor, bare: Tensor, strength: float, cut: float) -> Tensor:
     return torch.where(log_p >= least, log_p + strength * gain, -torch.inf)
 
 
-def bare_prompt(heard: Tensor, sampling: Sampling, period: int) -> Tensor:
-    """The end of what is heard of a seed (P,), all that the second stream is told. Raises NothingToHold for a seed
-    that has no more than that."""
+def bare_prompt(heard: Tensor, sampling: Sampling, period: int, asked: bool = True) -> Tensor:
+    """The end of what is heard of a seed (P,), all that the second stream is told. For a seed that has no more than
+    that raises NothingToHold, or gives all of it where nobody `asked` for guidance: then nothing is held on to."""
     ids, told = heard[1:], max(sampling.guidance_tokens, period)  # after BOS, or the token in its place
+    if len(ids) <= told and not asked:
+        return heard
     if len(ids) <= told:
         raise NothingToHold(
-            f"sampler.seed_guidance={sampling.seed_guidance:g}: the seed has {len(ids)} tokens, and guidance is about "
+            f"sampler.seed_guidance={sampling.strength:g}: the seed has {len(ids)} tokens, and guidance is about "
             f"those before the last {told}: give a longer seed, fewer sampler.guidance_tokens, or null for no guidance"
         )
     return ids[newest(len(ids), sampling.guidance_tokens, period) :]

@@ -137,7 +137,9 @@ class Drawing:
     ) -> None:
         check(settings, variations)
         self.model, self.tokenizer = model, tokenizer
-        self.settings = settings = settings._replace(window=settings.window or model.window)
+        sampling = settings.sampling.suited(None if None in motifs else settings.own_guidance)
+        asked = sampling is settings.sampling
+        self.settings = settings = settings._replace(sampling=sampling, window=settings.window or model.window)
         if settings.seed_pinned and (isinstance(model, StaticSteps) or settings.sampling.beams is not None):
             what = "graph=true" if isinstance(model, StaticSteps) else "sampler.beams"
             raise ConfigError(f"seed_pinned=true: {what} cannot keep the seed in sight; leave one of them out")
@@ -154,11 +156,11 @@ class Drawing:
                 raise ConfigError("seed_pinned=true: there is no seed to keep in sight; give one, or leave it out")
             check_pinned(model, max(len(p.ids) + 1 for p in self.prompts), settings.window or 0)
         self.bare = list[torch.Tensor]()
-        if settings.sampling.seed_guidance is not None:
+        if sampling.strength is not None:
             if None in motifs:
                 raise ConfigError("sampler.seed_guidance: there is no seed to hold on to; give one, or leave it out")
             period = max(model.cycle, tokenizer.group)
-            self.bare = [bare_prompt(p.heard, settings.sampling, period) for p in self.prompts]
+            self.bare = [bare_prompt(p.heard, sampling, period, asked) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(variations)]
         # how many rows share a batch must not shorten any of them
         self.limit = _limit(settings, min(len(self.asked), Settings().rows_at_once), tokenizer.group)

@@ -3,7 +3,7 @@
 `Sampling` and `Rules` are parts of the commands' schemas too, and `Settings` gives `musictx generate` its defaults.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from musictx.errors import ConfigError
@@ -12,6 +12,7 @@ from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 
 MOST_GUIDANCE = 10.0
+AUTO = "auto"
 SHARES = ("top_p", "min_p", "typical")
 
 
@@ -36,8 +37,10 @@ class Sampling:
     beams: int | None = setting(
         None, "search for the likeliest music, so many ways at once, instead of drawing; needs length_tokens"
     )
-    seed_guidance: float | None = setting(
-        None, "hold on to the seed: 1 or 2 bring its motifs back, 0 leaves out unlikely tokens alone; null: not"
+    seed_guidance: int | float | str | None = setting(
+        AUTO,
+        "hold on to the seed: 1 or 2 bring its motifs back, 0 leaves out unlikely tokens alone; null: not; auto: as "
+        "the bundle says, which was chosen on validation",
     )
     guidance_tokens: int = setting(17, "how much of the seed's end guidance does not count as the seed, in tokens")
     guidance_cut: float = setting(0.01, "guidance draws no token with less than this share of the likeliest's chance")
@@ -64,10 +67,12 @@ class Sampling:
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 raise ConfigError(f"sampler.{name}={value}: give a share above 0 up to 1, or null for no limit")
-        if self.seed_guidance is not None:
-            if not 0 <= self.seed_guidance <= MOST_GUIDANCE:  # refuses NaN too
+        if self.seed_guidance is not None and self.seed_guidance != AUTO:
+            # refuses NaN too
+            if isinstance(self.seed_guidance, str) or not 0 <= self.seed_guidance <= MOST_GUIDANCE:
                 raise ConfigError(
-                    f"sampler.seed_guidance={self.seed_guidance}: give 0 to {MOST_GUIDANCE:g}, or null for none"
+                    f"sampler.seed_guidance={self.seed_guidance}: give 0 to {MOST_GUIDANCE:g}, null for none, or auto "
+                    "for the bundle's own"
                 )
             if self.beams is not None:
                 raise ConfigError(
@@ -78,6 +83,15 @@ class Sampling:
         if not 0 < self.guidance_cut <= 1:
             raise ConfigError(f"sampler.guidance_cut={self.guidance_cut}: give a share above 0 up to 1")
 
+    @property
+    def strength(self) -> float | None:
+        """Of seed guidance; none where it is left to a bundle and none was asked."""
+        return None if self.seed_guidance is None or isinstance(self.seed_guidance, str) else float(self.seed_guidance)
+
+    def suited(self, own: float | None) -> "Sampling":
+        """With what a bundle says of seed guidance, where that was left to it; beams search without."""
+        return self if self.seed_guidance != AUTO else replace(self, seed_guidance=None if self.beams else own)
+
     def temperature_at(self, progress: float) -> float:
         """The temperature at a share of the asked length; the end's beyond it."""
         if self.temperature_end is None:
@@ -86,7 +100,7 @@ class Sampling:
 
 
 _WITHOUT = {"top_k": "no limit", "beams": "drawing"}
-PLAIN = Sampling(top_p=None, guard=False)  # the model's own distribution
+PLAIN = Sampling(top_p=None, guard=False, seed_guidance=None)  # the model's own distribution
 
 
 class Settings(NamedTuple):
@@ -103,3 +117,4 @@ class Settings(NamedTuple):
     device: str = "cpu"
     rows_at_once: int = 16  # in one batch
     seed_pinned: bool = False
+    own_guidance: float | None = None  # what the bundle's header says, where `sampling` leaves it to that

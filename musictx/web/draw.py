@@ -15,7 +15,7 @@ from musictx.sampling.guidance import NothingToHold
 from musictx.sampling.length import DEFAULT_S, Length
 from musictx.sampling.motif import Motif, Part, choose_motif
 from musictx.sampling.music import Continuation, Drawing
-from musictx.sampling.settings import Sampling, Settings
+from musictx.sampling.settings import AUTO, Sampling, Settings
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.web.limits import Limits
 from musictx.web.session import Heard, Music
@@ -44,7 +44,7 @@ class Wish(NamedTuple):
     top_p: float = 0.95
     variations: int = 2
     model: str = ""  # empty: the one that the music was begun with
-    hold: float = 0.0  # seed guidance
+    hold: float | None = None  # seed guidance, 0 for none; None: the model's own
 
 
 def draw_takes(
@@ -55,13 +55,16 @@ def draw_takes(
     chance: int,
     tell: Tell,
     ending: Callable[[], bool] = lambda: False,
+    own_guidance: float | None = None,
 ) -> tuple[Continuation, ...]:
     """The continuations, shorter than wished where the time did not suffice, or where it is `ending`. Raises UserError
     for what cannot be."""
     check_wish(wish, limits)
     motif = make_motif(music, wish, on_beat=ready.tokenizer.voices > 0)
-    sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=wish.hold or None)
-    settings = Settings(sampling, Length(wish.length_s), seed=chance)
+    # where the slider stands as the model set it, a motif too short to hold on to is no mistake of a person's
+    guidance = AUTO if wish.hold in (None, own_guidance) else wish.hold or None
+    sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=guidance)
+    settings = Settings(sampling, Length(wish.length_s), seed=chance, own_guidance=own_guidance)
     end_s = time.monotonic() + limits.seconds
     try:
         drawing = Drawing([motif], ready.model, ready.tokenizer, settings, wish.variations)

@@ -85,7 +85,7 @@ class Page:
             self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, usual.length_s, 1)
             self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
             self.top_p = slider("top-p", 0.05, 1, usual.top_p, 0.01)
-            self.hold = slider(HOLD, 0, MOST_HOLD, usual.hold, 0.25)
+            self.hold = slider(HOLD, 0, MOST_HOLD, self._own_hold(names[0]), 0.25)
             most = limits.variations
             self.variations = slider(
                 "variations", 1, max(most, 2), min(most, usual.variations), 1, interactive=most > 1
@@ -119,7 +119,8 @@ class Page:
             self.hold,
         ]
         parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
-        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.filling, *self.region]
+        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.hold]
+        parts += [self.filling, *self.region]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
@@ -129,6 +130,7 @@ class Page:
         for name, button in self.examples.items():
             on(button.click, partial(self.pick_example, name=name))
         on(self.piano.take, self.take_played)
+        on(self.model.input, self.choose_model, self.model)
         for motif in (self.motif.input, self.side.input):
             motif(None, [self.motif, self.side], js=stage.MOTIF)
         for border in self.region:
@@ -159,6 +161,13 @@ class Page:
 
     def pick_example(self, session: Session, name: str) -> Updates:
         return self._begin(self.studio.example(session, name))
+
+    def choose_model(self, session: Session, name: str) -> Updates:
+        return {self.hold: self._own_hold(name)}
+
+    def _own_hold(self, name: str) -> float:
+        """How close to the motif this model goes unless it is told."""
+        return self.studio.own_guidance.get(name) or 0.0
 
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
         return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
@@ -232,7 +241,8 @@ class Page:
             whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
         if now and new:
             updates[self.motif] = gr.update(maximum=round(whole_s, 1), value=round(whole_s, 1), interactive=True)
-            updates |= {self.model: now.music.model} | self._layers_of(session)
+            updates |= {self.model: now.music.model, self.hold: self._own_hold(now.music.model)}
+            updates |= self._layers_of(session)
         return updates | {self.stage: self.studio.show(session)}
 
     def _layers_of(self, session: Session) -> Updates:

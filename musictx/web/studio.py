@@ -26,10 +26,18 @@ Models = Mapping[str, Ready]
 
 
 class Studio:
-    """Models by their names and a folder for what is made with them, shared by everybody at the page."""
+    """Models by their names, the seed guidance that their bundles name, and a folder for what is made with them,
+    shared by everybody at the page."""
 
-    def __init__(self, models: Models, folder: Path, limits: Limits = Limits()) -> None:  # noqa: B008 - it is immutable
+    def __init__(
+        self,
+        models: Models,
+        folder: Path,
+        limits: Limits = Limits(),  # noqa: B008 - it is immutable
+        own_guidance: Mapping[str, float | None] | None = None,
+    ) -> None:
         self.models, self.folder, self.limits = models, folder, limits
+        self.own_guidance = own_guidance or {}
         self.readers = {name: Reader(model, tokenizer) for name, (model, tokenizer, _) in models.items()}
         self.examples = examples()
         self.work = Work()
@@ -50,8 +58,8 @@ class Studio:
         if session.now is None:
             raise UserError("there is no music to continue yet: drop a file, pick an example or play a phrase")
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
-        ready, chance = self.models[music.model], random.randint(0, MAX_SEED)
-        takes = draw_takes(music, wish, ready, self.limits, chance, tell, lambda: self.work.ending)
+        ready, own, chance = self.models[music.model], self.own_guidance.get(music.model), random.randint(0, MAX_SEED)
+        takes = draw_takes(music, wish, ready, self.limits, chance, tell, lambda: self.work.ending, own)
         told = self._told(takes, wish, f"of {music.name}", began, "Click a note to see what it comes from.")
         if music.model != session.now.music.model:
             told = f"{told} {music.note}".strip()

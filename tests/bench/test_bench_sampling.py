@@ -3,7 +3,7 @@ import json
 import pytest
 from conftest import ok, refused
 
-from musictx.bench.sampling import GUARD, HUGGING_FACE, OURS, PUBLIC, report_masks
+from musictx.bench.sampling import GUARD, HOLDING, HUGGING_FACE, OURS, PUBLIC, report_guidance, report_masks
 
 BENCH = ["musictx", "bench", "sampling"]
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 24}
@@ -17,7 +17,7 @@ def test_all_take_turns_and_the_figures_are_kept(tmp_path):
     candidates = ("musictx, bf16 linear layers", "musictx, int8 linear layers")
     mine = {(name, n) for name in (OURS, *candidates) for n in (1, 3)}
     theirs = {("our rewrite of the public code, uncached (estimate: parabola through 5 lengths)", 1), (HUGGING_FACE, 1)}
-    assert set(rows) == mine | theirs | {(GUARD, 1)}
+    assert set(rows) == mine | theirs | {(GUARD, 1), (HOLDING, 1)}
     measured = [r for key, r in rows.items() if key[0] not in (HUGGING_FACE, candidates[1])]
     assert all(len(r["seconds"]) == 2 and min(r["seconds"]) > 0 and not r["failed"] for r in measured)
     assert [[p["tokens"] for p in curve] for curve in figures["rolling"]] == [[8, 16, 24]] * 2
@@ -27,6 +27,14 @@ def test_all_take_turns_and_the_figures_are_kept(tmp_path):
     assert {n: len(costs) for n, costs in figures["masks_cost"].items()} == {"1": 2, "3": 2}
     assert report_masks(figures["masks_cost"]["3"], 3) in out.splitlines()
     assert "batch 3: " in out
+    assert len(figures["guidance_times"]) == 2
+    assert min(figures["guidance_times"]) > 0
+    assert report_guidance(figures["guidance_times"]) in out.splitlines()
+
+
+def test_what_guidance_costs_is_told_in_times_a_step():
+    said = report_guidance([1.0, 1.5, 2.0, 2.5, 9.0])
+    assert said == "seed guidance takes 2.00 times a step of one row (the middle half: 1.50 … 2.50)"
 
 
 def test_the_public_loop_can_be_run_whole_and_the_curve_left_out(tmp_path):

@@ -42,6 +42,18 @@ def test_ten_windows_are_the_music_of_generate_and_their_figures_are_kept(world,
     assert (tmp_path / "deep" / "l.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_guided_music_is_that_of_generate_too(world, words, tmp_path):
+    how = ["sampler.seed_guidance=3", "sampler.guidance_tokens=4", "variations=1"]
+    ok([*words, *how, "--contexts", 2, "--every", 32, "--out", "l.json"], tmp_path)
+    args = [f"bundle={world.hymn_bundle}", f"seed_midi={world.hymn}", "length_tokens=64", *how]
+    ok(["musictx", "generate", *args, "out=same"], tmp_path)
+    ok(["musictx", "generate", *args, "sampler.seed_guidance=null", "out=other"], tmp_path)
+    made, same, other = (read_midi(tmp_path / name / "hymn0-1.mid") for name in ("o", "same", "other"))
+    assert made == same
+    assert made != other
+    assert json.loads((tmp_path / "l.json").read_text())["sampler"]["seed_guidance"] == 3
+
+
 def test_a_part_is_measured_by_hand():
     tokenizer = build_tokenizer("chorale")
     rest = tokenizer.rest

@@ -57,7 +57,11 @@ def test_the_chorale_table_gives_every_model_as_many_tokens_a_step_and_short_win
         seen[name] = (config.data.length, config.data.grow_from, config.data.length * config.trainer.batch_size)
         assert len(rates) == 2
     assert seen == {
+        "rnn": (128, None, 2048),
         "lstm": (128, None, 2048),
+        "lstm_attention": (128, None, 2048),
+        "learned": (1024, 256, 2048),
+        "relative_long": (1024, 256, 2048),
         "sinusoidal": (1024, 256, 2048),
         "rope": (1024, 256, 2048),
         "relative": (256, None, 2048),

@@ -10,6 +10,7 @@ import torch
 from test_music import LONGER, SEED, build, same
 
 from musictx.errors import ConfigError
+from musictx.model.bundle import BundleHeader
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.model.static_steps import StaticSteps
@@ -17,6 +18,7 @@ from musictx.model.weights import for_steps
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_midi
 from musictx.open import open_bundle
+from musictx.player import Player
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.filters import draw
 from musictx.sampling.guidance import bare_prompt, guided
@@ -159,7 +161,8 @@ def test_the_shipped_model_draws_what_its_seed_makes_likelier():
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"seed_guidance": -1.0}, r"sampler.seed_guidance=-1.0: give 0 to 10, or null for none"),
+        ({"seed_guidance": -1.0}, r"sampler.seed_guidance=-1.0: give 0 to 10, null for none, or auto for the"),
+        ({"seed_guidance": "much"}, "sampler.seed_guidance=much: give 0 to 10, null for none, or auto"),
         ({"seed_guidance": math.nan}, "sampler.seed_guidance=nan"),
         ({"seed_guidance": math.inf}, "sampler.seed_guidance=inf"),
         ({"seed_guidance": 1.0, "beams": 2}, "sampler.seed_guidance is for drawing, and sampler.beams search"),
@@ -171,6 +174,46 @@ def test_the_shipped_model_draws_what_its_seed_makes_likelier():
 def test_impossible_values_are_refused(settings, text):
     with pytest.raises(ConfigError, match=text):
         Sampling(**settings)
+
+
+def drawn(motif, own=None, guidance_tokens=4, seed_guidance="auto"):
+    model, tokenizer = build("performance")
+    told_apart(model)
+    sampling = replace(PLAIN, guidance_tokens=guidance_tokens, seed_guidance=seed_guidance)
+    settings = Settings(sampling, Length(tokens=40), own_guidance=own)
+    return continue_motifs([motif], model, tokenizer, settings)[0][0]
+
+
+def test_a_bundle_says_how_closely_its_model_holds_on_and_a_person_has_the_last_word():
+    plain, two = (drawn(MOTIF, seed_guidance=strength) for strength in (None, 2.0))
+    assert not same(plain, two)
+    assert same(drawn(MOTIF, own=2.0), two)
+    assert same(drawn(MOTIF), plain)
+    assert same(drawn(MOTIF, own=2.0, seed_guidance=None), plain)
+    assert same(drawn(MOTIF, own=1.0, seed_guidance=2.0), two)
+    assert Sampling().suited(2.0).strength == 2.0
+    assert PLAIN.suited(2.0).strength is None
+    assert Sampling(beams=2).suited(2.0).strength is None  # a search needs no default of drawing
+
+
+def test_a_bundle_that_guides_takes_seeds_that_are_nothing_or_too_short():
+    assert same(drawn(None, own=2.0), drawn(None))
+    # nothing is held on to: what remains is that unlikely tokens are left out
+    assert same(drawn(MOTIF, own=2.0, guidance_tokens=100), drawn(MOTIF, seed_guidance=0.0))
+
+
+def test_the_header_carries_it_to_python():
+    model, tokenizer = build("performance")
+    told_apart(model)
+    header = BundleHeader({}, tokenizer.name, "", "tunes", "none", None, "0", notes={"seed_guidance": 2})
+    assert replace(header, notes={}).seed_guidance is None
+    how = {"guidance_tokens": 4}
+    own = Player(model, tokenizer, header).continue_score(LONGER, length_tokens=40, sampler=how)
+    for strength, alike in ((2, True), (None, False)):
+        asked = Player(model, tokenizer).continue_score(
+            LONGER, length_tokens=40, sampler=how | {"seed_guidance": strength}
+        )
+        assert (own[0].score == asked[0].score) is alike
 
 
 def test_guidance_needs_a_seed_with_something_before_its_end():

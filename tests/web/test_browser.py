@@ -315,6 +315,12 @@ def test_two_people_at_once(visit):
         assert linked(page, "MIDI")[0] == f"{name}-1.mid"
 
 
+def holds(page, strength):
+    """The slider of seed guidance stands where the model's bundle says."""
+    slider = "document.querySelector('input[type=number][aria-label*=\"how close to the motif\"]')"
+    page.wait_for_function(f"{slider}.value === '{strength}'")
+
+
 def test_both_models_are_there_and_the_music_chooses(chromium, tmp_path):
     with served(tmp_path) as server:
         page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
@@ -325,12 +331,15 @@ def test_both_models_are_there_and_the_music_chooses(chromium, tmp_path):
         status(page, "The chorale model plays, since chorale is four voices on a grid.")
         model = page.locator("#model")
         assert model.get_by_label("chorale").is_checked()
+        holds(page, 2)
         button(page, "Satie: Gymnopédie").click()
         status(page, "The piano model plays, since gymnopedie is not four voices on a grid")
         page.wait_for_function("document.querySelector('#model input[value=piano]').checked")
+        holds(page, 0)
         go_on(page, 2)
         status(page, "2 variations of gymnopedie")
         model.get_by_label("chorale").check()
+        holds(page, 2)
         button(page, "Continue").click()
         status(page, "It is heard as four voices: ")
         assert model.get_by_label("chorale").is_checked()

@@ -113,6 +113,17 @@ def test_the_slider_holds_on_to_the_motif(studio, monkeypatch):
     assert [settings.sampling.seed_guidance for settings in seen] == [None, 1.5]
 
 
+def test_the_slider_stands_where_the_model_put_it_and_a_short_motif_is_then_no_mistake(opened, tmp_path, monkeypatch):
+    seen, real = [], draw.Drawing
+    monkeypatch.setattr(draw, "Drawing", lambda *args: seen.append(args[3]) or real(*args))
+    studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own_guidance={"hymns": 2.0})
+    for hold in (None, 2.0, 0.0):
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, motif_s=0.6), quiet)
+    assert [settings.sampling.suited(settings.own_guidance).strength for settings in seen] == [2.0, 2.0, None]
+    with pytest.raises(UserError, match="the motif is too short to hold on to"):
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=1.0, motif_s=0.6), quiet)
+
+
 def test_time_runs_out(opened, tmp_path):
     class Slow:
         window, cycle = None, 1
