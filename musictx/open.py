@@ -8,6 +8,7 @@ from musictx.model.build import KINDS, Model, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights
+from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.tokenizers import Tokenizer, build_tokenizer
 
 
@@ -19,12 +20,15 @@ class Opened(NamedTuple):
 
 def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
     """Raises BundleError for a file that is no bundle, or whose tokens this version does not make; and, with
-    `continues`, for a model that takes more than the ids so far."""
+    `continues`, for a model that takes more than the ids so far, or has learnt something else than to go on."""
     model, header = load_bundle(path, device, attention)
     kind = kind_of(model)
     if continues and KINDS[kind].inputs != ("ids",):
         takes = " and ".join(KINDS[kind].inputs)
         raise BundleError(f"{path}: model.kind={kind} takes {takes}, and continues no music: give another")
+    learnt = header.objective.get("name", NEXT_TOKEN)
+    if continues and ":" not in learnt and not find_objective(learnt).continues:
+        raise BundleError(f"{path} was trained for objective={learnt}, and continues no music: give another")
     tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added)
     if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
         raise BundleError(

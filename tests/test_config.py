@@ -129,7 +129,10 @@ def test_the_samplers():
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
         ("trainer=tpu", "trainer=tpu: choose one of cpu, ddp, fsdp, gpu, smoke"),
         ("experiment=mine", "experiment=mine: choose one of chorales, demo, jsb, jsb_whole, maestro"),
-        ("model=foo", "model=foo: choose one of chorale, demo, jsb, lstm, lstm_attention, paper, rnn, small$"),
+        (
+            "model=foo",
+            "model=foo: choose one of chorale, demo, encoder_decoder, jsb, lstm, .*recurrent_encoder_decoder, rnn, small$",
+        ),
         ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
     ],
 )

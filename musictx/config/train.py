@@ -117,7 +117,9 @@ class TrainConfig:
         None, "a bundle whose weights to begin with: piano, chorale, a file or a run's folder; null: new weights"
     )
     objective: str = setting(
-        "next_token", "what is learnt of a window: next_token, or my_module:MyObjective (docs/extending.md)"
+        "next_token",
+        "what is learnt of a window: next_token, conditional (voices for a melody), or my_module:MyObjective "
+        "(docs/extending.md)",
     )
     objective_settings: Any = setting(None, "of an objective that has any: 'objective_settings={share: 0.1}'")
     data: DataConfig = field(default_factory=DataConfig)

@@ -55,6 +55,32 @@ class LanguageModel(Protocol):
         ...
 
 
+class SourceModel(Protocol):
+    """A model that writes a target to a source. Cached step-by-step equals one full pass; no logits depend on later
+    ids of the target, all on the whole source."""
+
+    def __call__(self, source: Tensor, ids: Tensor) -> Tensor:
+        """source (B, S), PAD where it has ended, ids (B, T) -> logits (B, T, V) of the token after each."""
+        ...
+
+    @property
+    def cycle(self) -> int:
+        """After how many tokens of source and target together its sense of place repeats; 1: it has none."""
+        ...
+
+    def init_state(self, source: Tensor, max_T: int) -> Any:
+        """For a source (B, S), which is read here and never again, and `max_T` tokens in all."""
+        ...
+
+    def prefill(self, ids: Tensor, state: Any) -> Tensor:
+        """ids (B, T) into the state -> logits (B, V) after the last."""
+        ...
+
+    def step(self, ids: Tensor, state: Any) -> Tensor:
+        """One more token a row, ids (B,) -> logits (B, V)."""
+        ...
+
+
 def newest(n_ids: int, at_most: int, period: int) -> int:
     """Where to begin to read a piece of `n_ids`, one `period` or more, without its BOS: at most so many tokens (or one
     period) from its end, at the token before a whole period, which then stands in the place of BOS."""
