@@ -131,7 +131,7 @@ def test_the_samplers():
         ("experiment=mine", "experiment=mine: choose one of chorales, demo, jsb, jsb_whole, maestro"),
         (
             "model=foo",
-            "model=foo: choose one of chorale, demo, encoder_decoder, jsb, lstm, .*recurrent_encoder_decoder, rnn, small$",
+            "model=foo: choose one of chorale, demo, encoder_decoder, jsb, .*recurrent_encoder_decoder, rnn, small$",
         ),
         ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
     ],
