@@ -141,6 +141,12 @@ def can(model: object, ability: str) -> bool:
     return name is not None and bool(getattr(KINDS[name], ability))
 
 
+def inputs_of(model: object) -> tuple[str, ...]:
+    """What the model is called with; a model in no row is one of a person's own, which goes on from ids."""
+    name = _name(model)
+    return KINDS[name].inputs if name is not None else ("ids",)
+
+
 def describe_model(model: Model) -> str:
     """One line: what the model is made of and which kernel runs."""
     made_of, where = KINDS[kind_of(model)].describe(model.config)

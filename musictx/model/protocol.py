@@ -25,6 +25,14 @@ class State(Protocol):
         ...
 
 
+class Steps(Protocol):
+    """What a stream asks of any model whose state has read all that comes before."""
+
+    def step(self, ids: Tensor, state: Any) -> Tensor:
+        """One more token a row, ids (B,) -> logits (B, V)."""
+        ...
+
+
 class LanguageModel(Protocol):
     """A causal model over ids. Cached step-by-step equals one full pass."""
 
