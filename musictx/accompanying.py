@@ -133,13 +133,14 @@ def check_range(score: Score, source: object, config: AccompanyConfig) -> None:
     """Raises TokenError for pitches that no soprano sings or, without rules.voice_ranges, that have no token."""
     sung, tokenizer = config.rules.voice_ranges and config.rules.masks, ChoraleTokenizer()
     low, high = VOICE_RANGES[0] if sung else (tokenizer.lo, tokenizer.hi)
-    heard = score.pitch.astype(int) + config.transpose
+    pitch = score.pitch.astype(int)
+    heard = pitch + config.transpose
     outside = (heard < low) | (heard > high)
     if not outside.any():
         return
-    pitches = ", ".join(map(str, np.unique(score.pitch[outside]).tolist()))
+    pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
     near = range(FARTHEST[0], FARTHEST[1] + 1)
-    fits = [n for n in near if low <= score.pitch.min() + n and score.pitch.max() + n <= high]
+    fits = [n for n in near if low <= pitch.min() + n and pitch.max() + n <= high]
     best = min(fits, key=lambda n: (n % 12 != 0, abs(n)), default=0)  # octaves first
     advice = f"transpose={best} lets the model hear it there" if fits else "give one that is nearer, or narrower"
     raise TokenError(

@@ -101,7 +101,7 @@ class Player:
         UserError as the command does.
         """
         self._refuse(values, "melody")
-        config: AccompanyConfig = settings("accompany", "melody=null", device=self.device, **values)
+        config: AccompanyConfig = settings("accompany", "melody=given", device=self.device, **values)
         plan_accompaniment(config)
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
