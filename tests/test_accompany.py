@@ -3,29 +3,18 @@
 import numpy as np
 import pytest
 from conftest import ok, refused
+from untrained import write_harmoniser
 
 import musictx
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
-from musictx.model.bundle import BundleHeader, save_bundle
-from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.notes.read import read_midi
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
-from musictx.tokenizers import build_tokenizer
-
-TOK = build_tokenizer("chorale")
 
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
-    """A model that has learnt nothing: whatever it writes, the melody must stay."""
-    path = tmp_path_factory.mktemp("untrained") / "voices.safetensors"
-    config = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
-    shape = {"kind": "encoder_decoder"} | {name: getattr(config, name) for name in config.__dataclass_fields__}
-    learnt = {"name": "conditional", "settings": {}, "added": []}
-    header = BundleHeader(shape, "chorale", TOK.vocab.fingerprint, "none", "none", None, "0", objective=learnt)
-    save_bundle(path, EncoderDecoder(config), header)
-    return path
+    return write_harmoniser(tmp_path_factory.mktemp("untrained") / "voices.safetensors")
 
 
 def tune(*notes, program=73, quarter_s=0.4):
