@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from musictx.config.accompany import AccompanyConfig
-from musictx.errors import BundleError, ConfigError, TokenError, UserError
+from musictx.errors import BundleError, ConfigError, TokenError, UserError, is_out_of_memory
 from musictx.model.build import SOURCE, inputs_of
 from musictx.model.protocol import SourceModel
 from musictx.model.weights import AUTO, WEIGHTS, check_weights
@@ -156,18 +156,25 @@ def accompany_melody(
     assert isinstance(tokenizer, ChoraleTokenizer)
     score, line = melody.score, melody.line
     heard = np.where(line.pitch == REST, REST, line.pitch + config.transpose)
-    drawn = draw_voices(
-        heard,
-        model,
-        tokenizer,
-        score.quarter_s,
-        config.variations,
-        sampling=config.sampler,
-        rules=config.rules,
-        seed=config.seed,
-        rows_at_once=config.rows_at_once,
-        device=config.device,
-    )
+    try:
+        drawn = draw_voices(
+            heard,
+            model,
+            tokenizer,
+            score.quarter_s,
+            config.variations,
+            sampling=config.sampler,
+            rules=config.rules,
+            seed=config.seed,
+            rows_at_once=config.rows_at_once,
+            device=config.device,
+        )
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        rows = min(config.rows_at_once, config.variations)
+        advice = f"give rows_at_once={rows // 2}" if rows > 1 else "give a shorter melody"
+        raise UserError(f"out of memory with {rows} rows drawn together: {advice}") from None
     return [_music(melody, k, grid, mean_log_p, config.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
 
 

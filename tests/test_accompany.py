@@ -119,6 +119,7 @@ def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
         (["melody=nowhere.mid"], "nowhere.mid: no such file"),
         (["melody=empty.mid"], "empty.mid: no notes to accompany: give a file with a melody in it"),
         (["melody=text.mid"], "text.mid"),
+        (["melody=."], "."),
         (
             ["bundle=chorale"],
             "chorale was trained for objective=next_token, and accompanies no melody: give bundle=har",
@@ -166,3 +167,16 @@ def test_each_task_has_its_own_models(world, melody, bundle, tmp_path):
         musictx.load(bundle).accompany(Score.empty())
     with pytest.raises(ConfigError, match="melody=…: give the melody first, without its name"):
         musictx.load(bundle).accompany(melody, melody="x")
+
+
+def test_memory_that_does_not_suffice_is_told(melody, bundle, monkeypatch):
+    model = musictx.load(bundle)
+
+    def too_much(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(type(model.model), "step", too_much)
+    with pytest.raises(UserError, match="out of memory with 4 rows drawn together: give rows_at_once=2"):
+        model.accompany(melody, variations=4)
+    with pytest.raises(UserError, match="out of memory with 1 rows drawn together: give a shorter melody"):
+        model.accompany(melody)
