@@ -28,7 +28,7 @@ from musictx.model.bundle import save_bundle
 from musictx.open import open_bundle
 
 STAGES = ("harmoniser", "harmoniser_whole")
-COMMON = ["trainer.progress_bar=false", "trainer.sample_every=null", "trainer.checkpoint_every=100"]
+COMMON = ["trainer.progress_bar=false", "trainer.checkpoint_every=100"]
 
 
 def learn(store: Path, folder: Path, overrides: list[str]) -> Path:

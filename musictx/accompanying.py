@@ -1,11 +1,13 @@
 """From a melody to music of four voices, as the settings of `musictx accompany` say: what the command and
 `musictx.load` share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from musictx.config.accompany import AccompanyConfig
 from musictx.errors import BundleError, ConfigError, TokenError, UserError, is_out_of_memory
@@ -18,7 +20,7 @@ from musictx.notes.melody import Line, on_grid, together, top_line
 from musictx.notes.meter import Meter
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
-from musictx.sampling.accompany import draw_voices
+from musictx.sampling.accompany import Tell, draw_voices
 from musictx.sampling.music import check
 from musictx.sampling.settings import Settings
 from musictx.tokenizers import Tokenizer
@@ -45,6 +47,7 @@ class Accompanied(Music):
 
     melody: Score
     voices: Score
+    transposed: int  # semitones by which the model heard it higher
 
     def _draw(self, path: Path, suffix: str) -> None:
         from musictx.viz import figure  # 0.4 s that nobody else waits for
@@ -100,15 +103,22 @@ def read_melody(path: Path, config: AccompanyConfig) -> Melody:
 
 
 def take_melody(
-    score: Score, source: object, config: AccompanyConfig, meter: Meter, name: str = "melody", file: Path | None = None
+    score: Score,
+    source: object,
+    config: AccompanyConfig,
+    meter: Meter,
+    name: str = "melody",
+    file: Path | None = None,
+    say: Callable[[str], None] = print,
 ) -> Melody:
-    """One line of notes that the model can hear. Raises UserError and TokenError, which name the source."""
+    """One line of notes that the model can hear; `say` gets what a person should know of it. Raises UserError and
+    TokenError, which name the source."""
     if not len(score):
         raise UserError(f"{source}: no notes to accompany: give a file with a melody in it")
     if config.line == "highest":
         line = top_line(score)
         if left := len(score) - len(line):
-            print(f"{source}: its highest {len(line)} notes are the melody, the other {left} are left out")
+            say(f"{source}: its highest {len(line)} notes are the melody, the other {left} are left out")
         score = line
     elif len(both := together(score)):
         first = score.onset_s[both[0]] / score.quarter_s
@@ -122,7 +132,7 @@ def take_melody(
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
     if line_on_grid.unheard:
-        print(
+        say(
             f"{source}: {line_on_grid.unheard} of its {len(score)} notes share a sixteenth with a longer one; the "
             "voices go with that one, the melody keeps them all"
         )
@@ -139,18 +149,29 @@ def check_range(score: Score, source: object, config: AccompanyConfig) -> None:
     if not outside.any():
         return
     pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
-    near = range(FARTHEST[0], FARTHEST[1] + 1)
-    fits = [n for n in near if low <= pitch.min() + n and pitch.max() + n <= high]
-    best = min(fits, key=lambda n: (n % 12 != 0, abs(n)), default=0)  # octaves first
-    advice = f"transpose={best} lets the model hear it there" if fits else "give one that is nearer, or narrower"
+    best = nearest_within(pitch, low, high)
+    advice = (
+        "give one that is nearer, or narrower" if best is None else f"transpose={best} lets the model hear it there"
+    )
     raise TokenError(
         f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(score)}) lie outside the soprano's range "
         f"{low} … {high}: {advice}"
     )
 
 
+def nearest_within(pitch: NDArray[np.integer], low: int, high: int) -> int | None:
+    """By how many semitones, octaves first, all pitches come to lie from `low` to `high`; None where none do."""
+    lowest, highest = int(pitch.min()), int(pitch.max())
+    fits = [n for n in range(FARTHEST[0], FARTHEST[1] + 1) if low <= lowest + n and highest + n <= high]
+    return min(fits, key=lambda n: (n % 12 != 0, abs(n)), default=None)
+
+
 def accompany_melody(
-    melody: Melody, model: SourceModel, tokenizer: Tokenizer, config: AccompanyConfig
+    melody: Melody,
+    model: SourceModel,
+    tokenizer: Tokenizer,
+    config: AccompanyConfig,
+    tell: Tell = lambda done, of: None,
 ) -> list[Accompanied]:
     """As many accompaniments as were asked for. Raises ConfigError, NanError."""
     assert isinstance(tokenizer, ChoraleTokenizer)
@@ -168,6 +189,7 @@ def accompany_melody(
             seed=config.seed,
             rows_at_once=config.rows_at_once,
             device=config.device,
+            tell=tell,
         )
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
@@ -195,4 +217,6 @@ def _music(melody: Melody, k: int, grid: Any, mean_log_p: float, transposed: int
     )
     both = Score.merge([score, voices], score.quarter_s)
     name = f"{melody.name}-{k}"
-    return Accompanied(name, both, 0.0, "", mean_log_p, 0, melody.meter.signature, melody.file, score, voices)
+    return Accompanied(
+        name, both, 0.0, "", mean_log_p, 0, melody.meter.signature, melody.file, score, voices, transposed
+    )

@@ -15,7 +15,7 @@ from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluation.seed_gain import raised_by_seed
 from musictx.heads import Looks, look, repeats
-from musictx.melody_looks import MelodyLooks, last_below, look_at_melody
+from musictx.melody_looks import MelodyLooks, ids_by_height, last_below, look_at_melody
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.shipped import seed_path
@@ -54,7 +54,7 @@ def attend(config: AttendConfig) -> None:
     if not len(music):
         raise UserError(f"{source}: no notes to look at: give a file with music in it")
     music = fit_grid(music, tokenizer, source)
-    ids = tokenizer.encode(music)
+    ids = ids_by_height(tokenizer, music) if reads_melody else tokenizer.encode(music)
     traced = tokenizer.trace(ids, music.quarter_s)
     if reads_melody:
         note = last_below(traced, tokenizer) if config.at is None else find_note(traced.score, config.at)

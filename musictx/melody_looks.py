@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.readout import read_cross_attention
+from musictx.notes.grid import REST, score_to_grid
+from musictx.notes.score import Score
 from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.trace import Trace
 
 
@@ -19,6 +22,17 @@ class MelodyLooks(NamedTuple):
     weight: NDArray[Any]  # (L, H, N) on each note of the piece, which are the melody's; the rest lies on its rests
     sounding: NDArray[Any]  # (L, H) share on the sixteenth that the note begins with
     steps_away: NDArray[Any]  # (L, H) mean distance in sixteenths, earlier or later
+
+
+def ids_by_height(tokenizer: Tokenizer, score: Score) -> Ids:
+    """Four voices as ids (T,), the highest first in every sixteenth: a file does not say which voice a note is of, and
+    a harmoniser's do not cross. Raises TokenError for more than four."""
+    assert isinstance(tokenizer, ChoraleTokenizer)
+    grid = score_to_grid(score)
+    for step in grid:
+        sung = step != REST
+        step[sung] = -np.sort(-step[sung])
+    return tokenizer.encode_grid(grid)
 
 
 def look_at_melody(

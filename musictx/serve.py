@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from musictx.app import hydra_app
 from musictx.config.web import ServeConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
-from musictx.model.shipped import NAMES, absence, is_shipped
-from musictx.model.weights import for_steps
+from musictx.model.shipped import HARMONISER, NAMES, absence, is_shipped
+from musictx.model.weights import choose_weights, for_steps
 from musictx.open import Opened, open_told, weights_told
+from musictx.tokenizers import Tokenizer
 from musictx.web.hosts import answered, listening
 from musictx.web.limits import Limits
 
@@ -37,8 +39,17 @@ def serve(config: ServeConfig) -> None:
         from musictx.web.studio import Studio
 
         ready = {name: (for_steps(m.model, weights[name]), m.tokenizer) for name, m in models.items()}
-        studio = Studio(ready, made, limits)
+        below = open_harmoniser(config, device)
+        studio = Studio(ready, made, limits, below)
         run_page(studio, title(models), address, config.port, hosts, uploads)
+
+
+def open_harmoniser(config: ServeConfig, device: str) -> tuple[Any, Tokenizer] | None:
+    """The harmoniser inside musictx, ready to draw, beside the models inside it; none beside a model of one's own."""
+    if config.bundle is not None or not is_shipped(HARMONISER):
+        return None
+    opened = open_told(HARMONISER, device, config.attention.impl, continues=False)
+    return for_steps(opened.model, choose_weights(config.weights, opened.model)), opened.tokenizer
 
 
 def offered(bundle: str | None) -> list[str]:

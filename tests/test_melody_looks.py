@@ -9,7 +9,7 @@ from conftest import ok, refused
 from untrained import TOK, write_harmoniser
 
 from musictx.errors import ConfigError
-from musictx.melody_looks import last_below, look_at_melody
+from musictx.melody_looks import ids_by_height, last_below, look_at_melody
 from musictx.model.readout import read_cross_attention
 from musictx.notes.grid import REST, grid_to_score
 from musictx.notes.write import write_midi
@@ -71,6 +71,14 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(bundle):
     alone = TOK.encode_grid(np.where(np.arange(4) == 0, GRID, REST).astype(np.int16))
     with pytest.raises(ConfigError, match="^all notes are of one line: give a file that `musictx accompany` wrote"):
         last_below(TOK.trace(alone, 0.6), TOK)
+
+
+def test_the_highest_note_of_each_sixteenth_is_the_melodys_whatever_voices_a_file_seems_to_have():
+    crossed = np.array([[65, 72, 57, 53], [65, 72, 57, REST], [72, 60, 55, 48]], np.int16)
+    score = grid_to_score(np.repeat(crossed, 4, axis=0), 0.6)
+    grid = TOK.decode_grid(ids_by_height(TOK, score))
+    assert grid[:4].tolist() == [[72, 65, 57, 53]] * 4
+    assert (grid[:, 0] == 72).all()
 
 
 def test_the_command_draws_both_pictures(bundle, tmp_path):

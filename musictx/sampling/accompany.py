@@ -1,5 +1,6 @@
 """The voices below a melody, drawn by a model of a source and a target: the melody is given, sixteenth by sixteenth."""
 
+from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from musictx.sampling.settings import Sampling
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
+
+Tell = Callable[[int, int], None]
 
 
 class Voices(NamedTuple):
@@ -69,9 +72,11 @@ def draw_voices(
     seed: int = 0,
     rows_at_once: int = 16,
     device: str = "cpu",
+    tell: Tell = lambda done, of: None,
 ) -> list[Voices]:
     """Alto, tenor and bass for a soprano (S,) of pitches or REST, `variations` times, `rows_at_once` in one batch.
-    Variation k is a function of melody, seed and k alone. Raises ConfigError for rules that cannot be kept and a melody
+    Variation k is a function of melody, seed and k alone. `tell` gets how many tokens of how many are drawn, and may
+    raise to end it. Raises ConfigError for rules that cannot be kept and a melody
     longer than the model has positions, NanError for a model that gives no numbers."""
     steps = np.full((len(melody), tokenizer.voices), REST, np.int16)
     steps[:, 0] = melody
@@ -88,7 +93,10 @@ def draw_voices(
         chance = ByChance(sampling, keys, device)
         eos = tokenizer.vocab.eos
         stream = Stream(model, logits.expand(len(keys), -1), start.repeat(len(keys)), below, chance, eos)
-        drawn = list(islice(stream, n_tokens))
+        drawn = []
+        for each in islice(stream, n_tokens):
+            drawn.append(each)
+            tell(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
         if not stream.finite.all():
             raise NanError("the model's logits are not finite numbers (NaN): train it again, or use weights=float32")
         ids, log_p = (

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from musictx.notes.score import Score
@@ -33,9 +34,13 @@ class Pair(NamedTuple):
 
 
 def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
-    """PNG, SVG or PDF by the suffix: one panel below the other, longer music in rows of a minute. Written whole or not
-    at all. Raises ConfigError for another suffix."""
+    """PNG, SVG or PDF by the suffix. Written whole or not at all. Raises ConfigError for another suffix."""
     check_format(path)
+    save_figure(draw_accompanied(panels), path)
+
+
+def draw_accompanied(panels: Sequence[Pair]) -> Figure:
+    """One panel below the other, longer music in rows of a minute."""
     low, high = key_range([score for panel in panels for score in panel[1:]])
     end_s = max(max(score.duration_s for panel in panels for score in panel[1:]), 1.0)
     n_rows = int(min(max(np.ceil(end_s / ROW_S - 1e-9), 1), MOST_ROWS))
@@ -64,4 +69,4 @@ def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
         handlelength=0.9,
         handleheight=0.9,
     )
-    save_figure(figure, path)
+    return figure

@@ -88,6 +88,8 @@ class Page:
                 "variations", 1, max(most, 2), min(most, usual.variations), 1, interactive=most > 1
             )
         self.go = gr.Button("Continue", variant="primary", interactive=False)
+        can = self.studio.harmoniser is not None
+        self.harmonise = gr.Button("Harmonise its highest notes", interactive=False, visible=can, elem_id="harmonise")
 
     def _results(self) -> None:
         with gr.Row(elem_id="top"):
@@ -112,7 +114,7 @@ class Page:
             self.hold,
         ]
         parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
-        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model]
+        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.harmonise]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
@@ -124,15 +126,10 @@ class Page:
         on(self.piano.take, self.take_played)
         for motif in (self.motif.input, self.side.input):
             motif(None, [self.motif, self.side], js=stage.MOTIF)
-        busy = {"show_progress": "full", "show_progress_on": self.stage}
-        on(
-            self.go.click,
-            self.go_on,
-            *wish,
-            concurrency_id="draw",
-            concurrency_limit=self.studio.limits.at_once,
-            **busy,
-        )
+        busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.stage}
+        busy |= {"concurrency_id": "draw", "concurrency_limit": self.studio.limits.at_once}
+        on(self.go.click, self.go_on, *wish, **busy)
+        on(self.harmonise.click, self.put_voices, *wish, **busy)
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)
@@ -168,6 +165,15 @@ class Page:
         session, what = self.studio.go_on(session, asked, tell)
         return self._show(session, new=False) | self._layers_of(session) | {self.status: told(what)}
 
+    def put_voices(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
+        asked = Wish(*wish)
+
+        def tell(seconds: float) -> None:
+            progress(None, desc=f"{seconds:.0f} s of the melody")
+
+        session, what = self.studio.harmonise(session, asked, tell)
+        return self._show(session, new=False) | self._layers_of(session) | {self.status: told(what)}
+
     def choose(self, session: Session, event: gr.EventData) -> Updates:
         return self._show(session.choose(int(event._data["take"])), new=False)
 
@@ -201,7 +207,9 @@ class Page:
             self.arcs: "",
             self.looking: gr.update(visible=False),
         }
-        updates |= {part: gr.update(interactive=now is not None) for part in (self.motif, self.go, self.undo)}
+        updates |= {
+            part: gr.update(interactive=now is not None) for part in (self.motif, self.go, self.harmonise, self.undo)
+        }
         whole_s = SLIDER_S
         if now:
             about = f"{now.name}: {len(now.score)} notes, {now.score.duration_s:.1f} s. {now.music.note}"
