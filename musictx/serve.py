@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from musictx.app import hydra_app
 from musictx.config.web import ServeConfig
@@ -17,7 +16,6 @@ from musictx.errors import ConfigError, UserError
 from musictx.model.shipped import HARMONISER, NAMES, absence, is_shipped
 from musictx.model.weights import choose_weights, for_steps
 from musictx.open import Opened, open_told, weights_told
-from musictx.tokenizers import Tokenizer
 from musictx.web.hosts import answered, listening
 from musictx.web.limits import Limits
 
@@ -30,6 +28,9 @@ def serve(config: ServeConfig) -> None:
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
     models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
+    below = None  # beside a model of one's own there is no other
+    if config.bundle is None and is_shipped(HARMONISER):
+        below = open_told(HARMONISER, device, config.attention.impl, continues=False)
     weights = dict(zip(models, weights_told(config.weights, *(m.model for m in models.values())), strict=True))
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
@@ -39,17 +40,9 @@ def serve(config: ServeConfig) -> None:
         from musictx.web.studio import Studio
 
         ready = {name: (for_steps(m.model, weights[name]), m.tokenizer) for name, m in models.items()}
-        below = open_harmoniser(config, device)
-        studio = Studio(ready, made, limits, below)
-        run_page(studio, title(models), address, config.port, hosts, uploads)
-
-
-def open_harmoniser(config: ServeConfig, device: str) -> tuple[Any, Tokenizer] | None:
-    """The harmoniser inside musictx, ready to draw, beside the models inside it; none beside a model of one's own."""
-    if config.bundle is not None or not is_shipped(HARMONISER):
-        return None
-    opened = open_told(HARMONISER, device, config.attention.impl, continues=False)
-    return for_steps(opened.model, choose_weights(config.weights, opened.model)), opened.tokenizer
+        voices = below and (for_steps(below.model, choose_weights(config.weights, below.model)), below.tokenizer)
+        studio = Studio(ready, made, limits, voices)
+        run_page(studio, title(models | ({HARMONISER: below} if below else {})), address, config.port, hosts, uploads)
 
 
 def offered(bundle: str | None) -> list[str]:
