@@ -66,7 +66,7 @@ KINDS: dict[str, Kind] = {
         lambda config, pace: EncoderDecoder(config),
         lambda config: (
             f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder",
-            describe(config.position, config.attention),
+            f"{describe(config.position, config.attention)}; of the source by definition",
         ),
         inputs=SOURCE,
         packed=True,

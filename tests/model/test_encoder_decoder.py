@@ -125,6 +125,18 @@ def test_cross_attention_and_encoder_equal_the_definition(position):
     torch.testing.assert_close(added, x + cross.project(expected.transpose(1, 2).flatten(2)), rtol=1e-12, atol=1e-12)
 
 
+def test_the_encoder_hears_what_is_to_come_and_a_target_asks_for_its_own_step():
+    """With `sinusoidal`, whose keys across depend on content alone."""
+    model, source, asked = build("sinusoidal", n_encoder_layers=1), tokens(1, 6), []
+    other = source.clone()
+    other[0, -1] = (other[0, -1] + 1) % PAD
+    first = [model.encode(x).v[:, 0, :, 0] for x in (source, other)]
+    assert not torch.allclose(*first)
+    model.decoder[0].cross.register_forward_pre_hook(lambda _, given: asked.append((given[4], given[5])))
+    model(source, tokens(1, 8))
+    assert [x.tolist() for x in asked[0]] == [[0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 1, 1, 2, 2]]
+
+
 @pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope"])
 def test_distance_is_told_by_sign(position):
     """What stands two to the left and two to the right of a query is not the same to it."""
