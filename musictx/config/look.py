@@ -16,7 +16,7 @@ class AttendConfig:
 
     bundle: str | None = setting(
         None,
-        "piano, chorale, harmoniser (which shows what voices look at in their melody), a file that `musictx train` made "
+        "piano, chorale, harmoniser (whose voices look at their melody), a file that `musictx train` made "
         "or a run's folder; null: piano, unless the music is four voices on a grid",
     )
     midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale")
