@@ -7,7 +7,7 @@
 All have the same windows, optimiser and schedule, fitted to the steps that each makes in its CPU seconds, and keep
 their last weights: nothing is chosen. The figure is nats a token of Bach's own lower voices, whole pieces, with 95 % of
 resampled pieces, over the seeds together; differences are taken piece by piece. Then the first seed's models write
-voices below every soprano of the test split, with no rules in their way, and what goes wrong between voices is counted
+voices below the first sopranos of the test split, with no rules in their way, and what goes wrong between voices is counted
 beside Bach's own.
 """
 
@@ -32,6 +32,7 @@ from musictx.evaluation.bootstrap import interval
 from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.files import replacing
 from musictx.model.bundle import read_header
+from musictx.model.shipped import bundle_path
 from musictx.open import open_bundle
 from musictx.training.folder import is_finished
 
@@ -126,14 +127,17 @@ def rows(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any
 
 
 def counted(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any]:
-    """What is counted per hundred beats of the test split's pieces: Bach's, and each model's of the first seed."""
+    """What is counted per hundred beats of the first pieces of the test split: Bach's, each model's of the first seed,
+    and those of the harmoniser inside the package, which has learnt for longer."""
     from musictx.evaluation.voice_leading import per_hundred_beats, voice_leading  # when all else is kept
 
     store, found = Store(args.store, "chorale"), {}
-    for name, folders in {"Bach": [], **runs}.items():
-        kept = args.out / f"voices-{name.replace(', ', '-').replace(' ', '-')}.json"
+    bundles = {name: folders[0] / "model.safetensors" for name, folders in runs.items()}
+    for name, bundle in {"Bach": None, "bundle=harmoniser": bundle_path("harmoniser"), **bundles}.items():
+        kept = args.out / f"voices-{args.pieces}-{name.replace(', ', '-').replace(' ', '-')}.json"
         if not kept.exists():
-            grids = drawn(folders[0] / "model.safetensors", store, "test") if folders else bach(store, "test")
+            given = store, "test", args.pieces
+            grids = bach(*given) if bundle is None else drawn(bundle, *given)
             with replacing(kept) as partial:
                 partial.write_text(json.dumps([grid.tolist() for grid in grids]), encoding="utf-8")
         pieces = [voice_leading(np.array(grid, np.int16)) for grid in json.loads(kept.read_text())]
@@ -170,6 +174,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/accompany"), help="all runs")
     parser.add_argument("--cpu-s", type=float, default=300.0, help="CPU seconds of each training")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--pieces", type=int, default=24, help="of the test split, to draw voices for")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/accompany.json"))
     args, args.overrides = parse_options(parser, sys.argv[1:])
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -188,7 +193,7 @@ def main() -> None:
         mean, low, high = row["test"]["nll"]
         size = f"{row['parameters']:>9,} parameters, {row['steps']:>5} steps"
         print(f"{name:28} {size}: {mean:.4f} ({low:.4f} to {high:.4f})")
-    print("per hundred beats, voices drawn below the sopranos of the test split")
+    print(f"per hundred beats, voices drawn below the first {args.pieces} sopranos of the test split")
     for name, counts in voices.items():
         each = ", ".join(
             f"{what.replace('_', ' ')} {mean:.1f} ({low:.1f} to {high:.1f})"

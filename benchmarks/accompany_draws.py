@@ -36,13 +36,14 @@ def begin(model: Any, objective: str, melodies: list[Tensor], tokenizer: Tokeniz
     return prefill(model, prompts, range(len(prompts)), room, rolling=False)
 
 
-def drawn(bundle: Path, store: Store, split: str, seed: int = 0) -> list[Grid]:
-    """A grid (S, 4) for each piece of the split: its own soprano and the model's voices, with the sampler's defaults
-    and no rule but that every id is music."""
+def drawn(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) -> list[Grid]:
+    """A grid (S, 4) for each of the first pieces of the split: its own soprano and the model's voices, with the
+    sampler's defaults and no rule but that every id is music."""
     opened = open_bundle(bundle, continues=False)
     model: Any = opened.model
     tokenizer: Any = opened.tokenizer
-    steps = [np.asarray(piece).reshape(-1, 4).astype(np.int64) for piece in store.split(split)]
+    first = list(store.split(split))[:pieces]
+    steps = [np.asarray(piece).reshape(-1, 4).astype(np.int64) for piece in first]
     melodies = [torch.from_numpy(piece[:, 0].copy()) for piece in steps]
     n_tokens = 3 * max(map(len, melodies))
     objective = opened.header.objective["name"]
@@ -60,6 +61,6 @@ def drawn(bundle: Path, store: Store, split: str, seed: int = 0) -> list[Grid]:
     return grids
 
 
-def bach(store: Store, split: str) -> list[Grid]:
+def bach(store: Store, split: str, pieces: int) -> list[Grid]:
     tokenizer: Any = store.tokenizer
-    return [tokenizer.decode_grid(np.asarray(piece)) for piece in store.split(split)]
+    return [tokenizer.decode_grid(np.asarray(piece)) for piece in list(store.split(split))[:pieces]]
