@@ -7,8 +7,8 @@
 All have the same windows, optimiser and schedule, fitted to the steps that each makes in its CPU seconds, and keep
 their last weights: nothing is chosen. The figure is nats a token of Bach's own lower voices, whole pieces, with 95 % of
 resampled pieces, over the seeds together; differences are taken piece by piece. Then the first seed's models write
-voices below the first sopranos of the test split, with no rules in their way, and what goes wrong between voices is counted
-beside Bach's own.
+voices below the first sopranos of the test split, with no rules in their way, and what goes wrong between them is
+counted beside Bach's own.
 """
 
 import argparse
