@@ -41,7 +41,7 @@ class Melody(NamedTuple):
     file: Path | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Accompanied(Music):
     """A melody, note for note as it was given, and the new voices below it; `score` is both."""
 
