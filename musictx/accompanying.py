@@ -216,7 +216,6 @@ def _music(melody: Melody, k: int, grid: Any, mean_log_p: float, transposed: int
         quarter_s=score.quarter_s,
     )
     both = Score.merge([score, voices], score.quarter_s)
+    known = 0.0, "", mean_log_p, 0, melody.meter.signature, melody.file
     name = f"{melody.name}-{k}"
-    return Accompanied(
-        name, both, 0.0, "", mean_log_p, 0, melody.meter.signature, melody.file, score, voices, transposed
-    )
+    return Accompanied(name, both, *known, melody=score, voices=voices, transposed=transposed)
