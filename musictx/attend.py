@@ -15,7 +15,9 @@ from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.evaluation.seed_gain import raised_by_seed
 from musictx.heads import Looks, look, repeats
+from musictx.melody_looks import MelodyLooks, ids_by_height, last_below, look_at_melody
 from musictx.model.build import can
+from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.shipped import seed_path
 from musictx.notes.read import read_bytes, read_midi
 from musictx.notes.score import Score
@@ -41,16 +43,24 @@ def attend(config: AttendConfig) -> None:
     read_bytes(source)  # a file that is not there is told before the model is loaded
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
-    model, tokenizer, _ = open_told(bundle, device, config.attention.impl)
-    if not can(model, "readout"):
+    model, tokenizer, header = open_told(bundle, device, config.attention.impl, continues=False)
+    reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
+    if not reads_melody and not can(model, "readout"):
         raise ConfigError(f"{bundle} has no attention over its past to look at: give a Transformer")
+    if reads_melody and config.seed_seconds is not None:
+        raise ConfigError("seed_seconds= is for models that continue a seed: leave it out")
     check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     music = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
     if not len(music):
         raise UserError(f"{source}: no notes to look at: give a file with music in it")
     music = fit_grid(music, tokenizer, source)
-    ids = tokenizer.encode(music)
+    ids = ids_by_height(tokenizer, music) if reads_melody else tokenizer.encode(music)
     traced = tokenizer.trace(ids, music.quarter_s)
+    if reads_melody:
+        note = last_below(traced, tokenizer) if config.at is None else find_note(traced.score, config.at)
+        looked = look_at_melody(model, tokenizer, ids, traced, note, device)
+        show_melody(looked, traced.score, note, config, arcs, maps)
+        return
     note = find_note(traced.score, config.at)
     if config.seed_seconds is not None:
         gain = raised_notes(model, tokenizer, ids, traced, config.seed_seconds, device)
@@ -71,7 +81,7 @@ def attend(config: AttendConfig) -> None:
         looks = looks._replace(weight=looks.weight * np.isnan(gain))
     runs = repeats(traced.score, config.motif_notes).get(note)
     where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
-    heads, what = choose_heads(looks, config.layer, config.head)
+    heads, what = choose_heads(looks.weight, config.layer, config.head)
     draw_arcs(f"{source.stem}: {where}, {what}", traced.score, note, heads, [] if runs is None else list(runs), arcs)
     draw_heads(
         [
@@ -88,6 +98,17 @@ def attend(config: AttendConfig) -> None:
         draw_raised(f"{source.stem}: what its seed made likelier", traced.score, gain, note, raised[0])
         mean, this = np.nanmean(gain), gain[note]
         print(f"{raised[0]}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
+
+
+def show_melody(looks: MelodyLooks, score: Score, note: int, config: AttendConfig, arcs: Path, maps: Path) -> None:
+    """What a note looks at in the melody above it, in pictures and words."""
+    heads, what = choose_heads(looks.weight, config.layer, config.head)
+    where = f"note {note + 1} of {len(score)}, at {score.onset_s[note]:.2f} s"
+    draw_arcs(f"{Path(config.midi).stem}: {where}, its looks at the melody, {what}", score, note, heads, [], arcs)
+    shown = [("on the sixteenth it begins with", looks.sounding, ".0%"), ("sixteenths away", looks.steps_away, ".1f")]
+    draw_heads(shown, maps)
+    print(f"{where}; {looks.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with")
+    print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
 
 
 def raised_notes(
@@ -134,13 +155,13 @@ def find_note(score: Score, at: str | None) -> int:
     return int(n)
 
 
-def choose_heads(looks: Looks, layer: int | None, head: int | None) -> tuple[list[Head], str]:
-    """What is drawn, and in words."""
+def choose_heads(weight: NDArray[Any], layer: int | None, head: int | None) -> tuple[list[Head], str]:
+    """What is drawn of (L, H, N), and in words."""
     if layer is None:
-        return [Head("mean of all heads", looks.weight.mean((0, 1)))], "mean of all heads"
+        return [Head("mean of all heads", weight.mean((0, 1)))], "mean of all heads"
     if head is not None:
-        return [Head(f"head {head}", looks.weight[layer, head])], f"layer {layer} head {head}"
-    return [Head(f"head {h}", weight) for h, weight in enumerate(looks.weight[layer])], f"layer {layer}"
+        return [Head(f"head {head}", weight[layer, head])], f"layer {layer} head {head}"
+    return [Head(f"head {h}", each) for h, each in enumerate(weight[layer])], f"layer {layer}"
 
 
 def print_heads(looks: Looks) -> None:

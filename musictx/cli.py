@@ -12,6 +12,7 @@ COMMANDS = {
     "train": "musictx.train_command:main",
     "runs": "musictx.runs:main",
     "generate": "musictx.generate:main",
+    "accompany": "musictx.accompany:main",
     "jam": "musictx.jam:main",
     "evaluate": "musictx.evaluate_command:main",
     "compare": "musictx.compare:main",
@@ -40,6 +41,7 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   train          fit a model to a token store, keep the best as a bundle
   runs           the training runs below a folder: state, steps, NLL
   generate       continue a seed MIDI file
+  accompany      alto, tenor and bass for a melody, which is kept as it is
   jam            continue what you play, whenever you pause: live, through MIDI ports
   evaluate       nats per token of a split, beside uniform and unigram baselines
   compare        several models on one store: a report with a table and pictures
@@ -58,6 +60,7 @@ examples
   musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128
   musictx generate seed_midi=elise out=continued                       the piano model inside musictx, and a seed
   musictx generate bundle=outputs/demo/model.safetensors seed_midi=my.mid out=continued variations=3
+  musictx accompany melody=my_tune.mid out=harmonised variations=3 png=true
   musictx inspect my.mid            musictx inspect my_store --json            musictx verify my_store
 """
 

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musictx.errors import BundleError
-from musictx.model.build import KINDS, Model, kind_of
+from musictx.model.build import Model, inputs_of, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights
+from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.tokenizers import Tokenizer, build_tokenizer
 
 
@@ -19,12 +20,10 @@ class Opened(NamedTuple):
 
 def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
     """Raises BundleError for a file that is no bundle, or whose tokens this version does not make; and, with
-    `continues`, for a model that takes more than the ids so far."""
+    `continues`, as `check_continues`."""
     model, header = load_bundle(path, device, attention)
-    kind = kind_of(model)
-    if continues and KINDS[kind].inputs != ("ids",):
-        takes = " and ".join(KINDS[kind].inputs)
-        raise BundleError(f"{path}: model.kind={kind} takes {takes}, and continues no music: give another")
+    if continues:
+        check_continues(model, header, path)
     tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added)
     if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
         raise BundleError(
@@ -37,6 +36,17 @@ def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", contin
             f"{tokenizer.vocab.size}; copy or train it again"
         )
     return Opened(model, tokenizer, header)
+
+
+def check_continues(model: object, header: BundleHeader | None, bundle: object) -> None:
+    """Raises BundleError for a model that takes more than the ids so far, or has learnt something else than to go on
+    from a beginning."""
+    if (inputs := inputs_of(model)) != ("ids",):
+        takes = " and ".join(inputs)
+        raise BundleError(f"{bundle}: model.kind={kind_of(model)} takes {takes}, and continues no music: give another")
+    learnt = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
+    if ":" not in learnt and not find_objective(learnt).continues:
+        raise BundleError(f"{bundle} was trained for objective={learnt}, and continues no music: give another")
 
 
 def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:

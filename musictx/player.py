@@ -1,9 +1,18 @@
-"""`musictx.load`: a model that continues music, from Python, as `musictx generate` does."""
+"""`musictx.load`: a model that continues or accompanies music, from Python, as the commands do."""
 
 from pathlib import Path
 from typing import Any
 
+from musictx.accompanying import (
+    Accompanied,
+    accompany_melody,
+    check_accompanies,
+    plan_accompaniment,
+    read_melody,
+    take_melody,
+)
 from musictx.app import settings
+from musictx.config.accompany import AccompanyConfig
 from musictx.config.train import AttentionConfig
 from musictx.config.use import GenerateConfig
 from musictx.continuing import Beginning, begin_with, continue_all, faster, is_interrupted, plan, read_beginning
@@ -14,8 +23,10 @@ from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import bundle_path
 from musictx.music import Music
+from musictx.notes.meter import Meter
 from musictx.notes.score import Score
-from musictx.open import open_bundle
+from musictx.objectives import NEXT_TOKEN
+from musictx.open import check_continues, open_bundle
 from musictx.ranking import Ranking
 from musictx.seeds import find_seeds
 from musictx.tokenizers import Tokenizer
@@ -32,12 +43,12 @@ def load(
     graph: bool = GenerateConfig.graph,
     attention: str = AttentionConfig.impl,
 ) -> "Player":
-    """The model that `bundle` names: `piano` or `chorale`, which are inside musictx, a file that `musictx train` made,
-    or the folder of a run. The others are settings of `musictx generate`. Raises UserError."""
+    """The model that `bundle` names: `piano`, `chorale` or `harmoniser`, which are inside musictx, a file that `musictx
+    train` made, or the folder of a run. The others are settings of `musictx generate`. Raises UserError."""
     asked = {"device": device, "weights": weights, "graph": graph, "attention": {"impl": attention}}
     config: GenerateConfig = settings("generate", bundle=str(bundle), **asked)
     plan(config)
-    opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention)
+    opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention, continues=False)
     return Player(faster(opened.model, config), opened.tokenizer, opened.header, device)
 
 
@@ -115,17 +126,40 @@ class Player:
             raise KeyboardInterrupt
         return music
 
+    def accompany(self, melody: str | Path | Score, /, **values: Any) -> list[Accompanied]:
+        """Alto, tenor and bass for a melody, which is kept note for note: a MIDI file, or a score in four beats a bar.
+
+        `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`. Raises
+        UserError as the command does.
+        """
+        self._refuse(values, "melody")
+        config: AccompanyConfig = settings("accompany", "melody=given", device=self.device, **values)
+        plan_accompaniment(config)
+        objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
+        check_accompanies(self.model, self.tokenizer, objective, "this model")
+        if isinstance(melody, Score):
+            heard = take_melody(melody, "the melody", config, Meter(melody.quarter_s))
+        else:
+            heard = read_melody(Path(melody), config)
+        model: Any = self.model  # takes a source: it was just asked
+        return accompany_melody(heard, model, self.tokenizer, config)
+
     def _settings(self, values: dict[str, Any]) -> GenerateConfig:
+        self._refuse(values, "seed_midi")
+        check_continues(self.model, self.header, "this model")
+        config: GenerateConfig = settings("generate", device=self.device, **values)
+        plan(config)
+        return config
+
+    def _refuse(self, values: dict[str, Any], first: str) -> None:
         for name in values:
             if name.partition(".")[0] in WITH_THE_MODEL:
                 raise ConfigError(f"{name}=…: give it to musictx.load, when the model is loaded")
             if name in WITH_THE_FILES:
                 raise ConfigError(f"{name}=…: nothing is written yet; write each piece with music.write(path)")
-            if name == "seed_midi":
-                raise ConfigError("seed_midi=…: give the seed first, without its name")
-        config: GenerateConfig = settings("generate", device=self.device, **values)
-        plan(config)
-        return config
+            if name == first:
+                what = first.partition("_")[0]
+                raise ConfigError(f"{first}=…: give the {what} first, without its name")
 
     def _continue(self, beginnings: list[Beginning], config: GenerateConfig, ranking: Ranking | None) -> list[Music]:
         own_guidance = self.header.seed_guidance if self.header is not None else None

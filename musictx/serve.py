@@ -14,8 +14,8 @@ from musictx.config.web import ServeConfig
 from musictx.device import check_device
 from musictx.errors import ConfigError, UserError
 from musictx.filling import hears
-from musictx.model.shipped import NAMES, absence, is_shipped
-from musictx.model.weights import for_steps
+from musictx.model.shipped import HARMONISER, NAMES, absence, is_shipped
+from musictx.model.weights import choose_weights, for_steps
 from musictx.open import Opened, open_told, weights_told
 from musictx.web.hosts import answered, listening
 from musictx.web.limits import Limits
@@ -29,6 +29,9 @@ def serve(config: ServeConfig) -> None:
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
     models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
+    below = None  # beside a model of one's own there is no other
+    if config.bundle is None and is_shipped(HARMONISER):
+        below = open_told(HARMONISER, device, config.attention.impl, continues=False)
     weights = dict(zip(models, weights_told(config.weights, *(m.model for m in models.values())), strict=True))
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
@@ -42,8 +45,10 @@ def serve(config: ServeConfig) -> None:
             name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model))
             for name, m in models.items()
         }
-        studio = Studio(ready, made, limits, {name: m.header.seed_guidance for name, m in models.items()})
-        run_page(studio, title(models), address, config.port, hosts, uploads)
+        voices = below and (for_steps(below.model, choose_weights(config.weights, below.model)), below.tokenizer)
+        own_guidance = {name: m.header.seed_guidance for name, m in models.items()}
+        studio = Studio(ready, made, limits, voices, own_guidance)
+        run_page(studio, title(models | ({HARMONISER: below} if below else {})), address, config.port, hosts, uploads)
 
 
 def offered(bundle: str | None) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
-from musictx.model.shipped import KNOWN, NAMES, bundle_path
+from musictx.model.shipped import BUNDLES, KNOWN, bundle_path
 
 COMPOSER = "the composer"  # who is held against all of them
 
@@ -19,7 +19,7 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
         raise ConfigError(f"{setting}=[]: give at least one run folder, bundle or pattern of them")
     found: list[Path] = []
     for run in runs:
-        if run in NAMES:
+        if run in BUNDLES:
             found.append(bundle_path(run))
             continue
         paths = [Path(p) for p in sorted(glob.glob(run))] if glob.has_magic(run) else [Path(run)]

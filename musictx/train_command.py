@@ -19,6 +19,7 @@ from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
+from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.training.fit import fit
 from musictx.training.folder import BUNDLE, differences, is_finished, is_unfinished, read_config
 from musictx.training.guard import TrainingError
@@ -71,8 +72,13 @@ def run(config: TrainConfig) -> float | None:
     if getattr(rank_zero_only, "rank", 0):  # of several processes one speaks
         return None
     print(f"{config.trainer.keep} model: {bundle}")
-    print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
-    return read_header(bundle).val_nll
+    header = read_header(bundle)
+    objective = find_objective(header.objective.get("name", NEXT_TOKEN))
+    if objective.continues:
+        print(f"continue a seed with it: musictx generate bundle={bundle} seed_midi=my.mid")
+    elif "source" in objective.inputs:
+        print(f"accompany a melody with it: musictx accompany bundle={bundle} melody=my.mid")
+    return header.val_nll
 
 
 def alone(config: TrainConfig, words: list[str]) -> TrainConfig:

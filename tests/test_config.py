@@ -128,8 +128,14 @@ def test_the_samplers():
         ("modle.d_model=3", r"modle is not a setting: did you mean model\? this command has name, seed"),
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
         ("trainer=tpu", "trainer=tpu: choose one of cpu, ddp, fsdp, gpu, smoke"),
-        ("experiment=mine", "experiment=mine: choose one of chorales, demo, jsb, jsb_whole, maestro"),
-        ("model=foo", "model=foo: choose one of chorale, demo, jsb, lstm, lstm_attention, paper, rnn, small$"),
+        (
+            "experiment=mine",
+            "experiment=mine: choose one of chorales, demo, harmoniser, harmoniser_whole, jsb, jsb_whole",
+        ),
+        (
+            "model=foo",
+            "model=foo: choose one of chorale, demo, encoder_decoder, jsb, .*recurrent_encoder_decoder, rnn, small$",
+        ),
         ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
     ],
 )

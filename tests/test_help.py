@@ -65,7 +65,8 @@ def test_a_setting_is_told_with_its_value_and_a_group_with_its_presets(monkeypat
     assert "  midi=???" in helped("attend", [])
     assert "20 seconds" in meanings["length_seconds"]
     many = told(helped("train", []))["experiment"]
-    assert many == "many settings at once: chorales, demo, jsb, jsb_whole, maestro; null: none"
+    recipes = "chorales, demo, harmoniser, harmoniser_whole, jsb, jsb_whole, maestro"
+    assert many == f"many settings at once: {recipes}; null: none"
 
 
 def test_help_of_a_command_with_words_that_are_mistaken(tmp_path):

@@ -185,7 +185,7 @@ def test_what_cannot_be_continued_or_loaded(world, tmp_path, player):
     ):
         with pytest.raises(ConfigError, match=text):
             musictx.load("chorale", **asked)
-    with pytest.raises(BundleError, match="nowhere: no such bundle; give piano or chorale"):
+    with pytest.raises(BundleError, match="nowhere: no such bundle; give piano, chorale or harmoniser"):
         musictx.load("nowhere")
     with pytest.raises(BundleError, match="is a folder without model.safetensors"):
         musictx.load(tmp_path)

@@ -37,7 +37,7 @@ def test_the_readme_shows_all_three_uses():
     assert starts == {
         *("make demo", "make test", "musictx train", "musictx evaluate", "musictx generate"),
         *("musictx inspect", "musictx verify", "musictx compare", "musictx render", "musictx attend"),
-        *("musictx listen", "musictx serve", "musictx jam"),
+        *("musictx listen", "musictx serve", "musictx jam", "musictx accompany"),
         "musictx prepare",
     }
     prepared = {command.split()[2] for command in COMMANDS if command.startswith("musictx prepare")}

@@ -150,7 +150,7 @@ def test_a_name_comes_before_a_file_and_what_is_neither_is_told(tmp_path, monkey
     assert bundle_path("./piano").samefile(tmp_path / "piano")
     assert bundle_path("mine").samefile(tmp_path / "mine")
     for wrong in ("pinao", ""):
-        text = f"^{wrong}: no such bundle; give piano or chorale, the models inside musictx, or a file that `musictx"
+        text = f"^{wrong}: no such bundle; give piano, chorale or harmoniser, the models inside musictx, or a file"
         with pytest.raises(BundleError, match=text):
             bundle_path(wrong)
 

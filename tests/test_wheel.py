@@ -9,7 +9,7 @@ from email.parser import BytesParser
 import pytest
 from conftest import QUICK, ROOT, TINY, refused
 
-from musictx.model.shipped import NAMES, SEEDS
+from musictx.model.shipped import BUNDLES, SEEDS
 
 
 def install(folder, **env):
@@ -42,7 +42,7 @@ def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
         (text,) = installed.glob(f"musictx-*.dist-info/licenses/{name}")
         assert text.read_text() == (ROOT / name).read_text()
     bundles = {path.name for path in (installed / "musictx" / "bundles").iterdir()}
-    assert bundles == {f"{name}.safetensors" for name in NAMES} | {f"{name}.mid" for name in SEEDS}
+    assert bundles == {f"{name}.safetensors" for name in BUNDLES} | {f"{name}.mid" for name in SEEDS}
     (entry,) = installed.glob("musictx-*.dist-info/entry_points.txt")
     assert "musictx = musictx.cli:main" in entry.read_text()
 
@@ -53,7 +53,7 @@ def test_a_wheel_without_the_piano_model_is_free_of_its_licence_and_says_where_t
     assert (said["License-Expression"], said.get_all("License-File")) == ("MIT", ["LICENSE"])
     assert [path.name for path in slim.glob("musictx-*.dist-info/licenses/*")] == ["LICENSE"]
     bundles = {path.name for path in (slim / "musictx" / "bundles").iterdir()}
-    assert bundles == {"chorale.safetensors"} | {f"{name}.mid" for name in SEEDS}
+    assert bundles == {"chorale.safetensors", "harmoniser.safetensors"} | {f"{name}.mid" for name in SEEDS}
     line = refused(["musictx", "generate", "seed_midi=elise"], tmp_path, PYTHONPATH=str(slim))
     version = said["Version"]
     assert line == (

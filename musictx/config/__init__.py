@@ -6,6 +6,7 @@ builders: training, the preparations and the benches take their own; models, tok
 
 from hydra.core.config_store import ConfigStore
 
+from musictx.config.accompany import AccompanyConfig
 from musictx.config.bench import (
     BenchAttentionConfig,
     BenchPositionsConfig,
@@ -32,6 +33,7 @@ from musictx.config.web import ServeConfig
 SCHEMAS = {
     "train": TrainConfig,
     "generate": GenerateConfig,
+    "accompany": AccompanyConfig,
     "jam": JamConfig,
     "evaluate": EvaluateConfig,
     "compare": CompareConfig,

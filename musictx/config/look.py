@@ -16,8 +16,8 @@ class AttendConfig:
 
     bundle: str | None = setting(
         None,
-        "piano, chorale, a file that `musictx train` made or a run's folder; null: piano, unless the music is four "
-        "voices on a grid",
+        "piano, chorale, harmoniser (whose voices look at their melody), a file that `musictx train` made "
+        "or a run's folder; null: piano, unless the music is four voices on a grid",
     )
     midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale")
     out: str = setting(MISSING, "a folder for the pictures")

@@ -52,7 +52,49 @@ class RecurrentSettings:
     window: int = setting(512, "how many past states that attention sees")
 
 
-MODELS: dict[str, type[Any]] = {"transformer": TransformerSettings, "recurrent": RecurrentSettings}
+@dataclass
+class EncoderDecoderSettings:
+    """What is trained: an encoder-decoder Transformer, for objective=conditional."""
+
+    kind: str = setting("encoder_decoder", "its preset says so")
+    d_model: int = setting(MISSING, "width")
+    n_layers: int = setting(MISSING, "layers of the decoder")
+    n_encoder_layers: int = setting(MISSING, "layers of the encoder")
+    n_heads: int = setting(MISSING, "heads of attention")
+    d_ff: int = setting(MISSING, "width inside the feed-forward layers")
+    dropout: float = setting(MISSING, "share of what is left out in training, everywhere but on the attention weights")
+    attention_dropout: float = setting(0.0, "dropout on the attention weights")
+    position: str = setting("relative", "relative, relative_fourier, rope, sinusoidal, learned or none")
+    max_distance: int = setting(MISSING, "in tokens; farther ones share the outer rows of the relative tables")
+    n_frequencies: int = setting(16, "position=relative_fourier: frequencies in each head")
+    max_positions: int = setting(2048, "position=learned: the longest source or target, in tokens")
+    source_group: int = setting(1, "tokens of the source that make one step of time")
+    target_group: int = setting(3, "tokens of the target that make one step of time")
+    cycle: int = setting(1, "tokens are told their place in every so many of both, 16 for a beat; 1: they are not")
+    mlp: str = setting("gelu", "gelu, or swiglu, whose d_ff is the width after its gate")
+    qk_norm: bool = setting(False, "queries and keys of one length, a learned gain for each head")
+    value_residual: bool = setting(False, "each layer's values mixed with the first layer's")
+
+
+@dataclass
+class RecurrentEncoderDecoderSettings:
+    """What is trained: a recurrent encoder-decoder, for objective=conditional."""
+
+    kind: str = setting("recurrent_encoder_decoder", "its preset says so")
+    d_model: int = setting(MISSING, "width")
+    n_layers: int = setting(MISSING, "layers of the decoder, 2 or more: the lowest asks the source")
+    n_encoder_layers: int = setting(MISSING, "layers of the encoder, which reads both ways")
+    cell: str = setting("gru", "gru or lstm")
+    d_attention: int = setting(64, "width of the attention over the source")
+    dropout: float = setting(MISSING, "share of what is left out in training")
+
+
+MODELS: dict[str, type[Any]] = {
+    "transformer": TransformerSettings,
+    "recurrent": RecurrentSettings,
+    "encoder_decoder": EncoderDecoderSettings,
+    "recurrent_encoder_decoder": RecurrentEncoderDecoderSettings,
+}
 
 
 def schema_of(kind: str) -> type[Any]:

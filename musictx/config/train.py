@@ -117,7 +117,9 @@ class TrainConfig:
         None, "a bundle whose weights to begin with: piano, chorale, a file or a run's folder; null: new weights"
     )
     objective: str = setting(
-        "next_token", "what is learnt of a window: next_token, infill, or my_module:MyObjective (docs/extending.md)"
+        "next_token",
+        "what is learnt of a window: next_token, infill, conditional (voices for a melody), or my_module:MyObjective "
+        "(docs/extending.md)",
     )
     objective_settings: Any = setting(
         None,

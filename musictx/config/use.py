@@ -82,7 +82,7 @@ class GenerateConfig:
 class EvaluateConfig:
     """musictx evaluate: nats per token, note and second of a split under a model, beside simple baselines."""
 
-    bundle: str = setting(MISSING, "piano, chorale, a file that `musictx train` made or a run's folder")
+    bundle: str = setting(MISSING, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
     data: DataConfig = field(default_factory=DataConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     objective: str | None = setting(

@@ -15,7 +15,9 @@ class ServeConfig:
     """musictx serve: a page on which people continue music. The limits are for one request of one person."""
 
     bundle: str | None = setting(
-        None, "piano, chorale, a file that `musictx train` made or a run's folder; null: both piano and chorale"
+        None,
+        "piano, chorale, a file that `musictx train` made or a run's folder; null: piano and chorale, and the "
+        "harmoniser beside them",
     )
     host: str = setting(
         "127.0.0.1", "127.0.0.1: this machine alone; 0.0.0.0 or ::, whoever reaches it, which needs allowed_hosts"

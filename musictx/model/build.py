@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
 from musictx.model.transformer import Transformer, TransformerConfig
 
-Model = Transformer | Recurrent
+Model = Transformer | Recurrent  # what continues music; the others obey `protocol.SourceModel`
+SOURCE = ("source", "ids")  # what a model of a source and a target is called with
 
 
 class Kind(NamedTuple):
@@ -56,6 +59,28 @@ KINDS: dict[str, Kind] = {
         lambda config, pace: Recurrent(config),
         _layers_of_cells,
         carries=True,
+    ),
+    "encoder_decoder": Kind(
+        EncoderDecoderConfig,
+        EncoderDecoder,
+        lambda config, pace: EncoderDecoder(config),
+        lambda config: (
+            f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder",
+            f"{describe(config.position, config.attention)}; of the source by definition",
+        ),
+        inputs=SOURCE,
+        packed=True,
+    ),
+    "recurrent_encoder_decoder": Kind(
+        RecurrentEncoderDecoderConfig,
+        RecurrentEncoderDecoder,
+        lambda config, pace: RecurrentEncoderDecoder(config),
+        lambda config: (
+            f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder, {config.cell} cells, "
+            "additive attention",
+            "",
+        ),
+        inputs=SOURCE,
     ),
 }
 
@@ -114,6 +139,12 @@ def can(model: object, ability: str) -> bool:
     """Whether the model's row says so; a model in no row has none of these abilities."""
     name = _name(model)
     return name is not None and bool(getattr(KINDS[name], ability))
+
+
+def inputs_of(model: object) -> tuple[str, ...]:
+    """What the model is called with; a model in no row is one of a person's own, which goes on from ids."""
+    name = _name(model)
+    return KINDS[name].inputs if name is not None else ("ids",)
 
 
 def describe_model(model: Model) -> str:

@@ -25,6 +25,14 @@ class State(Protocol):
         ...
 
 
+class Steps(Protocol):
+    """What a stream asks of any model whose state has read all that comes before."""
+
+    def step(self, ids: Tensor, state: Any) -> Tensor:
+        """One more token a row, ids (B,) -> logits (B, V)."""
+        ...
+
+
 class LanguageModel(Protocol):
     """A causal model over ids. Cached step-by-step equals one full pass."""
 
@@ -44,6 +52,32 @@ class LanguageModel(Protocol):
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
         """For `max_T` tokens in all; a rolling state goes on for ever and remembers at least the last `max_T`."""
+        ...
+
+    def prefill(self, ids: Tensor, state: Any) -> Tensor:
+        """ids (B, T) into the state -> logits (B, V) after the last."""
+        ...
+
+    def step(self, ids: Tensor, state: Any) -> Tensor:
+        """One more token a row, ids (B,) -> logits (B, V)."""
+        ...
+
+
+class SourceModel(Protocol):
+    """A model that writes a target to a source. Cached step-by-step equals one full pass; no logits depend on later
+    ids of the target, all on the whole source."""
+
+    def __call__(self, source: Tensor, ids: Tensor) -> Tensor:
+        """source (B, S), PAD where it has ended, ids (B, T) -> logits (B, T, V) of the token after each."""
+        ...
+
+    @property
+    def cycle(self) -> int:
+        """After how many tokens of source and target together its sense of place repeats; 1: it has none."""
+        ...
+
+    def init_state(self, source: Tensor, max_T: int) -> Any:
+        """For a source (B, S), which is read here and never again, and `max_T` tokens in all."""
         ...
 
     def prefill(self, ids: Tensor, state: Any) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from musictx.model.encoder_decoder import CrossAttention, EncoderDecoder
 from musictx.model.position.form import Form, Phase
 from musictx.model.transformer import Transformer
 
@@ -43,3 +44,27 @@ def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -
     phase = phase and tuple(x[:, :, queries] for x in phase)
     logits = attend.logits(q[:, :, queries], k, phase, distance)  # (B, H, Q, T)
     return logits.masked_fill(distance < 0, -torch.inf).softmax(-1)
+
+
+@torch.inference_mode()
+def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, query: int) -> Tensor:
+    """(layers, H, S): how much the position `query` of the target looks at each id of the source, (1, S), after
+    ids (1, T); each row sums to 1."""
+    rows: list[Tensor] = []
+
+    def read(cross: CrossAttention, given: tuple[Any, ...]) -> None:
+        x, k, _, hidden, source_at, at = given
+        here = at[query : query + 1]
+        phase = cross.attend.phase(here[None], k.dtype)
+        distance = (here[:, None] - source_at).long()  # (1, S)
+        logits = cross.attend.logits(cross.queries(x)[:, :, query : query + 1], k, phase, distance)
+        rows.append(logits.masked_fill(hidden[:, None, None], -torch.inf).softmax(-1)[0, :, 0])
+
+    layers = [module for module in model.modules() if isinstance(module, CrossAttention)]
+    hooks = [cross.register_forward_pre_hook(read) for cross in layers]
+    try:
+        model(source, ids)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(rows)

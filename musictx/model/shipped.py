@@ -8,9 +8,10 @@ from pathlib import Path
 from musictx.errors import BundleError, MidiError
 
 FOLDER = Path(__file__).parents[1] / "bundles"
-PIANO, CHORALE = "piano", "chorale"
+PIANO, CHORALE, HARMONISER = "piano", "chorale", "harmoniser"
 BUNDLE = "model.safetensors"  # in the folder of a run
-NAMES = (PIANO, CHORALE)
+NAMES = (PIANO, CHORALE)  # that continue music
+BUNDLES = (*NAMES, HARMONISER)
 KNOWN = f"{' or '.join(NAMES)}, the models inside musictx"
 SEEDS = ("elise", "gymnopedie", "chorale")
 KNOWN_SEEDS = f"{', '.join(SEEDS[:-1])} or {SEEDS[-1]}, the seeds inside musictx"
@@ -46,14 +47,15 @@ def shipped_bundle(name: str) -> Path:
 def bundle_path(bundle: str) -> Path:
     """What `bundle=` or `init_from=` says: a name of a model inside the package, before a file or folder of that name,
     a file, or the folder of a run that has its model. Raises BundleError for others."""
-    if bundle in NAMES:
+    if bundle in BUNDLES:
         tell_taken(bundle, "model")
         return shipped_bundle(bundle)
     path = Path(bundle)
     if bundle and path.is_dir():
         return _of_run(path)
     if not path.is_file():
-        raise BundleError(f"{bundle}: no such bundle; give {KNOWN}, or a file that `musictx train` wrote")
+        known = f"{', '.join(BUNDLES[:-1])} or {BUNDLES[-1]}, the models inside musictx"
+        raise BundleError(f"{bundle}: no such bundle; give {known}, or a file that `musictx train` wrote")
     return path
 
 

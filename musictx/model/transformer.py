@@ -102,6 +102,13 @@ class Block(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where they are mixed in.
         `at` (B or 1, T) is the clock of its tokens; they see those of the cache before them."""
+        found, first_v = self.look_back(x, first_v, at, cache)
+        return self.feed(self.add(x, found)), first_v
+
+    def look_back(
+        self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """What each token finds in itself and the tokens before it, (B, H, T, D), and the first layer's values."""
         q, k, v = self.heads(x, first_v)
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()  # a view could not leave a block that fsdp shares out
@@ -110,8 +117,11 @@ class Block(nn.Module):
         if cache is not None:
             k, v = cache.append(self.layer, k, v)
             hidden, age = cache.hidden, cache.age
-        dropout = self.config.attention_dropout if self.training else 0.0
-        return self.mix(x, self.attend(q, k, v, phase, dropout, hidden, age)), first_v
+        return self.attend(q, k, v, phase, self.attention_dropout, hidden, age), first_v
+
+    @property
+    def attention_dropout(self) -> float:
+        return self.config.attention_dropout if self.training else 0.0
 
     def heads(self, x: Tensor, first_v: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, H, T, D) of the stream (B, T, C), before they are told their positions."""
@@ -126,11 +136,27 @@ class Block(nn.Module):
             v = own * v + first * first_v
         return q, k, v
 
-    def mix(self, x: Tensor, y: Tensor) -> Tensor:
-        """The stream (B, T, C) with what attention found, (B, H, T, D), and then the MLP added to it."""
-        x = x + self.dropout(self.project(y.transpose(1, 2).flatten(2)))
+    def add(self, x: Tensor, found: Tensor) -> Tensor:
+        """The stream (B, T, C) with what attention found, (B, H, T, D)."""
+        joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
+        return x + joined
+
+    def feed(self, x: Tensor) -> Tensor:
+        """The stream (B, T, C) with the MLP added to it."""
         mixed: Tensor = self.dropout(self.down(self.activate(self.up(self.norm_2(x)))))
         return x + mixed
+
+
+def initialise(model: nn.Module, config: TransformerConfig) -> None:
+    """Draws all weights but those that the form of position makes itself."""
+    preset = FORMS[config.position].preset
+    for name, p in model.named_parameters():
+        if p.dim() >= 2 and not name.endswith(preset):
+            # the residual stream sums 2·layers projections: keep its variance at that of one (GPT-2)
+            into_stream = name.endswith(("project.weight", "down.weight"))
+            nn.init.normal_(p, std=0.02 / math.sqrt(2 * config.n_layers) if into_stream else 0.02)
+        elif name.endswith("bias"):
+            nn.init.zeros_(p)
 
 
 class Transformer(nn.Module):
@@ -153,17 +179,7 @@ class Transformer(nn.Module):
         self.key_width = blocks[0].attend.key_width
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(config.d_model)
-        self._init()
-
-    def _init(self) -> None:
-        preset = FORMS[self.config.position].preset
-        for name, p in self.named_parameters():
-            if p.dim() >= 2 and not name.endswith(preset):
-                # the residual stream sums 2·layers projections: keep its variance at that of one (GPT-2)
-                into_stream = name.endswith(("project.weight", "down.weight"))
-                nn.init.normal_(p, std=0.02 / math.sqrt(2 * self.config.n_layers) if into_stream else 0.02)
-            elif name.endswith("bias"):
-                nn.init.zeros_(p)
+        initialise(self, config)
 
     def forward(self, ids: Tensor) -> Tensor:
         return self._run(ids, None)

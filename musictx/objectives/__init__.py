@@ -20,7 +20,7 @@ from musictx.errors import ConfigError
 from musictx.tokenizers import EventRange, Tokenizer, with_added
 
 NEXT_TOKEN = "next_token"
-PARTS = ("added", "inputs", "continuous", "example", "loss")  # of a class that is an objective
+PARTS = ("added", "inputs", "continuous", "continues", "example", "loss")  # of a class that is an objective
 
 
 class Example(NamedTuple):
@@ -36,6 +36,7 @@ class Objective(Protocol):
     added: tuple[EventRange, ...]  # ids that it needs beyond the tokenizer's
     inputs: tuple[str, ...]  # names of `Example.inputs`, as a kind of model has them
     continuous: bool  # examples may be cut in pieces of any length, which go on from one to the next
+    continues: bool  # a model that has learnt it goes on from a beginning
     tokenizer: Tokenizer
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:

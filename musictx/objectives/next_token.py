@@ -16,6 +16,7 @@ class NextToken:
     added: tuple[EventRange, ...] = ()
     inputs: tuple[str, ...] = ("ids",)
     continuous = True
+    continues = True
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer, self.pad = tokenizer, tokenizer.vocab.pad

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from musictx.model.pinned import Pinned
-from musictx.model.protocol import LanguageModel
+from musictx.model.protocol import LanguageModel, Steps
 from musictx.sampling.filters import draw
 from musictx.sampling.guidance import guided
 from musictx.sampling.settings import Sampling
@@ -68,7 +68,7 @@ class Stream:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: Steps,
         logits: Tensor,
         state: Any,
         grammar: Grammar,

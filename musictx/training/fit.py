@@ -125,8 +125,8 @@ def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
     """What shows a person how it goes."""
     trainer = config.trainer
     shown = [build_progress()] if trainer.progress_bar else []
-    # a model of fsdp is whole in no process, one that takes more than ids continues nothing alone
-    draws = trainer.strategy != "fsdp" and data.objective.inputs == ("ids",)
+    # a model of fsdp is whole in no process, one that takes more than ids or learns another task continues nothing
+    draws = trainer.strategy != "fsdp" and data.objective.inputs == ("ids",) and data.objective.continues
     if trainer.sample_every is not None and draws:
         folder, tokenizer = Path(config.out) / "samples", data.objective.tokenizer
         shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.seed))

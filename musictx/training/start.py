@@ -66,7 +66,7 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     pace = tokenizer.pace
     if pace is None and getattr(config.model, "clock", "index") == "time":
         raise ConfigError(f"model.clock=time: {tokenizer.name} tokens do not tell time; choose model.clock=index")
-    settings = build_model_config(config, tokenizer.vocab.size)
+    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
     if config.init_from is not None:
         path = bundle_path(config.init_from)
@@ -124,13 +124,15 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
     }
 
 
-def build_model_config(config: TrainConfig, vocab_size: int) -> Any:
-    """The model group and the attention group as what this kind of model is built from. Raises ConfigError for sizes
-    that cannot be."""
+def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1) -> Any:
+    """The model group and the attention group as what this kind of model is built from, and the id of PAD (-1: none)
+    where it reads sources. Raises ConfigError for sizes that cannot be."""
     settings = asdict(config.model)
     kind = settings.pop("kind")
     if "attention" in settings_of(kind):
         before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
         trained_length = max(config.data.length, before or 0)
         settings |= {"attention": config.attention.impl, "trained_length": trained_length}
+    if "pad" in settings_of(kind):
+        settings |= {"pad": pad}
     return model_config(kind, {"vocab_size": vocab_size, **settings})

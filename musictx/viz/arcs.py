@@ -33,8 +33,9 @@ class Head(NamedTuple):
 def draw_arcs(
     title: str, score: Score, note: int, heads: Sequence[Head], motif: Sequence[NDArray[Any]], path: Path
 ) -> None:
-    """PNG, SVG or PDF: the music up to `note`, and arcs from it to the notes that the heads look at, wider and darker
-    by weight. `motif`: occurrences of a motif to mark, oldest first, the one that leads to the note last.
+    """PNG, SVG or PDF: the music up to `note`, or to what is looked at after it, and arcs from it to the notes that the
+    heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark, oldest first, the one that leads
+    to the note last.
 
     Written whole or not at all. Raises ConfigError for another suffix.
     """
@@ -45,8 +46,9 @@ def draw_arcs(
         counts |= head.weight >= LEAST
     marked = np.concatenate([np.zeros(0, np.int64), *motif])
     start_s = min([now_s, *score.onset_s[counts].tolist(), *score.onset_s[marked].tolist()])
-    width_s = max((now_s - start_s) / (1 - 2 * AHEAD), 4.0)
-    span_s = max(now_s - (1 - AHEAD) * width_s, 0.0), now_s + AHEAD * width_s
+    end_s = max([now_s, *score.onset_s[counts].tolist()])  # what is read as a whole may be looked at ahead
+    width_s = max((end_s - start_s) / (1 - 2 * AHEAD), 4.0)
+    span_s = max(end_s - (1 - AHEAD) * width_s, 0.0), end_s + AHEAD * width_s
     seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
     low, high = key_range([score.select(seen)])
     heaviest = max(float(head.weight.max(initial=0)) for head in heads)
@@ -96,9 +98,9 @@ def _hues(n: int) -> list[str]:
 
 
 def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Curve:
-    """From the beginning of one note to that of the other; the farther back, the higher it rises."""
+    """From the beginning of one note to that of the other; the farther away, the higher it rises."""
     x, y = score.onset_s[[past, note]], score.pitch[[past, note]].astype(float)
-    pull = y.max() + lift * np.sqrt((x[1] - x[0]) / width_s)
+    pull = y.max() + lift * np.sqrt(abs(x[1] - x[0]) / width_s)
     return Curve([(x[0], y[0]), (x.mean(), pull), (x[1], y[1])], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3])
 
 

@@ -91,6 +91,8 @@ class Page:
                 "variations", 1, max(most, 2), min(most, usual.variations), 1, interactive=most > 1
             )
         self.go = gr.Button("Continue", variant="primary", interactive=False)
+        can = self.studio.harmoniser is not None
+        self.harmonise = gr.Button("Harmonise its highest notes", interactive=False, visible=can, elem_id="harmonise")
 
     def _results(self) -> None:
         with gr.Row(elem_id="top"):
@@ -120,7 +122,7 @@ class Page:
         ]
         parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.hold]
-        parts += [self.filling, *self.region]
+        parts += [self.harmonise, self.filling, *self.region]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
@@ -135,10 +137,11 @@ class Page:
             motif(None, [self.motif, self.side], js=stage.MOTIF)
         for border in self.region:
             border.change(None, self.region, js=stage.REGION)
-        busy = {"show_progress": "full", "show_progress_on": self.stage}
+        busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.stage}
         busy |= {"concurrency_id": "draw", "concurrency_limit": self.studio.limits.at_once}
         on(self.go.click, self.go_on, *wish, **busy)
         on(self.fill_it.click, self.fill, *self.region, *wish, **busy)
+        on(self.harmonise.click, self.put_voices, *wish, **busy)
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)
@@ -193,6 +196,15 @@ class Page:
         borders = round(done.new_from_s, 2), round(done.new_to_s, 2)  # those that the model can keep to
         return self._show(session) | {self.status: told(what)} | dict(zip(self.region, borders, strict=True))
 
+    def put_voices(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
+        asked = Wish(*wish)
+
+        def tell(seconds: float) -> None:
+            progress(None, desc=f"{seconds:.0f} s of the melody")
+
+        session, what = self.studio.harmonise(session, asked, tell)
+        return self._show(session, new=False) | self._layers_of(session) | {self.status: told(what)}
+
     def choose(self, session: Session, event: gr.EventData) -> Updates:
         return self._show(session.choose(int(event._data["take"])), new=False)
 
@@ -233,7 +245,9 @@ class Page:
             self.looking: gr.update(visible=False),
             self.filling: gr.update(visible=now is not None),
         }
-        updates |= {part: gr.update(interactive=now is not None) for part in (self.motif, self.go, self.undo)}
+        updates |= {
+            part: gr.update(interactive=now is not None) for part in (self.motif, self.go, self.harmonise, self.undo)
+        }
         whole_s = SLIDER_S
         if now:
             about = f"{now.name}: {len(now.score)} notes, {now.score.duration_s:.1f} s. {now.music.note}"

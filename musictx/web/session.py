@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from musictx.accompanying import Accompanied
 from musictx.notes.meter import Meter
 from musictx.notes.score import Score
 from musictx.sampling.music import Continuation
@@ -34,10 +35,10 @@ class Music(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Music, and the continuations of it if there are any yet."""
+    """Music, and its continuations, or its melody with voices, if there are any yet."""
 
     music: Music
-    takes: tuple[Continuation, ...] = ()
+    takes: tuple[Continuation | Accompanied, ...] = ()
     chosen: int = 0
 
     @property

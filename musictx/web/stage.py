@@ -8,7 +8,9 @@ from urllib.parse import quote
 import numpy as np
 from matplotlib.figure import Figure
 
+from musictx.accompanying import Accompanied
 from musictx.notes.write import write_midi
+from musictx.viz.accompanied import Pair, draw_accompanied
 from musictx.viz.figure import save_figure
 from musictx.viz.piano_roll import Panel, draw_rolls
 from musictx.viz.sound import write_wav
@@ -56,8 +58,9 @@ def rolls(step: Step, place: Path) -> tuple[str, list[dict[str, float]]]:
     names = [f"variation {k + 1}" for k in range(len(step.takes))]
     panels: list[Panel] = [(name, t.score, t.new) for name, t in zip(names, step.takes, strict=True)]
     panels = panels or [(step.music.name, step.score, np.inf)]
+    below = [Pair(n, t.melody, t.voices) for n, t in zip(names, step.takes, strict=True) if isinstance(t, Accompanied)]
     with PEN:
-        figure = draw_rolls(panels)
+        figure = draw_accompanied(below) if below else draw_rolls(panels)
         path = place / "roll.svg"
         save_figure(figure, path)
         boxes = _boxes(figure, len(panels))

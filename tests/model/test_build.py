@@ -57,11 +57,12 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
 
 
 def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_defaults():
-    own = {"vocab_size", "attention", "trained_length"}  # which training settles itself
+    own = {"vocab_size", "attention", "trained_length", "pad"}  # which training settles itself
     assert set(MODELS) == set(KINDS)
     for name, kind in KINDS.items():
         form = {field.name: field.default for field in fields(MODELS[name])}
-        assert {"kind"} | settings_of(name) - own == set(form)
+        inherited = {"clock"} if name == "encoder_decoder" else set()  # which its config refuses
+        assert {"kind"} | settings_of(name) - own - inherited == set(form)
         assert form["kind"] == name
         for field in fields(kind.config):
             assert form.get(field.name, "???") in ("???", field.default), field.name
@@ -72,6 +73,8 @@ def test_what_a_kind_does_not_say_it_cannot_do():
     assert able == {
         "transformer": ["blocks", "adapters", "packed", "static_steps", "pinned", "readout"],
         "recurrent": ["carries"],
+        "encoder_decoder": ["packed"],
+        "recurrent_encoder_decoder": [],
     }
     assert not any(says is True for says in PAIR)
     model = PAIR.build(PairConfig(7), None)  # in no row

@@ -19,13 +19,19 @@ def test_a_name_is_a_file_of_the_package_and_a_place_a_class_of_ones_own():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("nxt", "objective=nxt: choose one of infill, next_token, or give my_module:MyObjective"),
+        (
+            "nxt",
+            "objective=nxt: choose one of conditional, infill, lower_voices, melody_first, next_token, or give my_",
+        ),
         ("nowhere:Mine", r"objective=nowhere:Mine: nowhere cannot be imported .*ModuleNotFoundError"),
         (":Mine", "objective=:Mine: "),
         ("toys:", "objective=toys:: toys has no class ''"),
         ("toys:Nothing", "objective=toys:Nothing: toys has no class 'Nothing'"),
         ("toys:PAIR", "objective=toys:PAIR: toys has no class 'PAIR'"),
-        ("toys:Pair", "objective=toys:Pair: Pair has no added, inputs, continuous, example, loss: let it inherit"),
+        (
+            "toys:Pair",
+            "objective=toys:Pair: Pair has no added, inputs, continuous, continues, example, loss: let it inherit",
+        ),
     ],
 )
 def test_what_is_no_objective(name, text):

@@ -143,7 +143,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_examples_and_settings(worl
         ("objective_settings={share: 1}", "objective_settings.share is not a setting: objective=toys:Infill has plain"),
         (
             "objective=toys:Lower",
-            "objective=toys:Lower gives source and ids, model.kind=recurrent takes ids: choose anoth",
+            "objective=toys:Lower gives source and ids, model.kind=recurrent takes ids: choose model.kind",
         ),
     ],
 )

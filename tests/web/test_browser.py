@@ -343,6 +343,13 @@ def test_both_models_are_there_and_the_music_chooses(chromium, tmp_path):
         button(page, "Continue").click()
         status(page, "It is heard as four voices: ")
         assert model.get_by_label("chorale").is_checked()
+        begin(page, "The opening of a chorale")
+        status(page, "The chorale model plays")
+        button(page, "Harmonise its highest notes").click()
+        status(page, "2 harmonisations of chorale")
+        status(page, "The melody: its highest")
+        assert linked(page, "MIDI")[0] == "chorale-1.mid"
+        shoot(page, "serve-harmonise")
         page.context.close()
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.model.attention_plain import causal_attention
@@ -37,6 +38,11 @@ class Form(nn.Module):
     def build(cls, config: TransformerConfig) -> Self:
         """One layer's, for a model of these sizes."""
         return cls(config.d_model // config.n_heads)
+
+    @classmethod
+    def both_ways(cls, config: TransformerConfig) -> Form:
+        """One layer's for `look`, whose keys may be ahead: distances below 0 count too."""
+        return cls.build(config)
 
     @classmethod
     def embedding(cls, config: TransformerConfig) -> nn.Module | None:
@@ -86,3 +92,21 @@ class Form(nn.Module):
         is so many tokens behind it, in any order. Keys at `hidden` (B, Tk) are not there for their row.
         """
         return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, hidden)
+
+    def look(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        phase: Phase,
+        distance: Tensor,
+        dropout_p: float = 0.0,
+        hidden: Tensor | None = None,
+    ) -> Tensor:
+        """Attention without a causal mask, by the definition: what the queries (B, H, Tq, D) find in all keys (B, H,
+        Tk, key_width) and values (B, H, Tk, D), each `distance` (Tq, Tk) behind, or ahead of them below 0:
+        (B, H, Tq, D). Keys at `hidden` (B, Tk) are not there for their row."""
+        logits = self.logits(q, k, phase, distance)  # (B, H, Tq, Tk)
+        if hidden is not None:
+            logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
+        return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v

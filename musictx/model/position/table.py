@@ -29,13 +29,21 @@ class Table(Form):
         return cls(config.n_heads, config.d_model // config.n_heads, config.max_distance, config.attention)
 
     @classmethod
+    def both_ways(cls, config: TransformerConfig) -> Form:
+        return TwoSided(config.n_heads, config.d_model // config.n_heads, 2 * config.max_distance - 1, config.attention)
+
+    @classmethod
     def kernel(cls, impl: str) -> str:
         return f"impl={impl}" + (": chunked, and skew for at most 256 tokens and single steps" if impl == AUTO else "")
 
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
-        row = distance.clamp(0, self.rel.shape[1] - 1)  # (Tq, Tk) or (B, 1, Tq, Tk)
+        row = self.rows(distance)  # (Tq, Tk) or (B, 1, Tq, Tk)
         content = q @ k.mT  # (B, H, Tq, Tk)
         return (content + (q @ self.rel.to(q.dtype).mT).gather(-1, row.expand(content.shape))) * self.scale
+
+    def rows(self, distance: Tensor) -> Tensor:
+        """Which row of the table each distance has."""
+        return distance.clamp(0, self.rel.shape[1] - 1)
 
     def forward(
         self,
@@ -49,3 +57,11 @@ class Table(Form):
     ) -> Tensor:
         # parameters stay float32 under autocast; the kernels want one dtype
         return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p, hidden, age)
+
+
+class TwoSided(Table):
+    """Rows for distances below 0 too: row M - 1 + d of 2 M - 1 for -M < d < M (Shaw et al. 2018, section 3.2)."""
+
+    def rows(self, distance: Tensor) -> Tensor:
+        farthest = self.rel.shape[1] // 2
+        return distance.clamp(-farthest, farthest) + farthest

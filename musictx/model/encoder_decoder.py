@@ -1,0 +1,267 @@
+"""The encoder-decoder Transformer (Vaswani et al. 2017, section 3): a source is read whole, a target written to it.
+
+Blocks, forms of position and cache are those of `transformer.py`. The encoder has no causal mask, and its relative
+distances go both ways. The decoder is causal, and looks at the source in each of its layers: there the distance is in
+musical time, steps of a grid, from a source token to the token that is to be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from musictx.errors import ConfigError
+from musictx.model.cache import Cache, KVCache, indices
+from musictx.model.position import FORMS
+from musictx.model.transformer import Block, TransformerConfig, initialise
+
+
+@dataclass(frozen=True)
+class EncoderDecoderConfig(TransformerConfig):
+    """Sizes of an encoder-decoder, whose decoder has `n_layers`. Raises ConfigError for sizes that cannot be."""
+
+    n_encoder_layers: int = 2
+    source_group: int = 1  # ids of the source that make one step of time
+    target_group: int = 3  # and of the target; `cycle` counts both together
+    pad: int = -1  # the id that fills sources up; -1: nothing does
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("n_encoder_layers", "source_group", "target_group"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"model.{name}={getattr(self, name)}: give 1 or more")
+        if self.clock != "index":
+            raise ConfigError(f"model.clock={self.clock}: an encoder-decoder has a clock of its own; leave it out")
+        if self.cycle > 1 and self.cycle % self.group:
+            raise ConfigError(f"model.cycle={self.cycle}: a step has {self.group} ids; give a multiple of it, or 1")
+
+    @property
+    def group(self) -> int:
+        """Ids of one step, source and target together."""
+        return self.source_group + self.target_group
+
+    def stream(self, group: int) -> TransformerConfig:
+        """The stream that has `group` ids a step, as a Transformer of its own: its place in a beat goes by them."""
+        return replace(self, cycle=max(self.cycle // self.group * group, 1))
+
+
+def padding(source: Tensor, pad: int) -> Tensor:
+    """(B, S) True where a source is filled up, but for its first id: a softmax over nothing is no number."""
+    hidden = source == pad
+    hidden[:, 0] = False
+    return hidden
+
+
+class Source(NamedTuple):
+    """What the decoder looks at, made once: keys (layers, B, H, S, Dk) and values (layers, B, H, S, D), the step of
+    each (S,) float64, and True where a row has none (B, S)."""
+
+    k: Tensor
+    v: Tensor
+    at: Tensor
+    hidden: Tensor
+
+    def take(self, rows: Tensor) -> Source:
+        """The rows (n,) of this batch, in that order."""
+        return Source(self.k[:, rows], self.v[:, rows], self.at, self.hidden[rows])
+
+
+class SourceState:
+    """What a decoder remembers: the source, and its own cache of the tokens so far."""
+
+    def __init__(self, source: Source, past: KVCache) -> None:
+        self.source, self.past = source, past
+
+    @property
+    def length(self) -> int:
+        return self.past.length
+
+    def repeat(self, n: int) -> SourceState:
+        """The one row of this state as n rows."""
+        return self.take(torch.zeros(n, dtype=torch.long, device=self.source.k.device))
+
+    def take(self, rows: Tensor) -> SourceState:
+        """The rows (n,) of this batch, in that order."""
+        return SourceState(self.source.take(rows), self.past.take(rows))
+
+
+class EncoderBlock(Block):
+    """A block whose tokens see all others of their row."""
+
+    def __init__(self, config: TransformerConfig, layer: int) -> None:
+        super().__init__(config, layer)
+        self.attend = FORMS[config.position].both_ways(config)
+
+    def forward(
+        self,
+        x: Tensor,
+        first_v: Tensor | None,
+        at: Tensor,
+        cache: Cache | None = None,
+        hidden: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """As in `Block`; tokens at `hidden` (B, S) are seen by none."""
+        q, k, v = self.heads(x, first_v)
+        if self.config.value_residual and first_v is None:
+            first_v = v.contiguous()
+        phase = self.attend.phase(at, k.dtype)
+        distance = (at.mT - at).long()  # (S, S)
+        k = self.attend.keys(k, phase)
+        found = self.attend.look(q, k, v, phase, distance, self.attention_dropout, hidden)
+        return self.feed(self.add(x, found)), first_v
+
+
+class CrossAttention(nn.Module):
+    """Every token of the target looks at the whole source."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        c = config.d_model
+        self.config, self.n_heads = config, config.n_heads
+        self.norm = nn.LayerNorm(c)
+        self.query, self.keys_values, self.project = nn.Linear(c, c), nn.Linear(c, 2 * c), nn.Linear(c, c)
+        self.attend = FORMS[config.position].both_ways(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys (B, H, S, Dk) and values (B, H, S, D) of what the encoder made of the source, (B, S, C)."""
+        b, s, _ = source.shape
+        k, v = self.keys_values(source).view(b, s, 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
+        return self.attend.keys(k, self.attend.phase(at[None], k.dtype)), v
+
+    def queries(self, x: Tensor) -> Tensor:
+        """(B, T, C) -> (B, H, T, D)."""
+        b, t, _ = x.shape
+        q: Tensor = self.query(self.norm(x)).view(b, t, self.n_heads, -1).transpose(1, 2)
+        return q
+
+    def forward(self, x: Tensor, k: Tensor, v: Tensor, hidden: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
+        """The stream (B, T, C) with what its tokens, which are for the steps `at` (T,), find in the source."""
+        q = self.queries(x)
+        dropout = self.config.attention_dropout if self.training else 0.0
+        distance = (at[:, None] - source_at).long()  # (T, S)
+        found = self.attend.look(q, k, v, self.attend.phase(at[None], q.dtype), distance, dropout, hidden)
+        joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
+        return x + joined
+
+
+class DecoderBlock(Block):
+    """A causal block that looks at the source between its attention and its MLP."""
+
+    def __init__(self, config: TransformerConfig, layer: int) -> None:
+        super().__init__(config, layer)
+        self.cross = CrossAttention(config)
+
+    def decode(
+        self, x: Tensor, first_v: Tensor | None, index: Tensor, cache: Cache | None, source: Source, at: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """As `forward`, for tokens at `index` (B or 1, T) of the target, which are for the steps `at` (T,)."""
+        found, first_v = self.look_back(x, first_v, index, cache)
+        layer = source.k[self.layer], source.v[self.layer]
+        x = self.cross(self.add(x, found), *layer, source.hidden, source.at, at)
+        return self.feed(x), first_v
+
+
+class Stream(nn.Module):
+    """What source and target have each of their own: how a token is told its place, and the last norm."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.places = FORMS[config.position].embedding(config)
+        self.beat = nn.Embedding(config.cycle, config.d_model) if config.cycle > 1 else None
+        self.norm = nn.LayerNorm(config.d_model)
+
+    def forward(self, x: Tensor, index: Tensor) -> Tensor:
+        """Embeddings (B, T, C) of tokens at `index` (1, T) that know it."""
+        if self.beat is not None:
+            x = x + self.beat(index.long() % self.beat.num_embeddings)
+        return x if self.places is None else x + self.places(index, x.dtype)
+
+
+class EncoderDecoder(nn.Module):
+    """source (B, S), ids (B, T) -> logits (B, T, V) of the target after each of the ids. Those begin with what stands
+    before the target (BOS), so that the id at t is for the target's step t // target_group."""
+
+    def __init__(self, config: EncoderDecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = nn.Embedding(config.vocab_size, config.d_model)  # of both streams, and the output head
+        self.dropout = nn.Dropout(config.dropout)
+        heard, written = config.stream(config.source_group), config.stream(config.target_group)
+        self.source, self.target = Stream(heard), Stream(written)
+        self.encoder = nn.ModuleList([EncoderBlock(heard, layer) for layer in range(config.n_encoder_layers)])
+        self.decoder = nn.ModuleList([DecoderBlock(written, layer) for layer in range(config.n_layers)])
+        initialise(self, config)
+
+    @property
+    def cycle(self) -> int:
+        return self.config.cycle
+
+    @property
+    def reach(self) -> int | None:
+        """How many positions source and target have each; None: they have no end."""
+        limit = FORMS[self.config.position].limit
+        return getattr(self.config, limit) if limit else None
+
+    def forward(self, source: Tensor, ids: Tensor) -> Tensor:
+        return self._run(ids, self.encode(source), None)
+
+    def encode(self, source: Tensor) -> Source:
+        """What the decoder looks at of a source (B, S), PAD where a row has ended."""
+        self.check_reach(source.shape[1])
+        index = indices(0, source.shape[1], source.device)  # (1, S)
+        at = index // self.config.source_group
+        hidden = padding(source, self.config.pad)
+        x, first_v = self.dropout(self.source(self.embed(source), index)), None
+        for block in self.encoder:
+            x, first_v = block(x, first_v, index, None, hidden)
+        x = self.source.norm(x)
+        keys, values = zip(*(block.cross.keys(x, at[0]) for block in self._decoder), strict=True)
+        return Source(torch.stack(keys), torch.stack(values), at[0], hidden)
+
+    @property
+    def _decoder(self) -> Sequence[DecoderBlock]:
+        return list(self.decoder)  # type: ignore[arg-type]
+
+    def init_state(self, source: Tensor, max_T: int) -> SourceState:
+        """For a source (B, S), which is read here, and `max_T` tokens in all."""
+        c = self.config
+        widths = self._decoder[0].attend.key_width, c.d_model // c.n_heads
+        like = self.embed.weight.detach()
+        past = KVCache.empty(c.n_layers, len(source), c.n_heads, max_T, widths, like, rolling=False)
+        return SourceState(self.encode(source), past)
+
+    def prefill(self, ids: Tensor, state: SourceState) -> Tensor:
+        """ids (B, T) into the state -> logits (B, V) after the last."""
+        return self._run(ids, state.source, state.past)[:, -1]
+
+    def step(self, ids: Tensor, state: SourceState) -> Tensor:
+        """One token a row, ids (B,) -> logits (B, V)."""
+        return self.prefill(ids[:, None], state)
+
+    def _run(self, ids: Tensor, source: Source, cache: KVCache | None) -> Tensor:
+        t = ids.shape[1]
+        self.check_reach(t if cache is None else cache.length + t)
+        index = indices(0, t, ids.device) if cache is None else cache.begin(t)  # (1, T)
+        at = index[0] // self.config.target_group
+        x, first_v = self.dropout(self.target(self.embed(ids), index)), None
+        for block in self._decoder:
+            x, first_v = block.decode(x, first_v, index, cache, source, at)
+        if cache is not None:
+            cache.advance(t, index[:, -1:].expand_as(cache.clock))
+            x = x[:, -1:]
+        return F.linear(self.target.norm(x), self.embed.weight)  # (B, T, V)
+
+    def check_reach(self, n_tokens: int) -> None:
+        """Raises ConfigError if there are no positions for so many tokens of the source or the target."""
+        if self.reach is not None and n_tokens > self.reach:
+            form = self.config.position
+            raise ConfigError(
+                f"{n_tokens} tokens are more than model.{FORMS[form].limit}={self.reach} of model.position={form}: "
+                "choose a shorter piece (data.segment=…) or another form"
+            )

@@ -1,0 +1,157 @@
+"""The recurrent encoder-decoder with additive attention (Bahdanau et al. 2015): the baseline of the Transformer's.
+
+The encoder reads both ways. Of the decoder's layers the lowest asks the source, and those above hear what it found
+(Wu et al. 2016, section 3): so a whole target is read layer by layer, not token by token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.utils.checkpoint import checkpoint
+
+from musictx.errors import ConfigError
+from musictx.model.additive import BLOCK, AdditiveAttention
+from musictx.model.encoder_decoder import padding
+
+CELLS: dict[str, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM}
+
+
+@dataclass(frozen=True)
+class RecurrentEncoderDecoderConfig:
+    """Sizes of a recurrent encoder-decoder. Raises ConfigError for sizes that cannot be."""
+
+    vocab_size: int
+    d_model: int = 256
+    n_layers: int = 2  # of the decoder
+    n_encoder_layers: int = 1
+    cell: str = "gru"
+    d_attention: int = 64
+    dropout: float = 0.1
+    pad: int = -1  # the id that fills sources up; -1: nothing does
+
+    def __post_init__(self) -> None:
+        for name, least in (("vocab_size", 1), ("d_model", 1), ("n_encoder_layers", 1), ("d_attention", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"model.{name}={getattr(self, name)}: give {least} or more")
+        if self.n_layers < 2:
+            raise ConfigError(f"model.n_layers={self.n_layers}: one asks the source, one hears it; give 2 or more")
+        if self.d_model % 2:
+            raise ConfigError(f"model.d_model={self.d_model}: each half reads in one direction; give an even number")
+        if self.cell not in CELLS:
+            raise ConfigError(f"model.cell={self.cell}: choose one of {', '.join(CELLS)}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"model.dropout={self.dropout}: give a share from 0 up to below 1")
+
+
+class SourceAttention(AdditiveAttention):
+    """States s (B, T, C) -> tanh of a mixture of each s_t and what it found in all of a source, (B, T, C).
+
+    score(t, j) = v · tanh(W s_t + U h_j) (Bahdanau et al. 2015, section 3.1).
+    """
+
+    def rows(self, h: Tensor) -> Tensor:
+        """Keys and states (B, S, A + C) of the source's states h (B, S, C)."""
+        return torch.cat([self.key(h), h], -1)
+
+    def look(self, s: Tensor, rows: Tensor, hidden: Tensor) -> Tensor:
+        """States (B, T, C) -> (B, T, C); nothing is found where `hidden` (B, S). Memory grows as block · S · A."""
+        q, out = self.query(s), []
+        seen = ~hidden[:, None]  # (B, 1, S)
+        block: Any = self._block
+        if torch.is_grad_enabled():
+            block = partial(checkpoint, self._block, use_reentrant=False, preserve_rng_state=False)
+        for start in range(0, q.shape[1], BLOCK):
+            part = q[:, start : start + BLOCK]
+            out.append(block(part, rows, seen.expand(-1, part.shape[1], -1)))
+        return torch.tanh(self.join(torch.cat([torch.cat(out, 1).to(s.dtype), s], -1)))
+
+
+class HeardState:
+    """What a decoder carries: `rows` (B, S, A + C) of the source with `hidden` (B, S), and the states of its lowest
+    layer and of those above, (h,) or (h, c), each (layers, B, C)."""
+
+    def __init__(
+        self, rows: Tensor, hidden: Tensor, asking: tuple[Tensor, ...], hearing: tuple[Tensor, ...], length: int = 0
+    ) -> None:
+        self.rows, self.hidden, self.asking, self.hearing, self.length = rows, hidden, asking, hearing, length
+
+    def repeat(self, n: int) -> HeardState:
+        """The one row of this state as n rows."""
+        return self.take(torch.zeros(n, dtype=torch.long, device=self.rows.device))
+
+    def take(self, rows: Tensor) -> HeardState:
+        """The rows (n,) of this batch, in that order."""
+        asking, hearing = (tuple(x.index_select(1, rows) for x in part) for part in (self.asking, self.hearing))
+        return HeardState(self.rows[rows], self.hidden[rows], asking, hearing, self.length)
+
+
+class RecurrentEncoderDecoder(nn.Module):
+    """source (B, S), ids (B, T) -> logits (B, T, V), as `EncoderDecoder`."""
+
+    def __init__(self, config: RecurrentEncoderDecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        c, cell = config.d_model, CELLS[config.cell]
+        self.embed = nn.Embedding(config.vocab_size, c)  # of both streams, and the output head
+        self.dropout = nn.Dropout(config.dropout)
+        between = [config.dropout if layers > 1 else 0.0 for layers in (config.n_encoder_layers, config.n_layers - 1)]
+        self.encoder = cell(
+            c, c // 2, config.n_encoder_layers, batch_first=True, dropout=between[0], bidirectional=True
+        )
+        self.begin = nn.Linear(c, config.n_layers * c)  # the decoder's first states
+        self.asks = cell(c, c, 1, batch_first=True)
+        self.attention = SourceAttention(c, config.d_attention, 1)
+        self.hears = cell(c, c, config.n_layers - 1, batch_first=True, dropout=between[1])
+        nn.init.normal_(self.embed.weight, std=0.2)  # as in `Recurrent`, for the same reason
+
+    @property
+    def cycle(self) -> int:
+        return 1
+
+    def forward(self, source: Tensor, ids: Tensor) -> Tensor:
+        return self._run(ids, self.init_state(source, ids.shape[1]))
+
+    def init_state(self, source: Tensor, max_T: int) -> HeardState:
+        """For a source (B, S), which is read here. It never grows, whatever `max_T`."""
+        hidden = padding(source, self.config.pad)
+        lengths = hidden.shape[1] - hidden.sum(1)
+        packed = pack_padded_sequence(
+            self.dropout(self.embed(source)), lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+        states, last = self.encoder(packed)
+        h, _ = pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])  # (B, S, C)
+        whole = (last if self.config.cell == "gru" else last[0])[-2:].transpose(0, 1).flatten(1)  # (B, C)
+        first = torch.tanh(self.begin(whole)).view(len(source), self.config.n_layers, -1).transpose(0, 1).contiguous()
+        parts = (first[:1], first[1:])  # (layers, B, C) each
+        asking, hearing = ((x, torch.zeros_like(x)) if self.config.cell == "lstm" else (x,) for x in parts)
+        return HeardState(self.attention.rows(h), hidden, asking, hearing)
+
+    def prefill(self, ids: Tensor, state: HeardState) -> Tensor:
+        """ids (B, T) into the state -> logits (B, V) after the last."""
+        return self._run(ids, state)[:, -1]
+
+    def step(self, ids: Tensor, state: HeardState) -> Tensor:
+        """One token a row, ids (B,) -> logits (B, V)."""
+        return self.prefill(ids[:, None], state)
+
+    def _run(self, ids: Tensor, state: HeardState) -> Tensor:
+        x, state.asking = self._cells(self.asks, self.dropout(self.embed(ids)), state.asking)
+        x = self.attention.look(x, state.rows, state.hidden)
+        y, state.hearing = self._cells(self.hears, self.dropout(x), state.hearing)
+        state.length += ids.shape[1]
+        return F.linear(self.dropout(x + y), self.embed.weight)  # (B, T, V)
+
+    def _cells(self, cells: nn.Module, x: Tensor, before: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """States (B, T, C) of the layers after x (B, T, C), and what they carry on."""
+        if self.config.cell == "lstm":
+            h, after = cells(x, before)
+            return h, after
+        h, last = cells(x, before[0])
+        return h, (last,)

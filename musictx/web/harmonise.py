@@ -1,0 +1,95 @@
+"""Voices below the music at the page: its highest notes are the melody, heard in the octave where sopranos sing."""
+
+import copy
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from musictx.accompanying import Accompanied, accompany_melody, nearest_within, take_melody
+from musictx.config.accompany import AccompanyConfig
+from musictx.errors import UserError
+from musictx.melody_looks import ids_by_height, look_at_melody
+from musictx.notes.melody import together, top_line
+from musictx.notes.score import Score
+from musictx.sampling.settings import Sampling
+from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.rules import VOICE_RANGES
+from musictx.tokenizers.trace import Trace
+from musictx.viz.arcs import Head, draw_arcs
+from musictx.web.attention import Reader
+from musictx.web.draw import Tell, Wish, check_wish
+from musictx.web.limits import Limits
+from musictx.web.session import Heard, Music
+
+
+class Harmonised(NamedTuple):
+    """What came of it, and what a person should know of the melody."""
+
+    takes: tuple[Accompanied, ...]
+    note: str
+
+
+def harmonise(
+    music: Music,
+    wish: Wish,
+    model: Any,
+    tokenizer: Tokenizer,
+    limits: Limits,
+    chance: int,
+    tell: Tell,
+    ending: Callable[[], bool] = lambda: False,
+) -> Harmonised:
+    """Raises UserError for what cannot be, and where the time does not suffice: half an accompaniment is none."""
+    check_wish(wish, limits)
+    score, meter = music.written or music.played or Heard(music.score, music.meter)
+    line, told = "highest" if len(together(score)) else "only", list[str]()
+    melody = top_line(score) if line == "highest" else score
+    transpose = nearest_within(melody.pitch, *VOICE_RANGES[0]) or 0
+    config = AccompanyConfig(
+        melody=music.name,
+        line=line,
+        transpose=transpose,
+        variations=int(wish.variations),
+        seed=chance,
+        sampler=Sampling(wish.temperature, top_p=wish.top_p),
+    )
+    heard = take_melody(score, "The melody", config, meter, music.name, say=lambda what: told.append(f"{what}."))
+    if transpose:
+        told.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}.")
+    deadline_s, whole_s = time.monotonic() + limits.seconds, heard.score.duration_s
+
+    def watch(done: int, of: int) -> None:
+        if time.monotonic() > deadline_s or ending():
+            raise UserError(f"{limits.seconds:g} s went by before the voices were whole: give a shorter melody")
+        tell(done / of * min(wish.length_s, whole_s))
+
+    return Harmonised(tuple(accompany_melody(heard, model, tokenizer, config, watch)), " ".join(told))
+
+
+class MelodyReader(Reader):
+    """Reads out of a harmoniser what a note looks at in the melody above it."""
+
+    def __init__(self, model: object, tokenizer: Tokenizer) -> None:
+        self.model, self.tokenizer, self.transposed = copy.deepcopy(model), tokenizer, 0
+
+    def draw(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
+        """Arcs of the note number `note`. Raises UserError, for a note of the melody too."""
+        if layer is not None and not 0 <= layer < self.layers:
+            raise UserError(f"layer {layer}: this model has layers 0 to {self.layers - 1}")
+        traced = self.traced(score)
+        ids = ids_by_height(self.tokenizer, score.transpose(self.transposed))
+        note = int(np.clip(note, 0, len(traced.score) - 1))
+        if traced.struck_by[note] % self.tokenizer.voices == 0:
+            raise UserError("this note is one of the melody, which was given: click one below it")
+        looks = look_at_melody(self.model, self.tokenizer, ids, traced, note, "cpu")
+        heads = [Head("mean of all heads", looks.weight.mean((0, 1)))]
+        if layer is not None:
+            heads = [Head(f"head {h}", weight) for h, weight in enumerate(looks.weight[layer])]
+        where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
+        draw_arcs(f"{name}: {where}, and the melody", traced.score, note, heads, [], path)
+
+    def traced(self, score: Score) -> Trace:
+        return self.tokenizer.trace(ids_by_height(self.tokenizer, score), score.quarter_s)

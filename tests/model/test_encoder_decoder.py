@@ -1,0 +1,211 @@
+"""The encoder-decoder in every form of position: causal, the same in steps, deaf to padding, as defined."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from musictx.errors import ConfigError
+from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.model.int8 import to_int8
+from musictx.model.position import FORMS
+from musictx.model.position.table import TwoSided
+
+PAD = 22
+CONFIG = EncoderDecoderConfig(
+    vocab_size=23,
+    d_model=24,
+    n_layers=2,
+    n_heads=3,
+    d_ff=48,
+    dropout=0.0,
+    max_distance=6,
+    n_frequencies=4,
+    pad=PAD,
+)
+SHAPES = [{}, {"mlp": "swiglu", "qk_norm": True, "value_residual": True, "cycle": 16}]
+forms = pytest.mark.parametrize("position", FORMS)
+shapes = pytest.mark.parametrize("shape", SHAPES)
+
+
+def build(position, **changes):
+    torch.manual_seed(0)
+    model = EncoderDecoder(replace(CONFIG, position=position, **changes)).double().eval()
+    with torch.no_grad():  # at the start positions hardly count: make them
+        for name, p in model.named_parameters():
+            if any(word in name for word in ("attend", "places", "beat", "gain", "shares")):
+                p.add_(torch.randn_like(p) * 0.3)
+    return model
+
+
+def tokens(batch, t, seed=1):
+    return torch.randint(0, PAD, (batch, t), generator=torch.Generator().manual_seed(seed))
+
+
+@shapes
+@forms
+def test_no_logit_depends_on_a_later_id_and_each_on_all_of_the_source(position, shape):
+    model, source, ids = build(position, **shape), tokens(1, 5), tokens(1, 15, seed=2)
+    read = [model.embed(x).detach().requires_grad_() for x in (source, ids)]
+    given = iter(read)
+    model.embed.register_forward_hook(lambda *_: next(given))
+    logits = model(source, ids)
+    for t in range(ids.shape[1]):
+        heard, before = torch.autograd.grad(logits[0, t].sum(), read, retain_graph=True)
+        assert (before[0, t + 1 :] == 0).all()
+        assert (before[0, : t + 1] != 0).any(-1).all()
+        assert (heard[0] != 0).any(-1).all()
+
+
+@shapes
+@forms
+@pytest.mark.parametrize("prefill", [1, 7])
+def test_cached_steps_equal_one_full_pass_and_the_source_is_read_once(position, shape, prefill, monkeypatch):
+    model, source, ids = build(position, **shape), tokens(3, 7), tokens(3, 21, seed=2)
+    source[1, 5:] = PAD
+    with torch.inference_mode():
+        full = model(source, ids)
+        state = model.init_state(source, 21)
+        monkeypatch.setattr(EncoderDecoder, "encode", None)  # never again
+        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
+        for t in range(prefill, 21):
+            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
+            if t == 10:
+                state = state.take(torch.tensor([2, 0, 1]))
+                ids, full = ids[[2, 0, 1]], full[[2, 0, 1]]
+    assert state.length == 21
+
+
+@shapes
+@forms
+def test_padding_of_a_source_changes_nothing(position, shape):
+    model, source, ids = build(position, **shape), tokens(2, 7), tokens(2, 18, seed=2)
+    source[1, 5:] = PAD
+    with torch.inference_mode():
+        padded = torch.cat([source, torch.full((2, 9), PAD)], 1)
+        torch.testing.assert_close(model(padded, ids), model(source, ids), rtol=1e-12, atol=1e-12)
+        alone = model(source[1:, :5], ids[1:])
+        torch.testing.assert_close(model(source, ids)[1:], alone, rtol=1e-12, atol=1e-12)
+        assert not torch.allclose(model(source.masked_fill(source == PAD, 3), ids), model(source, ids))
+        nothing = model(torch.full((1, 4), PAD), ids[:1])
+        assert nothing.isfinite().all()
+
+
+def signed(form, distance):
+    """e_d of one head by its definition, d below 0 too: (H, D)."""
+    if isinstance(form, TwoSided):
+        farthest = form.rel.shape[1] // 2
+        return form.rel[:, min(max(distance, -farthest), farthest) + farthest]
+    angle = distance * form.log_frequency.exp()  # (H, F)
+    return torch.einsum("hdf,hf->hd", form.basis, torch.cat([angle.cos(), angle.sin()], -1))
+
+
+@pytest.mark.parametrize("position", ["relative", "relative_fourier"])
+def test_cross_attention_and_encoder_equal_the_definition(position):
+    """q_i · (k_j + e_d) / sqrt(D), one pair at a time in float64, d the sixteenths from j to what i is for."""
+    model = build(position, n_layers=1, n_encoder_layers=1)
+    cross, x, source = model.decoder[0].cross, torch.randn(1, 15, 24).double(), torch.randn(1, 9, 24).double()
+    at, source_at = torch.arange(15).double() // 3, torch.arange(9).double()
+    hidden = torch.zeros(1, 9, dtype=torch.bool)
+    hidden[0, 7:] = True
+    k, v = cross.keys(source, source_at)
+    q = cross.queries(x)
+    form, n_heads, d_head = cross.attend, 3, 8
+    expected = torch.zeros_like(q)
+    for i in range(15):
+        for h in range(n_heads):
+            logits = [
+                q[0, h, i] @ (k[0, h, j, :d_head] + signed(form, i // 3 - j)[h]) / math.sqrt(d_head) for j in range(7)
+            ]
+            expected[0, h, i] = torch.stack(logits).softmax(0) @ v[0, h, :7]
+    got = form.look(q, k, v, form.phase(at[None], q.dtype), (at[:, None] - source_at).long(), 0.0, hidden)
+    torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
+    added = cross(x, k, v, hidden, source_at, at)
+    torch.testing.assert_close(added, x + cross.project(expected.transpose(1, 2).flatten(2)), rtol=1e-12, atol=1e-12)
+
+
+def test_the_encoder_hears_what_is_to_come_and_a_target_asks_for_its_own_step():
+    """With `sinusoidal`, whose keys across depend on content alone."""
+    model, source, asked = build("sinusoidal", n_encoder_layers=1), tokens(1, 6), []
+    other = source.clone()
+    other[0, -1] = (other[0, -1] + 1) % PAD
+    first = [model.encode(x).v[:, 0, :, 0] for x in (source, other)]
+    assert not torch.allclose(*first)
+    model.decoder[0].cross.register_forward_pre_hook(lambda _, given: asked.append((given[4], given[5])))
+    model(source, tokens(1, 8))
+    assert [x.tolist() for x in asked[0]] == [[0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 1, 1, 2, 2]]
+
+
+@pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope"])
+def test_distance_is_told_by_sign(position):
+    """What stands two to the left and two to the right of a query is not the same to it."""
+    form = FORMS[position].both_ways(replace(CONFIG, position=position)).double()
+    for p in form.parameters():
+        torch.nn.init.normal_(p)
+    torch.manual_seed(1)
+    q, k = torch.randn(1, 3, 1, 8).double(), torch.randn(1, 3, 1, 8).double()
+    at = torch.arange(-9, 10).double()
+    keys = form.keys(k.expand(-1, -1, 19, -1), form.phase(at[None], k.dtype))
+    phase = form.phase(torch.zeros(1, 1).double(), q.dtype)
+    logits = form.logits(q, keys, phase, -at.long()[None])[0, :, 0]  # (H, 19) of keys -9 … 9
+    assert not torch.isclose(logits[:, 9 - 2], logits[:, 9 + 2]).any()
+    if position == "relative":  # 6 rows each way: farther ones share the last
+        assert torch.equal(logits[:, 0], logits[:, 4])
+        assert torch.equal(logits[:, 18], logits[:, 14])
+        assert not torch.isclose(logits[:, 14], logits[:, 13]).any()
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "learned", "none"])
+def test_forms_without_distances_have_none_across(position):
+    cross = build(position).decoder[0].cross
+    x, source = torch.randn(1, 6, 24).double(), torch.randn(1, 4, 24).double()
+    hidden = torch.zeros(1, 4, dtype=torch.bool)
+    both = []
+    for source_at in (torch.arange(4).double(), torch.arange(4).double() + 3):
+        k, v = cross.keys(source, source_at)
+        both.append(cross(x, k, v, hidden, source_at, torch.arange(6).double() // 3))
+    assert torch.equal(*both)
+
+
+def test_eight_bits_tell_the_same_but_for_rounding():
+    model, source, ids = build("relative_fourier").float(), tokens(2, 7), tokens(2, 18, seed=2)
+    with torch.inference_mode():
+        exact = model(source, ids)
+        to_int8(model)
+        rounded = model(source, ids)
+    assert not torch.equal(rounded, exact)
+    torch.testing.assert_close(rounded, exact, atol=0.05 * float(exact.abs().max()), rtol=0)
+
+
+def test_the_place_in_a_beat_counts():
+    """Of 16 ids a beat, 4 are the source's and 12 the target's."""
+    model = build("none", cycle=16)
+    assert (model.source.beat.num_embeddings, model.target.beat.num_embeddings) == (4, 12)
+    same = torch.full((1, 9), 5)
+    out = model.encode(same).v[0, 0, 0]  # (S, D)
+    assert torch.allclose(out[0], out[4])
+    assert not torch.allclose(out[0], out[1])
+
+
+def test_learned_places_end():
+    model = build("learned", max_positions=12)
+    model(tokens(1, 12), tokens(1, 12))
+    for source, ids in ((13, 12), (12, 13)):
+        with pytest.raises(ConfigError, match=r"13 tokens are more than model.max_positions=12 of model.position=lea"):
+            model(tokens(1, source), tokens(1, ids))
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"n_encoder_layers": 0}, "model.n_encoder_layers=0: give 1 or more"),
+        ({"target_group": 0}, "model.target_group=0: give 1 or more"),
+        ({"cycle": 6}, "model.cycle=6: a step has 4 ids; give a multiple of it, or 1"),
+        ({"clock": "time", "position": "rope"}, "model.clock=time: an encoder-decoder has a clock of its own; leave"),
+        ({"position": "alibi"}, "model.position=alibi: choose one of relative, relative_fourier, rope"),
+    ],
+)
+def test_impossible_sizes_are_refused(changes, text):
+    with pytest.raises(ConfigError, match=text):
+        replace(CONFIG, **changes)

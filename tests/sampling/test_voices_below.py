@@ -1,0 +1,78 @@
+"""Voices below a given melody: the melody is what it was, rules hold, and a row is a function of melody and key."""
+
+import numpy as np
+import pytest
+import torch
+
+from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
+from musictx.notes.grid import REST
+from musictx.sampling.accompany import draw_voices
+from musictx.sampling.nan import NanError
+from musictx.sampling.settings import PLAIN, Sampling
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.rules import VOICE_RANGES, Rules
+
+TOK = build_tokenizer("chorale")
+MELODY = np.array([72, 72, 74, REST, 76, 60, 60, 81, 67], np.int16)
+SINGABLE = Rules(voice_order=True, voice_ranges=True)
+
+
+def build(kind):
+    torch.manual_seed(0)
+    if kind == "cells":
+        config = RecurrentEncoderDecoderConfig(TOK.vocab.size, d_model=16, d_attention=8, pad=TOK.vocab.pad)
+        return RecurrentEncoderDecoder(config).eval()
+    config = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
+    return EncoderDecoder(config).eval()
+
+
+def drawn(kind="attention", melody=MELODY, sampling=PLAIN, rules=SINGABLE, **asked):
+    return draw_voices(melody, build(kind), TOK, 0.5, sampling=sampling, rules=rules, **asked)
+
+
+@pytest.mark.parametrize("kind", ["attention", "cells"])
+def test_the_melody_is_kept_and_no_voice_crosses_or_leaves_its_range(kind):
+    """The model knows nothing: only the rules keep its voices in place."""
+    for voices in drawn(kind, variations=5):
+        grid = voices.grid
+        assert grid[:, 0].tolist() == MELODY.tolist()
+        for v, (low, high) in enumerate(VOICE_RANGES):
+            sung = grid[:, v][grid[:, v] != REST]
+            assert ((sung >= low) & (sung <= high)).all()
+        for step in grid:
+            sung = step[step != REST]
+            assert (np.diff(sung) <= 0).all()
+        assert -np.log(TOK.vocab.size) * 2 < voices.mean_log_p < 0
+    free = np.concatenate([v.grid for v in drawn(kind, variations=5, rules=Rules())])
+    assert (np.diff(free[(free != REST).all(1)], axis=1) > 0).any()  # which the rules forbade
+
+
+def test_a_variation_is_a_function_of_melody_seed_and_its_number():
+    alone, together = drawn(variations=1), drawn(variations=5)
+    few = drawn(variations=5, rows_at_once=2)
+    assert np.array_equal(alone[0].grid, together[0].grid)
+    assert [v.grid.tolist() for v in few] == [v.grid.tolist() for v in together]
+    assert len({v.grid.tobytes() for v in together}) == 5
+    assert not np.array_equal(drawn(seed=1)[0].grid, alone[0].grid)
+    coldest = drawn(sampling=Sampling(temperature=0, top_p=None), variations=2)
+    assert np.array_equal(coldest[0].grid, coldest[1].grid)
+
+
+def test_what_is_drawn_costs_what_the_model_says_of_it():
+    """One full pass over what came out, as training asks it."""
+    (voices,) = drawn(rules=Rules(masks=False))
+    model, ids = build("attention"), torch.from_numpy(TOK.encode_grid(voices.grid).astype(np.int64)).view(-1, 4)
+    lower = ids[:, 1:].flatten()
+    with torch.inference_mode():
+        read = torch.cat([torch.tensor([TOK.vocab.bos]), lower[:-1]])
+        log_p = model(ids[None, :, 0], read[None]).log_softmax(-1)[0].gather(1, lower[:, None])
+    assert voices.mean_log_p == pytest.approx(float(log_p.mean()), rel=1e-5)
+
+
+def test_no_numbers_are_told():
+    model = build("attention")
+    with torch.no_grad():
+        model.embed.weight[70 - 21] = torch.nan
+    with pytest.raises(NanError, match="^the model's logits are not finite numbers"):
+        draw_voices(np.array([70, 70]), model, TOK, 0.5, sampling=PLAIN, rules=SINGABLE)

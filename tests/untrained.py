@@ -1,0 +1,21 @@
+"""A harmoniser that has learnt nothing: whatever it writes, what must hold still does."""
+
+from dataclasses import asdict
+
+import torch
+
+from musictx.model.bundle import BundleHeader, save_bundle
+from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.tokenizers import build_tokenizer
+
+TOK = build_tokenizer("chorale")
+CONFIG = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=2, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
+
+
+def write_harmoniser(path, objective="conditional"):
+    torch.manual_seed(0)
+    learnt = {"name": objective, "settings": {}, "added": []}
+    shape = {"kind": "encoder_decoder", **asdict(CONFIG)}
+    header = BundleHeader(shape, "chorale", TOK.vocab.fingerprint, "none", "none", None, "0", objective=learnt)
+    save_bundle(path, EncoderDecoder(CONFIG), header)
+    return path

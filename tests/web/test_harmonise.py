@@ -1,0 +1,90 @@
+"""Voices below a melody at the page, asked without a page."""
+
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+from untrained import write_harmoniser
+
+from musictx.errors import UserError
+from musictx.notes.score import Score
+from musictx.notes.write import write_midi
+from musictx.open import open_bundle
+from musictx.web.draw import Wish
+from musictx.web.limits import Limits
+from musictx.web.session import Session
+from musictx.web.studio import Studio
+
+WISH = Wish(motif_s=1.0, variations=2)
+HYMN = "Old Hundredth, in four voices"
+
+
+@pytest.fixture(scope="module")
+def models(world, tmp_path_factory):
+    below = open_bundle(write_harmoniser(tmp_path_factory.mktemp("voices") / "v.safetensors"), continues=False)
+    continues = open_bundle(world.hymn_bundle)
+    return {"hymns": (continues.model, continues.tokenizer)}, (below.model, below.tokenizer)
+
+
+def studio_of(models, folder, limits=Limits()):  # noqa: B008 - it is immutable
+    return Studio(models[0], folder, limits, models[1])
+
+
+def quiet(seconds):
+    pass
+
+
+def test_a_melody_that_is_dropped_is_kept_and_gets_voices(models, tmp_path, tmp_path_factory):
+    studio = studio_of(models, tmp_path_factory.mktemp("made"))
+    notes = [[0, 500, 48, 90], [500, 1000, 50, 90], [1000, 2000, 52, 90]]  # an octave below sopranos
+    onset, end, pitch, velocity = np.array(notes, dtype=float).T
+    write_midi(Score(onset / 1e3, end / 1e3, pitch, velocity, 0.5), tmp_path / "low.mid")
+    begun = studio.upload(Session(), (tmp_path / "low.mid").read_bytes(), "low.mid")
+    told = []
+    after, what = studio.harmonise(begun, WISH, told.append)
+    assert re.match(
+        r"2 harmonisations of low, in [\d.]+ s. The model hears it 12 semitones higher. Click a voice", what
+    )
+    assert told == sorted(told)
+    for take in after.now.takes:
+        assert take.melody.pitch.tolist() == [48, 50, 52]
+        assert take.transposed == 12
+    assert after.now.takes[0].voices != after.now.takes[1].voices
+    page = studio.show(after)
+    roll = json.loads(unescape(re.search(r'data-roll="([^"]+)"', page)[1]))
+    assert [box["panel"] for box in roll["boxes"]] == [0, 1]
+    assert after.undo() == begun
+
+
+def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(models, tmp_path):
+    studio = studio_of(models, tmp_path)
+    after, what = studio.harmonise(studio.example(Session(), HYMN), WISH, quiet)
+    assert re.search(r"The melody: its highest \d+ notes are the melody, the other \d+ are left out\.", what)
+    assert studio.count_layers(after) == 2
+    traced = studio._reader(after).traced(after.now.score)
+    voice = traced.struck_by % 4
+    below, melody = (int(np.flatnonzero(which)[3]) for which in (voice == 3, voice == 0))
+    assert studio.arcs(after, below, None).startswith('<img alt="attention arcs" src="data:image/svg')
+    assert studio.arcs(after, below, 1) != studio.arcs(after, below, None)
+    with pytest.raises(UserError, match="^this note is one of the melody, which was given: click one below it"):
+        studio.arcs(after, melody, None)
+    with pytest.raises(UserError, match="^layer 2: this model has layers 0 to 1"):
+        studio.arcs(after, below, 2)
+    further = studio.begin_from_take(after)
+    assert further.now.music.score == after.now.takes[0].score
+    assert studio.count_layers(further) == 1  # of the model that continues it
+
+
+def test_what_cannot_be_harmonised_is_told(models, tmp_path):
+    with pytest.raises(UserError, match="^there is no melody yet: drop a file, pick an example or play one"):
+        studio_of(models, tmp_path).harmonise(Session(), WISH, quiet)
+    hurried = studio_of(models, tmp_path, Limits(seconds=0.001))
+    with pytest.raises(UserError, match="^0.001 s went by before the voices were whole: give a shorter melody"):
+        hurried.harmonise(hurried.example(Session(), HYMN), WISH, quiet)
+    alone = Studio(models[0], tmp_path)
+    with pytest.raises(UserError, match="^there is no melody yet"):
+        alone.harmonise(alone.example(Session(), HYMN), WISH, quiet)
+    with pytest.raises(UserError, match="variations 99: give more than 0 and at most"):
+        hurried.harmonise(hurried.example(Session(), HYMN), WISH._replace(variations=99), quiet)
