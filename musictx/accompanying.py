@@ -66,8 +66,8 @@ def plan_accompaniment(config: AccompanyConfig) -> None:
         Settings(config.sampler, rules=config.rules, seed=config.seed, rows_at_once=config.rows_at_once),
         config.variations,
     )
-    for name in ("beams", "seed_guidance"):
-        if getattr(config.sampler, name) is not None:
+    for name, asked in (("beams", config.sampler.beams), ("seed_guidance", config.sampler.strength)):
+        if asked is not None:
             raise ConfigError(f"sampler.{name} is for continuations: leave it out")
     if config.sampler.temperature_end is not None:
         raise ConfigError("sampler.temperature_end is for continuations: leave it out")
