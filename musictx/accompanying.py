@@ -18,6 +18,7 @@ from musictx.music import Music
 from musictx.notes.grid import REST, STEPS_PER_QUARTER, grid_to_score
 from musictx.notes.melody import Line, on_grid, together, top_line
 from musictx.notes.meter import Meter
+from musictx.notes.quantise import beside_grid
 from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
 from musictx.sampling.accompany import Tell, draw_voices
@@ -66,11 +67,15 @@ def plan_accompaniment(config: AccompanyConfig) -> None:
         Settings(config.sampler, rules=config.rules, seed=config.seed, rows_at_once=config.rows_at_once),
         config.variations,
     )
-    for name, asked in (("beams", config.sampler.beams), ("seed_guidance", config.sampler.strength)):
-        if asked is not None:
+    asked = config.sampler
+    for name, value in (
+        ("beams", asked.beams),
+        ("seed_guidance", asked.strength),
+        ("temperature_end", asked.temperature_end),
+        ("guard", asked.guard or None),
+    ):
+        if value is not None:
             raise ConfigError(f"sampler.{name} is for continuations: leave it out")
-    if config.sampler.temperature_end is not None:
-        raise ConfigError("sampler.temperature_end is for continuations: leave it out")
     if config.line not in LINES:
         raise ConfigError(f"line={config.line}: choose one of {', '.join(LINES)}")
     if not FARTHEST[0] <= config.transpose <= FARTHEST[1]:
@@ -131,6 +136,11 @@ def take_melody(
         line_on_grid = on_grid(score)
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
+    if beside := int(beside_grid(score).sum()):
+        say(
+            f"{source}: {beside} of its {len(score)} notes begin beside the sixteenths; the voices go by the nearest "
+            "one, the melody stays as it is"
+        )
     if line_on_grid.unheard:
         say(
             f"{source}: {line_on_grid.unheard} of its {len(score)} notes share a sixteenth with a longer one; the "

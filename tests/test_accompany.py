@@ -43,7 +43,8 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, bun
     say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o", "variations=2"]
     told = ok([*say, "png=true", "sampler.temperature=0.9"], tmp_path).stdout
     assert "tune-1.mid: 7 notes of the melody as they were" in told
-    assert "1 of its 7 notes share a sixteenth" not in told
+    assert "1 of its 7 notes begin beside the sixteenths; the voices go by the nearest one, the melody stays" in told
+    assert "share a sixteenth" not in told
     names = {p.name for p in (tmp_path / "o").iterdir()}
     assert names == {"tune-1.mid", "tune-2.mid", "tune.png"}
     kept = rows(read_midi(melody))
@@ -131,6 +132,7 @@ def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
         (["variations=0"], "variations=0: give more than 0"),
         (["sampler=beam", "sampler.beams=2"], "sampler.beams"),
         (["sampler.seed_guidance=1"], "sampler.seed_guidance is for continuations: leave it out"),
+        (["sampler.guard=true"], "sampler.guard is for continuations: leave it out"),
         (["sampler.temperature_end=1"], "sampler.temperature_end is for continuations: leave it out"),
         (["rules.scale=H minor"], "rules.scale=H minor: give a tonic"),
         (["transposed=1"], "transposed is not a setting: did you mean transpose?"),

@@ -24,26 +24,27 @@ class Line(NamedTuple):
 def together(score: Score) -> NDArray[np.int64]:
     """The notes that are struck while another still sounds: for more than half of the shorter one, so that neither
     legato nor a chord that is spread a little makes a difference. In order of onset."""
-    found = []
-    for i in range(1, len(score)):
-        earlier = np.flatnonzero(score.offset_s[:i] > score.onset_s[i])
-        both = np.minimum(score.offset_s[earlier], score.offset_s[i]) - score.onset_s[i]
-        length = score.offset_s - score.onset_s
-        if (both > np.minimum(length[earlier], length[i]) / 2).any():
-            found.append(i)
+    onset, offset, found, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
+    for i in range(len(score)):
+        sounding = [j for j in sounding if offset[j] > onset[i]]
+        for j in sounding:
+            shorter = min(offset[j] - onset[j], offset[i] - onset[i])
+            if min(offset[j], offset[i]) - onset[i] > shorter / 2:
+                found.append(i)
+                break
+        sounding.append(i)
     return np.array(found, dtype=np.int64)
 
 
 def top_line(score: Score) -> Score:
     """The notes that no higher one sounds over when they are struck, each up to the next of them at most."""
-    order = np.lexsort((-score.pitch.astype(int), score.onset_s))
-    kept: list[int] = []
-    for i in order.tolist():
-        sounding = (score.onset_s <= score.onset_s[i]) & (score.offset_s > score.onset_s[i])
-        if not (score.pitch[sounding] > score.pitch[i]).any() and (
-            not kept or score.onset_s[i] > score.onset_s[kept[-1]]
-        ):
+    kept, sounding = list[int](), list[int]()
+    for i in np.lexsort((-score.pitch.astype(int), score.onset_s)).tolist():  # of a chord the highest comes first
+        sounding = [j for j in sounding if score.offset_s[j] > score.onset_s[i]]
+        struck = bool(kept) and score.onset_s[kept[-1]] == score.onset_s[i]
+        if not struck and all(score.pitch[j] <= score.pitch[i] for j in sounding):
             kept.append(i)
+        sounding.append(i)
     keep = np.zeros(len(score), dtype=bool)
     keep[kept] = True
     line = score.select(keep)

@@ -76,8 +76,8 @@ def draw_voices(
 ) -> list[Voices]:
     """Alto, tenor and bass for a soprano (S,) of pitches or REST, `variations` times, `rows_at_once` in one batch.
     Variation k is a function of melody, seed and k alone. `tell` gets how many tokens of how many are drawn, and may
-    raise to end it. Raises ConfigError for rules that cannot be kept and a melody
-    longer than the model has positions, NanError for a model that gives no numbers."""
+    raise to end it. Raises ConfigError for rules that cannot be kept and a melody longer than the model has positions,
+    NanError for a model that gives no numbers."""
     steps = np.full((len(melody), tokenizer.voices), REST, np.int16)
     steps[:, 0] = melody
     soprano = torch.from_numpy(tokenizer.encode_grid(steps)[:: tokenizer.voices].astype(np.int64)).to(device)

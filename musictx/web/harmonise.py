@@ -54,7 +54,7 @@ def harmonise(
         transpose=transpose,
         variations=int(wish.variations),
         seed=chance,
-        sampler=Sampling(wish.temperature, top_p=wish.top_p),
+        sampler=Sampling(wish.temperature, top_p=wish.top_p, guard=False),
     )
     heard = take_melody(score, "The melody", config, meter, music.name, say=lambda what: told.append(f"{what}."))
     if transpose:

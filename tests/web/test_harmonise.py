@@ -12,7 +12,7 @@ from musictx.errors import UserError
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
 from musictx.open import open_bundle
-from musictx.web.draw import Wish
+from musictx.web.draw import Ready, Wish
 from musictx.web.limits import Limits
 from musictx.web.session import Session
 from musictx.web.studio import Studio
@@ -25,7 +25,7 @@ HYMN = "Old Hundredth, in four voices"
 def models(world, tmp_path_factory):
     below = open_bundle(write_harmoniser(tmp_path_factory.mktemp("voices") / "v.safetensors"), continues=False)
     continues = open_bundle(world.hymn_bundle)
-    return {"hymns": (continues.model, continues.tokenizer)}, (below.model, below.tokenizer)
+    return {"hymns": Ready(continues.model, continues.tokenizer)}, (below.model, below.tokenizer)
 
 
 def studio_of(models, folder, limits=Limits()):  # noqa: B008 - it is immutable
