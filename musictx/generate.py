@@ -1,4 +1,4 @@
-"""musictx generate: continue seed MIDI files with a bundle's model; `musictx.load` does the same from Python."""
+"""musictx generate: continue seed MIDI files, or fill a gap; `musictx.load` does the same from Python."""
 
 from pathlib import Path
 
@@ -94,7 +94,8 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
 
         names = [path.stem for path in files.midi]
         piano_roll([(n, m.score, m.new) for n, m in zip(names, pieces, strict=False)], files.png)
-        print(f"{files.png}: the seed and its continuations as piano rolls")
+        shown = "the seed and its continuations" if pieces[0].is_new is None else "what is kept and what is new"
+        print(f"{files.png}: {shown}, as piano rolls")
 
 
 main = hydra_app("generate", generate)

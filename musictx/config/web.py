@@ -12,7 +12,7 @@ LIMITS, MB = Limits(), 2**20
 
 @dataclass
 class ServeConfig:
-    """musictx serve: a page on which people continue music. The limits are for one request of one person."""
+    """musictx serve: a page on which people continue and fill music. The limits are for one request of one person."""
 
     bundle: str | None = setting(
         None,
