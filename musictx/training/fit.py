@@ -77,7 +77,11 @@ def _run(
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         if config.init_from is not None:
-            print(f"init_from={config.init_from}: {read_header(bundle_path(config.init_from)).origin}")
+            before = read_header(bundle_path(config.init_from))
+            print(f"init_from={config.init_from}: {before.origin}")
+            if before.added and not training.objective.added:
+                left, name = ", ".join(row[0] for row in before.added), before.objective["name"]
+                print(f"its ids of objective={name} are left out ({left}): objective={name} keeps them")
         print(describe_model(model))
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))

@@ -5,6 +5,7 @@ from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
@@ -83,8 +84,8 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
 
 
 def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
-    """Where the ids of the bundle are among the tokenizer's (V_old,). Raises ConfigError where some of them are not,
-    or mean something else."""
+    """Where the ids of the bundle are among the tokenizer's (V_old,); -1 for those that an objective added, where this
+    one adds none. Raises ConfigError where others are not there, or mean something else."""
     base = tokenizer.vocab.without_added
     old: Vocab | None = base
     if header.vocab_fingerprint != base.fingerprint or header.added:
@@ -95,7 +96,10 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
         if old is not None and old.without_added.fingerprint != header.vocab_fingerprint:
             old = None  # another version's
     moved = None if old is None else tokenizer.vocab.moved_from(old)
-    if moved is None and old is not None and tokenizer.vocab.moved_from(old.without_added) is not None:
+    plain = None if old is None else tokenizer.vocab.moved_from(old.without_added)
+    if moved is None and old is not None and plain is not None and not tokenizer.vocab.added:
+        moved = np.pad(plain, (0, old.size - len(plain)), constant_values=-1)
+    if moved is None and old is not None and plain is not None:
         extra = ", ".join(row.type for row in old.added)
         name = header.objective.get("name")
         raise ConfigError(
@@ -108,9 +112,10 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
             f"store {tokenizer.name} ({base.fingerprint}): prepare your music with "
             f"tokenizer={header.tokenizer}, or leave init_from out"
         )
-    if config.trainer.lora_rank is not None and len(moved) < tokenizer.vocab.size:
+    known = int((moved >= 0).sum())
+    if config.trainer.lora_rank is not None and known < tokenizer.vocab.size:
         raise ConfigError(
-            f"trainer.lora_rank={config.trainer.lora_rank}: init_from={config.init_from} knows {len(moved)} of "
+            f"trainer.lora_rank={config.trainer.lora_rank}: init_from={config.init_from} knows {known} of "
             f"{tokenizer.vocab.size} ids, and adapters would never learn the others; leave lora_rank out"
         )
     return torch.from_numpy(moved)
@@ -118,8 +123,9 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
 
 def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> dict[str, Tensor]:
     """The tensors of `old`; of those that have a row for each id, ids that are new keep the row in `new`."""
+    kept = moved >= 0
     return {
-        name: tensor if tensor.shape == new[name].shape else new[name].index_copy(0, moved, tensor)
+        name: tensor if tensor.shape == new[name].shape else new[name].index_copy(0, moved[kept], tensor[kept])
         for name, tensor in old.items()
     }
 

@@ -56,7 +56,7 @@ def test_a_window_is_rearranged_and_nothing_of_it_is_lost_or_asked_for_twice():
         assert targets[targets != vocab.pad].tolist() == [*b, end]
 
 
-def test_it_is_learnt_by_every_kind_and_begins_with_a_bundle_of_the_next_token(world, tmp_path):
+def test_it_is_learnt_by_every_kind_and_begins_with_a_bundle_of_the_next_token(world, tmp_path, capsys):
     tuned = fit(config_of(world, tmp_path / "tuned", *FILL, f"init_from={world.bundle}"))
     before, after = load_bundle(world.bundle).model.embed.weight, load_bundle(tuned).model.embed.weight
     assert (before.shape, after.shape) == ((391, 16), (394, 16))
@@ -68,7 +68,15 @@ def test_it_is_learnt_by_every_kind_and_begins_with_a_bundle_of_the_next_token(w
     with pytest.raises(
         ConfigError, match=r"^init_from=.* has ids of objective=toys:Infill \(TO, FILL, END\), which obj"
     ):
-        fit(config_of(world, tmp_path / "back", f"init_from={tuned}"))
+        fit(config_of(world, tmp_path / "other", "objective=infill", *STEPS, f"init_from={tuned}"))
+    capsys.readouterr()
+    back = fit(config_of(world, tmp_path / "back", *STEPS, "trainer.lr=1e-9", f"init_from={tuned}"))
+    assert "its ids of objective=toys:Infill are left out (TO, FILL, END): objective=toys:Infill keeps them" in (
+        capsys.readouterr().out
+    )
+    assert read_header(back).objective == {}
+    kept = load_bundle(tuned).model.embed.weight[:391]
+    torch.testing.assert_close(load_bundle(back).model.embed.weight, kept, atol=1e-6, rtol=0)
 
 
 def test_scheduled_sampling_guesses_what_was_asked_for_and_leaves_what_is_given(world, tmp_path, monkeypatch):
