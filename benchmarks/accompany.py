@@ -15,11 +15,13 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accompany_draws import bach, drawn
+from accompany_draws import bach, drawn, ruled
 from budget import PROBE_STEPS, musictx, probe, steps_within
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -33,6 +35,7 @@ from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.files import replacing
 from musictx.model.bundle import read_header
 from musictx.model.shipped import bundle_path
+from musictx.notes.grid import Grid
 from musictx.open import open_bundle
 from musictx.training.folder import is_finished
 
@@ -62,8 +65,8 @@ def steps_of(name: str, args: argparse.Namespace) -> int:
         probes = probe(folder, lambda steps: musictx(words_of(name, args, folder, steps, 0)).cpu_s)
         known[name] = {"cpu_s": args.cpu_s, "steps": steps_within(args.cpu_s, probes), "probes_s": probes}
         args.out.mkdir(parents=True, exist_ok=True)
-        with replacing(kept) as partial:
-            partial.write_text(json.dumps(known, indent=1), encoding="utf-8")
+        with replacing(kept) as written:
+            written.write_text(json.dumps(known, indent=1), encoding="utf-8")
     if known[name]["cpu_s"] != args.cpu_s:
         raise ConfigError(f"--cpu-s {args.cpu_s}: {args.out} was begun with {known[name]['cpu_s']}; give another --out")
     return int(known[name]["steps"])
@@ -74,8 +77,8 @@ def trained(name: str, seed: int, args: argparse.Namespace) -> Path:
     out = args.out / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}"
     if not is_finished(out):
         spent = musictx(words_of(name, args, out, steps_of(name, args), seed))
-        with replacing(args.out / f"{out.name}.json") as partial:
-            partial.write_text(json.dumps({"cpu_s": spent.cpu_s}), encoding="utf-8")
+        with replacing(args.out / f"{out.name}.json") as written:
+            written.write_text(json.dumps({"cpu_s": spent.cpu_s}), encoding="utf-8")
     return out
 
 
@@ -89,8 +92,8 @@ def scored(run: Path, args: argparse.Namespace) -> dict[str, list[list[float]]]:
             pieces = store.split(split)
             result = negative_log_likelihood(opened.model, pieces, opened.tokenizer, None, objective=objective)
             found[split] = [result.nats.tolist(), result.tokens_of.tolist()]
-        with replacing(kept) as partial:
-            partial.write_text(json.dumps(found), encoding="utf-8")
+        with replacing(kept) as written:
+            written.write_text(json.dumps(found), encoding="utf-8")
     scores: dict[str, list[list[float]]] = json.loads(kept.read_text())
     return scores
 
@@ -128,18 +131,23 @@ def rows(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any
 
 def counted(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any]:
     """What is counted per hundred beats of the first pieces of the test split: Bach's, each model's of the first seed,
-    and those of the harmoniser inside the package, which has learnt for longer."""
+    and those of the harmoniser inside the package, which has
+    learnt for longer, without and with the rules of `musictx accompany`."""
     from musictx.evaluation.voice_leading import per_hundred_beats, voice_leading  # when all else is kept
 
     store, found = Store(args.store, "chorale"), {}
-    bundles = {name: folders[0] / "model.safetensors" for name, folders in runs.items()}
-    for name, bundle in {"Bach": None, "bundle=harmoniser": bundle_path("harmoniser"), **bundles}.items():
+    given, shipped = (store, "test", args.pieces), bundle_path("harmoniser")
+    draws: dict[str, Callable[[], list[Grid]]] = {
+        "Bach": lambda: bach(*given),
+        "bundle=harmoniser": lambda: drawn(shipped, *given),
+        "bundle=harmoniser, rules kept": lambda: ruled(shipped, *given),
+    }
+    draws |= {name: partial(drawn, runs_of[0] / "model.safetensors", *given) for name, runs_of in runs.items()}
+    for name, draw_all in draws.items():
         kept = args.out / f"voices-{args.pieces}-{name.replace(', ', '-').replace(' ', '-')}.json"
         if not kept.exists():
-            given = store, "test", args.pieces
-            grids = bach(*given) if bundle is None else drawn(bundle, *given)
-            with replacing(kept) as partial:
-                partial.write_text(json.dumps([grid.tolist() for grid in grids]), encoding="utf-8")
+            with replacing(kept) as written:
+                written.write_text(json.dumps([grid.tolist() for grid in draw_all()]), encoding="utf-8")
         pieces = [voice_leading(np.array(grid, np.int16)) for grid in json.loads(kept.read_text())]
         found[name] = per_hundred_beats(pieces)
     return found
@@ -164,8 +172,8 @@ def draw(table: dict[str, Any], path: Path) -> None:
     axes.set_xlabel("nats a token of Bach's alto, tenor and bass, held-out sopranos (dots: seeds)", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0.12)
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=150)
+    with replacing(path) as written:
+        figure.savefig(written, format="png", dpi=150)
 
 
 def main() -> None:
@@ -186,8 +194,8 @@ def main() -> None:
     told = {"cpu_s": args.cpu_s, "probe_steps": PROBE_STEPS, "settings": args.overrides, "models": table}
     told["per_hundred_beats"] = voices = counted(runs, args)
     args.json.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(args.json) as partial:
-        partial.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    with replacing(args.json) as written:
+        written.write_text(json.dumps(told, indent=1), encoding="utf-8")
     draw(table, args.json.with_suffix(".png"))
     for name, row in table.items():
         mean, low, high = row["test"]["nll"]

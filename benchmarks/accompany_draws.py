@@ -9,9 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from musictx.config.accompany import AccompanyConfig
 from musictx.data.store import Store
 from musictx.notes.grid import Grid
 from musictx.open import open_bundle
+from musictx.sampling.accompany import draw_voices
 from musictx.sampling.engine import ByChance, Stream, prefill
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Tokenizer
@@ -58,6 +60,18 @@ def drawn(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) ->
     for piece, row in zip(steps, ids, strict=True):
         whole = np.concatenate([piece[:, :1], row[: 3 * len(piece)].reshape(-1, 3)], 1)
         grids.append(tokenizer.decode_grid(whole.reshape(-1)))
+    return grids
+
+
+def ruled(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) -> list[Grid]:
+    """The same as `musictx accompany` draws it, whose rules are kept: one piece after the other."""
+    opened, usual = open_bundle(bundle, continues=False), AccompanyConfig()
+    model: Any = opened.model
+    tokenizer: Any = opened.tokenizer
+    grids = []
+    for grid in bach(store, split, pieces):
+        how = {"sampling": usual.sampler, "rules": usual.rules, "seed": seed}
+        grids += [voices.grid for voices in draw_voices(grid[:, 0], model, tokenizer, 0.6, **how)]
     return grids
 
 

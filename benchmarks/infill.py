@@ -90,7 +90,7 @@ def main() -> None:
     best = min(range(len(nll)), key=lambda k: nll[k])
     row = recipe | {"temperature": TEMPERATURES[best], "nll": nll[best], "nll_at_1": nll[TEMPERATURES.index(1.0)]}
     costs = nll[best] - recipe["nll"]
-    print(f"on {selection.manifest.splits['validation'].pieces} held-out pieces plain continuation costs {costs:+.4f}")
+    print(f"on {len(selection.split('validation'))} held-out pieces plain continuation costs {costs:+.4f}")
     results.mkdir(parents=True, exist_ok=True)
     with replacing(results / "infill-selection.json") as partial:
         partial.write_text(json.dumps(row | {"before": recipe["nll"], "plain": PLAIN}, indent=1), encoding="utf-8")

@@ -34,5 +34,5 @@ class AccompanyConfig:
         "auto", "float32, bfloat16 or int8, on a CPU the fastest for one row; auto: int8 where it pays"
     )
     sampler: Sampling = field(default_factory=lambda: Sampling(guard=False))
-    rules: Rules = field(default_factory=lambda: Rules(voice_order=True, voice_ranges=True))
+    rules: Rules = field(default_factory=lambda: Rules(voice_order=True, voice_ranges=True, no_parallels=True))
     attention: AttentionConfig = field(default_factory=AttentionConfig)

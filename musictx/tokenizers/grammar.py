@@ -67,8 +67,9 @@ def build_grammar(
     keep."""
     if not rules.masks:
         return Free(tokenizer, len(motifs), device)
-    if (rules.voice_order or rules.voice_ranges) and not tokenizer.voices:
+    if (rules.voice_order or rules.voice_ranges or rules.no_parallels) and not tokenizer.voices:
         raise ConfigError(
-            f"rules.voice_order and rules.voice_ranges are for chorale models, and {tokenizer.name} has no voices"
+            "rules.no_parallels, rules.voice_order and rules.voice_ranges are for chorale models, and "
+            f"{tokenizer.name} has no voices"
         )
     return tokenizer.grammar(rules, motifs, quarter_s, device)

@@ -39,6 +39,7 @@ class Rules:
     scale: str | None = setting(None, "only the pitches of a scale, as in 'F# minor'")
     voice_order: bool = setting(False, "chorale models: no voice above the one before it")
     voice_ranges: bool = setting(False, "chorale models: every voice where its singers can")
+    no_parallels: bool = setting(False, "chorale models: no two voices move in parallel fifths or octaves")
 
     def __post_init__(self) -> None:
         for name in ("max_silence_s", "max_note_s"):

@@ -59,6 +59,9 @@ def test_below_many_sopranos_at_once_each_row_is_what_it_would_be_alone(store, t
     make = write_harmoniser if objective == "conditional" else decoder
     bundle, bach = make(tmp_path / "b.safetensors", objective), accompany_draws.bach(store, "test", 3)
     together = accompany_draws.drawn(bundle, store, "test", 3)
+    if objective == "conditional":
+        kept = accompany_draws.ruled(bundle, store, "test", 2)
+        assert [grid[:, 0].tolist() for grid in kept] == [grid[:, 0].tolist() for grid in bach[:2]]
     (alone,) = accompany_draws.drawn(bundle, store, "test", 1)
     assert [grid.shape for grid in together] == [grid.shape for grid in bach] == [(8, 4), (12, 4), (16, 4)]
     for drawn, true in zip(together, bach, strict=True):

@@ -48,6 +48,34 @@ def test_the_melody_is_kept_and_no_voice_crosses_or_leaves_its_range(kind):
     assert (np.diff(free[(free != REST).all(1)], axis=1) > 0).any()  # which the rules forbade
 
 
+def parallels(grid):
+    """By the definition, a pair of voices and a step at a time."""
+    found = []
+    for a, b in zip(grid[:-1].tolist(), grid[1:].tolist(), strict=True):
+        for u in range(4):
+            for v in range(u + 1, 4):
+                still = a[u] == b[u] or a[v] == b[v] or REST in (a[u], a[v], b[u], b[v])
+                if still or (b[u] > a[u]) != (b[v] > a[v]):
+                    continue
+                if abs(a[u] - a[v]) % 12 == abs(b[u] - b[v]) % 12 and abs(a[u] - a[v]) % 12 in (0, 7):
+                    found.append((u, v))
+    return found
+
+
+def test_no_parallel_fifths_and_octaves_where_they_are_forbidden():
+    """Of a model that knows nothing, which leaps at every step: a melody that does too."""
+    melody = np.random.default_rng(0).integers(60, 82, 120).astype(np.int16)
+    strict = Rules(voice_ranges=True, no_parallels=True)
+    free, ruled = (drawn(melody=melody, variations=8, rules=r) for r in (Rules(voice_ranges=True), strict))
+    assert {pair for voices in free for pair in parallels(voices.grid)} == {
+        (u, v) for u in range(4) for v in range(u + 1, 4)
+    }
+    assert [parallels(voices.grid) for voices in ruled] == [[]] * 8
+    sung = np.concatenate([voices.grid for voices in ruled]) != REST
+    assert sung.mean() > 0.9
+    assert len({voices.grid.tobytes() for voices in ruled}) == 8
+
+
 def test_a_variation_is_a_function_of_melody_seed_and_its_number():
     alone, together = drawn(variations=1), drawn(variations=5)
     few = drawn(variations=5, rows_at_once=2)

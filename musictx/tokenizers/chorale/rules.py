@@ -1,7 +1,8 @@
 """The rules of the chorale grid: which pitch, or a rest, the next voice may sing, for a whole batch.
 
 No silence of all voices and no held note longer than the rules say; where asked for, no voice above the one before it,
-and each in its range. A rest is legal unless it would make the silence too long, and wherever nothing else is.
+each in its range, and no parallel fifths and octaves. A rest is legal unless it would make the silence too long, and
+wherever nothing else is.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
 CEILING = 128  # above all pitches
+PERFECT = (0, 7)  # semitones of octaves and fifths, whatever octaves lie between
 
 
 class GridRules:
@@ -35,7 +37,7 @@ class GridRules:
         lo, hi, self.voices = tokenizer.lo, tokenizer.hi, tokenizer.voices
         self.pitch = torch.from_numpy(tokenizer.pitch).to(device)  # (V,) REST for silence and all that is no music
         self.sung = torch.arange(lo, hi + 1, device=device)[None]  # (1, P)
-        self.order = rules.voice_order
+        self.order, self.no_parallels = rules.voice_order, rules.no_parallels
         allowed = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
         if rules.voice_ranges:
             at = np.arange(128)
@@ -52,6 +54,7 @@ class GridRules:
         grids = [tokenizer.whole_steps(motif) for motif in motifs]
         last = [grid[-1] if len(grid) else np.full(self.voices, REST) for grid in grids]
         self.last = torch.from_numpy(np.array(last)).to(device)  # (B, 4) pitches
+        self.before = self.last  # (B, 4) of the step before the one that is being sung
         held = np.array([_run(grid != row) for grid, row in zip(grids, last, strict=True)])
         self.held = torch.from_numpy(held).to(device)  # (B, 4) steps
         silent = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
@@ -67,6 +70,9 @@ class GridRules:
         pitches = self.allowed[v] & ~stale  # (B, P)
         if self.order:
             pitches &= self.sung <= self.ceiling
+        if self.no_parallels:
+            for above in range(v):
+                pitches &= ~self._parallel(above)
         rest = ~pitches.any(1, keepdim=True)
         if v == self.voices - 1:
             rest |= (self.ceiling < CEILING) | (self.silent < self.max_silence)
@@ -74,8 +80,23 @@ class GridRules:
             rest = torch.ones_like(rest)
         return torch.cat([pitches, rest, self.no_others], 1)  # (B, V)
 
+    def _parallel(self, above: int) -> Tensor:
+        """(B, P) the pitches that would move this voice and one that has sung in parallel fifths or octaves."""
+        was, then, now = (
+            self.last[:, self.voice, None],
+            self.before[:, above, None],
+            self.last[:, above, None],
+        )  # (B, 1)
+        apart = (then - was).abs() % 12
+        perfect = (apart == PERFECT[0]) | (apart == PERFECT[1])
+        moves = perfect & (then != now) & (was != REST) & (then != REST) & (now != REST)
+        same_way = (self.sung - was).sign() == (now - then).sign()
+        return moves & same_way & ((now - self.sung).abs() % 12 == apart)
+
     def update(self, ids: Tensor) -> None:
         v, pitch = self.voice, self.pitch[ids]  # (B,)
+        if v == 0:
+            self.before = self.last.clone()
         self.held[:, v] = torch.where(pitch == self.last[:, v], self.held[:, v] + 1, 1)
         self.last[:, v] = pitch
         heard = torch.where(pitch == REST, CEILING, pitch)[:, None]
@@ -90,7 +111,7 @@ class GridRules:
 
     def take(self, rows: Tensor) -> "GridRules":
         taken = copy(self)
-        for name in ("max_silence", "max_note", "last", "held", "silent", "ceiling", "no_others"):
+        for name in ("max_silence", "max_note", "last", "before", "held", "silent", "ceiling", "no_others"):
             setattr(taken, name, getattr(self, name)[rows])
         return taken
 
