@@ -355,7 +355,7 @@ def test_an_unknown_command(tmp_path):
     assert line.startswith("error: musictx bench needs one more word: bench tokens, bench prepare, bench attention")
     line = refused(["musictx", "compose"], tmp_path)
     assert "'compose' is not a command: choose one of prepare, train, " in line
-    assert "generate, jam, evaluate, compare, inspect," in line
+    assert "generate, accompany, jam, evaluate, compare, inspect," in line
 
 
 def test_the_version_is_that_of_the_package(tmp_path):
