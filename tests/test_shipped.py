@@ -97,6 +97,20 @@ def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, wh
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
 
 
+def test_the_chorale_model_fills_gaps_and_the_piano_model_says_that_it_never_learnt_it(tmp_path):
+    words = ["musictx", "generate", "from_s=1.8", "to_s=3", "out=o"]
+    told = ok([*words, "infill=chorale"], tmp_path).stdout
+    assert told.startswith(
+        "no bundle= is given: the chorale model inside musictx plays, since chorale.mid is four voices"
+    )
+    assert "chorale: what sounds from 1.80 to 3.00 s is new, the rest is kept" in told
+    seed, made = (score_to_grid(read_midi(path)) for path in (FOLDER / "chorale.mid", tmp_path / "o" / "chorale-1.mid"))
+    assert len(made) == len(seed) == 32
+    for kept in (slice(0, 12), slice(20, 32)):
+        assert [sorted(step) for step in made[kept].tolist()] == [sorted(step) for step in seed[kept].tolist()]
+    assert "piano never learnt to fill a gap: give a bundle" in refused([*words, "infill=elise"], tmp_path)
+
+
 def test_one_seed_that_is_no_chorale_makes_all_of_a_folder_the_pianos(tmp_path):
     for name in ("chorale", "gymnopedie"):
         (tmp_path / f"{name}.mid").write_bytes((FOLDER / f"{name}.mid").read_bytes())
