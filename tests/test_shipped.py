@@ -61,8 +61,8 @@ def test_the_chorale_bundle_holds_on_to_seeds_as_closely_as_validation_chose():
     rows, composers = told["validation"]["rows"], told["validation"]["composers"]
     for row in rows:
         assert row["against"] == guidance.against(row["draws"], rows[0]["draws"], composers)
-    assert read_header(shipped_bundle("chorale")).seed_guidance == told["chosen"] == guidance.choose(rows) == 2.0
-    assert [row["strength"] for row in told["test"]["rows"]] == [None, 2.0]
+    assert read_header(shipped_bundle("chorale")).seed_guidance == told["chosen"] == guidance.choose(rows) == 1.25
+    assert [row["strength"] for row in told["test"]["rows"]] == [None, 1.25]
     assert read_header(shipped_bundle("piano")).seed_guidance is None
 
 
@@ -92,7 +92,7 @@ def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, wh
     assert told.splitlines()[1].startswith(who)
     (made,) = (tmp_path / "o").iterdir()
     assert made.name == {"null": "new-1.mid"}.get(seed, f"{seed}-1.mid")
-    assert ("sampler.seed_guidance=2, as its bundle says; null for music" in told) is (seed == "chorale")
+    assert ("sampler.seed_guidance=1.25, as its bundle says; null for music" in told) is (seed == "chorale")
     if seed == "chorale":
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
 
