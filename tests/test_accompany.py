@@ -123,7 +123,7 @@ def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
         (["melody=."], "."),
         (
             ["bundle=chorale"],
-            "chorale was trained for objective=next_token, and accompanies no melody: give bundle=har",
+            "chorale was trained for objective=infill, and accompanies no melody: give bundle=har",
         ),
         (["bundle=piano"], "piano was trained for objective=next_token, and accompanies no melody"),
         (["bundle=nowhere"], "nowhere: no such bundle; give piano, chorale or harmoniser, the models inside musictx"),

@@ -129,6 +129,7 @@ def test_steps_of_one_shape_that_are_wrong(capsys, monkeypatch):
 
     def late(self):
         self.ring.at += 1  # one token behind the others
+        self.ring.clock += 4.0  # and a beat, where musical time is counted
         step(self)
 
     monkeypatch.setattr(StaticSteps, "_step", late)

@@ -1,4 +1,4 @@
-"""The demo, shortened: sixty real chorales, the real commands, and a second run that reuses the first."""
+"""The demo, shortened: forty real chorales, the real commands, and a second run that reuses the first."""
 
 from conftest import ok
 from matplotlib.image import imread
@@ -9,7 +9,7 @@ from musictx.demo import demo
 from musictx.notes.grid import score_to_grid
 from musictx.notes.read import read_midi
 
-DEMO = ["musictx", "demo", "out=demo", "store=store", "pieces=60", "max_steps=6", "variations=2"]
+DEMO = ["musictx", "demo", "out=demo", "store=store", "pieces=40", "max_steps=6", "variations=2"]
 
 
 def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, monkeypatch, capsys):

@@ -54,7 +54,7 @@ def test_it_learns_goes_on_after_a_stop_and_is_scored_as_it_was_validated(world,
     theirs, ours = (load_bundle(path).model.state_dict() for path in (whole, parts))
     assert all(torch.equal(theirs[name], ours[name]) for name in theirs)
     header = read_header(whole)
-    assert header.objective == {"name": "conditional", "settings": {}, "added": []}
+    assert header.objective == {"name": "conditional", "settings": {}, "added": [], "length": 32}
     assert header.model["pad"] == 89
     say = ["musictx", "evaluate", f"bundle={whole}", f"data.path={world.hymn_store}", "data=chorales", "out=it.json"]
     assert "objective=conditional" in ok(say, tmp_path).stdout

@@ -190,4 +190,5 @@ def test_the_models_inside_the_package_are_begun_with_by_name(world, tmp_path, n
     config = sized_as_bundle(config_of(world, tmp_path / "run", f"init_from={name}"))
     model = starting_model(config, build_tokenizer(tokenizer))
     weights = load_bundle(shipped_bundle(name)).model.state_dict()
-    assert all(torch.equal(tensor, weights[key]) for key, tensor in model.state_dict().items())
+    for key, tensor in model.state_dict().items():  # ids of filling come after those of the music
+        assert torch.equal(tensor, weights[key][: len(tensor)]), key
