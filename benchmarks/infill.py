@@ -30,6 +30,7 @@ from musictx.tokenizers import Tokenizer
 
 STEPS, LONG_STEPS = 1500, 200  # of windows of 512, then of 1,024
 PLAIN = 0.4  # of the windows stay as they are
+FILL = {"fill_steps": STEPS, "fill_long_steps": LONG_STEPS, "plain_share": PLAIN}
 TAUGHT = ["objective=infill", f"objective_settings={{plain: {PLAIN}}}", *COMMON]
 
 
@@ -93,7 +94,7 @@ def main() -> None:
     print(f"on {len(selection.split('validation'))} held-out pieces plain continuation costs {costs:+.4f}")
     results.mkdir(parents=True, exist_ok=True)
     with replacing(results / "infill-selection.json") as partial:
-        partial.write_text(json.dumps(row | {"before": recipe["nll"], "plain": PLAIN}, indent=1), encoding="utf-8")
+        partial.write_text(json.dumps(row | {"before": recipe["nll"], **FILL}, indent=1), encoding="utf-8")
     write_bundle(taught["final"], row, selection, official, bundle)
     for split in ("validation", "test") if args.test else ("validation",):
         score(bundle, official, split, results / f"chorale-{split}.json")

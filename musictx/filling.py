@@ -33,6 +33,7 @@ class Around(NamedTuple):
     name: str
     gap: Gap
     file: Path | None = None
+    after: Path | None = None  # the second of two
 
 
 def sides(config: GenerateConfig) -> list[Path]:
@@ -42,7 +43,7 @@ def sides(config: GenerateConfig) -> list[Path]:
     assert config.between is not None
     words = config.between.split(",")
     splits = [(",".join(words[:k]), ",".join(words[k:])) for k in range(1, len(words))]
-    if not splits:
+    if not all(name.strip() for name in words) or not splits:
         raise ConfigError(
             f"between={config.between}: give two files with a comma between them, as in between=a.mid,b.mid"
         )
@@ -97,7 +98,7 @@ def between(a: Seed, b: Seed, files: list[Path], tokenizer: Tokenizer, config: G
     seconds = Length(config.length_seconds, config.length_bars).in_seconds(bar_s)
     assert seconds is not None
     gap = join_with_gap((a.score, heard_a), (b.score, heard_b), seconds, a.meter, tokenizer)
-    return Around("-to-".join(file.stem for file in files), gap, files[0])
+    return Around("-to-".join(file.stem for file in files), gap, *files)
 
 
 def heard_as(seed: Seed, source: object, tokenizer: Tokenizer, config: GenerateConfig) -> Score:
@@ -155,6 +156,7 @@ def fill_all(
             filled.file,
             each.is_new,
             each.new_to_s,
+            filled.after,
         )
         for k, each in enumerate(drawn, 1)
     ]

@@ -72,6 +72,8 @@ def fill_in(config: GenerateConfig) -> None:
     if is_interrupted([pieces], config):
         print("interrupted: what there was by then is written, the rest is missing")
         raise KeyboardInterrupt
+    for reason in sorted({music.stopped for music in pieces} - {""}):
+        print(f"stopped before the gap was full: {reason}")
 
 
 def write(source: Path, files: Targets, pieces: list[Music], config: GenerateConfig) -> None:

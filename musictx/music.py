@@ -29,6 +29,7 @@ class Music:
     seed: Path | None  # the file that is continued
     is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
     new_to_s: float = np.inf  # where what fills a gap ends
+    after: Path | None = None  # the file that comes after it, where it goes between two
 
     def write(self, path: str | Path) -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix.
@@ -37,7 +38,7 @@ class Music:
         """
         path = Path(path)
         suffix = path.suffix.lower()
-        if self.seed is not None and path.resolve() == self.seed.resolve():
+        if path.resolve() in {file.resolve() for file in (self.seed, self.after) if file is not None}:
             raise ConfigError(f"{path} is the seed and would be overwritten: give another name")
         if suffix in MIDI:
             write_midi(self.score, path, self.signature)

@@ -111,6 +111,11 @@ class Player:
     def fill_between(self, a: str | Path, b: str | Path, /, **values: Any) -> list[Music]:
         """What goes between two MIDI files, `length_seconds` or `length_bars` long; both are kept as they are. Other
         values as in `continue_midi`. Raises UserError as the command does."""
+        for midi in (a, b):
+            if not isinstance(midi, str | Path):
+                raise ConfigError(
+                    f"fill_between takes two MIDI files, not a {type(midi).__name__}: write it to one first"
+                )
         config = self._fill_settings(values | {"between": f"{a},{b}"})
         return self._fill(read_around(sides(config), self.tokenizer, config), config)
 

@@ -90,6 +90,9 @@ def test_what_goes_between_two_files(world, filler, tmp_path):
     assert (tmp_path / "o" / "tune 0-to-tune 1-1.wav").stat().st_size > 10_000
     (music,) = musictx.load(filler).fill_between(a, b, length_seconds=1.5)
     assert music.score.pitch.tolist() == piece.pitch.tolist()
+    for midi in (a, b):
+        with pytest.raises(ConfigError, match="is the seed and would be overwritten: give another name"):
+            music.write(midi)
 
 
 def test_a_name_with_a_comma_in_it_is_one_of_the_two(world, filler, tmp_path):
@@ -128,6 +131,7 @@ def test_its_bundle_says_how_much_music_it_learnt_with(filler):
             ["infill={seed}", "between={seed},{seed}"],
             "infill= and between= are given: fill a gap inside one",
         ),
+        (["between={seed},"], "give two files with a comma between them, as in between=a.mid,b.mid"),
         (["between={seed}"], "give two files with a comma between them, as in between=a.mid,b.mid"),
         (["between={seed},none.mid"], "none.mid: no such file: give an existing MIDI file"),
         (["between={seed},{seed}", "from_s=1"], "from_s=1.0 does not go with between=: leave it out"),
@@ -168,3 +172,10 @@ def test_what_python_is_told_otherwise(world, filler):
         player.continue_midi(world.seed, infill="a.mid")
     with pytest.raises(ConfigError, match="^infill= wants a region"):
         player.fill(world.seed)
+    with pytest.raises(ConfigError, match="^fill_between takes two MIDI files, not a Score: write it to one first$"):
+        player.fill_between(read_midi(world.seed), world.seed)
+
+
+def test_a_gap_that_is_not_full_is_told(world, filler, tmp_path):
+    words = [f"infill={world.seed}", "from_s=2", "to_s=4", "max_tokens=3", f"bundle={filler}", "out=o"]
+    assert "stopped before the gap was full: max_tokens=3" in ok(["musictx", "generate", *words], tmp_path).stdout

@@ -17,6 +17,7 @@ from musictx.sampling.settings import Settings
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.gap import STEPS, clock_of, most_framing, read_first, split_at, step_of
 
+MOST_S = 24 * 3600.0
 LARGEST = 0.75  # share of what a model may hear that a gap may take
 SLACK = 8  # times as many tokens as the music around a gap has in such a time, and it is not music any more
 
@@ -46,7 +47,7 @@ def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter
     """The gap from one moment to the next of a piece, of which the model can hear `heard`; what stood there is left
     out. Borders go to the nearest step. Raises ConfigError for a region that is none."""
     here = f"from_s={from_s:g} to_s={to_s:g}"
-    if not (np.isfinite(from_s) and np.isfinite(to_s)):
+    if not (abs(from_s) < MOST_S and abs(to_s) < MOST_S):  # refuses NaN too
         raise ConfigError(f"{here}: give seconds, as in from_s=8 to_s=12")
     step = step_s(tokenizer, heard.quarter_s)
     first, last, end = (round(at / step) for at in (from_s, to_s, heard.duration_s))
@@ -73,6 +74,9 @@ def join_with_gap(
     (a, heard_a), (b, heard_b) = first, second
     step = step_s(tokenizer, a.quarter_s)
     before, after = tokenizer.encode(heard_a), tokenizer.encode(heard_b)
+    # where some of its last notes are not heard, silence stands in their place
+    rest_s = round(a.duration_s / step) * step - tokenizer.seconds(before, a.quarter_s)
+    before = np.concatenate([before, tokenizer.silence(rest_s, a.quarter_s)]).astype(np.uint16)
     from_s = tokenizer.seconds(before, a.quarter_s)
     to_s = from_s + max(round(seconds / step), 0) * step
     if to_s <= from_s:
@@ -93,13 +97,14 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, 
     before, after = gap.before, gap.after
     needed = tokens_in(gap, tokenizer)
     if window is not None:
-        if needed > LARGEST * window:
-            most_s = LARGEST * window / needed * gap.seconds
+        room = window - needed - 1 - most_framing(period)
+        if needed > LARGEST * window or room < 2 * period:
+            most = min(LARGEST * window, window - 1 - most_framing(period) - 2 * period)
+            most_s = max(most, 0) / needed * gap.seconds
             raise ConfigError(
                 f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all: give at "
                 f"most {most_s:.0f} s, and fill more in several steps"
             )
-        room = window - needed - 1 - most_framing(period)
         n_after = min(len(after), max(room // 2, room - len(before)))
         after = after[: n_after if n_after == len(after) else n_after // period * period]
         x = newest(len(before), room - len(after), period) if len(before) > room - len(after) else -1

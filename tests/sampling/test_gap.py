@@ -118,6 +118,7 @@ def test_notes_outside_keep_their_own_times_velocities_and_programs():
         (2.0, 3.0, r"from_s=2 to_s=3: the music ends at 3\.00 s, and something must come after the gap"),
         (5.0, 6.0, "from_s=5 to_s=6: the music ends at"),
         (float("nan"), 1.0, "from_s=nan to_s=1: give seconds"),
+        (1e308, 1e308, "from_s=1e[+]308 to_s=1e[+]308: give seconds"),
         (1.0, float("inf"), "from_s=1 to_s=inf: give seconds"),
     ],
 )
@@ -167,6 +168,10 @@ def test_a_gap_that_leaves_no_room_is_refused():
     text = r"^a gap of 10\.0 s is about 400 tokens, and the model hears 512 in all: give at most 10 s, and fill more in"
     with pytest.raises(ConfigError, match=text.replace("10 s, and", "9 s, and").replace("512", "500")):
         gap_prompt(gap, CHORALE, 500, "cpu")
+    short = gap_of(long_piece(CHORALE), 2.0, 2.4, CHORALE)
+    for window, cycle in ((16, 1), (36, 1), (64, 16)):
+        with pytest.raises(ConfigError, match=f"is about 16 tokens, and the model hears {window} in all"):
+            gap_prompt(short, CHORALE, window, "cpu", cycle)
 
 
 @pytest.mark.parametrize("tokenizer", [PERFORMANCE, CHORALE], ids=["performance", "chorale"])
@@ -202,6 +207,16 @@ def test_between_two_pieces_both_stay_as_they_are():
     assert notes(score.select(new)) == [(3.0, 4.5, 50, 58)]
     with pytest.raises(ConfigError, match="^length_seconds=0.001: give at least one step, 0.01 s, to be filled$"):
         join_with_gap((a, a), (b, b), 0.001, METER, PERFORMANCE)
+
+
+def test_between_two_pieces_what_is_not_heard_of_the_first_stays_too():
+    a = Score([0.0, 4.0], [8.0, 6.0], [60, 64], [80, 80])
+    gap = join_with_gap((a, a.select(np.array([False, True]))), (HELD, HELD), 0.5, METER, PERFORMANCE)
+    assert (gap.from_s, gap.to_s) == (8.0, 8.5)
+    score, new = filled(gap, [50])
+    assert notes(score.select(score.onset_s < 8.0)) == notes(a)
+    assert score.onset_s[score.onset_s > 8.0].min() == 8.5
+    assert not new.any()
 
 
 @pytest.mark.parametrize(
