@@ -46,7 +46,13 @@ def piano_roll(
     save_figure(draw_rolls(panels, bars_s, row_s), path)
 
 
-def draw_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_s: float | None = None) -> Figure:
+def draw_rolls(
+    panels: Sequence[Panel],
+    bars_s: NDArray[Any] | None = None,
+    row_s: float | None = None,
+    words: tuple[str, str] | None = None,
+) -> Figure:
+    """As `piano_roll`; `words` are what the legend calls the two colours."""
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
     low, high = key_range([score for _, score, _ in panels])
@@ -66,13 +72,13 @@ def draw_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_
     grid[-1, -1].set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
     mixed = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
     if mixed:
-        draw_legend(grid[0, 0], mixed[0])
+        draw_legend(grid[0, 0], mixed[0], words)
     return figure
 
 
-def draw_legend(axes: Axes, new: New) -> None:
+def draw_legend(axes: Axes, new: New, words: tuple[str, str] | None = None) -> None:
     """What the two colours are, above the upper right corner."""
-    words = ("seed", "continuation") if isinstance(new, float | int) else ("kept", "new")
+    words = words or (("seed", "continuation") if isinstance(new, float | int) else ("kept", "new"))
     axes.legend(
         handles=[Patch(color=c, label=word) for c, word in zip((SEED_COLOUR, NEW_COLOUR), words, strict=True)],
         loc="lower right",
