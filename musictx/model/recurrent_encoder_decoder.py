@@ -17,8 +17,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils.checkpoint import checkpoint
 
 from musictx.errors import ConfigError
-from musictx.model.additive import BLOCK, AdditiveAttention
 from musictx.model.encoder_decoder import padding
+from musictx.model.recurrent import BLOCK, AdditiveAttention
 
 CELLS: dict[str, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM}
 

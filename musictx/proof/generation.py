@@ -14,19 +14,18 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from musictx.config.check import CheckConfig
+from musictx.config.bench import CheckConfig
 from musictx.config.use import GenerateConfig
-from musictx.continuing import best
 from musictx.model.build import Model
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
-from musictx.notes.meter import Meter
-from musictx.notes.read import read_midi
-from musictx.open import Opened, open_bundle
-from musictx.proof.machine import check_dtype
-from musictx.proof.rows import Check, Outcome, near_exact
+from musictx.music.read import read_midi
+from musictx.music.score import Meter
+from musictx.playing.continuing import best
+from musictx.playing.opening import Opened, open_bundle
+from musictx.proof.machine import Check, Outcome, check_dtype, near_exact
 from musictx.proof.steps import DTYPES, along
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import Continuation

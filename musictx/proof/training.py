@@ -16,14 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from musictx.app import settings
-from musictx.config.check import CheckConfig
+from musictx.config.app import settings
+from musictx.config.bench import CheckConfig
 from musictx.data.store import Corpus, Piece, write_store
-from musictx.model.attention_triton import HAS_TRITON
+from musictx.model.attention.fused import HAS_TRITON
 from musictx.model.shipped import CHORALE, shipped_bundle
-from musictx.notes.read import read_midi
-from musictx.proof.machine import check_dtype
-from musictx.proof.rows import Check, Outcome, Unable
+from musictx.music.read import read_midi
+from musictx.proof.machine import Check, Outcome, Unable, check_dtype
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.training.check import PRECISIONS
 from musictx.training.fit import fit

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.model.protocol import SourceModel
-from musictx.notes.grid import REST, Grid
+from musictx.music.grid import REST, Grid
 from musictx.sampling.engine import ByChance, Stream
-from musictx.sampling.nan import NanError
+from musictx.sampling.filters import NanError
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.errors import ConfigError, UserError
-from musictx.notes.meter import Meter
-from musictx.notes.score import Score
+from musictx.music.score import Meter, Score
 
 ENDS = ("start", "end")
 

@@ -13,19 +13,16 @@ from musictx.errors import ConfigError
 from musictx.model.pinned import check_pinned
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
-from musictx.notes.meter import Meter
-from musictx.notes.score import Filled, Score
+from musictx.music.score import Filled, Meter, Score
 from musictx.sampling.batch import Batch, NoNumbers, Take
 from musictx.sampling.beam import Beams
-from musictx.sampling.engine import Drawn, Row, begin_stream
+from musictx.sampling.engine import MAX_SEED, Drawn, Row, begin_stream
+from musictx.sampling.filters import nan_error
 from musictx.sampling.gap import Gap, check_gaps, fill, gap_prompt, most_tokens, split_drawn
 from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.length import MOST_TOKENS, Length, Progress
 from musictx.sampling.motif import Motif
-from musictx.sampling.nan import nan_error
 from musictx.sampling.prompt import Prompt, make_prompt
-from musictx.sampling.settings import Settings
-from musictx.sampling.streams import MAX_SEED
+from musictx.sampling.settings import MOST_TOKENS, Length, Progress, Settings
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules

@@ -8,8 +8,7 @@ import torch
 
 from musictx.errors import UserError
 from musictx.model.protocol import newest
-from musictx.notes.meter import Meter
-from musictx.notes.score import DRUMS, Score
+from musictx.music.score import DRUMS, Meter, Score
 from musictx.sampling.motif import Motif
 from musictx.tokenizers import Ids, Tokenizer
 

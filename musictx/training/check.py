@@ -12,8 +12,7 @@ from musictx.config.train import TrainConfig, TrainerConfig
 from musictx.errors import ConfigError
 from musictx.model.build import KINDS, check_inputs
 from musictx.objectives import find_objective
-from musictx.training.optimizer import OPTIMIZERS
-from musictx.training.schedule import SCHEDULES
+from musictx.training.optimizer import OPTIMIZERS, SCHEDULES
 
 ACCELERATORS = ("cpu", "cuda")
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")

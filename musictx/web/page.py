@@ -12,10 +12,9 @@ from gradio_client.utils import is_file_obj_with_meta, traverse
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
-from musictx.web import keyboard, stage
-from musictx.web.attention import Point
-from musictx.web.draw import HOLD, SLIDER_S, Wish
-from musictx.web.fill import Region
+from musictx.web import session, stage
+from musictx.web.draw import HOLD, SLIDER_S, Region, Wish
+from musictx.web.harmonise import Point
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -73,7 +72,7 @@ class Page:
             with gr.Tab("Example"):
                 self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):
-                self.piano = gr.HTML(html_template=PIANO, js_on_load=keyboard.SCRIPT, elem_id="piano")
+                self.piano = gr.HTML(html_template=PIANO, js_on_load=session.SCRIPT, elem_id="piano")
         names = list(self.studio.models)
         self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():

@@ -6,8 +6,7 @@ import torch
 from musictx.errors import ConfigError
 from musictx.model import attention
 from musictx.model.attention import choose, relative_attention
-from musictx.model.attention_chunked import _Chunked, chunked
-from musictx.model.attention_dropout import DRAWS, Dropout
+from musictx.model.attention.chunked import DRAWS, Dropout, _Chunked, chunked
 
 FAST = ["skew", "chunked", "auto"]
 IMPLEMENTATIONS = ["reference", *FAST]  # triton has tests of its own

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from musictx.model.attention import relative_attention
-from musictx.model.attention_plain import causal_attention
+from musictx.model.attention.plain import causal_attention
 
 
 @pytest.mark.parametrize("n", [20, 300])  # in blocks on a CPU from 257 on

@@ -8,9 +8,9 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.int8 import to_int8
 from musictx.model.position import FORMS
 from musictx.model.position.table import TwoSided
+from musictx.model.weights import to_int8
 
 PAD = 22
 CONFIG = EncoderDecoderConfig(

@@ -8,13 +8,11 @@ from strategies import scores
 from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.notes.grid import grid_to_score
-from musictx.notes.meter import Meter
-from musictx.notes.score import Score
+from musictx.music.grid import grid_to_score
+from musictx.music.score import Meter, Score
 from musictx.sampling.gap import cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
-from musictx.sampling.length import Length
 from musictx.sampling.music import continue_motifs
-from musictx.sampling.settings import PLAIN, Sampling, Settings
+from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 from musictx.tokenizers import build_tokenizer, with_added
 from musictx.tokenizers.gap import ADDED, clock_of, split_at, step_of, with_gap_clock
 

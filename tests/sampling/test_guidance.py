@@ -15,19 +15,17 @@ from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
-from musictx.notes.meter import Meter
-from musictx.notes.read import read_midi
-from musictx.open import open_bundle
-from musictx.player import Player
-from musictx.sampling.engine import Row, begin_stream
+from musictx.music.read import read_midi
+from musictx.music.score import Meter
+from musictx.playing.opening import open_bundle
+from musictx.playing.player import Player
+from musictx.sampling.engine import Row, Uniforms, begin_stream
 from musictx.sampling.filters import draw
 from musictx.sampling.guidance import bare_prompt, guided
-from musictx.sampling.length import Length
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import continue_motifs, continue_score
 from musictx.sampling.prompt import make_prompt
-from musictx.sampling.settings import PLAIN, Sampling, Settings
-from musictx.sampling.streams import Uniforms
+from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 

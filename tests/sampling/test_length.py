@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError
-from musictx.sampling.length import Length, Progress
+from musictx.sampling.settings import Length, Progress
 from musictx.tokenizers import build_tokenizer
 
 TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")

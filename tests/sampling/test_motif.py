@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError, UserError
-from musictx.notes.meter import Meter
-from musictx.notes.score import Score
+from musictx.music.score import Meter, Score
 from musictx.sampling.motif import Part, check_part, choose_motif
 
 # eight quarters of half a second, each held for 0.4 s: two bars of four

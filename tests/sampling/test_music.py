@@ -9,13 +9,11 @@ from stubs import Said, noise
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.notes.meter import Meter
-from musictx.notes.score import DRUMS, Score
-from musictx.sampling.length import Length
+from musictx.music.score import DRUMS, Meter, Score
+from musictx.sampling.filters import NanError
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import Drawing, check, continue_motifs, continue_score
-from musictx.sampling.nan import NanError
-from musictx.sampling.settings import PLAIN, Settings
+from musictx.sampling.settings import PLAIN, Length, Settings
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules
 

@@ -10,11 +10,10 @@ from test_music import LONGER, SEED, build, same
 
 from musictx.errors import ConfigError
 from musictx.model.static_steps import StaticSteps
-from musictx.notes.meter import Meter
-from musictx.sampling.length import Length
+from musictx.music.score import Meter
 from musictx.sampling.motif import Motif
 from musictx.sampling.music import Drawing, continue_motifs
-from musictx.sampling.settings import PLAIN, Sampling, Settings
+from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 
 PINNED = Settings(PLAIN, Length(tokens=90), seed_pinned=True, window=64)
 GUIDED = Sampling(seed_guidance=1.0, guidance_tokens=3)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.notes.grid import REST
+from musictx.music.grid import REST
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer

@@ -8,10 +8,10 @@ from session_parts import QUARTER_S, phrase_score, random_playing
 
 from musictx.errors import ConfigError
 from musictx.live.keyboard import Keyboard
-from musictx.notes.grid import REST, score_to_grid
-from musictx.notes.score import Score
+from musictx.music.grid import REST, score_to_grid
+from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
-from musictx.tokenizers.chorale.fingers import four_voices
+from musictx.tokenizers.chorale.idiom import four_voices
 
 BOTH = ["performance", "chorale"]
 

@@ -19,18 +19,17 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from omegaconf import OmegaConf
 from runs import RECURRENT, config_of, losses
 
-from musictx.app import one_line
+from musictx.commands.runs import find_runs
+from musictx.commands.train import alone
+from musictx.config.app import one_line
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.model.bundle import load_bundle
-from musictx.open import open_bundle
-from musictx.runs import find_runs
-from musictx.train_command import alone
+from musictx.playing.opening import open_bundle
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.fit import fit
-from musictx.training.folder import differences, held
+from musictx.training.folder import differences, held, read_record
 from musictx.training.module import LanguageModelTraining
-from musictx.training.record import read_record
 
 KILLED = """
 import os, signal, sys

@@ -11,10 +11,10 @@ import pytest
 from rolls import roll
 from serving import served
 
-from musictx.notes.read import read_midi
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
-from musictx.web.examples import examples
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.web.session import examples
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 try:

@@ -7,12 +7,11 @@ from html import unescape
 import numpy as np
 import pytest
 
+from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.open import open_bundle
+from musictx.playing.opening import open_bundle
 from musictx.sampling.music import Continuation
-from musictx.web.draw import Ready, Wish, fit
-from musictx.web.fill import Region
-from musictx.web.limits import Limits
+from musictx.web.draw import Ready, Region, Wish, fit
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
 

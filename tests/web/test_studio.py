@@ -12,18 +12,17 @@ import numpy as np
 import pytest
 from strategies import slowing
 
+from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.notes.grid import grid_to_score, score_to_grid
-from musictx.notes.read import read_midi
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
-from musictx.open import open_bundle
+from musictx.music.grid import grid_to_score, score_to_grid
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.playing.opening import open_bundle
 from musictx.web import draw
-from musictx.web.attention import Point
 from musictx.web.draw import Ready, Wish
-from musictx.web.examples import OLD_HUNDREDTH
-from musictx.web.limits import Limits
-from musictx.web.session import Session, Step
+from musictx.web.harmonise import Point
+from musictx.web.session import OLD_HUNDREDTH, Session, Step
 from musictx.web.studio import Studio
 
 HYMN = "Old Hundredth, in four voices"

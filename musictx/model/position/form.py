@@ -1,4 +1,6 @@
-"""What a sense of position is asked for: the protocol of all forms, whose defaults are those of none at all."""
+"""What a sense of position is asked for: the protocol of all forms, whose defaults are those of none at all; and the
+turning that rope, Fourier and sinusoids are made of.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from musictx.model.attention_plain import causal_attention
+from musictx.model.attention.plain import causal_attention
 
 if TYPE_CHECKING:
     from musictx.model.transformer import TransformerConfig
@@ -110,3 +112,10 @@ class Form(nn.Module):
         if hidden is not None:
             logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
         return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v
+
+
+def phases(at: Tensor, frequency: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """cos and sin (B, H, T, F) of clock times frequency, reduced in float64: a float32 product loses all meaning
+    after 10^6 steps. `at` (B or 1, T) and `frequency` (H or 1, F) float64."""
+    angle = (at[:, None, :, None] * frequency[None, :, None]) % (2 * math.pi)
+    return angle.cos().to(dtype), angle.sin().to(dtype)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.notes.grid import REST, STEPS_PER_QUARTER
+from musictx.music.grid import REST, STEPS_PER_QUARTER
 from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
