@@ -91,3 +91,20 @@ def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: V
     counts = np.bincount(train_ids, minlength=vocab.n_events)[: vocab.n_events] + 1.0
     log_p = np.log(counts / counts.sum())
     return float(-log_p[ids].mean())
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Negative log-likelihood of one split under one model; nats per token, per note and per second of music."""
+
+    bundle: str
+    store: str
+    split: str
+    segment: int | None  # null: whole pieces
+    pieces: int
+    tokens: int
+    per_token: Interval
+    per_note: Interval
+    per_second: Interval
+    uniform: float
+    unigram: float

@@ -9,9 +9,9 @@ import numpy as np
 from musictx.analysis.bootstrap import Interval
 from musictx.analysis.continuations import Beginnings
 from musictx.analysis.distance import Distance
+from musictx.analysis.likelihood import Evaluation
 from musictx.analysis.motif import Curve
 from musictx.analysis.seed_gain import SeedGain
-from musictx.commands.evaluate import Evaluation
 from musictx.config.use import CompareConfig
 from musictx.data.store import Store
 from musictx.files import replacing

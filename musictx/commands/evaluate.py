@@ -3,13 +3,12 @@ the same from Python.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from musictx.analysis.bootstrap import Interval
-from musictx.analysis.likelihood import negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
+from musictx.analysis.likelihood import Evaluation, negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
 from musictx.config.app import hydra_app, settings
 from musictx.config.use import EvaluateConfig
 from musictx.data.store import Store
@@ -20,23 +19,6 @@ from musictx.model.shipped import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
 from musictx.playing.opening import Opened, check_device, open_told
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Negative log-likelihood of one split under one model; nats per token, per note and per second of music."""
-
-    bundle: str
-    store: str
-    split: str
-    segment: int | None  # null: whole pieces
-    pieces: int
-    tokens: int
-    per_token: Interval
-    per_note: Interval
-    per_second: Interval
-    uniform: float
-    unigram: float
 
 
 def measure(
