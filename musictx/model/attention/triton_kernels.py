@@ -1,4 +1,4 @@
-"""The kernels of relative attention in Triton. `attention_triton` launches them and says what they are for.
+"""The kernels of relative attention in Triton. `fused` launches them and says what they are for.
 
 One tile is N queries × N keys. Key blocks begin where query blocks begin (the first may begin LEAD rows before key 0),
 so the tile b blocks before the diagonal holds the distances b·N + m - n, m its query and n its key. Where n <= m that
