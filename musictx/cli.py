@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 
-from musictx.config.app import guarded
+from musictx.config.app import in_one_line
 from musictx.errors import UserError
 
 COMMANDS = {
@@ -81,7 +81,7 @@ def main() -> None:
             module, _, function = COMMANDS[name].partition(":")
             getattr(import_module(module), function)()
             return
-    guarded(lambda: _unknown(args[0]))
+    in_one_line(lambda: _unknown(args[0]))
 
 
 def _unknown(word: str) -> None:

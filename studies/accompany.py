@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 from musictx.analysis.bootstrap import interval
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import scored_by
-from musictx.config.app import guarded, parse_options
+from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import replacing
@@ -37,7 +37,7 @@ from musictx.model.bundle import read_header
 from musictx.model.shipped import bundle_path
 from musictx.music.grid import Grid
 from musictx.playing.opening import open_bundle
-from musictx.training.folder import is_finished
+from musictx.training.run_folder import is_finished
 
 WIDTH = ["model.d_model=128", "model.n_heads=4", "model.d_ff=352"]
 MODELS = {
@@ -212,4 +212,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    guarded(main)
+    in_one_line(main)

@@ -13,9 +13,9 @@ from musictx.config.use import AccompanyConfig
 from musictx.data.store import Store
 from musictx.music.grid import Grid
 from musictx.playing.opening import open_bundle
-from musictx.sampling.accompany import draw_voices
 from musictx.sampling.engine import ByChance, Stream, prefill
 from musictx.sampling.settings import Sampling
+from musictx.sampling.voices import draw_voices
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules

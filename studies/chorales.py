@@ -28,7 +28,7 @@ from jsb import trained
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import evaluate, file_hash
-from musictx.config.app import guarded, parse_options
+from musictx.config.app import in_one_line, parse_options
 from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
 from musictx.data.prepare import finish
@@ -216,4 +216,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    guarded(main)
+    in_one_line(main)

@@ -24,7 +24,7 @@ from musictx.analysis.fill import Border, FillGain, TrueGap, border, fill_gain, 
 from musictx.analysis.repeats import CorpusIndex
 from musictx.analysis.statistics import features, statistics
 from musictx.bench.facts import keep
-from musictx.config.app import guarded
+from musictx.config.app import in_one_line
 from musictx.data.store import Store
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import for_steps
@@ -33,8 +33,8 @@ from musictx.music.write import write_midi
 from musictx.playing.filling import hears
 from musictx.playing.opening import Opened, open_bundle
 from musictx.sampling.gap import fill, split_drawn
-from musictx.sampling.motif import Motif
 from musictx.sampling.music import Drawing
+from musictx.sampling.primer import Primer
 from musictx.sampling.settings import Length, Settings
 from musictx.tokenizers import Ids
 from musictx.viz.curves import draw_curves
@@ -50,13 +50,13 @@ def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: boo
     model, tokenizer = for_steps(opened.model), opened.tokenizer
     seconds = found[0].gap.seconds
     settings = Settings(length=Length(seconds=seconds), window=window, seed=seed)
-    motifs: list[Any] = [each.gap for each in found]
+    primers: list[Any] = [each.gap for each in found]
     if not by_both:
-        motifs = [
-            Motif(tokenizer.decode(each.gap.before, each.gap.given.quarter_s), each.gap.from_s, each.gap.meter)
+        primers = [
+            Primer(tokenizer.decode(each.gap.before, each.gap.given.quarter_s), each.gap.from_s, each.gap.meter)
             for each in found
         ]
-    drawing = Drawing(motifs, model, tokenizer, settings)
+    drawing = Drawing(primers, model, tokenizer, settings)
     for _ in drawing:
         pass
     return [split_drawn(found[i].gap, take.ids, tokenizer) for i, _, take in drawing.takes]
@@ -179,4 +179,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    guarded(run)
+    in_one_line(run)

@@ -27,7 +27,7 @@ from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.music.grid import Grid, grid_to_score
 from musictx.music.write import write_midi
 from musictx.tokenizers.chorale import ChoraleTokenizer
-from musictx.training.folder import is_finished
+from musictx.training.run_folder import is_finished
 
 LEARNT, HELD_OUT = 20, 8
 COMMON = ["data=chorales", "tokenizer=chorale", "model.dropout=0.2", "trainer.progress_bar=false"]

@@ -25,7 +25,7 @@ from musictx.analysis.continuations import Beginnings, beginnings, continue_all
 from musictx.analysis.distance import compare_all
 from musictx.analysis.statistics import features, statistics
 from musictx.commands.compare import memory
-from musictx.config.app import guarded, parse_options, settings
+from musictx.config.app import in_one_line, parse_options, settings
 from musictx.config.use import CompareConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError
@@ -160,4 +160,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    guarded(main)
+    in_one_line(main)

@@ -26,7 +26,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from musictx.config.app import parse_options
-from musictx.training.folder import is_finished
+from musictx.training.run_folder import is_finished
 
 D_HEAD = 32
 VALIDATIONS = 6  # of each run

@@ -21,7 +21,7 @@ from jsb import trained
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import scored_by
-from musictx.config.app import guarded, parse_options
+from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
 from musictx.errors import StoreError
 from musictx.model.bundle import save_bundle
@@ -81,4 +81,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    guarded(main)
+    in_one_line(main)

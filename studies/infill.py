@@ -21,7 +21,7 @@ import torch
 from chorales import COMMON, TEMPERATURES, load, nll_by_temperature, score, write_bundle
 from jsb import trained
 
-from musictx.config.app import guarded, parse_options
+from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import replacing
@@ -101,4 +101,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    guarded(main)
+    in_one_line(main)

@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 
 from musictx.commands.compare import compare
-from musictx.config.app import guarded, parse_options, settings
+from musictx.config.app import in_one_line, parse_options, settings
 from musictx.model.bundle import read_header
 from musictx.training.fit import fit
-from musictx.training.folder import differences, is_finished
+from musictx.training.run_folder import differences, is_finished
 from musictx.training.start import sized_as_bundle
 
 MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1"]
@@ -104,4 +104,4 @@ def study(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    guarded(main)
+    in_one_line(main)

@@ -44,7 +44,7 @@ from musictx.playing.seeds import fit_voices, read_seed
 from musictx.sampling.batch import LOOK_EVERY, Batch, caught
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.motif import choose_motif
+from musictx.sampling.primer import choose_primer
 from musictx.sampling.prompt import Prompt, make_prompt
 from musictx.sampling.settings import Progress, Settings
 from musictx.tokenizers import Tokenizer
@@ -219,9 +219,9 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     settings = plan(config)._replace(window=reach)
     settings = settings._replace(sampling=settings.sampling.suited(opened.header.seed_guidance))
     seed = read_seed(source, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
-    motif = choose_motif(*seed, part(config, tokenizer.voices > 0))
-    motif = fit_voices(motif, tokenizer, source, config.out_of_range)
-    prompt = make_prompt(motif, tokenizer, settings.window, config.device, opened.model.cycle)
+    primer = choose_primer(*seed, part(config, tokenizer.voices > 0))
+    primer = fit_voices(primer, tokenizer, source, config.out_of_range)
+    prompt = make_prompt(primer, tokenizer, settings.window, config.device, opened.model.cycle)
 
     if settings.seed_pinned:
         check_pinned(opened.model, len(prompt.ids) + 1, reach)
@@ -245,7 +245,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     keep(Path(args.out), facts | {"rows": [[x._asdict() for x in row] for row in music]})
     draw(costs, drawn, real, title, Path(args.out).with_suffix(".png"))
     midi = Path(config.out) / f"{source.stem}-1.mid"
-    write_midi(tokenizer.decode(rows[0], prompt.quarter_s), midi, motif.meter.signature)
+    write_midi(tokenizer.decode(rows[0], prompt.quarter_s), midi, primer.meter.signature)
     print(f"{args.out}, its picture beside it; {midi}: the first row")
 
 

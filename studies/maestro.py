@@ -27,7 +27,7 @@ from time import monotonic
 from maestro_small import MODELS, SCORED_H, train_small
 
 from musictx.config.app import parse_options
-from musictx.training.folder import is_finished
+from musictx.training.run_folder import is_finished
 
 MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1", "trainer.lr=4e-3", "trainer.ema_decay=0.999"]
 PAPER = {  # all within 5 % of the same number of parameters

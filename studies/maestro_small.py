@@ -14,7 +14,7 @@ from typing import Any
 from budget import musictx, probe, steps_within
 
 from musictx.model.bundle import read_header
-from musictx.training.folder import is_finished
+from musictx.training.run_folder import is_finished
 
 COMMON = [
     *("trainer=cpu", "trainer.precision=bf16-mixed", "trainer.schedule=hold", "trainer.decay_share=0.5"),

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from maestro import ROOT, call, extract, spread
 
 from musictx.config.app import parse_options
-from musictx.training.folder import is_finished, last_checkpoint
+from musictx.training.run_folder import is_finished, last_checkpoint
 
 
 class Stage(NamedTuple):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import Interval, draw, percentiles
 from musictx.analysis.seed_gain import Place, gains, places
-from musictx.config.app import guarded
+from musictx.config.app import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
@@ -139,4 +139,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    guarded(main)
+    in_one_line(main)

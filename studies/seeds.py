@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pretty_midi
 
-from musictx.config.app import guarded
+from musictx.config.app import in_one_line
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 
@@ -91,4 +91,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    guarded(lambda: main(*sys.argv[1:]))
+    in_one_line(lambda: main(*sys.argv[1:]))

@@ -20,8 +20,8 @@ from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
 from musictx.music.score import DRUMS, Meter, Score
-from musictx.sampling.motif import Motif
-from musictx.sampling.music import continue_motifs
+from musictx.sampling.music import continue_primers
+from musictx.sampling.primer import Primer
 from musictx.sampling.settings import Length, Settings
 from musictx.tokenizers import Tokenizer
 
@@ -86,9 +86,9 @@ def _hold(score: Score, cut_s: float) -> Score:
 def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginnings, settings: Settings) -> Continued:
     """One continuation of each seed, as long as the true one, batched. Raises UserError for one that stops early."""
     settings = settings._replace(length=Length(seconds=held_out.length_s), include_seed=False)
-    motifs = [Motif(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
+    primers = [Primer(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
     start = perf_counter()
-    drawn = continue_motifs(motifs, model, tokenizer, settings)
+    drawn = continue_primers(primers, model, tokenizer, settings)
     seconds = perf_counter() - start
     stopped = {row.stopped for rows in drawn for row in rows} - {""}
     if stopped:

@@ -36,7 +36,7 @@ from musictx.sampling.batch import Batch
 from musictx.sampling.engine import Row as Asked
 from musictx.sampling.engine import Stream, begin_stream
 from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.motif import Motif
+from musictx.sampling.primer import Primer
 from musictx.sampling.prompt import Prompt, make_prompt
 from musictx.sampling.settings import PLAIN, Length, Progress, Sampling
 from musictx.tokenizers import build_tokenizer
@@ -75,7 +75,7 @@ def prompt(device: str) -> Prompt:
     """A scale of eight notes."""
     onset_s = np.arange(8) / 4
     score = Score(onset_s, onset_s + 0.25, np.array([60, 62, 64, 65, 67, 69, 71, 72]), np.full(8, 80))
-    return make_prompt(Motif(score, 2.0, Meter(score.quarter_s)), TOKENIZER, None, device)
+    return make_prompt(Primer(score, 2.0, Meter(score.quarter_s)), TOKENIZER, None, device)
 
 
 def transformer(config: BenchSamplingConfig) -> Transformer:

@@ -14,7 +14,7 @@ from musictx.errors import StoreError, UserError
 from musictx.model.shipped import CHORALE, PIANO, absence, is_shipped
 from musictx.music.grid import N_VOICES
 from musictx.music.write import write_midi
-from musictx.training.folder import is_finished
+from musictx.training.run_folder import is_finished
 
 SEED_BARS = 2
 

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.app import guarded
+from musictx.config.app import in_one_line
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store, verify_split
 from musictx.errors import TokenError, UserError
@@ -139,7 +139,7 @@ def inspect_main() -> None:
         if args.json:
             print(json.dumps(facts, indent=1, ensure_ascii=False))
 
-    guarded(inspect)
+    in_one_line(inspect)
 
 
 def verify_main() -> None:
@@ -154,4 +154,4 @@ def verify_main() -> None:
         lines = [verify_split(store, name) for name in store.manifest.splits if store.manifest.splits[name].pieces]
         print("\n".join([*lines, f"{args.path} is sound"]))
 
-    guarded(verify)
+    in_one_line(verify)

@@ -16,8 +16,8 @@ from musictx.model.bundle import read_header
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.playing.opening import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
-from musictx.sampling.motif import Part, check_part
 from musictx.sampling.music import check
+from musictx.sampling.primer import Part, check_part
 from musictx.sampling.settings import MOST_GUIDANCE, Length, Settings
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from musictx.config import SCHEMAS
-from musictx.config.app import guarded, hydra_app, settings
+from musictx.config.app import hydra_app, in_one_line, settings
 from musictx.data.corpora.chorales import prepare_chorales
 from musictx.data.corpora.folder import prepare_folder
 from musictx.data.corpora.jsb import prepare_jsb
@@ -68,7 +68,7 @@ def main() -> None:
     if corpus in ("-h", "--help"):
         print(overview())
         return
-    guarded(lambda: known(corpus))
+    in_one_line(lambda: known(corpus))
     sys.argv = [f"musictx prepare {corpus}", *words]
     command(corpus)()
 

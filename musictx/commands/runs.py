@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.app import guarded
+from musictx.config.app import in_one_line
 from musictx.errors import UserError
-from musictx.training.folder import BUNDLE, CONFIG, METRICS, RECORD, last_checkpoint, read_settings
-from musictx.training.guard import FAILED
+from musictx.training.failure import FAILED
 from musictx.training.metrics import read_metrics
+from musictx.training.run_folder import BUNDLE, CONFIG, METRICS, RECORD, last_checkpoint, read_settings
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def main() -> None:
             table.add_row(run.folder, run.name, run.state, f"{run.steps:,}", nll)
         Console(highlight=False, markup=False, soft_wrap=True).print(table)
 
-    guarded(show)
+    in_one_line(show)
 
 
 if __name__ == "__main__":

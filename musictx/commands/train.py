@@ -14,15 +14,15 @@ from hydra.types import RunMode
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
-from musictx.config.app import guarded, hydra_app, settings, typed
+from musictx.config.app import hydra_app, in_one_line, settings, typed
 from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
+from musictx.training.failure import TrainingError
 from musictx.training.fit import fit, smoke
-from musictx.training.folder import BUNDLE, differences, is_finished, is_unfinished, read_config
-from musictx.training.guard import TrainingError
+from musictx.training.run_folder import BUNDLE, differences, is_finished, is_unfinished, read_config
 from musictx.training.start import check_given
 
 
@@ -130,8 +130,8 @@ def _or_what_a_job_says() -> None:
 
 
 def main() -> None:
-    guarded(lambda: check_cluster(sys.argv[1:]))
-    guarded(_or_what_a_job_says)
+    in_one_line(lambda: check_cluster(sys.argv[1:]))
+    in_one_line(_or_what_a_job_says)
 
 
 if __name__ == "__main__":

@@ -42,17 +42,17 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
 
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
     def run(config: DictConfig) -> object:
-        # guarded here already: an error that Hydra sees from inside gets a line of Hydra's own
-        return guarded(lambda: task(typed(config, SCHEMAS[name])))
+        # in_one_line here already: an error that Hydra sees from inside gets a line of Hydra's own
+        return in_one_line(lambda: task(typed(config, SCHEMAS[name])))
 
     def main() -> None:
         words = sys.argv[1:]
         if {"-h", "--help"} & set(words):
-            guarded(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
+            in_one_line(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
             return
         sys.argv[1:] = [quote_path(word) for word in words]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra hands its errors on instead of printing and exiting
-        guarded(run)
+        in_one_line(run)
 
     return main
 
@@ -154,7 +154,7 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 
 
-def guarded(command: Callable[[], object]) -> object:
+def in_one_line(command: Callable[[], object]) -> object:
     """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130."""
     try:
         return command()

@@ -35,10 +35,12 @@ class GenerateConfig:
     to_s: float | None = setting(None, "infill: where it ends")
     from_bar: int | None = setting(None, "infill: the region's first bar, counted from 1")
     to_bar: int | None = setting(None, "infill: its last bar")
-    seed_seconds: float | None = setting(None, "the motif: so much of the seed, at most one of three; null: all of it")
-    seed_bars: int | None = setting(None, "the motif, in bars")
-    seed_notes: int | None = setting(None, "the motif, in notes")
-    seed_from: str = setting("start", "the motif's side of the seed, start or end; on a grid it is rounded to a beat")
+    seed_seconds: float | None = setting(
+        None, "so much of the seed is continued, at most one of three; null: all of it"
+    )
+    seed_bars: int | None = setting(None, "the same, in bars")
+    seed_notes: int | None = setting(None, "the same, in notes")
+    seed_from: str = setting("start", "from which side of the seed, start or end; on a grid it is rounded to a beat")
     length_seconds: float | None = setting(
         None, f"how much new music: at most one of four; null of all: {DEFAULT_S:g} seconds"
     )
@@ -58,7 +60,7 @@ class GenerateConfig:
     draws: int | None = setting(None, "draw so many and keep the best as the variations; null: keep all")
     rank: str = setting("likelihood", "what is best: likelihood, motif (what returns of the seed) or both")
     seed: int = setting(ASKED.seed, "of the random numbers: the same one gives the same music")
-    include_seed: bool = setting(ASKED.include_seed, "write the motif before the new music")
+    include_seed: bool = setting(ASKED.include_seed, "write what is continued before the new music")
     drums: bool = setting(False, "the seed's drums too")
     out_of_range: str = setting(
         "refuse", "notes that the model has no token for, and those beyond its voices: refuse or drop"

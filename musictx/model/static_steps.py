@@ -103,7 +103,7 @@ class StaticSteps:
 
 class Ring:
     """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room: a query looks at all slots,
-    what its row may not see is `hidden`, and the keys' order is told by their `age`.
+    what its row may not see is `masked`, and the keys' order is told by their `age`.
 
     What changes from step to step stands on the device, in memory that stays, so a CUDA graph can hold a step.
     `length` counts all tokens ever seen; who replays the steps counts.
@@ -118,7 +118,7 @@ class Ring:
         self.at = torch.empty(1, dtype=torch.long, device=device)  # the index of the next token
         self.behind = torch.empty(b, 1, dtype=torch.long, device=device)
         self.clock = torch.empty(b, 1, dtype=torch.float64, device=device)
-        self.slot = self.age = self.hidden = self.slots  # of the step under way: `begin` tells
+        self.slot = self.age = self.masked = self.slots  # of the step under way: `begin` tells
         self.length = 0
 
     def fits(self, cache: KVCache) -> bool:
@@ -141,7 +141,7 @@ class Ring:
         assert t == 1, "a ring takes steps of one token"
         self.slot = self.at % self.room  # (1,)
         self.age = (self.at - self.slots) % self.room  # (room,)
-        self.hidden = self.age > self.at - self.behind  # (B, room)
+        self.masked = self.age > self.at - self.behind  # (B, room)
         return (self.at - self.behind).double()
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

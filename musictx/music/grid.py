@@ -114,7 +114,7 @@ class Thinned(NamedTuple):
     lost: int
 
 
-def four_voices(score: Score) -> Thinned:
+def thin_to_voices(score: Score) -> Thinned:
     """Where more than four notes sound, the highest, the lowest and those struck last remain. The score's commonest
     program is that of all its notes."""
     kept: list[list[int]] = []  # onset step, end step, pitch

@@ -20,9 +20,9 @@ from musictx.music.melody import Line, on_grid, together, top_line
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter, Score
 from musictx.playing.result import Music
-from musictx.sampling.accompany import Tell, draw_voices
 from musictx.sampling.music import check
 from musictx.sampling.settings import Settings
+from musictx.sampling.voices import Tell, draw_voices
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES

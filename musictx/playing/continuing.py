@@ -16,8 +16,8 @@ from musictx.music.score import Meter, Score
 from musictx.playing.result import Music
 from musictx.playing.seeds import RANGES, Seed, fit_range, fit_voices, read_seed
 from musictx.sampling.gap import Gap
-from musictx.sampling.motif import Motif, Part, check_part, choose_motif
 from musictx.sampling.music import Continuation, Drawing, check
+from musictx.sampling.primer import Part, Primer, check_part, choose_primer
 from musictx.sampling.settings import Length, Settings
 from musictx.tokenizers import Tokenizer
 
@@ -25,10 +25,10 @@ INTERRUPTED = "interrupted"
 
 
 class Beginning(NamedTuple):
-    """What is continued: a motif or nothing, the file it is from, and what its continuations are called after."""
+    """What is continued: a primer or nothing, the file it is from, and what its continuations are called after."""
 
     name: str
-    motif: Motif | None = None
+    primer: Primer | None = None
     file: Path | None = None
 
 
@@ -61,7 +61,7 @@ def plan(config: GenerateConfig) -> Settings:
 
 
 def part(config: GenerateConfig, on_beat: bool = False) -> Part:
-    """Which part of a seed is the motif."""
+    """Which part of a seed is the primer."""
     return Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, on_beat)
 
 
@@ -76,31 +76,31 @@ def faster(model: Model, config: GenerateConfig) -> LanguageModel:
 
 
 def read_beginning(file: Path, tokenizer: Tokenizer, config: GenerateConfig) -> Beginning:
-    """The motif of a MIDI file. Raises UserError, which names the file."""
+    """The primer of a MIDI file. Raises UserError, which names the file."""
     seed = read_seed(file, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
-    return Beginning(file.stem, take_motif(seed, file, tokenizer, config), file)
+    return Beginning(file.stem, take_primer(seed, file, tokenizer, config), file)
 
 
 def begin_with(score: Score, tokenizer: Tokenizer, config: GenerateConfig) -> Beginning:
-    """The motif of a score, in four beats a bar of its own tempo. Raises UserError."""
+    """The primer of a score, in four beats a bar of its own tempo. Raises UserError."""
     if not len(score):
         raise UserError("the seed has no notes: give one with music in it, or None to begin from nothing")
     seed = Seed(fit_range(score, tokenizer, "the seed", config.out_of_range), Meter(score.quarter_s))
-    return Beginning("seed", take_motif(seed, "the seed", tokenizer, config))
+    return Beginning("seed", take_primer(seed, "the seed", tokenizer, config))
 
 
-def take_motif(seed: Seed, source: object, tokenizer: Tokenizer, config: GenerateConfig) -> Motif:
+def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, config: GenerateConfig) -> Primer:
     """As much of a seed as was asked for, as the model can hear it. Raises UserError, which names the source."""
     try:
-        motif = choose_motif(*seed, part(config, tokenizer.voices > 0))
+        primer = choose_primer(*seed, part(config, tokenizer.voices > 0))
     except UserError as error:
         raise type(error)(f"{source}: {error}") from None
-    motif = fit_voices(motif, tokenizer, source, config.out_of_range)
+    primer = fit_voices(primer, tokenizer, source, config.out_of_range)
     try:
-        tokenizer.encode(motif.score)
+        tokenizer.encode(primer.score)
     except TokenError as error:
         raise TokenError(f"{source}: {error}") from None
-    return motif
+    return primer
 
 
 def continue_all(
@@ -113,8 +113,8 @@ def continue_all(
 ) -> list[list[Music]]:
     """The continuations of every beginning, with the bundle's own seed guidance where that is left to it. Raises
     UserError where the memory does not suffice."""
-    motifs = [beginning.motif for beginning in beginnings]
-    kept = best(motifs, model, tokenizer, config, ranking, own_guidance)
+    primers = [beginning.primer for beginning in beginnings]
+    kept = best(primers, model, tokenizer, config, ranking, own_guidance)
     return [
         [_music(beginning, k, continuation) for k, continuation in enumerate(each, 1)]
         for beginning, each in zip(beginnings, kept, strict=True)
@@ -122,31 +122,31 @@ def continue_all(
 
 
 def best(
-    motifs: list[Motif | None],
+    primers: list[Primer | None],
     model: LanguageModel,
     tokenizer: Tokenizer,
     config: GenerateConfig,
     ranking: Ranking | None = None,
     own_guidance: float | None = None,
 ) -> list[list[Continuation]]:
-    """The continuations of every motif; with `draws`, the best of them by the ranking, the best first."""
-    drawn = draw(motifs, model, tokenizer, plan(config)._replace(own_guidance=own_guidance), config)
+    """The continuations of every primer; with `draws`, the best of them by the ranking, the best first."""
+    drawn = draw(primers, model, tokenizer, plan(config)._replace(own_guidance=own_guidance), config)
     if config.draws is None:
         return drawn
     asked = [ranking] if ranking else rankings(config.rank, held_in(tokenizer.metrical))
-    return [best_first(motif, each, asked)[: config.variations] for motif, each in zip(motifs, drawn, strict=True)]
+    return [best_first(primer, each, asked)[: config.variations] for primer, each in zip(primers, drawn, strict=True)]
 
 
 def draw(
-    motifs: Sequence[Motif | Gap | None],
+    primers: Sequence[Primer | Gap | None],
     model: LanguageModel,
     tokenizer: Tokenizer,
     settings: Settings,
     config: GenerateConfig,
 ) -> list[list[Continuation]]:
-    """All that is drawn of every motif. Ctrl-C ends it early: what exists by then is returned. Raises UserError where
+    """All that is drawn of every primer. Ctrl-C ends it early: what exists by then is returned. Raises UserError where
     the memory does not suffice."""
-    drawing = Drawing(motifs, model, tokenizer, settings, config.draws or config.variations)
+    drawing = Drawing(primers, model, tokenizer, settings, config.draws or config.variations)
     try:
         for _ in drawing:
             pass
@@ -157,7 +157,7 @@ def draw(
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise less_memory(config, len(motifs)) from None
+        raise less_memory(config, len(primers)) from None
     return drawing.continuations()
 
 
@@ -176,6 +176,6 @@ def less_memory(config: GenerateConfig, n_seeds: int) -> UserError:
 
 
 def _music(beginning: Beginning, k: int, made: Continuation) -> Music:
-    signature = beginning.motif.meter.signature if beginning.motif else None
+    signature = beginning.primer.meter.signature if beginning.primer else None
     known = made.new_from_s, made.stopped, made.mean_log_p, made.unheard
     return Music(f"{beginning.name}-{k}", made.score, *known, signature, beginning.file)

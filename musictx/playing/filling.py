@@ -14,7 +14,7 @@ from musictx.playing.continuing import draw, plan
 from musictx.playing.result import Music
 from musictx.playing.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.sampling.gap import Gap, check_gaps, cut_gap, join_with_gap
-from musictx.sampling.motif import Motif
+from musictx.sampling.primer import Primer
 from musictx.sampling.settings import Length, Settings
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
@@ -101,8 +101,8 @@ def between(a: Seed, b: Seed, files: list[Path], tokenizer: Tokenizer, config: G
 
 def heard_as(seed: Seed, source: object, tokenizer: Tokenizer, config: GenerateConfig) -> Score:
     """A piece as the model can hear it. Raises TokenError, which names the source."""
-    motif = Motif(fit_range(seed.score, tokenizer, source, config.out_of_range), seed.score.duration_s, seed.meter)
-    return fit_voices(motif, tokenizer, source, config.out_of_range).score
+    primer = Primer(fit_range(seed.score, tokenizer, source, config.out_of_range), seed.score.duration_s, seed.meter)
+    return fit_voices(primer, tokenizer, source, config.out_of_range).score
 
 
 def borders_s(seed: Seed, source: object, config: GenerateConfig) -> tuple[float, float]:

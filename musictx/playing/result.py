@@ -17,14 +17,14 @@ MIDI = (".mid", ".midi")
 
 @dataclass(frozen=True)
 class Music:
-    """A continuation, with the motif before it unless that was not wanted; or a piece whose gap is filled."""
+    """A continuation, with the primer before it unless that was not wanted; or a piece whose gap is filled."""
 
     name: str  # as `musictx generate` calls its file: elise-1 for the first continuation of elise.mid
     score: Score
     new_from_s: float  # when the new music begins
     stopped: str  # why it is shorter than was asked; "" if it is not
     mean_log_p: float  # nats a token, under the model alone
-    unheard: int  # of the motif's tokens, the oldest, which are more than the model looks back to
+    unheard: int  # of the primer's tokens, the oldest, which are more than the model looks back to
     signature: tuple[int, int] | None  # beats and the unit of a beat, of the seed
     seed: Path | None  # the file that is continued
     is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new

@@ -12,11 +12,11 @@ import numpy as np
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.model.shipped import KNOWN_SEEDS, SEEDS, seed_path
-from musictx.music.grid import N_VOICES, PIANO, four_voices, one_piano, quantise
+from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
-from musictx.sampling.motif import Motif
+from musictx.sampling.primer import Primer
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
 NEW = Path("new")  # the name of music that begins from nothing
@@ -145,17 +145,17 @@ def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
     return heard.score
 
 
-def fit_voices(motif: Motif, tokenizer: Tokenizer, source: object, out_of_range: str) -> Motif:
+def fit_voices(primer: Primer, tokenizer: Tokenizer, source: object, out_of_range: str) -> Primer:
     """On a grid, as `fit_grid`, and no more notes at once than it has voices. Raises TokenError unless `out_of_range`
     is `drop`."""
     if not tokenizer.voices:
-        return motif
-    motif = motif._replace(score=fit_grid(motif.score, tokenizer, source))
-    thin, lost = four_voices(motif.score)
+        return primer
+    primer = primer._replace(score=fit_grid(primer.score, tokenizer, source))
+    thin, lost = thin_to_voices(primer.score)
     if not lost:
-        return motif
-    what = f"{source}: {lost} of its {len(motif.score)} notes are more than the model's {N_VOICES} voices"
+        return primer
+    what = f"{source}: {lost} of its {len(primer.score)} notes are more than the model's {N_VOICES} voices"
     if out_of_range != "drop":
         raise TokenError(f"{what}: out_of_range=drop keeps the outer and the newest ones")
     print(f"{what}: left out or cut short")
-    return motif._replace(score=thin)
+    return primer._replace(score=thin)

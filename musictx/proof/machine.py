@@ -11,7 +11,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from musictx.training.folder import git_commit
+from musictx.training.run_folder import git_commit
 
 PACKAGES = ("musictx", "torch", "triton", "lightning", "numpy")
 SWITCHES = ("TRITON_INTERPRET", "NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF")

@@ -24,10 +24,10 @@ from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.music.read import read_midi
 from musictx.proof.machine import Check, Outcome, Unable, check_dtype
 from musictx.tokenizers.chorale import ChoraleTokenizer
-from musictx.training.check import PRECISIONS
 from musictx.training.fit import fit
-from musictx.training.folder import METRICS
 from musictx.training.metrics import read_metrics
+from musictx.training.preflight import PRECISIONS
+from musictx.training.run_folder import METRICS
 
 EXPERIMENT = "experiment=demo"
 FIFTHS = [0, -5, 2, -3, 4, -1, 6, 1, -4, 3, -2, 5]  # semitones from the chorale's own key

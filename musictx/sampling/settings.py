@@ -48,12 +48,12 @@ class Progress:
     """How far one row has come on its way, measured whenever it is looked at; 1 is the length that was asked for."""
 
     def __init__(
-        self, length: Length, bar_s: float, tokenizer: Tokenizer, motif: NDArray[np.integer], quarter_s: float
+        self, length: Length, bar_s: float, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
     ) -> None:
         self.length, self.seconds = length, length.in_seconds(bar_s)
-        self.tokenizer, self.motif, self.quarter_s = tokenizer, motif, quarter_s
-        self.start_s = tokenizer.seconds(motif, quarter_s)
-        self.start_notes = len(tokenizer.decode(motif, quarter_s)) if length.notes is not None else 0
+        self.tokenizer, self.prompt, self.quarter_s = tokenizer, prompt, quarter_s
+        self.start_s = tokenizer.seconds(prompt, quarter_s)
+        self.start_notes = len(tokenizer.decode(prompt, quarter_s)) if length.notes is not None else 0
         self.tokens, self.elapsed_s = 0, 0.0
         self.seen: list[tuple[int, float]] = [(0, 0.0)]  # (tokens, share) at every look
 
@@ -68,7 +68,7 @@ class Progress:
         if self.length.tokens is not None:
             return len(row) / self.length.tokens
         if self.length.notes is not None:
-            notes = len(self.tokenizer.decode(np.concatenate([self.motif, row]), self.quarter_s))
+            notes = len(self.tokenizer.decode(np.concatenate([self.prompt, row]), self.quarter_s))
             return (notes - self.start_notes) / self.length.notes
         assert self.seconds is not None
         if self.tokenizer.pace is not None:  # every id moves the clock by itself: only the new ones need be asked
@@ -76,7 +76,7 @@ class Progress:
             before = self.tokenizer.seconds(row[whole : self.tokens], self.quarter_s)
             self.elapsed_s += self.tokenizer.seconds(row[whole:], self.quarter_s) - before
         else:
-            both = np.concatenate([self.motif, row])
+            both = np.concatenate([self.prompt, row])
             self.elapsed_s = self.tokenizer.seconds(both, self.quarter_s) - self.start_s
         return self.elapsed_s / self.seconds
 
@@ -180,7 +180,7 @@ PLAIN = Sampling(top_p=None, guard=False, seed_guidance=None)  # the model's own
 
 
 class Settings(NamedTuple):
-    """What is asked of every continuation of one call; `continue_motifs` explains them."""
+    """What is asked of every continuation of one call; `continue_primers` explains them."""
 
     sampling: Sampling = Sampling()
     length: Length = Length()

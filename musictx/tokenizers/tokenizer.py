@@ -142,16 +142,16 @@ class Tokenizer:
         return ids
 
     def grammar(
-        self, rules: "Rules", motifs: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
+        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
     ) -> "Grammar":
-        """Which ids may come next, after a motif a row, at that row's tempo. Raises ConfigError for rules that it
+        """Which ids may come next, after a prompt a row, at that row's tempo. Raises ConfigError for rules that it
         cannot keep; `build_grammar` is the door."""
         from musictx.tokenizers.grammar import Free
         from musictx.tokenizers.rules import Rules
 
         if rules != Rules():
             raise ConfigError(f"rules.…: all tokens of {self.name} are legal at any time; leave the rules out")
-        return Free(self, len(motifs), device)
+        return Free(self, len(prompts), device)
 
     def idiom(self, quarter_s: float) -> Idiom:
         """How it is spoken live. Raises ConfigError where a note is known only when more of the music is."""

@@ -26,9 +26,13 @@ from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.shipped import bundle_path
 from musictx.training.batch_size import with_batch_size
-from musictx.training.check import carries, check_trainer
 from musictx.training.checkpoints import Checkpoints
-from musictx.training.folder import (
+from musictx.training.failure import FAILED, Guard, less_memory
+from musictx.training.metrics import Row, read_metrics
+from musictx.training.module import LanguageModelTraining
+from musictx.training.preflight import carries, check_trainer
+from musictx.training.progress import build_progress
+from musictx.training.run_folder import (
     BUNDLE,
     CHECKPOINTS,
     CURVES,
@@ -43,10 +47,6 @@ from musictx.training.folder import (
     read_record,
     undo_run,
 )
-from musictx.training.guard import FAILED, Guard, less_memory
-from musictx.training.metrics import Row, read_metrics
-from musictx.training.module import LanguageModelTraining
-from musictx.training.progress import build_progress
 from musictx.training.samples import Samples
 from musictx.training.start import header_of, objective_of, sized_as_bundle, starting_model
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger

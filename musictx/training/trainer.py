@@ -16,9 +16,9 @@ from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, Str
 from musictx.config.train import LoggerConfig, TrainConfig, TrainerConfig
 from musictx.errors import ConfigError
 from musictx.training.checkpoints import WholeFiles
-from musictx.training.folder import METRICS
 from musictx.training.metrics import MetricsFile
 from musictx.training.progress import Throughput
+from musictx.training.run_folder import METRICS
 
 MODES = ("online", "offline", "disabled")
 

@@ -24,9 +24,9 @@ from musictx.viz.sound import write_wav
 from musictx.web.session import Step
 
 SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
-# tells the script above of the motif that a person is choosing
+# tells the script above of the primer that a person is choosing
 MOTIF = """(seconds, side) => { document.querySelector("#stage .picture")?.dispatchEvent(
-    new CustomEvent("motif", { bubbles: true, detail: { seconds, side } })) }"""
+    new CustomEvent("primer", { bubbles: true, detail: { seconds, side } })) }"""
 # and of the region that the two fields hold
 REGION = """(...region) => { document.dispatchEvent(new CustomEvent("region", { detail: region })) }"""
 WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
@@ -50,7 +50,7 @@ def stage(step: Step | None, folder: Path) -> str:
         f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>'
         for kind, path in (("MIDI", midi), ("WAV", wav))
     )
-    whole_s = None if step.takes else step.score.duration_s  # of which a motif can be chosen
+    whole_s = None if step.takes else step.score.duration_s  # of which a primer can be chosen
     data = html.escape(json.dumps({"boxes": boxes, "chosen": step.chosen, "whole_s": whole_s}))
     return (
         f'<div class="picture" data-roll="{data}"><img alt="piano roll" src="{picture}"><i class="playhead"></i></div>'

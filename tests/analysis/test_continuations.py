@@ -7,7 +7,7 @@ from musictx.analysis.continuations import beginnings
 from musictx.data.store import Split
 from musictx.errors import UserError
 from musictx.music.score import Meter, Score
-from musictx.sampling.motif import Motif
+from musictx.sampling.primer import Primer
 from musictx.sampling.prompt import make_prompt
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
@@ -34,7 +34,7 @@ def test_a_grid_is_cut_where_its_models_begin_and_holds_what_they_hold():
     assert [seed.pitch.tolist(), true.pitch.tolist()] == [[70, 71, 50, 72], [50, 73, 74]]
     assert true.onset_s == pytest.approx([0, 0, 0.6], abs=1e-5)
     assert true.offset_s == pytest.approx([1.2, 0.6, 1.2], abs=1e-5)
-    prompt = make_prompt(Motif(seed, held.seed_s, Meter(seed.quarter_s)), tokenizer, None, "cpu")
+    prompt = make_prompt(Primer(seed, held.seed_s, Meter(seed.quarter_s)), tokenizer, None, "cpu")
     assert prompt.start_s == pytest.approx(held.seed_s, abs=1e-5)
 
 

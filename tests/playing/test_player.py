@@ -114,7 +114,7 @@ def test_a_seed_is_never_overwritten(world, tmp_path, player, monkeypatch):
 
 
 def test_a_ranking_of_ones_own(world, player):
-    def most_notes(motif, continuation):
+    def most_notes(primer, continuation):
         return len(continuation.score)
 
     settings = {"seed_seconds": 1.0, "length_seconds": 1.0}

@@ -6,7 +6,7 @@ from musictx.model.shipped import FOLDER, bundle_path, tell_taken
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.write import write_midi
 from musictx.playing.seeds import find_seeds, fit_voices, name_targets, read_seed
-from musictx.sampling.motif import Motif
+from musictx.sampling.primer import Primer
 from musictx.tokenizers import build_tokenizer
 
 TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")
@@ -106,12 +106,12 @@ def test_notes_that_the_model_has_no_token_for(tmp_path, capsys):
 
 def test_more_notes_at_once_than_voices():
     score = Score([0] * 5, [1] * 5, [48, 55, 60, 64, 72], [80] * 5)
-    motif = Motif(score, 1.0, Meter())
+    primer = Primer(score, 1.0, Meter())
     with pytest.raises(TokenError, match="a.mid: 1 of its 5 notes are more than the model's 4 voices: out_of_range=dr"):
-        fit_voices(motif, HYMN, "a.mid", "refuse")
-    thinner = fit_voices(motif, HYMN, "a.mid", "drop")
+        fit_voices(primer, HYMN, "a.mid", "refuse")
+    thinner = fit_voices(primer, HYMN, "a.mid", "drop")
     assert (len(thinner.score), thinner.end_s) == (4, 1.0)
-    assert fit_voices(motif, TOK, "a.mid", "refuse") is motif
+    assert fit_voices(primer, TOK, "a.mid", "refuse") is primer
 
 
 def test_the_seeds_inside_the_package_have_names(tmp_path, monkeypatch):
@@ -140,12 +140,12 @@ def test_a_name_inside_the_package_is_told_once_where_a_file_has_it_too(tmp_path
 def test_on_a_grid_it_is_told_what_becomes_of_notes(capsys):
     """Three held voices; the fourth repeats its note after a 32nd beside the grid."""
     onset, offset = [0, 0, 0, 0, 0.525, 0.6], [1.2, 1.2, 1.2, 0.525, 0.6, 1.2]
-    motif = Motif(Score(onset, offset, [48, 60, 64, 72, 74, 72], [80] * 6, 0.6), 1.2, Meter(0.6))
-    heard = fit_voices(motif, HYMN, "a.mid", "refuse")
+    primer = Primer(Score(onset, offset, [48, 60, 64, 72, 74, 72], [80] * 6, 0.6), 1.2, Meter(0.6))
+    heard = fit_voices(primer, HYMN, "a.mid", "refuse")
     assert heard.score.pitch.tolist() == [48, 60, 64, 72, 72]
     told = "of its 6 notes the grid of sixteenths leaves out 1 as too short, hears 1 as held instead of struck again"
     assert capsys.readouterr().out == f"a.mid: {told}\n"
-    assert fit_voices(motif, TOK, "a.mid", "refuse") is motif
+    assert fit_voices(primer, TOK, "a.mid", "refuse") is primer
     assert capsys.readouterr().out == ""
 
 

@@ -57,9 +57,9 @@ def test_guided_music_is_that_of_generate_too(world, words, tmp_path):
 def test_a_part_is_measured_by_hand():
     tokenizer = build_tokenizer("chorale")
     rest = tokenizer.rest
-    motif, held = [60 - 21, rest, rest, rest], [62 - 21, rest, rest, rest]
+    primer, held = [60 - 21, rest, rest, rest], [62 - 21, rest, rest, rest]
     two_notes = [60 - 21, rest, rest, rest, 67 - 21, rest, rest, rest]
-    ids = np.array(motif * 2 + held * 2 + two_notes, np.uint16)
+    ids = np.array(primer * 2 + held * 2 + two_notes, np.uint16)
     seed = Score([0.0, 0.15, 0.3], [0.15, 0.3, 0.45], [60, 62, 64], [80] * 3, 0.6)
     first, second = long.parts(tokenizer, ids, np.log(np.full(16, 0.25)), 0.6, 8, seed)
     assert (first.notes_per_s, first.note_s, first.entropy_bits) == pytest.approx((1 / 0.3, 0.3, 0))

@@ -17,8 +17,8 @@ from musictx.config import register_schemas
 from musictx.config.app import conf_dir, settings, typed
 from musictx.config.train import TrainConfig
 from musictx.model.build import build_model
-from musictx.training.check import check_trainer
 from musictx.training.optimizer import window_length
+from musictx.training.preflight import check_trainer
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "studies"))

@@ -12,8 +12,8 @@ from runs import config_of, losses
 from musictx.commands.runs import Run, find_runs
 from musictx.music.read import read_midi
 from musictx.training.fit import curve, fit
-from musictx.training.folder import git_commit
 from musictx.training.metrics import MetricsFile, read_metrics
+from musictx.training.run_folder import git_commit
 
 PNG = b"\x89PNG"
 

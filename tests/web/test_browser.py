@@ -166,14 +166,14 @@ def test_another_variation_is_gone_on_from_and_undone(visit):
 def test_the_motif_is_veiled_off(visit):
     page = visit()
     begin(page)
-    page.get_by_label("number input for motif, seconds").fill("2")
+    page.get_by_label("number input for so much of it, seconds").fill("2")
     veil = page.locator(".veil")
     veil.wait_for()
     right = veil.bounding_box()
     page.get_by_text("its end").click()
     page.wait_for_function("x => document.querySelector('.veil').getBoundingClientRect().x < x - 100", arg=right["x"])
     assert veil.bounding_box()["width"] == pytest.approx(right["width"], abs=2)
-    page.get_by_label("number input for motif, seconds").fill("5.4")
+    page.get_by_label("number input for so much of it, seconds").fill("5.4")
     veil.wait_for(state="detached")
 
 
@@ -317,7 +317,7 @@ def test_two_people_at_once(visit):
 
 def holds(page, strength):
     """The slider of seed guidance stands where the model's bundle says."""
-    slider = "document.querySelector('input[type=number][aria-label*=\"how close to the motif\"]')"
+    slider = "document.querySelector('input[type=number][aria-label*=\"how close to the seed\"]')"
     page.wait_for_function(f"{slider}.value === '{strength}'")
 
 

@@ -17,7 +17,7 @@ from musictx.web.draw import Ready, Wish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 
-WISH = Wish(motif_s=1.0, variations=2)
+WISH = Wish(primer_s=1.0, variations=2)
 HYMN = "Old Hundredth, in four voices"
 
 

@@ -32,7 +32,7 @@ def relative_attention(
     rel: Tensor,
     impl: str,
     dropout_p: float = 0.0,
-    hidden: Tensor | None = None,
+    masked: Tensor | None = None,
     age: Tensor | None = None,
 ) -> Tensor:
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
@@ -40,9 +40,9 @@ def relative_attention(
     q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1
     on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
     cached step are one function. With `age`, (Tk,) or (B, Tk), there is one query, and each key is so many tokens
-    behind it, in any order. Keys at `hidden` (B, Tk) are not there for their row; no query's own may be. Returns
+    behind it, in any order. Keys at `masked` (B, Tk) are not there for their row; no query's own may be. Returns
     (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that the chosen one
     cannot read.
     """
     impl = choose(q, k) if check_impl(impl) == AUTO else impl
-    return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p, hidden, age)
+    return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p, masked, age)

@@ -56,7 +56,7 @@ def chunked(
     v: Tensor,
     rel: Tensor,
     dropout_p: float = 0.0,
-    hidden: Tensor | None = None,
+    masked: Tensor | None = None,
     age: Tensor | None = None,
     *,
     block: int | None = None,
@@ -72,10 +72,10 @@ def chunked(
     block = block or (CPU_BYTES // q.element_size() if on_cpu else BLOCK)
     if on_cpu and len(q) > 1:
         # chunk, not indices: the backward pass of each index would fill a gradient of the whole batch
-        masks = hidden.chunk(len(q)) if hidden is not None else repeat(None, len(q))
+        masks = masked.chunk(len(q)) if masked is not None else repeat(None, len(q))
         rows = zip(q.chunk(len(q)), k.chunk(len(q)), v.chunk(len(q)), masks, strict=True)
         return torch.cat([chunked(q, k, v, rel, dropout_p, mask, block=block) for q, k, v, mask in rows])
-    out: Tensor = _Chunked.apply(q, k, v, rel, hidden, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]
+    out: Tensor = _Chunked.apply(q, k, v, rel, masked, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -115,7 +115,7 @@ def _skewed(by_distance: Tensor, n: int) -> Tensor:
     return by_distance.as_strided((*by_distance.shape[:-2], r, n), (*by_distance.stride()[:-2], w - 1, 1), r - 1)
 
 
-def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows, hidden: Tensor | None) -> Tensor:
+def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows, masked: Tensor | None) -> Tensor:
     """(B, H, R, keys) of the scaled rows (B, H, R, D)."""
     r = at.end - at.start
     logits = rows.new_empty(*rows.shape[:3], at.keys)
@@ -126,8 +126,8 @@ def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows, hid
     logits.flatten(0, 1).baddbmm_(rows.flatten(0, 1), k[:, :, : at.keys].transpose(-1, -2).flatten(0, 1))
     future = torch.ones(r, r, dtype=torch.bool, device=rows.device).triu(1)
     logits[..., at.keys - r :].masked_fill_(future, -torch.inf)
-    if hidden is not None:
-        logits.masked_fill_(hidden[:, None, None, : at.keys], -torch.inf)
+    if masked is not None:
+        logits.masked_fill_(masked[:, None, None, : at.keys], -torch.inf)
     return logits.softmax(-1)
 
 
@@ -139,17 +139,17 @@ def _together(x: Tensor) -> Tensor:
 class _Chunked(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, hidden: Tensor | None, dropout: Dropout, block: int
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, masked: Tensor | None, dropout: Dropout, block: int
     ) -> Tensor:
         near = min(rel.shape[1], k.shape[2])
         ctx.save_for_backward(q, k, v, rel)
-        ctx.options = near, block, dropout, hidden
+        ctx.options = near, block, dropout, masked
         k, v = k.contiguous(), v.contiguous()  # of views, each block would copy its keys anew
         wide, _ = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]  # (H, D, 1)
         out, scale = torch.empty_like(q), 1 / math.sqrt(q.shape[-1])
         for at in _rows(q.shape[2], k.shape[2], near, block):
-            weights = _weights(q[:, :, at.start : at.end] * scale, k, wide, last, at, hidden)
+            weights = _weights(q[:, :, at.start : at.end] * scale, k, wide, last, at, masked)
             if dropout.dropped:
                 weights *= dropout.kept(weights, at.start)
             out[:, :, at.start : at.end] = weights @ v[:, :, : at.keys]
@@ -159,7 +159,7 @@ class _Chunked(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, rel = ctx.saved_tensors
-        near, block, dropout, hidden = ctx.options
+        near, block, dropout, masked = ctx.options
         k, v = k.contiguous(), v.contiguous()
         d_out = d_out / dropout.share_kept if dropout.dropped else d_out
         exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
@@ -172,7 +172,7 @@ class _Chunked(torch.autograd.Function):
         for at in _rows(q.shape[2], k.shape[2], near, block):
             here, keys, far = slice(at.start, at.end), at.keys, at.far
             rows, d_rows = q[:, :, here] * scale, d_out[:, :, here]
-            weights = _weights(rows, k, wide, last, at, hidden)
+            weights = _weights(rows, k, wide, last, at, masked)
             d_weights = d_rows @ v[:, :, :keys].transpose(-1, -2)
             kept = dropout.kept(weights, at.start) if dropout.dropped else None
             if kept is not None:

@@ -29,7 +29,7 @@ def triton_attention(
     v: Tensor,
     rel: Tensor,
     dropout_p: float = 0.0,
-    hidden: Tensor | None = None,
+    masked: Tensor | None = None,
     age: Tensor | None = None,
     *,
     deterministic: bool | None = None,
@@ -42,7 +42,7 @@ def triton_attention(
     Raises ConfigError where it cannot run.
     """
     d = q.shape[-1]
-    _check_sight(hidden, age)
+    _check_sight(masked, age)
     _check(q, dropout_p)
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
@@ -79,14 +79,14 @@ def _check(q: Tensor, dropout_p: float) -> None:
         )
 
 
-def _check_sight(hidden: Tensor | None, age: Tensor | None) -> None:
+def _check_sight(masked: Tensor | None, age: Tensor | None) -> None:
     """Raises ConfigError for what a query may see and these kernels cannot tell."""
     if age is not None:
         raise ConfigError(
             "attention.impl=triton reads keys in their order, which graph=true does not keep: "
             "choose attention.impl=auto, skew or reference, or graph=false"
         )
-    if hidden is not None:
+    if masked is not None:
         raise ConfigError(
             "attention.impl=triton hides no keys, as prompts of different lengths that are drawn together need: "
             "choose attention.impl=auto, skew, chunked or reference"

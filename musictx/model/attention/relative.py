@@ -13,7 +13,7 @@ def reference(
     v: Tensor,
     rel: Tensor,
     dropout_p: float = 0.0,
-    hidden: Tensor | None = None,
+    masked: Tensor | None = None,
     age: Tensor | None = None,
 ) -> Tensor:
     """Gathers e_{i-j} for every pair: memory O(T²D). Shapes as in `relative_attention`."""
@@ -21,7 +21,7 @@ def reference(
     e = rel[:, distance.clamp(0, rel.shape[1] - 1)]  # (H, …, Tq, Tk, D)
     relative = "bhid,hijd->bhij" if distance.dim() == 2 else "bhid,hbxijd->bhij"
     logits = torch.einsum("bhid,bhjd->bhij", q, k) + torch.einsum(relative, q, e)
-    return weighed(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, hidden)
+    return weighed(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, masked)
 
 
 def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
@@ -33,12 +33,12 @@ def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
     return torch.arange(tk - tq, tk, device=q.device)[:, None] - torch.arange(tk, device=q.device)
 
 
-def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, hidden: Tensor | None) -> Tensor:
-    """Values (B, H, Tk, D) by the softmax of logits (B, H, Tq, Tk), without keys to come and those at `hidden`
+def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, masked: Tensor | None) -> Tensor:
+    """Values (B, H, Tk, D) by the softmax of logits (B, H, Tq, Tk), without keys to come and those at `masked`
     (B, Tk): (B, H, Tq, D)."""
     logits = logits.masked_fill(distance < 0, -torch.inf)
-    if hidden is not None:
-        logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
+    if masked is not None:
+        logits = logits.masked_fill(masked[:, None, None], -torch.inf)
     return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v
 
 
@@ -48,35 +48,35 @@ def skew(
     v: Tensor,
     rel: Tensor,
     dropout_p: float = 0.0,
-    hidden: Tensor | None = None,
+    masked: Tensor | None = None,
     age: Tensor | None = None,
 ) -> Tensor:
     """Memory O(T²): one (Tq, Tk) matrix of relative logits a head. Shapes as in `relative_attention`."""
     if age is not None:
-        return _by_age(q, k, v, rel, dropout_p, hidden, age)
+        return _by_age(q, k, v, rel, dropout_p, masked, age)
     tq, tk = q.shape[2], k.shape[2]
     # a lone query is multiplied from the right, and dense: otherwise every key is copied first
     content = (k @ q.contiguous().mT).mT if tq == 1 else q @ k.mT
     logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
     if tq > 1:
         logits = logits.masked_fill(torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1), -torch.inf)
-    return _weighed(logits, v, dropout_p, hidden)
+    return _weighed(logits, v, dropout_p, masked)
 
 
 def _by_age(
-    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, hidden: Tensor | None, age: Tensor
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor
 ) -> Tensor:
     """One query: the logit of each distance once, put where the keys of that age are instead of shifted there."""
     by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
     row = age.clamp(max=rel.shape[1] - 1)  # (Tk,) or (B, Tk)
     row = row.expand(len(q), -1)[:, None, None].expand(-1, q.shape[1], 1, -1)
     logits = (k @ q.mT).mT + by_distance.gather(-1, row)  # (B, H, 1, Tk)
-    return _weighed(logits / math.sqrt(q.shape[-1]), v, dropout_p, hidden)
+    return _weighed(logits / math.sqrt(q.shape[-1]), v, dropout_p, masked)
 
 
-def _weighed(logits: Tensor, v: Tensor, dropout_p: float, hidden: Tensor | None) -> Tensor:
-    if hidden is not None:
-        logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
+def _weighed(logits: Tensor, v: Tensor, dropout_p: float, masked: Tensor | None) -> Tensor:
+    if masked is not None:
+        logits = logits.masked_fill(masked[:, None, None], -torch.inf)
     weights = logits.softmax(-1)  # (B, H, Tq, Tk)
     return F.dropout(weights, dropout_p, dropout_p > 0) @ v
 

@@ -20,7 +20,7 @@ class GridIdiom:
         self.waits = tokenizer.pitch == REST
 
     def ids(self, score: Score, now_s: float) -> Ids:
-        ids = self.tokenizer.encode(four_voices(score))
+        ids = self.tokenizer.encode(thin_to_voices(score))
         return ids if np.isinf(now_s) else ids[: max(round(now_s / self.step_s), 0) * self.voices]
 
     def heard(self, ids: Ids, seconds: float) -> Ids:
@@ -54,7 +54,7 @@ class GridReader:
         return ends + begins
 
 
-def four_voices(score: Score) -> Score:
+def thin_to_voices(score: Score) -> Score:
     """The notes on sixteenths, never more than four at once. A fifth one ends the note that has sounded longest, as in
     playing legato; of more than four struck together, the highest, the lowest and the next highest are kept.
 

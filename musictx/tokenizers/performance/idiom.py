@@ -3,7 +3,7 @@
 import numpy as np
 
 from musictx.music.score import Score
-from musictx.tokenizers.performance.table import STEPS_PER_S, VELOCITY_BIN, EventTable
+from musictx.tokenizers.performance.events import STEPS_PER_S, VELOCITY_BIN, EventTable
 from musictx.tokenizers.tokenizer import Event, Tokenizer
 from musictx.tokenizers.vocab import Ids
 

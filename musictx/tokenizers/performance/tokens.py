@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError
 from musictx.music.score import Score
+from musictx.tokenizers.performance.events import STEPS_PER_S, VELOCITY_BIN, EventTable
 from musictx.tokenizers.performance.idiom import EventIdiom
-from musictx.tokenizers.performance.table import STEPS_PER_S, VELOCITY_BIN, EventTable
 from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
@@ -139,11 +139,11 @@ class PerformanceTokenizer(Tokenizer):
         return np.concatenate([self._emit(gap, key), self._shifts(rest)])
 
     def grammar(
-        self, rules: "Rules", motifs: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
+        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
     ) -> "EventRules":
         from musictx.tokenizers.performance.rules import EventRules
 
-        return EventRules(self, rules, motifs, device)
+        return EventRules(self, rules, prompts, device)
 
     def idiom(self, quarter_s: float) -> EventIdiom:
         return EventIdiom(self)

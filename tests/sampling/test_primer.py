@@ -3,15 +3,15 @@ import pytest
 
 from musictx.errors import ConfigError, UserError
 from musictx.music.score import Meter, Score
-from musictx.sampling.motif import Part, check_part, choose_motif
+from musictx.sampling.primer import Part, check_part, choose_primer
 
 # eight quarters of half a second, each held for 0.4 s: two bars of four
 MUSIC = Score(np.arange(8) * 0.5, np.arange(8) * 0.5 + 0.4, np.arange(60, 68), np.full(8, 80), 0.5)
 
 
 def choose(**amounts):
-    motif = choose_motif(MUSIC, amounts.pop("meter", Meter(0.5)), Part(**amounts))
-    return motif.score.pitch.tolist(), float(motif.score.onset_s[0]), pytest.approx(motif.end_s)
+    primer = choose_primer(MUSIC, amounts.pop("meter", Meter(0.5)), Part(**amounts))
+    return primer.score.pitch.tolist(), float(primer.score.onset_s[0]), pytest.approx(primer.end_s)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_the_part_asked_for_and_the_moment_it_ends(amounts, pitches, begin_s, en
 
 
 def test_a_note_is_cut_where_the_motif_ends():
-    motif = choose_motif(MUSIC, Meter(0.5), Part(seconds=1.2))
-    assert motif.score.offset_s.tolist() == pytest.approx([0.4, 0.9, 1.2])
+    primer = choose_primer(MUSIC, Meter(0.5), Part(seconds=1.2))
+    assert primer.score.offset_s.tolist() == pytest.approx([0.4, 0.9, 1.2])
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,6 @@ def test_impossible_parts_are_refused(amounts, text):
 def test_a_part_without_notes_is_refused():
     late = Score([5.0], [6.0], [60], [80])
     with pytest.raises(UserError, match="the seed has no notes: give one with music in it, or raise seed_seconds"):
-        choose_motif(late, Meter(), Part(seconds=2.0))
+        choose_primer(late, Meter(), Part(seconds=2.0))
     with pytest.raises(UserError, match="or raise seed_bars"):
-        choose_motif(late, Meter(), Part(bars=1))
+        choose_primer(late, Meter(), Part(bars=1))

@@ -1,4 +1,4 @@
-"""The motif: which part of a seed is continued, and the moment at which it ends."""
+"""The primer: which part of a seed is continued, and the moment at which it ends."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from musictx.music.score import Meter, Score
 ENDS = ("start", "end")
 
 
-class Motif(NamedTuple):
+class Primer(NamedTuple):
     """Music whose time 0 is where it begins, and the second at which it ends and new music goes on."""
 
     score: Score
@@ -26,7 +26,7 @@ class Part(NamedTuple):
     bars: int | None = None
     notes: int | None = None
     side: str = "start"
-    on_beat: bool = False  # for models of a grid, to which every motif begins on a beat
+    on_beat: bool = False  # for models of a grid, to which every primer begins on a beat
 
 
 def check_part(part: Part) -> None:
@@ -42,7 +42,7 @@ def check_part(part: Part) -> None:
         raise ConfigError(f"seed_from={part.side}: choose one of {', '.join(ENDS)}")
 
 
-def choose_motif(score: Score, meter: Meter, part: Part = Part()) -> Motif:  # noqa: B008 - it is immutable
+def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  # noqa: B008 - it is immutable
     """The part of a seed that is asked for. Bars end at their bar line, all else where its last note does at the
     latest. Raises ConfigError for an impossible part, UserError for one without notes."""
     check_part(part)
@@ -65,8 +65,8 @@ def choose_motif(score: Score, meter: Meter, part: Part = Part()) -> Motif:  # n
         start_s, stop_s = (max(end_s - part.seconds, 0.0), end_s) if from_end else (0.0, min(part.seconds, end_s))
     if part.on_beat:
         start_s = max(np.floor(start_s / score.quarter_s + 1e-6), 0) * score.quarter_s
-    motif = score.clip(start_s, stop_s)
-    if not len(motif):
+    primer = score.clip(start_s, stop_s)
+    if not len(primer):
         more = next((n for n in ("seconds", "bars", "notes") if getattr(part, n) is not None), "seconds")
         raise UserError(f"the seed has no notes: give one with music in it, or raise seed_{more}")
-    return Motif(motif, stop_s - start_s, meter)
+    return Primer(primer, stop_s - start_s, meter)

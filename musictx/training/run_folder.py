@@ -25,7 +25,7 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
 from musictx.training.checkpoints import LAST
-from musictx.training.guard import FAILED
+from musictx.training.failure import FAILED
 
 RECORD = "run.json"
 LIBRARIES = ("musictx", "torch", "lightning", "numpy")
