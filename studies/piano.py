@@ -4,7 +4,8 @@
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --branch 300    # a model of what is learnt by now
 
 The learning rate is held. A model is made at any time by a branch: a copy of the last checkpoint, trained for so many
-steps while the rate falls to zero; the long run does not notice. The last stage ends with its own fall.
+steps while the rate falls to zero; the long run does not notice. The last stage ends with its own fall. A stage that
+holds its rate can be left early: with `--enough 8000` the next one begins from its last checkpoint after so many steps.
 `OMP_NUM_THREADS` says how many cores it takes. During training one hour of the validation is scored; the whole is for
 `musictx evaluate`.
 """
@@ -21,7 +22,8 @@ from typing import NamedTuple
 from maestro import ROOT, call, extract, spread
 
 from musictx.config.app import parse_options
-from musictx.training.run_folder import is_finished, last_checkpoint
+from musictx.training.metrics import read_metrics
+from musictx.training.run_folder import METRICS, is_finished, last_checkpoint
 
 
 class Stage(NamedTuple):
@@ -31,7 +33,7 @@ class Stage(NamedTuple):
     decay_share: float  # of the steps, at the end
 
 
-STAGES = [Stage(512, 16, 13_000, 0.0), Stage(1024, 8, 6_000, 0.0), Stage(2048, 4, 6_000, 0.8)]  # of 8,192 tokens a step
+STAGES = [Stage(512, 16, 13_000, 0.0), Stage(1024, 8, 2_000, 0.0), Stage(2048, 4, 3_000, 0.8)]  # of 8,192 tokens a step
 MODEL = [
     *("model.position=relative_fourier", "model.d_model=384", "model.n_layers=6", "model.n_heads=6", "model.d_ff=1024"),
     *("model.mlp=swiglu", "model.qk_norm=true", "model.value_residual=true", "model.dropout=0"),
@@ -64,6 +66,13 @@ def prepare(archive: Path, out: Path) -> Path:
     return store
 
 
+def may_leave(stage: Stage, folder: Path, enough: int | None) -> bool:
+    """Whether a stage that holds its rate has made enough steps, and has a checkpoint for the next to begin with."""
+    if enough is None or stage.decay_share or not last_checkpoint(folder).exists():
+        return False
+    return max((int(row["step"]) + 1 for row in read_metrics(folder / METRICS)), default=0) >= enough
+
+
 def words_of(stage: Stage, store: Path, folder: Path, before: Path | None) -> list[str]:
     """What `musictx train` is told. `before`: a checkpoint to begin with."""
     words = ["-m", "musictx", "train", "experiment=maestro", "name=piano", f"data.path={store}", f"out={folder}"]
@@ -78,6 +87,7 @@ def main() -> None:
     parser.add_argument("--archive", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=ROOT / "outputs/piano")
     parser.add_argument("--minutes", type=float, default=150.0, help="of training in this call")
+    parser.add_argument("--enough", type=int, help="steps after which a stage whose rate is held is left; default: all")
     parser.add_argument("--branch", type=int, help="steps: make a model of the last checkpoint, and train no further")
     args, overrides = parse_options(parser, sys.argv[1:])
     args.out.mkdir(parents=True, exist_ok=True)
@@ -87,6 +97,9 @@ def main() -> None:
         folder = args.out / f"stage-{number}"
         if is_finished(folder):
             before = folder / "model.safetensors"
+            continue
+        if may_leave(stage, folder, args.enough):
+            before = last_checkpoint(folder)
             continue
         if args.branch is not None:
             begun = last_checkpoint(folder)

@@ -97,3 +97,23 @@ def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_
     assert {f"init_from={last}", f"out={tmp_path / 'branch-0'}", "trainer.max_steps=30"} < set(words)
     assert {"trainer.decay_share=1.0", "trainer.warmup_steps=3", "data.length=512"} < set(words)
     assert not any(word.startswith("model.d_model") for word in words)  # the checkpoint's
+
+
+def test_a_stage_that_holds_its_rate_is_left_after_enough_steps(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words))  # None: cut by the clock
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/manifest.json").touch()
+    last = tmp_path / "stage-0/checkpoints/last.ckpt"
+    last.parent.mkdir(parents=True)
+    last.touch()
+    (tmp_path / "stage-0/metrics.csv").write_text("step,train/loss\n7998,2.1\n7999,2.0\n")
+    for enough in ("8001", "8000"):
+        words = ["--archive", "a.zip", "--out", str(tmp_path), "--enough", enough]
+        monkeypatch.setattr(sys, "argv", ["piano.py", *words])
+        piano.main()
+    first, second = calls
+    assert f"out={tmp_path / 'stage-0'}" in first
+    assert f"out={tmp_path / 'stage-1'}" in second
+    assert {f"init_from={last}", "data.length=1024", "trainer.decay_share=0.0"} < set(second)
+    assert not piano.may_leave(piano.STAGES[-1], tmp_path / "stage-0", 1)  # its rate has to fall first
