@@ -46,7 +46,7 @@ def test_a_recurrent_bundle_under_transformer_defaults(world, tmp_path):
 
 
 def test_another_vocabulary_is_refused(world, tmp_path):
-    text = "init_from=.* speaks chorale tokens .*, the store performance .*: prepare your music with tokenizer=chorale"
+    text = "init_from=.* has chorale tokens .*, the store has performance .*: prepare your music with tokenizer=chorale"
     with pytest.raises(ConfigError, match=text):
         fit(config_of(world, tmp_path / "run", f"init_from={world.hymn_bundle}"))
     with pytest.raises(BundleError, match="nothing.safetensors: no such bundle"):
