@@ -330,7 +330,7 @@ def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learnt(world, 
         ("model.kind=mamba", "model.kind=mamba: choose one of transformer, recurrent"),
         (
             "model.kind=transformer",
-            "model.kind=transformer: the settings given are those of a recurrent model; choose a preset",
+            "model.kind=transformer: these are the settings of a recurrent model; choose a preset",
         ),
         ("model.cell=gru", "model.cell=gru: choose one of lstm, rnn"),
         ("data.windows_per_epoch=8", "data.windows_per_epoch is for random windows: leave it out, or give data.carry"),
