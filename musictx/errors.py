@@ -1,12 +1,12 @@
-"""What a person did wrong, in one line each. Everything else is a bug and keeps its traceback."""
+"""Errors that a person can cause, each told in one line. Every other error is a bug and keeps its traceback."""
 
 
 class UserError(Exception):
-    """A mistake of the person's, told in one line: what was got, what is allowed, what to do next."""
+    """A person's mistake, told in one line: what it got, what is allowed, what to do next."""
 
 
 class MidiError(UserError):
-    """A file that is not music we can read: carries the path and the reason."""
+    """A file whose music we cannot read: carries the path and the reason."""
 
     def __init__(self, path: object, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -30,6 +30,6 @@ class ConfigError(UserError):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Of the GPU or of the machine. PyTorch's own error goes by its name: to import it takes a second."""
+    """Whether the GPU or the machine ran out of memory. Knows PyTorch's error by name: importing it takes a second."""
     kind = type(error).__name__ == "OutOfMemoryError" or isinstance(error, MemoryError)
     return kind or "can't allocate memory" in str(error)

@@ -1,4 +1,4 @@
-"""Files are seen whole or not at all."""
+"""Writes a file whole or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` to write to: renamed to `path` when the block succeeds, removed when not."""
+    """Gives a temporary name beside `path`; renames it to `path` if the block succeeds, else removes it."""
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
         yield partial

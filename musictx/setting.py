@@ -1,4 +1,4 @@
-"""A setting's default and its meaning beside each other in a schema, and both as `--help` tells them."""
+"""Keeps a setting's default beside its meaning in a schema, and prints both in `--help`."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 COLUMN = 34  # where the meanings begin
 NARROWEST = 60
-HOW = "The settings, with their values where none is given. ??? must be given; null is none."
-MORE = "Hydra's own: --cfg job shows the settings as YAML, --hydra-help tells the rest."
+HOW = "The settings with their default values. ??? is required; null is none."
+MORE = "From Hydra: --cfg job shows the settings as YAML, --hydra-help explains the rest."
 
 
 def setting(default: T, meaning: str) -> T:
-    """A field of a dataclass. A list may be a default: each instance gets its own."""
+    """A field of a dataclass. The default may be a list: each instance gets its own copy."""
     told: dict[str, Any] = {"metadata": {"meaning": meaning}}
     made: Any = (
         field(default_factory=default.copy, **told) if isinstance(default, list) else field(default=default, **told)
@@ -25,8 +25,8 @@ def setting(default: T, meaning: str) -> T:
 def help_text(
     schema: Any, groups: Mapping[str, Any], values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int
 ) -> str:
-    """Every setting of a command with its value and its meaning. `groups` are those of its settings that have schemas
-    of their own, `presets` the options of each; of those that are no part of the schema, each sets many."""
+    """Every setting of a command with its value and its meaning. `groups` are the settings with a schema of their own,
+    `presets` the options of each group; a group outside the schema sets many settings at once."""
     width, title = max(width, NARROWEST), about(schema)
     own, grouped = [], []
     for each in fields(schema):
@@ -58,7 +58,7 @@ def about(schema: Any) -> str:
 
 
 def _row(given: str, meaning: str, width: int) -> list[str]:
-    """`key=value` and what it means, beside it where there is room."""
+    """`key=value` and its meaning, on the same line where there is room."""
     first, *more = [" " * COLUMN + line for line in _wrap(meaning, width - COLUMN)] or [""]
     beside = f"  {given}".ljust(COLUMN - 2) + "  "
     return [beside + first[COLUMN:], *more] if len(beside) == COLUMN else [f"  {given}", first, *more]
@@ -69,7 +69,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def as_word(value: Any) -> str:
-    """A value as a command line takes it."""
+    """A value as the command line accepts it."""
     if value is None:
         return "null"
     if isinstance(value, bool):

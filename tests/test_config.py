@@ -149,7 +149,7 @@ def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
 
 @pytest.mark.parametrize("word", ["model=null", "data=null", "trainer=3"])
 def test_a_preset_that_is_no_name_is_one_line(word, tmp_path):
-    line = "a preset is chosen by its name, as in model=small or trainer=cpu; see --help for those there are"
+    line = "choose a preset by its name, as in model=small or trainer=cpu; --help lists them"
     with pytest.raises(ConfigError, match=f"^{line}"):
         settings("train", word)
     assert refused(["musictx", "train", word], tmp_path) == f"error: {line}"

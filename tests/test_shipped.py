@@ -153,7 +153,7 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
         "tokenizer=chorale",
         "data=chorales",
     ]
-    assert "init_from=piano speaks performance tokens" in refused(train, tmp_path)
+    assert "init_from=piano has performance tokens" in refused(train, tmp_path)
 
 
 def test_a_name_comes_before_a_file_and_what_is_neither_is_told(tmp_path, monkeypatch):

@@ -345,9 +345,7 @@ def test_maestro_that_is_not_maestro(tmp_path):
     (tmp_path / "d" / "other.csv").write_text("a,b")
     assert "no maestro-v*.csv in d" in refused([*args, "path=d"], tmp_path)
     (tmp_path / "d" / "maestro-v3.0.0.csv").write_text("split,midi_filename\ntrain,2004/a.midi\n")
-    assert "names 1 files that are not there: 2004/a.midi; get the archive again" in refused(
-        [*args, "path=d"], tmp_path
-    )
+    assert "names 1 files that are missing: 2004/a.midi; get the archive again" in refused([*args, "path=d"], tmp_path)
 
 
 def test_an_unknown_command(tmp_path):

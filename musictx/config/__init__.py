@@ -1,7 +1,7 @@
-"""The typed schema under Hydra: what exists, of which type, and what it means.
+"""The typed schemas under Hydra: each setting with its type and meaning.
 
-The YAML files of `conf/` give the values; a key or type that is not here is refused. Config stops at the
-builders: training, the preparations and the benches take their own; models, tokenizers and sampling see none.
+The YAML files of `conf/` give the values; Hydra refuses a key or type that is not here. Config stops at the
+builders: training, the preparations and the benches take their own schema; models, tokenizers and sampling take none.
 """
 
 from hydra.core.config_store import ConfigStore
@@ -56,7 +56,7 @@ SCHEMAS = {
 
 
 def register_schemas() -> None:
-    """Makes each schema known to Hydra as `<app>_schema`, and of each kind of model as `<kind>_schema` in the group
+    """Registers each schema with Hydra as `<app>_schema`, and each kind of model as `<kind>_schema` in the group
     `model`; the YAML names it first in its defaults."""
     for name, schema in SCHEMAS.items():
         ConfigStore.instance().store(name=f"{name}_schema", node=schema)

@@ -1,4 +1,4 @@
-"""A function of a typed config as a Hydra command whose mistakes are told in one line, exit status 2."""
+"""Turns a function of a typed config into a Hydra command; a person's mistake is told in one line, exit status 2."""
 
 import dataclasses
 import errno
@@ -36,13 +36,13 @@ def conf_dir() -> Path:
 
 
 def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
-    """`task(config)` as a command: Hydra composes `conf/<name>.yaml` and the overrides into its schema. What the task
-    returns is what a sweep minimises."""
+    """`task(config)` as a command: Hydra composes `conf/<name>.yaml` and the overrides into its schema. A sweep
+    minimises the task's return value."""
     register_schemas()
 
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
     def run(config: DictConfig) -> object:
-        # in_one_line here already: an error that Hydra sees from inside gets a line of Hydra's own
+        # in_one_line here already: Hydra adds its own line to an error that it sees
         return in_one_line(lambda: task(typed(config, SCHEMAS[name])))
 
     def main() -> None:
@@ -51,16 +51,16 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
             in_one_line(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
             return
         sys.argv[1:] = [quote_path(word) for word in words]
-        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra hands its errors on instead of printing and exiting
+        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
         in_one_line(run)
 
     return main
 
 
 def settings(command: str, /, *words: str, **values: Any) -> Any:
-    """The settings of a command, from Python: `settings("train", "experiment=demo", "model.d_model=96", out="mine")` is
-    what `musictx train experiment=demo model.d_model=96 out=mine` is told. Among the values, those of a group come as a
-    dict, as in `model={"d_model": 96}`, or as the name of a preset. Raises ConfigError for what the command refuses."""
+    """The settings of a command, from Python: `settings("train", "experiment=demo", "model.d_model=96", out="mine")`
+    equals `musictx train experiment=demo model.d_model=96 out=mine`. The value of a group is a dict, as in
+    `model={"d_model": 96}`, or the name of a preset. Raises ConfigError for what the command refuses."""
     presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
     try:
         return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
@@ -71,7 +71,7 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
 
 
 def compose(name: str, words: Sequence[str]) -> DictConfig:
-    """What Hydra makes of a command's words, also within another program of Hydra's."""
+    """The config that Hydra composes from a command's words; works inside another Hydra program too."""
     register_schemas()
     outer = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
@@ -83,7 +83,7 @@ def compose(name: str, words: Sequence[str]) -> DictConfig:
 
 
 def changed(config: DictConfig, values: Mapping[str, Any]) -> DictConfig:
-    """The config with other values, presets left aside. OmegaConf raises for names and types that it does not have."""
+    """The config with other values, presets skipped. OmegaConf raises for unknown names and wrong types."""
     for key, value in values.items():
         if not _is_preset(key, value):
             OmegaConf.update(config, key, str(value) if isinstance(value, Path) else value)
@@ -95,7 +95,7 @@ def _is_preset(key: str, value: Any) -> bool:
 
 
 def helped(name: str, words: Sequence[str]) -> str:
-    """What `--help` says of a command, beside these words."""
+    """The text of a command's `--help`, with the values that these words give."""
     config = compose(name, words)
     values: Any = OmegaConf.to_container(config)
     groups = {key: kind for key in values if dataclasses.is_dataclass(kind := OmegaConf.get_type(config, key))}
@@ -111,12 +111,12 @@ def presets(name: str) -> dict[str, list[str]]:
 
 
 def quote_path(word: str) -> str:
-    """A `key=value` word whose value is a path, quoted where Hydra's grammar would read something else in it:
-    commas are sweeps to it, brackets lists or calls, and letters beyond ASCII mistakes."""
+    """Quotes the path in a `key=value` word where Hydra's grammar would misread it: it takes commas for sweeps,
+    brackets for lists or calls, and letters beyond ASCII for mistakes."""
     key, _, value = word.partition("=")
     if not PATH_KEY.fullmatch(key):
         return word
-    if value.startswith("~/"):  # the shell expands this at the beginning of a word alone
+    if value.startswith("~/"):  # the shell expands this only at the beginning of a word
         value = os.path.expanduser(value)
         word = f"{key}={value}"
     try:
@@ -124,21 +124,21 @@ def quote_path(word: str) -> str:
     except HydraException:
         pass
     else:
-        if read is None or isinstance(read, str):  # null, and what is a plain or a quoted text already
+        if read is None or isinstance(read, str):  # null, or plain or quoted text already
             return word
     escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
     return f"{key}='{escaped}'"
 
 
 def parse_options(parser: ArgumentParser, words: Sequence[str]) -> tuple[Namespace, list[str]]:
-    """A script's own options, and the settings (`key=value`) among the words, wherever they stand: argparse alone would
-    take those that follow `--models a b` for models."""
+    """Splits a script's own options from the settings (`key=value`), wherever they stand: argparse would take settings
+    after `--models a b` for models."""
     options = parser.parse_args([word for word in words if not SETTING.match(word)])
     return options, [word for word in words if SETTING.match(word)]
 
 
 def typed(config: DictConfig, schema: type) -> Any:
-    """The config as an instance of its schema. Raises ConfigError for keys that `+key=value` smuggled past it."""
+    """The config as an instance of its schema. Raises ConfigError for unknown keys that `+key=value` added."""
     _refuse_unknown(config, schema, "")
     return OmegaConf.to_object(config)
 
@@ -149,7 +149,7 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
         if key not in fields:
             raise ConfigError(_not_a_setting(f"{path}{key!s}", fields))
     for key in fields:
-        kind = OmegaConf.get_type(node, key)  # of a group whose preset chooses its schema, that one
+        kind = OmegaConf.get_type(node, key)  # the schema that the group's preset chose, if any
         if dataclasses.is_dataclass(kind):
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 
@@ -172,16 +172,14 @@ def in_one_line(command: Callable[[], object]) -> object:
 
 
 def _no_name(error: ValueError) -> ConfigError | None:
-    """What Hydra raises for `model=null` and `sampler=3`, as a mistake; None for any other."""
+    """The ConfigError for Hydra's error on `model=null` or `sampler=3`; None for any other error."""
     if "Config group override must be" not in str(error):
         return None
-    return ConfigError(
-        "a preset is chosen by its name, as in model=small or trainer=cpu; see --help for those there are"
-    )
+    return ConfigError("choose a preset by its name, as in model=small or trainer=cpu; --help lists them")
 
 
 def one_line(error: BaseException) -> str:
-    """The error in one line: what was got, what is allowed, what to do."""
+    """The error in one line: what the command got, what is allowed, what to do next."""
     causes = [error]
     while (cause := causes[-1].__cause__) is not None:
         causes.append(cause)
@@ -204,7 +202,7 @@ def one_line(error: BaseException) -> str:
         key = re.search(r"full_key: (\S+)", text)
         return f"{key[1] if key else missing[1]}=… is required and was not given; see --help"
     if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
-        return f"{plugin[1]} is not here: pip install 'musictx[sweeps]' brings joblib, submitit and optuna"
+        return f"{plugin[1]} is not installed: pip install 'musictx[sweeps]' brings joblib, submitit and optuna"
     if preset := re.search(
         r"Could not find '([\w/]+)/([^/']+)'\s+Available options in '[^']+':\s+([\w\s]+?)\s+Config", text
     ):
@@ -214,7 +212,7 @@ def one_line(error: BaseException) -> str:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a write failed for want of space; numpy keeps the number of the error to itself."""
+    """Whether a write failed because the disk is full; numpy hides the error's number."""
     return error.errno in FULL or re.search(r"\d+ requested and \d+ written", str(error)) is not None
 
 

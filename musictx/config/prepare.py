@@ -1,4 +1,4 @@
-"""What `musictx prepare` can be told, and the scripts of `data_prep/`."""
+"""The settings of `musictx prepare` and of the scripts in `data_prep/`."""
 
 from dataclasses import dataclass, field
 
@@ -13,16 +13,16 @@ class SelectConfig:
     """Which tracks of a MIDI file are the music."""
 
     tracks: str = setting(
-        "merge", "merge: all together; piano: General MIDI's pianos alone; longest: the one with most notes"
+        "merge", "merge: all together; piano: only General MIDI's pianos; longest: the one with most notes"
     )
-    drums: bool = setting(False, "the drums too")
+    drums: bool = setting(False, "include the drums")
     programs: list[int] | None = setting(None, "instruments, General MIDI 0 … 127; null: any")
-    names: list[str] | None = setting(None, "of tracks; null: any")
+    names: list[str] | None = setting(None, "names of tracks; null: any")
 
 
 @dataclass
 class FilterConfig:
-    """What a piece must be to be kept; null: this filter is off."""
+    """Which pieces to keep; null: this filter is off."""
 
     min_notes: int | None = setting(None, "fewest notes")
     min_seconds: float | None = setting(None, "shortest piece")
@@ -38,37 +38,37 @@ class FilterConfig:
 
 @dataclass
 class WorkConfig:
-    """Who reads the files, and what one file may use."""
+    """How many processes read the files, where, and what one file may use."""
 
     workers: int | None = setting(None, "readers at once; null: one per core")
     scheduler: str | None = setting(None, "tcp://HOST:PORT of a Dask cluster; null: this machine")
-    file_seconds: float = setting(60.0, "for reading one file")
-    memory_mb: int = setting(1024, "for reading one file")
+    file_seconds: float = setting(60.0, "most time to read one file")
+    memory_mb: int = setting(1024, "most memory to read one file")
     file_mb: float = setting(32.0, "largest file")
 
 
 @dataclass
 class PrepareConfig(WorkConfig):
-    """What every preparation knows."""
+    """Settings of every preparation."""
 
     out: str = setting(MISSING, "the store, a folder")
-    overwrite: bool = setting(False, "take the place of a store that is there")
+    overwrite: bool = setting(False, "replace an existing store")
 
 
 @dataclass
 class SplitConfig:
-    """How pieces that have no official split are shared out."""
+    """How pieces without an official split are split."""
 
-    validation_fraction: float = setting(0.1, "share of the pieces that validate")
-    test_fraction: float = setting(0.1, "share of the pieces that are kept for tests")
-    seed: int = setting(0, "of the split: the same one gives the same")
+    validation_fraction: float = setting(0.1, "share of the pieces for validation")
+    test_fraction: float = setting(0.1, "share of the pieces for the test")
+    seed: int = setting(0, "random seed of the split: the same one gives the same split")
 
 
 @dataclass
 class PrepareChoralesConfig(SplitConfig, PrepareConfig):
     """musictx prepare chorales: Bach's 371 chorales, from the music21 package."""
 
-    pieces: int | None = setting(None, "the first so many by number, for a quick trial; null: all 371")
+    pieces: int | None = setting(None, "use only the first so many, for a quick trial; null: all 371")
 
 
 @dataclass
@@ -81,7 +81,7 @@ class PrepareJsbConfig(PrepareConfig):
 
 @dataclass
 class PrepareMidiConfig(PrepareConfig):
-    """What every preparation of MIDI files knows."""
+    """Settings of every preparation of MIDI files."""
 
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     select: SelectConfig = field(default_factory=SelectConfig)
@@ -93,8 +93,8 @@ class PrepareFolderConfig(SplitConfig, PrepareMidiConfig):
     """musictx prepare folder: your own MIDI files, a folder or zip, nested, any names."""
 
     path: str = setting(MISSING, "a folder or zip of MIDI files")
-    corpus: str | None = setting(None, "what it is called; null: the folder's name")
-    licence: str = setting("not stated", "what the models trained on it will tell")
+    corpus: str | None = setting(None, "name of the corpus; null: the folder's name")
+    licence: str = setting("not stated", "licence, which the models trained on it will show")
 
 
 @dataclass
@@ -102,9 +102,9 @@ class PrepareMaestroConfig(PrepareMidiConfig):
     """musictx prepare maestro: MAESTRO, piano performances, on its official split; downloads without path=."""
 
     path: str | None = setting(None, "the archive, zip or folder; null: download it")
-    version: str = setting("v3", "v1, v2 or v3: what to download")
+    version: str = setting("v3", "the version to download: v1, v2 or v3")
     downloads: str = setting(MISSING, "the folder for downloads")
-    allow_missing: bool = setting(False, "go on without files that the table names and the archive lacks")
+    allow_missing: bool = setting(False, "go on without files that the table names but the archive lacks")
 
 
 @dataclass
@@ -113,4 +113,4 @@ class PreparePop909Config(SplitConfig, PrepareMidiConfig):
 
     path: str | None = setting(None, "the archive, zip or folder; null: download it")
     downloads: str = setting(MISSING, "the folder for downloads")
-    versions: bool = setting(False, "the other versions of each song too")
+    versions: bool = setting(False, "include the other versions of each song")

@@ -1,4 +1,4 @@
-"""A store as Lightning's train and validation loaders: which windows a process reads, and going on in mid-epoch."""
+"""A store as Lightning's train and validation loaders: which windows a process reads, and resuming in mid-epoch."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -56,7 +56,8 @@ class MusicData(L.LightningDataModule):
         self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch, cycle)
         if config.grow_from is not None and config.grow_from % self.crops.period:
             raise ConfigError(
-                f"data.grow_from={config.grow_from}: windows begin every {self.crops.period} ids; give a multiple of it"
+                f"data.grow_from={config.grow_from}: windows begin every {self.crops.period} ids; "
+                f"give a multiple of {self.crops.period}"
             )
         self.carried = CarriedWindows(self.crops, global_batch) if carry else None
         if self.carried is not None and config.windows_per_epoch is not None:
@@ -82,7 +83,7 @@ class MusicData(L.LightningDataModule):
 
     @property
     def examples(self) -> Examples:
-        """Number `index` of the training."""
+        """The training examples, by number."""
         return Examples(self.crops if self.carried is None else self.carried, self.objective, self.seed)
 
     def train_dataloader(self) -> DataLoader[Any]:
@@ -91,10 +92,10 @@ class MusicData(L.LightningDataModule):
 
     def val_dataloader(self) -> DataLoader[Any]:
         segments = scoring_segments(self.store.split("validation"), self.tokenizer, self.config.segment, self.cycle)
-        # the largest first: what does not fit in memory is seen at once
+        # the largest first: too little memory shows at once
         numbers = batch_segments(segments, self.config.score_batch_tokens)[::-1]
         share = [scoring_batch(segments, n, self.objective) for n in numbers[self._rank() :: self.world_size]]
-        if len(share) * self.world_size < len(numbers):  # all make the same number of forward passes, or none can go on
+        if len(share) * self.world_size < len(numbers):  # all processes must make equally many forward passes
             inputs, targets = scoring_batch(segments, numbers[-1][:1], self.objective)
             share.append(Example(inputs, torch.full_like(targets, self.tokenizer.vocab.pad)))
         return DataLoader(share, batch_size=None, generator=torch.Generator())  # type: ignore[arg-type]
@@ -103,14 +104,14 @@ class MusicData(L.LightningDataModule):
 class GlobalBatches(Sampler[list[int]]):
     """`n_items` new window numbers an epoch, in batches of `batch_size` for each of `world_size` processes.
 
-    Row k of a global batch goes to process k // batch_size, so that the processes together read what a single one
-    with their batches joined would. What is less than a global batch is left out. Lightning calls `set_epoch`.
+    Row k of a global batch goes to process k // batch_size, so that the processes together read what one process with
+    their batches joined would read. An incomplete global batch is left out. Lightning calls `set_epoch`.
     """
 
     def __init__(self, n_items: int, batch_size: int, rank: int = 0, world_size: int = 1) -> None:
         self.n_items, self.batch_size, self.rank, self.world_size = n_items, batch_size, rank, world_size
         self.epoch = 0
-        self.first = 0  # batch of the next reading
+        self.first = 0  # the batch that the next iteration starts with
         self.sampler = self  # where Lightning looks for `set_epoch`
 
     def set_epoch(self, epoch: int) -> None:
@@ -127,7 +128,7 @@ class GlobalBatches(Sampler[list[int]]):
 
 
 class ResumableLoader(DataLoader[Any]):
-    """A loader that knows how many batches of the epoch it has given; Lightning keeps that in its checkpoints."""
+    """A loader that counts the batches it has given in this epoch; Lightning keeps the count in its checkpoints."""
 
     def __init__(
         self,
@@ -145,7 +146,7 @@ class ResumableLoader(DataLoader[Any]):
             generator=torch.Generator(),  # leaves the global one alone
         )
         self.batches, self.given = batches, 0
-        self.stopped = (-1, 0)  # epoch, and how many of its batches were given by then
+        self.stopped = (-1, 0)  # the epoch of the checkpoint, and how many of its batches were given
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         epoch, given = self.stopped

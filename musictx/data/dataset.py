@@ -1,5 +1,5 @@
-"""Windows of ids: at random for training, augmented; one after another for truncated back-propagation through time;
-and every token once for scoring. In batches, as the examples that an objective makes of them.
+"""Windows of ids: random crops for training, augmented; windows one after another for truncated back-propagation
+through time; and every token once for scoring. In batches of the examples that an objective makes of them.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ FASTEST, SLOWEST = 0.75, 1.33  # beyond these a stretched clock is another piece
 
 
 class RandomCrops(Dataset[Tensor]):
-    """Windows of `length + 1` ids without end: number `index` is a function of (seed, index) alone.
+    """Endless windows of `length + 1` ids: number `index` depends only on (random seed, index).
 
-    A piece is drawn in proportion to its length. Its window slides over both ends and is then moved inside,
-    so that first and last tokens are seen as often as the others and many windows begin with BOS. The others begin
+    A piece is drawn in proportion to its length. Its window slides over both ends and then moves inside, so that
+    the model sees first and last tokens as often as the others, and many windows begin with BOS. The others begin
     with the token before a group (of the tokenizer's, or of `cycle` tokens), in the place of BOS.
     Raises ConfigError, TokenError for lengths and factors that the tokenizer cannot take.
     """
@@ -46,7 +46,7 @@ class RandomCrops(Dataset[Tensor]):
             raise ConfigError(
                 f"data.length={length}: windows begin every {self.period} ids; give {self.period} or more"
             )
-        for factor in stretch:  # refused here, not in the middle of a run
+        for factor in stretch:  # refuse here, not in the middle of a run
             tokenizer.stretch(np.zeros(0, np.uint16), factor)
         self.split, self.tokenizer, self.length = split, tokenizer, length
         self.seed, self.transpose, self.stretch = seed, transpose, tuple(stretch)
@@ -68,7 +68,7 @@ class RandomCrops(Dataset[Tensor]):
         begin = [] if start else [vocab.bos]
         end = [vocab.eos] if start + wanted > len(piece) else []
         window = np.array([*begin, *body.tolist(), *end], dtype=np.int64)
-        # a stretched piece may have more ids than were read for: its end must be seen too
+        # a stretched piece may have more ids than a window: the model must see its end too
         from_end = bool(end) and (start > 0 or (len(window) > self.length + 1 and rng.random() < 0.5))
         window = window[-self.length - 1 :] if from_end else window[: self.length + 1]
         return torch.from_numpy(np.pad(window, (0, self.length + 1 - len(window)), constant_values=vocab.pad))
@@ -86,7 +86,7 @@ class RandomCrops(Dataset[Tensor]):
 
 
 def check_segment(segment: int | None, cycle: int) -> None:
-    """Raises ConfigError for a segment that holds nothing, or no whole cycles."""
+    """Raises ConfigError for a segment below 1 id, or one that is not whole cycles."""
     if segment is not None and segment < 1:
         raise ConfigError(f"data.segment={segment}: give 1 or more, or null for whole pieces")
     if segment is not None and segment % cycle:
@@ -97,9 +97,9 @@ def check_segment(segment: int | None, cycle: int) -> None:
 
 
 def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cycle: int = 1) -> list[Ids]:
-    """What likelihood is measured on: BOS and the events of a piece, whole (None) or cut into inputs of
+    """The segments that likelihood is measured on: BOS and the events of a piece, whole (None) or cut into inputs of
     `segment` ids without overlap. Each array is one id longer than its input; every event is a target once.
-    Raises StoreError when there are none, ConfigError for a segment that holds nothing, or no whole cycles."""
+    Raises StoreError when there are none, ConfigError for a segment below 1 id, or one that is not whole cycles."""
     check_segment(segment, cycle)
     if not len(split.ids):
         raise StoreError("the split holds no tokens to score: choose another split or prepare the data again")
@@ -112,8 +112,8 @@ def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cy
 
 
 def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
-    """Numbers of segments of like length, which make a batch of at most `batch_tokens` ids (one segment at least).
-    Raises ConfigError for a budget that holds nothing."""
+    """Batches of segments of similar length, as their numbers: at most `batch_tokens` ids each, or a single segment.
+    Raises ConfigError for a budget below 1."""
     if batch_tokens < 1:
         raise ConfigError(f"data.score_batch_tokens={batch_tokens}: give 1 or more")
     batches: list[list[int]] = [[]]
@@ -125,9 +125,9 @@ def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
 
 
 class Examples(Dataset[Any]):
-    """The examples of a data set's windows; what else comes with a window stays with it.
+    """The examples of a data set's windows; whatever else comes with a window stays with it.
 
-    The chance in number `index` is a function of (seed, index) alone, and not that which chose the window.
+    The chance in number `index` depends only on (random seed, index), and is not the one that chose the window.
     """
 
     def __init__(self, windows: Dataset[Any], objective: Objective, seed: int) -> None:
@@ -141,7 +141,7 @@ class Examples(Dataset[Any]):
         return self.objective.example(window, rng), fresh
 
     def collate(self, items: Sequence[Any]) -> Any:
-        """Of examples a batch; of examples with more a list, `[batch, that (B,)]`."""
+        """Examples become a batch; examples with a flag become a list, `[batch, flags (B,)]`."""
         pad = self.objective.tokenizer.vocab.pad
         if isinstance(items[0], Example):
             return joined(items, pad)
@@ -157,7 +157,7 @@ def joined(examples: Sequence[Example], pad: int) -> Example:
 
 
 def scoring_batch(segments: Sequence[Ids], numbers: Sequence[int], objective: Objective) -> Example:
-    """Some of `segments` as a batch; the chance in each is a function of its number alone."""
+    """Some of `segments` as a batch; the chance in each depends only on its number."""
     examples = [
         objective.example(torch.from_numpy(segments[i].astype(np.int64)), np.random.default_rng(i)) for i in numbers
     ]
@@ -168,11 +168,11 @@ Window = tuple[Tensor, Tensor]
 
 
 class CarriedWindows(Dataset[Window]):
-    """Item `step * batch_size + row` of an epoch goes on from the item one `batch_size` before it.
+    """Item `step * batch_size + row` of an epoch continues the item one `batch_size` before it.
 
-    An epoch is every piece once, in an order and with augmentations that follow from (seed, epoch) alone, cut into
-    windows and dealt to the rows in runs of equal length. With each window comes whether its row begins anew: a new
-    piece, or the first step of an epoch. Borrows augmentation from `crops`.
+    An epoch is every piece once, in an order and with augmentations that depend only on (random seed, epoch), cut into
+    windows and dealt to the rows in runs of equal length. Each window comes with a flag that resets its row's state: at
+    a new piece, or at the first step of an epoch. `crops` does the augmentation.
     """
 
     def __init__(self, crops: RandomCrops, batch_size: int) -> None:
@@ -181,7 +181,7 @@ class CarriedWindows(Dataset[Window]):
         if windows < batch_size:
             raise ConfigError(
                 f"trainer.batch_size={batch_size}: the training pieces make {windows} windows of "
-                f"data.length={crops.length}, and each row needs one; lower either"
+                f"data.length={crops.length}, and each row needs one; lower one of them"
             )
         self.steps = -(-windows // batch_size)
         self.epoch = lru_cache(maxsize=1)(self._epoch)  # (piece as drawn, its window) of an epoch
@@ -202,12 +202,12 @@ class CarriedWindows(Dataset[Window]):
         return pieces, [(p, k) for p, ids in enumerate(pieces) for k in range(self._windows(len(ids) - 2))]
 
     def __getitem__(self, index: int) -> Window:
-        """(length + 1,) int64: ids, filled up with PAD; and () bool: forget what came before."""
+        """(length + 1,) int64: ids, filled up with PAD; and () bool: whether the carried state is reset."""
         epoch, rest = divmod(index, len(self))
         step, row = divmod(rest, self.batch_size)
         pieces, windows = self.epoch(epoch)
         at, length, pad = row * self.steps + step, self.crops.length, self.crops.tokenizer.vocab.pad
-        if at >= len(windows):  # the last row is shorter: nothing is seen twice
+        if at >= len(windows):  # the last row is shorter: no window comes twice
             return torch.full((length + 1,), pad), torch.tensor(True)
         piece, k = windows[at]
         ids = pieces[piece][k * length : (k + 1) * length + 1].astype(np.int64)

@@ -1,6 +1,6 @@
-"""The last part of every preparation: splits, near-duplicates, the store, the table a person reads.
+"""The last part of every preparation: splits, near-duplicates, the store, the table that a person reads.
 
-Splits are by piece and seeded, and copies of one piece are never on two sides.
+Splits are by piece and follow a random seed; copies of one piece share a split.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ Assign = Callable[[Sequence[Piece], Sequence[str]], list[str]]  # (pieces, key o
 
 
 def check_work(config: PrepareConfig) -> None:
-    """Raises ConfigError, StoreError for what cannot work, before the long work begins."""
+    """Raises ConfigError, StoreError for settings that cannot work, before the long work begins."""
     check_target(Path(config.out), config.overwrite)
     cores(config.workers)
     for name in ("file_seconds", "memory_mb", "file_mb"):
@@ -52,11 +52,11 @@ def prepare(
     extra: dict[str, object] | None = None,
     passed_over: Sequence[tuple[str, str]] = (),
 ) -> Manifest:
-    """Files -> a store at `config.out`; work done by an earlier run that was cut short is not done again.
+    """Files -> a store at `config.out`; it keeps the work of an earlier run that was cut short.
 
     `recipe` names everything that decides what becomes of a file. `assign` gets pieces with a key each, equal
-    for near-duplicates. `passed_over` are files left out unread, with reasons. The caller has called `check_work`.
-    Raises StoreError when nothing is left, ConfigError.
+    for near-duplicates. `passed_over` are files left out unread, with reasons. Call `check_work` first.
+    Raises StoreError when no piece is left, ConfigError.
     """
     limits = f"{config.memory_mb} {config.file_seconds} {config.file_mb}"
     journal = Journal(Path(config.out), f"{recipe} {limits} {versions_here()}")
@@ -106,7 +106,7 @@ def finish(
 
 
 def merge_pairs(name: str, splits: dict[str, list[Piece]], vocab_size: int) -> tuple[Tokenizer, dict[str, list[Piece]]]:
-    """Byte-pair merges learnt from the training pieces alone, applied to all."""
+    """Learns byte-pair merges from the training pieces only, and applies them to all."""
     learnt = train_bpe(name, (piece.ids for piece in splits["train"]), vocab_size)
     return learnt, {s: [replace(p, ids=learnt.apply_bpe(p.ids)) for p in pieces] for s, pieces in splits.items()}
 
@@ -121,12 +121,12 @@ def check_bpe(tokenizer: TokenizerConfig) -> None:
 
 
 def kind(reason: str) -> str:
-    """The part of a reason that many files share: what stands before the colon."""
+    """The part of a reason that many files share: the words before the colon."""
     return reason.partition(":")[0]
 
 
 def print_summary(out: Path, manifest: Manifest) -> None:
-    """The store as a table: files in, kept, dropped by reason; pieces, tokens and hours of music per split."""
+    """Prints the store as a table: files in, kept, dropped by reason; pieces, tokens and hours of music per split."""
     extra, console = manifest.extra, Console(highlight=False)
     print(f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}")
     table = Table("split", box=None, pad_edge=False)
@@ -143,18 +143,18 @@ def print_summary(out: Path, manifest: Manifest) -> None:
         print(f"  each file with its reason: {out / 'manifest.json'}")
     if groups := extra["near_duplicates"]:
         across = extra["near_duplicates_across_splits"]
-        placed = f"{across} of them stand on two sides of the official split" if across else "each on one side"
+        placed = f"{across} groups span several official splits" if across else "each within one split"
         print(f"{sum(map(len, groups)):,} pieces are near-duplicates in {len(groups):,} groups, {placed}")
 
 
 def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
-    """The same for two pieces whose notes are the same up to transposition."""
+    """A key that is equal for two pieces with the same notes up to transposition."""
     span = tokenizer.pitch_range(ids)
     return sha256(tokenizer.transpose(ids, tokenizer.lo - span[0]).tobytes() if span else ids.tobytes()).hexdigest()
 
 
 def check_fractions(validation_fraction: float, test_fraction: float, seed: int) -> None:
-    """Raises StoreError when the fractions are not shares that leave something to train on; asked before long work."""
+    """Raises StoreError when the fractions leave nothing to train on; called before long work."""
     total = validation_fraction + test_fraction
     if not (validation_fraction >= 0 and test_fraction >= 0 and total < 1):  # refuses NaN too
         raise StoreError(
@@ -178,7 +178,7 @@ def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction
     if len(groups) <= sum(wanted.values()):
         raise StoreError(
             f"{len(groups)} different pieces cannot fill the splits: {sum(wanted.values())} would go to validation and "
-            f"test and none be left to train on; give more files or smaller fractions than {validation_fraction} "
+            f"test, and none to training; give more files or smaller fractions than {validation_fraction} "
             f"and {test_fraction}"
         )
     order = np.random.default_rng(seed).permutation(len(groups))

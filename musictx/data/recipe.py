@@ -1,4 +1,4 @@
-"""What happens to one MIDI file: read, its tracks chosen, judged, encoded. Runs in a reader process."""
+"""One MIDI file: read it, choose its tracks, filter, encode. Runs in a reader process."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -13,14 +13,14 @@ from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer
 
-Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or the reason why it is left out
+Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or why the file is left out
 PIANOS = range(8)
 POLICIES = ("merge", "piano", "longest")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides what becomes of a file, so that finished work can be told from other work."""
+    """Everything that decides what becomes of a file; finished work is reused only under the same recipe."""
 
     tokenizer: Tokenizer
     select: SelectConfig
@@ -32,7 +32,7 @@ class Recipe:
 
 
 def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
-    """One file as (ids, seconds, signature), or the reason why it is left out: a kind, a colon, details."""
+    """One file as (ids, seconds, signature), or why it is left out: a kind, a colon, details."""
     try:
         tracks = read_tracks(data, "", one_tempo=recipe.tokenizer.metrical)
         score = choose(tracks, recipe.select)
@@ -44,7 +44,7 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
 
 
 def pack(tokenizer: Tokenizer, score: Score) -> Encoded:
-    """A score as (ids, seconds, signature), or the reason why its vocabulary cannot hold it."""
+    """A score as (ids, seconds, signature), or why the vocabulary cannot hold it."""
     try:
         ids = tokenizer.encode(score)
     except TokenError as error:
@@ -77,7 +77,7 @@ def check_select(select: SelectConfig) -> None:
 
 
 def fault(score: Score, filters: FilterConfig) -> str | None:
-    """Why a piece is not good enough for the filters that are on; None when it is."""
+    """Why the filters drop a piece; None when they keep it."""
     length_s = max(score.duration_s, 1e-3)
     density = len(score) / length_s
     low, high = int(score.pitch.min()), int(score.pitch.max())
@@ -100,12 +100,12 @@ def fault(score: Score, filters: FilterConfig) -> str | None:
 
 
 def longest_silence_s(score: Score) -> float:
-    """The longest stretch, from the first onset on, in which nothing sounds."""
+    """The longest silence after the first onset."""
     until = np.maximum.accumulate(score.offset_s)
     return float(np.max(score.onset_s[1:] - until[:-1], initial=0.0))
 
 
 def longest_run(score: Score) -> int:
-    """How often in a row one and the same pitch is struck with nothing else between."""
+    """The largest number of notes of one pitch in a row, with no other note between."""
     breaks = np.flatnonzero(np.diff(score.pitch.astype(int))) + 1
     return int(np.diff(np.concatenate([[0], breaks, [len(score)]])).max(initial=0))

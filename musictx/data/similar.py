@@ -2,10 +2,10 @@
 few notes changed.
 
 A piece is the set of its pitch-interval 6-grams and of its streams: runs of 8 to 16 notes of three neighbouring
-semitones, whatever sounds between them. Milliseconds turn the notes of a chord round, and the 6-grams with them; notes
-so near in pitch are hardly ever struck together, so streams keep their order. MinHash (Broder 1997) keeps 128 numbers
-of the set, whose share in common estimates the overlap of two sets. Bands of them (locality-sensitive hashing) find the
-pairs without comparing all.
+semitones, whatever sounds between them. Milliseconds change the order of a chord's notes, and so the 6-grams; notes so
+near in pitch are hardly ever struck together, so streams keep their order. MinHash (Broder 1997) keeps 128 numbers of
+the set; the share that two sets have in common estimates their overlap. Bands of these numbers (locality-sensitive
+hashing) find the pairs without comparing all.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ GRAM = 6  # intervals
 REACH = 3  # neighbouring semitones of a stream: two bits a note
 SHORTEST = 8  # notes of a stream
 EIGHT, ONES = np.uint32(0xFFFF), np.uint32(0x5555)  # the bits of eight notes; eight notes of the lowest pitch
-SKETCH = 64  # of a long piece the 6-grams with the smallest hashes stand for all
-STREAM_SKETCH = 448  # and so many streams, which outlive human timing and therefore count for more
+SKETCH = 64  # 6-grams kept of a long piece: those with the smallest hashes
+STREAM_SKETCH = 448  # streams kept; they survive human timing and therefore count for more
 SAME = 0.4  # from this estimated overlap on, two pieces count as one
 
 Signature = NDArray[np.uint32]  # (128,)
@@ -37,8 +37,8 @@ _SHIFT = _rng.integers(0, 2**32, (N_HASHES, 1), dtype=np.uint32)
 
 
 def signature(score: Score) -> Signature:
-    """(128,) the MinHash of a piece's pitches in their order, drums left out unless there is nothing else; time, tempo
-    and loudness do not count."""
+    """(128,) the MinHash of a piece's pitches in order, without drums unless the piece is all drums; time, tempo and
+    loudness do not count."""
     melodic = score.program != DRUMS
     pitch = score.pitch[melodic if melodic.any() else ~melodic]
     grams = _smallest(_mixed(_interval_grams(pitch)), SKETCH)
@@ -49,7 +49,7 @@ def signature(score: Score) -> Signature:
 
 @cache
 def rules() -> str:
-    """A name of how signatures are made: a hash of those of two made-up pieces, with repeated notes and drums."""
+    """A name for the way signatures are made: a hash of those of two made-up pieces, with repeated notes and drums."""
     rng = np.random.default_rng(0)
     digest = sha256()
     for pitch in (rng.integers(40, 80, 1000), np.repeat(rng.integers(40, 80, 5), 20)):
@@ -60,7 +60,7 @@ def rules() -> str:
 
 
 def group(signatures: Sequence[Signature]) -> list[int]:
-    """For each piece the index of the first piece that it is a near-duplicate of, itself if of none before it."""
+    """For each piece the index of its first near-duplicate, or its own index if no earlier piece is one."""
     leader = list(range(len(signatures)))
 
     def find(i: int) -> int:
@@ -71,7 +71,7 @@ def group(signatures: Sequence[Signature]) -> list[int]:
 
     table = np.array(signatures, np.uint32).reshape(-1, N_HASHES)  # (pieces, 128)
     for band in range(0, N_BANDS * BAND, BAND):
-        alike: dict[tuple[int, ...], list[int]] = {}  # pieces that agree in this band; of near-duplicates the first
+        alike: dict[tuple[int, ...], list[int]] = {}  # pieces that agree in this band; one of all near-duplicates
         for i, numbers in enumerate(table[:, band : band + BAND].tolist()):
             others = alike.setdefault(tuple(numbers), [])
             near = [j for j in others if np.count_nonzero(table[i] == table[j]) >= SAME * N_HASHES]
@@ -84,7 +84,7 @@ def group(signatures: Sequence[Signature]) -> list[int]:
 
 
 def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
-    """(N - 6,) every run of 6 intervals as a number; of a shorter piece all of them as one."""
+    """(N - 6,) every 6 intervals in a row as a number; a shorter piece is one number."""
     interval: NDArray[Any] = np.diff(pitch.astype(np.uint64)) + np.uint64(128)  # 1 … 255; unsigned numbers wrap round
     n = max(len(interval) - GRAM + 1, 1)
     grams = np.zeros(n, dtype=np.uint64)
@@ -94,8 +94,8 @@ def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
-    """From each note on, the next 16 notes of a stream in two bits each, for all three streams that it belongs to; near
-    the end of a stream as many as are left, at least 8. One pitch eight times over says nothing and is left out."""
+    """From each note on, the next 16 notes of a stream in two bits each, for all three streams that hold the note; near
+    the end of a stream all that are left, at least 8. One pitch eight times in a row is left out: it says nothing."""
     lowest = np.stack([pitch + np.uint8(k) for k in reversed(range(REACH))], axis=1).ravel()  # (3N,), plus 2
     order = np.argsort(lowest, kind="stable")  # the notes of each stream together, in time
     lowest = lowest[order]
@@ -114,6 +114,6 @@ def _mixed(numbers: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def _smallest(hashes: NDArray[Any], n: int) -> NDArray[Any]:
-    """(at most n,) the smallest of them, each once."""
+    """(at most n,) the smallest hashes, each once."""
     hashes = np.sort(hashes)
     return np.append(hashes[:1], hashes[1:][np.diff(hashes) != 0])[:n]

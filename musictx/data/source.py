@@ -1,7 +1,6 @@
-"""Where music files lie: a folder or a zip archive, any depth, any names; or a corpus's official home.
+"""Finds music files in a folder or a zip archive, at any depth, with any names, or downloads a corpus from its home.
 
-Nothing is ever unpacked to disk. A download shows a progress bar, goes on where it broke off, and is checked before
-it is used.
+It unpacks nothing to disk. A download shows a progress bar, resumes where it broke off, and is checked before use.
 """
 
 import os
@@ -44,7 +43,7 @@ def open_source(
 ) -> Iterator[list[Item]]:
     """The files of a folder or zip with one of these suffixes, in any case, sorted by name; valid inside the block.
 
-    The folders `without` are left aside: what we write may lie below what we read.
+    It skips the folders `without`, since our output may lie below the input.
 
     Raises StoreError when `path` is neither, or holds no such file.
     """
@@ -69,14 +68,14 @@ def open_source(
 
 
 def printable(name: str) -> str:
-    """A file name that any terminal and any JSON reader takes: bytes that are not UTF-8 shown as \\xNN."""
+    """A file name that any terminal and any JSON reader accepts: bytes that are not UTF-8 shown as \\xNN."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace") if not name.isascii() else name
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _walk(top: Path, suffixes: tuple[str, ...], without: set[Path]) -> Iterator[Item]:
-    """Follows links to folders, each real folder once, so that a loop of links ends. A folder that may not be read
-    is an item that cannot be loaded."""
+    """Follows links to folders, each real folder once, so that a loop of links ends. A folder without read permission
+    becomes an item that cannot be loaded."""
     seen = set()
     closed: list[OSError] = []
     for root, folders, names in os.walk(top, onerror=closed.append, followlinks=True):
@@ -131,7 +130,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
     def load(limit: int) -> bytes:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise MidiError(
-                name, "cannot be unpacked: packed by a method that knows no limits; pack it again by deflate"
+                name, "cannot be unpacked: its compression method allows no size limit; pack it again with deflate"
             )
         try:
             with archive.open(info) as file:  # read() stops at the limit, whatever size the archive claims
@@ -158,16 +157,16 @@ TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class Download:
-    """An address and what it must give; no checksum where the publisher changes the file."""
+    """An address and the checksum of its file; none where the publisher changes the file."""
 
     url: str
     sha256: str | None
 
 
 def fetch(download: Download, folder: Path) -> Path:
-    """The downloaded file in `folder`, from an earlier time if it is there. Raises StoreError in one line.
+    """The downloaded file in `folder`; an earlier download is used again. Raises StoreError in one line.
 
-    A broken transfer stays as NAME.part and is gone on with next time.
+    A broken transfer stays as NAME.part, and the next call resumes it.
     """
     target = folder / download.url.rpartition("/")[2]
     if target.is_file():
@@ -179,14 +178,14 @@ def fetch(download: Download, folder: Path) -> Path:
     except (URLError, HTTPException, OSError) as error:
         cause = getattr(error, "reason", None) or error
         raise StoreError(
-            f"{download.url} could not be downloaded ({cause}): the same command goes on where it broke off; "
+            f"{download.url} could not be downloaded ({cause}): the same command resumes where it broke off; "
             "or download it yourself and give path="
         ) from None
     if download.sha256 and (found := _digest(part)) != download.sha256:
         part.unlink()
         raise StoreError(
-            f"{download.url} is not the file it should be (SHA-256 {found[:16]}…, not {download.sha256[:16]}…): "
-            "it was thrown away; try again"
+            f"{download.url} is not the expected file (SHA-256 {found[:16]}…, not {download.sha256[:16]}…): "
+            "it was deleted; try again"
         )
     os.replace(part, target)
     return target
@@ -198,7 +197,7 @@ def _transfer(url: str, part: Path) -> None:
     try:
         answer = urllib.request.urlopen(request, timeout=TIMEOUT_S)
     except HTTPError as error:
-        if error.code == 416 and have:  # nothing is left to send: the checksum decides
+        if error.code == 416 and have:  # the file is complete: the checksum decides
             return
         raise
     with answer, Progress(console=Console(stderr=True)) as progress:

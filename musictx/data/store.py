@@ -4,7 +4,7 @@ manifest.json            format, tokenizer, fingerprint, corpus, licence, counts
 train.ids.bin            uint16, the pieces one after another, without BOS and EOS
 train.offsets.npy        int64 (pieces + 1,), where each piece begins and ends
 
-Is a store what its manifest says? Reads everything again.
+`verify_split` checks a split against the manifest.
 """
 
 import json
@@ -56,7 +56,7 @@ class SplitInfo:
 
 @dataclass
 class Manifest:
-    """What `manifest.json` says."""
+    """The content of `manifest.json`."""
 
     tokenizer: str
     vocab_fingerprint: str
@@ -69,13 +69,13 @@ class Manifest:
 
 
 def own_folders(out: Path) -> tuple[Path, Path, Path, Path]:
-    """All that a preparation writes: the store, its work so far, the new store half written, the old one put aside."""
+    """All folders that a preparation writes: the store, its work so far, the new store half written, the old store."""
     out = out.resolve()
     return (out, *(out.with_name(f".{out.name}.{end}") for end in ("work", "partial", "old")))  # type: ignore[return-value]
 
 
 def check_target(out: Path, overwrite: bool) -> None:
-    """Raises StoreError when writing to `out` would destroy something; asked before the long work begins."""
+    """Raises StoreError when writing to `out` would destroy something; called before the long work begins."""
     folder = next(p for p in (out, *out.resolve().parents) if p.exists())
     if not os.access(folder, os.W_OK) or not (out.exists() or folder.is_dir()):
         raise StoreError(f"out={out}: {folder} is not a folder that can be written to; give another out=")
@@ -84,10 +84,10 @@ def check_target(out: Path, overwrite: bool) -> None:
     if not (out / "manifest.json").is_file() and (not out.is_dir() or any(out.iterdir())):
         raise StoreError(f"{out} exists and is not a token store: give another out=")
     if out.is_dir() and any(out.iterdir()):
-        splits = _read_manifest(out).splits  # raises for a manifest that is not ours
+        splits = _read_manifest(out).splits  # raises for a foreign manifest
         ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
         if foreign := sorted({p.name for p in out.iterdir()} - ours):
-            raise StoreError(f"{out} holds {foreign[0]}, which is no part of a token store: give another out=")
+            raise StoreError(f"{out} holds {foreign[0]}, which does not belong to a token store: give another out=")
     if not overwrite and any(out.iterdir()):
         raise StoreError(f"{out} is already a token store: give another out= or overwrite=true")
 
@@ -113,12 +113,12 @@ def write_store(
     }
     vocab = tokenizer.vocab
     manifest = Manifest(tokenizer.name, vocab.fingerprint, corpus, info, dropped, extra or {}, tokenizer.state)
-    out = out.resolve()  # through a link to where it points
+    out = out.resolve()  # follow a link to its target
     _, _, partial, old = own_folders(out)
     if old.exists() and not out.exists():  # a run was killed between the two renames below
         old.rename(out)
     try:
-        shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
+        shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed while writing
         partial.mkdir(parents=True)
         for name, pieces in splits.items():
             offsets = np.cumsum([0, *(len(p.ids) for p in pieces)], dtype=np.int64)
@@ -161,8 +161,8 @@ class Split:
 
 
 class Store:
-    """An open store. Raises StoreError when the folder is missing, damaged, or made by another tokenizer
-    than `tokenizer` names (None: any that is known)."""
+    """An open store. Raises StoreError when the folder is missing, damaged, or made by another tokenizer than
+    `tokenizer` (None: any known one)."""
 
     def __init__(self, path: Path, tokenizer: str | None = None) -> None:
         self.path = path
@@ -177,7 +177,7 @@ class Store:
             )
 
     def split(self, name: str) -> Split:
-        """Opens one split. Raises StoreError when it is not there or its files do not fit together."""
+        """Opens one split. Raises StoreError when it is missing or its files do not fit together."""
         if name not in self.manifest.splits:
             raise StoreError(f"{self.path} has no split {name!r}: it has {', '.join(self.manifest.splits)}")
         info = self.manifest.splits[name]
@@ -217,9 +217,9 @@ SAMPLE = 64  # pieces of each split that are decoded
 
 
 def verify_split(store: Store, name: str) -> str:
-    """Checks offsets, ids and checksum of one split and decodes a sample of its pieces; what was found, in a line.
+    """Checks offsets, ids and checksum of one split and decodes a sample of its pieces; returns one line of findings.
 
-    Raises StoreError at the first thing that is wrong. Opening the store has checked its fingerprint.
+    Raises StoreError at the first fault. Opening the store has checked its fingerprint.
     """
     split, info, vocab = store.split(name), store.manifest.splits[name], store.tokenizer.vocab
     where = f"{store.path}: the {name} split"

@@ -20,8 +20,7 @@ MOST = 4096
 
 
 def with_batch_size(config: TrainConfig) -> TrainConfig:
-    """The config with a number; that of the run that is to be gone on with. Raises TrainingError when not even one
-    window fits."""
+    """The config with a number; a resumed run keeps its own. Raises TrainingError when not even one window fits."""
     if config.trainer.batch_size != "auto":
         return config
     if is_unfinished(Path(config.out)) and not config.overwrite:
@@ -35,7 +34,7 @@ def with_batch_size(config: TrainConfig) -> TrainConfig:
 
 
 def largest(fitting: Callable[[int], bool], most: int = MOST) -> int:
-    """The largest power of two up to `most` that fits, as all below it do; 0 when 1 does not."""
+    """The largest power of two up to `most` that fits, given that all sizes below it fit too; 0 when 1 does not."""
     size = 0
     while size < most and fitting(max(2 * size, 1)):
         size = max(2 * size, 1)
@@ -43,7 +42,7 @@ def largest(fitting: Callable[[int], bool], most: int = MOST) -> int:
 
 
 def fits(config: TrainConfig, size: int) -> bool:
-    """Whether two steps with `size` windows go through; the second has the optimizer's moments beside the gradients."""
+    """Whether two steps with `size` windows fit; the second holds the optimizer's moments beside the gradients."""
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
     model = starting_model(config, objective.tokenizer)

@@ -1,4 +1,4 @@
-"""What a run is gone on with, `last.ckpt`, and the best that it has come to, `best.ckpt`, which becomes its bundle."""
+"""The checkpoints of a run: it resumes from `last.ckpt`, and its best so far, `best.ckpt`, becomes the bundle."""
 
 import math
 import os
@@ -18,7 +18,7 @@ LAST, BEST = "last.ckpt", "best.ckpt"
 
 
 class WholeFiles(TorchCheckpointIO):
-    """A checkpoint is there whole or not at all, after a power cut too; the former one survives a full disk."""
+    """Writes a checkpoint whole or not at all, even in a power cut; the former one survives a full disk."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ class WholeFiles(TorchCheckpointIO):
             writer = _Remembering(file)
             try:
                 torch.save(checkpoint, writer)  # type: ignore[arg-type]
-            except RuntimeError:  # what torch makes of a failed write
+            except RuntimeError:  # torch raises this for a failed write
                 if writer.error is None:
                     raise
                 raise writer.error from None
@@ -35,7 +35,7 @@ class WholeFiles(TorchCheckpointIO):
 
 
 class _Remembering:
-    """A file as torch writes to it, and the first error that it gave."""
+    """A file for torch to write to; keeps the first error that writing gave."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -53,17 +53,17 @@ class _Remembering:
 
 
 class Checkpoints(L.Callback):
-    """Saves where nothing is half done: an optimizer step has been made, and what follows it is not a validation.
+    """Saves after a whole optimizer step and, where a validation follows the step, after the validation.
 
-    Lightning's own ModelCheckpoint would save before a validation too, and a run that goes on from there leaves that
-    validation out; it also takes NaN for a score, and forgets the best when the folder is moved. With `keep` "last"
+    Lightning's own ModelCheckpoint also saves before a validation, and a run resumed from there skips that
+    validation; it also accepts NaN as a score, and forgets the best when the folder is moved. With `keep` "last"
     every validation counts as the best so far.
     """
 
     def __init__(self, folder: Path, every: int, keep: str) -> None:
         self.folder, self.every, self.keep = folder, every, keep
         self.best_nll: float | None = None
-        self.step = self.saved = 0  # optimizer steps by now, and at the last checkpoint
+        self.step = self.saved = 0  # optimizer steps so far, and at the last checkpoint
 
     @property
     def last(self) -> Path:
@@ -99,17 +99,17 @@ class Checkpoints(L.Callback):
         nll = float(trainer.callback_metrics["val/nll"])
         if not math.isfinite(nll):
             raise TrainingError(
-                f"the validation NLL is {nll} after step {trainer.global_step}: no model is made of it; "
-                "lower trainer.lr and begin anew with overwrite=true"
+                f"the validation NLL is {nll} after step {trainer.global_step}: no bundle is written; "
+                "lower trainer.lr and start again with overwrite=true"
             )
         if self.best_nll is None or nll < self.best_nll or self.keep == "last":
             self.best_nll = nll
             trainer.save_checkpoint(self.best)
-        if not trainer.fit_loop._should_accumulate():  # gradients of half a step are in no checkpoint
+        if not trainer.fit_loop._should_accumulate():  # checkpoints hold no gradients of half a step
             self._save(trainer)
 
     def _due(self, trainer: L.Trainer) -> bool:
-        # several processes hear of it at different times, and could not agree on a step
+        # several processes get the signal at different times and could not agree on a step
         stopping = trainer.received_sigterm and trainer.world_size == 1
         return stopping or self.step >= self.saved + self.every
 

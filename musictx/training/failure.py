@@ -1,4 +1,4 @@
-"""A loss that is no number, or memory that does not suffice: the run stops with what a person needs to mend it."""
+"""A bad loss (NaN, infinite or exploded) or too little memory: the run stops and says what to change."""
 
 import math
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ FAILED = "failed.pt"
 
 
 class TrainingError(UserError):
-    """A training that went wrong: nothing good would come of going on."""
+    """The training failed, and more steps would not help."""
 
 
 @dataclass
 class Guard(L.Callback):
-    """Looks at each loss before it reaches the weights; writes batch and weights to `folder/failed.pt` if it is bad."""
+    """Checks each loss before it reaches the weights; writes batch and weights to `folder/failed.pt` if it is bad."""
 
     folder: Path
     vocab_size: int
-    validating: bool = False  # when an exception came
+    validating: bool = False  # whether the exception came in a validation
 
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
@@ -39,12 +39,12 @@ class Guard(L.Callback):
     def on_before_backward(self, trainer: L.Trainer, pl_module: L.LightningModule, loss: Tensor) -> None:
         assert isinstance(pl_module, LanguageModelTraining)
         value = float(pl_module.loss)  # `loss` has been divided by the number of batches, and scaled for 16 bits
-        if value <= EXPLODED * math.log(self.vocab_size):  # NaN is not
+        if value <= EXPLODED * math.log(self.vocab_size):  # false for NaN
             return
         step, path = trainer.global_step, self.folder / FAILED
         weights, whose = pl_module.state_dict(), "the weights"
         if any(isinstance(v, DTensor) for v in weights.values()):
-            # the other processes know of nothing and would not meet to put them together
+            # the other processes do not know of the failure and would not help to gather the weights
             weights = {k: v.to_local() if isinstance(v, DTensor) else v for k, v in weights.items()}
             whose = "this process's part of the weights"
         example, *more = self.batch if isinstance(self.batch, list) else [self.batch]
@@ -53,7 +53,7 @@ class Guard(L.Callback):
         what = f"is {value}" if not math.isfinite(value) else f"has exploded to {value:.1f}"
         raise TrainingError(
             f"the loss {what} at step {step}: its batch and {whose} before it are in {path}; lower trainer.lr or "
-            "trainer.grad_clip and begin anew with overwrite=true"
+            "trainer.grad_clip and start again with overwrite=true"
         )
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:

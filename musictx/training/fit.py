@@ -1,5 +1,5 @@
 """One training run: a store and a config in, a folder with the best model's bundle out. `trainer.smoke=true` does two
-steps of everything, so that a mistake shows before the long run and not in it.
+steps of everything, so that a mistake shows before the long run.
 """
 
 import math
@@ -56,9 +56,9 @@ from musictx.viz.curves import draw_curves
 def fit(config: TrainConfig) -> Path:
     """Trains, and returns the bundle of the validation with the lowest NLL, or with `trainer.keep=last` of the last.
 
-    The same config goes on with a run that was stopped, from its last checkpoint and as if it had not been. All that
-    can be wrong is looked at before the run's folder is made. Raises ConfigError, StoreError, BundleError,
-    TrainingError; SIGTERMException when it was told to end, KeyboardInterrupt when there is no model by then.
+    The same config resumes a stopped run from its last checkpoint, as if it had not stopped. All settings are
+    checked before the run's folder is made. Raises ConfigError, StoreError, BundleError, TrainingError;
+    SIGTERMException on SIGTERM, KeyboardInterrupt on Ctrl-C before there is a model.
     """
     config = sized_as_bundle(replace(config, out=config.resume or config.out))
     check_trainer(config)
@@ -74,8 +74,8 @@ def fit(config: TrainConfig) -> Path:
     header = header_of(config, model, store.manifest, objective)
     training = LanguageModelTraining(model, objective, config.trainer, config.seed, header, config.data.grow_from)
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(Path(config.out) / CHECKPOINTS))
-    trainer.strategy.connect(training)  # which is told there how fsdp's processes share it
-    trainer.strategy.setup_environment()  # the processes meet: one of them opens the folder for all
+    trainer.strategy.connect(training)  # tells it how fsdp's processes share it
+    trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
     with ExitStack() as holding:
         return _run(config, data, training, trainer, holding)
 
@@ -83,7 +83,7 @@ def fit(config: TrainConfig) -> Path:
 def _run(
     config: TrainConfig, data: MusicData, training: LanguageModelTraining, trainer: L.Trainer, holding: ExitStack
 ) -> Path:
-    """What happens in the run's folder."""
+    """Trains in the run's folder, new or resumed."""
     folder, model = Path(config.out), training.model
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
@@ -97,7 +97,7 @@ def _run(
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))
         if (folder / CHECKPOINTS).is_dir():
-            with held(folder):  # refused before anything in it is touched
+            with held(folder):  # refuse before anything in it changes
                 pass
         go_on_from = open_run(config, make_record(data.store, config.trainer.accelerator))
         holding.enter_context(held(folder))
@@ -112,12 +112,12 @@ def _run(
         trainer.callbacks += [guard, *onlookers(config, data), checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:
-        print(f"\nstopped by SIGTERM after step {checkpoints.saved}: the same command goes on from there")
+        print(f"\nstopped by SIGTERM after step {checkpoints.saved}: the same command resumes from there")
         raise SIGTERMException(128 + SIGTERM) from None
-    except SystemExit:  # what Lightning makes of Ctrl-C
+    except SystemExit:  # Lightning raises this for Ctrl-C
         if checkpoints.best_nll is None:
             raise KeyboardInterrupt from None
-        print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command goes on")
+        print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command resumes the run")
         return keep_best(folder, checkpoints)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
@@ -137,10 +137,10 @@ def _run(
 
 
 def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
-    """What shows a person how it goes."""
+    """The callbacks that show a person how the training goes."""
     trainer = config.trainer
     shown = [build_progress()] if trainer.progress_bar else []
-    # a model of fsdp is whole in no process, one that takes more than ids or learns another task continues nothing
+    # under fsdp no process has the whole model; one that takes more than ids or learns another task cannot continue
     draws = trainer.strategy != "fsdp" and data.objective.inputs == ("ids",) and data.objective.continues
     if trainer.sample_every is not None and draws:
         folder, tokenizer = Path(config.out) / "samples", data.objective.tokenizer
@@ -156,8 +156,8 @@ def keep_best(folder: Path, checkpoints: Checkpoints) -> Path:
 
 
 def smoke(config: TrainConfig) -> None:
-    """Training batches as large as they will be, the two largest batches of the validation, a checkpoint, a sample, the
-    bundle written and read again; nothing of it is kept. Raises what `fit` does."""
+    """Tries full-size training batches, the two largest validation batches, a checkpoint, a sample, and the bundle
+    written and read again; keeps none of it. Raises what `fit` does."""
     out = Path(config.out)
     if not is_unfinished(out):
         check_free(out, config.overwrite)
@@ -167,21 +167,21 @@ def smoke(config: TrainConfig) -> None:
     )
     if trainer.sample_every is not None:
         trainer.sample_every = 2
-    quiet = replace(config.logger, name="csv")  # wandb has answered above
+    quiet = replace(config.logger, name="csv")  # wandb was checked above
     nearest = next(folder for folder in out.resolve().parents if folder.exists())
     start = perf_counter()
     with TemporaryDirectory(prefix=".smoke-", dir=nearest) as folder:
         bundle = fit(replace(config, out=f"{folder}/run", overwrite=False, resume=None, trainer=trainer, logger=quiet))
         load_bundle(bundle)
     memory = f", {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of GPU memory" if torch.cuda.is_available() else ""
-    print(f"smoke: two steps, validation, checkpoint and bundle went well in {perf_counter() - start:.0f} s{memory}")
+    print(f"smoke: two steps, validation, checkpoint and bundle passed in {perf_counter() - start:.0f} s{memory}")
 
 
 POINTS = 40
 
 
 class Curve(NamedTuple):
-    """(W,) each; the band is from the lowest to the highest."""
+    """(W,) each; the band goes from the lowest to the highest."""
 
     step: NDArray[np.float64]
     mean: NDArray[np.float64]
@@ -190,7 +190,7 @@ class Curve(NamedTuple):
 
 
 def draw_losses(metrics: Path, path: Path, name: str, vocab_size: int) -> None:
-    """Training loss and validation NLL over optimizer steps, beside what guessing blindly would cost."""
+    """Draws training loss and validation NLL over optimizer steps, beside the cost of guessing blindly."""
     rows = read_metrics(metrics)
     curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
     known = {label: each for label, each in curves.items() if len(each.step)}
@@ -199,7 +199,7 @@ def draw_losses(metrics: Path, path: Path, name: str, vocab_size: int) -> None:
 
 
 def curve(rows: list[Row], key: str) -> Curve:
-    """What was logged, in at most 40 runs of rows of equal length, each as its mean and its extremes."""
+    """The logged values in at most 40 groups of rows of equal length, each group as its mean and extremes."""
     found = np.array([(int(row["step"]) + 1, float(row[key])) for row in rows if key in row]).reshape(-1, 2)
     parts = np.array_split(found, min(POINTS, max(len(found), 1)))
     table = [(p[:, 0].mean(), p[:, 1].mean(), p[:, 1].min(), p[:, 1].max()) for p in parts if len(p)]

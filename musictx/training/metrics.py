@@ -1,4 +1,4 @@
-"""metrics.csv: one row for each time that something is logged."""
+"""metrics.csv: one row each time something is logged."""
 
 import csv
 from pathlib import Path
@@ -13,13 +13,13 @@ Row = dict[str, Any]
 
 
 class MetricsFile(Logger):
-    """Written row by row. Lightning's CSVLogger deletes the file of the run that it goes on with."""
+    """Writes row by row. Lightning's CSVLogger deletes the file of a run that it resumes."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self.from_step = 0  # rows from here on are those of steps that are made again
-        self.columns: list[str] = []  # of the file, once it is ours
+        self.from_step = 0  # a resumed run makes the steps from here on again: their old rows go
+        self.columns: list[str] = []  # of the file, once we have written it
 
     @property
     def name(self) -> str:
@@ -55,7 +55,7 @@ def _write(path: Path, mode: str, columns: list[str], rows: list[Row]) -> None:
 
 
 def read_metrics(path: Path) -> list[Row]:
-    """The rows, each with what it has; [] for no file. A row that a power cut left unfinished is none."""
+    """The rows, each with its own columns; [] without a file. A row that a power cut left unfinished is skipped."""
     if not path.is_file():
         return []
     with open(path, newline="", encoding="utf-8") as file:

@@ -23,15 +23,15 @@ from musictx.training.optimizer import build_optimizer, group_sizes, warmup_cosi
 
 
 def cut(example: Example, length: int) -> Example:
-    """Examples (B, n · length) as (B · n, length): the last target of one is the first input of the next."""
+    """Cuts examples (B, n · length) into (B · n, length): the last target of one is the first input of the next."""
     return Example([x.reshape(-1, length) for x in example.inputs], example.targets.reshape(-1, length))
 
 
 class LanguageModelTraining(L.LightningModule):
     """Logs `train/loss`, `val/nll` (nats per token, over every token of the split) and the learning rate.
 
-    All chance in a batch is a function of (seed, number of the batch, process): a run that was stopped goes on with
-    the same. `header` is what checkpoints say of the model.
+    The chance in a batch depends only on (random seed, number of the batch, process): a resumed run draws the same.
+    Checkpoints describe the model by `header`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LanguageModelTraining(L.LightningModule):
         super().__init__()
         self.grow_from = grow_from
         self.model, self.objective, self.config, self.seed, self.header = model, objective, config, seed, header
-        self.loss = torch.zeros(())  # of the last batch, per token: what the guard looks at
+        self.loss = torch.zeros(())  # of the last batch, per token: training/failure.py checks it
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
         self._nll_sum = torch.zeros((), dtype=torch.float64)
@@ -55,10 +55,10 @@ class LanguageModelTraining(L.LightningModule):
         self._packed: dict[str, Any] | None = None  # that state, from a checkpoint
 
     def configure_model(self) -> None:
-        """With `trainer=fsdp` the weights are shared out among the processes, block by block."""
+        """With `trainer=fsdp`, splits the weights among the processes, block by block."""
         if self.device_mesh is None or isinstance(self.model, FSDPModule):
             return
-        model: Any = self.model  # has blocks: fit() has refused others
+        model: Any = self.model  # has blocks: fit() refuses others
         for part in (*model.blocks, model):
             fully_shard(part, mesh=self.device_mesh["data_parallel"])
 
@@ -74,23 +74,23 @@ class LanguageModelTraining(L.LightningModule):
         return gathered
 
     def _trained(self) -> dict[str, Any]:
-        """What the header says of the model; while windows grow it has been trained on none of the full length."""
+        """The header's model settings; while windows grow, `trained_length` is the longest so far."""
         model, length = self.header.model, self.trainer.datamodule.config.length  # type: ignore[attr-defined]
-        # recurrent models have none, a model that began with a bundle perhaps a longer one
+        # recurrent models have no trained_length; a model that began with a bundle may have a longer one
         if self.grow_from is None or model.get("trained_length") != length:
             return model
         last_step = max(self.trainer.global_step - 1, 0)
         return model | {"trained_length": window_length(last_step, self.total_steps(), length, self.grow_from)}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Raises ConfigError for a run whose optimizer another version has grouped otherwise."""
+        """Raises ConfigError for a run whose parameters another version has grouped differently."""
         self._packed = checkpoint.get("carried")
         ours = build_optimizer(self.model, self.config.optimizer, self.config.lr, self.config.weight_decay).state_dict()
         for theirs in checkpoint["optimizer_states"]:
             if group_sizes(theirs) != group_sizes(ours):
                 raise ConfigError(
-                    "this run was begun by an older musictx, which let weight decay act on other parameters: begin "
-                    "anew with its weights, init_from=…/checkpoints/last.ckpt and another out="
+                    "an older musictx began this run and let weight decay act on other parameters: start "
+                    "again with its weights, init_from=…/checkpoints/last.ckpt and another out="
                 )
 
     def on_train_start(self) -> None:
@@ -105,7 +105,7 @@ class LanguageModelTraining(L.LightningModule):
         )
 
     def training_step(self, batch: Example | list[Any], _: int) -> Tensor:
-        """A batch is examples; or those, and which rows begin anew (B,), for a state that is carried."""
+        """A batch is examples, or, where a state is carried, examples and a mask (B,) of the rows that start fresh."""
         example, fresh = batch if isinstance(batch, list) else (batch, None)
         if self.grow_from is not None:
             length = example.targets.shape[1]
@@ -114,7 +114,7 @@ class LanguageModelTraining(L.LightningModule):
         if self.config.scheduled_sampling:
             example = self._mix(model, example)
         total, n = self.objective.loss(model, example, self.config.label_smoothing)
-        # per token of all processes: a mean of their means would weigh the tokens of short pieces more
+        # per token of all processes: a mean of their means would give tokens of short pieces more weight
         count = self.trainer.strategy.reduce(n.float(), reduce_op="mean")
         self.loss = total.detach() / count
         self._step_total, self._step_count = self._step_total + total.detach(), self._step_count + count
@@ -124,14 +124,14 @@ class LanguageModelTraining(L.LightningModule):
 
     @property
     def _positions(self) -> int:
-        """Places of a batch in one process, by which its loss is divided until the step counts tokens: one number for
-        all processes and batches, whatever an objective makes of a window."""
+        """Positions of a batch in one process. Its loss is divided by them until the step counts tokens: one number
+        for all processes and batches, whatever an objective makes of a window."""
         length: int = self.trainer.datamodule.config.length  # type: ignore[attr-defined]
         return int(self.config.batch_size) * length
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
-        """Gradients per token of all batches of the step, as of one large batch: Lightning has added up those of means
-        over positions, pads too, and divided each by the number of batches. They are unscaled, and not yet clipped."""
+        """Makes gradients per token over all batches of the step, as of one large batch. Lightning has summed those of
+        means over positions, pads included, each divided by the number of batches; they are unscaled and unclipped."""
         scale = self._positions * self.config.accumulate / float(self._step_count)
         for p in self.parameters():
             if p.grad is not None:
@@ -139,8 +139,8 @@ class LanguageModelTraining(L.LightningModule):
         self._step_total, self._step_count = 0.0, 0.0
 
     def _carry(self, ids: Tensor, fresh: Tensor) -> Tensor:
-        """Goes on from the last batch, without its gradient: truncated back-propagation through time."""
-        model: Any = self.model  # carries a state: fit() has refused others
+        """Continues from the last batch's state, without its gradient: truncated back-propagation through time."""
+        model: Any = self.model  # carries a state: fit() refuses others
         if self._state is None or self._state.hidden[0].shape[1] != len(fresh):
             self._state = model.init_state(len(fresh), ids.shape[1])
         logits: Tensor = model.carry(ids, self._state.detach().reset(fresh))
@@ -148,12 +148,12 @@ class LanguageModelTraining(L.LightningModule):
 
     @torch.no_grad()
     def _mix(self, model: Callable[..., Tensor], example: Example) -> Example:
-        """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019): a first reading of the
-        true tokens gives guesses, a share of which takes the place of inputs that were targets. The first token of a
+        """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019): a first pass over the
+        true tokens gives guesses, and a share of these replaces inputs that are targets too. The first token of a
         window stays."""
         (*others, ids), targets = example
         before = self._state
-        if before is not None:  # the first reading writes into it
+        if before is not None:  # the first pass writes into it
             before = before.take(torch.arange(len(ids), device=ids.device))
         logits = model(*others, ids)
         self._state = before
@@ -169,7 +169,7 @@ class LanguageModelTraining(L.LightningModule):
         last_step = 0 < trainer.max_steps <= trainer.global_step
         last_epoch = trainer.current_epoch + 1 == trainer.max_epochs
         if last_step or (last_epoch and batch_idx + 1 == trainer.num_training_batches):
-            trainer.should_stop = True  # Lightning validates before it stops: the end counts, whatever the interval
+            trainer.should_stop = True  # Lightning validates before it stops, so the end is always validated
 
     def validation_step(self, batch: Example, _: int) -> None:
         total, count = self.objective.loss(self.model, batch)
@@ -177,7 +177,7 @@ class LanguageModelTraining(L.LightningModule):
         self._count += int(count)
 
     def on_validation_epoch_end(self) -> None:
-        # per token of the whole split: a mean of batch means would weigh short pieces more
+        # per token of the whole split: a mean of batch means would give short pieces more weight
         sums = torch.stack([self._nll_sum, torch.tensor(self._count, dtype=torch.float64)]).to(self.device)
         nll_sum, count = self.trainer.strategy.reduce(sums, reduce_op="sum")
         self.log("val/nll", (nll_sum / count).float(), prog_bar=True)
@@ -199,8 +199,8 @@ class LanguageModelTraining(L.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def total_steps(self) -> int:
-        """Optimizer steps of the run. Asking Lightning for its estimate would set up the loader before a checkpoint can
-        tell it where to begin."""
+        """Optimizer steps of the run. Lightning's own estimate would set up the loader before a checkpoint can tell it
+        where to begin."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         per_epoch = -(-data.batches_per_epoch // self.config.accumulate)
         total: int = per_epoch * self.config.max_epochs
@@ -211,7 +211,7 @@ Gather = Callable[[Tensor], Tensor]  # (·) of each process -> (processes, ·)
 
 
 def pack(state: RecurrentState, gather: Gather) -> dict[str, Any]:
-    """All rows of all processes, in the order of the global batch."""
+    """The state of all rows of all processes, in the order of the global batch."""
     hidden = [gather(x).transpose(0, 1).flatten(1, 2) for x in state.hidden]  # (layers, rows, C)
     packed: dict[str, Any] = {"hidden": hidden, "length": state.length}
     if state.past is not None:
@@ -222,7 +222,7 @@ def pack(state: RecurrentState, gather: Gather) -> dict[str, Any]:
 
 
 def unpack(packed: dict[str, Any], rank: int, world_size: int, device: torch.device) -> RecurrentState:
-    """The rows of one of the processes."""
+    """The rows of process `rank`."""
     hidden = tuple(x.chunk(world_size, 1)[rank].contiguous().to(device) for x in packed["hidden"])
     past = None
     if "past" in packed:

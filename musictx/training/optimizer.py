@@ -1,7 +1,7 @@
 """AdamW for everything, or Muon for the matrices inside the blocks and AdamW for the rest; and what changes over a
 run.
 
-The learning rate warms up and then falls by a cosine to a tenth, or is held and taken straight to zero. Windows may
+The learning rate warms up, then falls by a cosine to a tenth, or is held and then falls linearly to zero. Windows may
 grow.
 """
 
@@ -19,7 +19,7 @@ OPTIMIZERS = ("adamw", "muon")
 
 
 class Joint(Optimizer):
-    """Several optimizers as one: Lightning's own loop, clipping and schedule take a single optimizer."""
+    """Several optimizers as one: Lightning's loop, clipping and schedule take a single optimizer."""
 
     def __init__(self, *parts: Optimizer) -> None:
         self.parts = parts
@@ -47,9 +47,9 @@ def group_sizes(state: dict[str, Any]) -> list[int]:
 
 
 def decayed(model: nn.Module) -> list[nn.Parameter]:
-    """What weight decay is for: the matrices of linear layers, their adapters and recurrent cells. Not embeddings, also
-    where they are the head too, nor norms, biases, tables of distances or frequencies: a pull towards zero would give
-    all distances one wavelength (docs/log.md)."""
+    """The parameters that weight decay acts on: the matrices of linear layers, their adapters and recurrent cells. Not
+    embeddings, even where they are the head too, nor norms, biases, tables of distances or frequencies: a pull towards
+    zero would give all distances one wavelength (docs/log.md)."""
     layers = [m for m in model.modules() if isinstance(m, nn.Linear | nn.RNNBase)]
     return [p for m in layers for p in m.parameters() if p.dim() >= 2 and p.requires_grad]
 
@@ -71,7 +71,7 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
         betas=(0.9, 0.98),
         fused=True,
     )
-    # else Lightning refuses to clip under mixed precision: gradients are to be unscaled before the step, not in it
+    # else Lightning refuses to clip under mixed precision: gradients must be unscaled before the step, not in it
     adamw._step_supports_amp_scaling = False
     if name != "muon":
         return adamw
@@ -94,8 +94,8 @@ def warmup_cosine(step: int, warmup_steps: int, total_steps: int, floor: float =
 
 
 def warmup_hold(step: int, warmup_steps: int, total_steps: int, decay_share: float) -> float:
-    """The same factor; 1 from the end of warm-up until the last `decay_share` of all steps, in which it falls straight
-    to zero (Hägele et al. 2024, section 3). With a share of 0 a run can end, or be branched off, at any step."""
+    """The same factor; 1 from the end of warm-up until the last `decay_share` of all steps, in which it falls linearly
+    to zero (Hägele et al. 2024, section 3). With a share of 0 a run can end, or branch off, at any step."""
     rise = (step + 1) / warmup_steps if step < warmup_steps else 1.0
     decay_steps = decay_share * total_steps
     left = (total_steps - step) / decay_steps if decay_steps else 1.0
@@ -103,7 +103,7 @@ def warmup_hold(step: int, warmup_steps: int, total_steps: int, decay_share: flo
 
 
 def window_length(step: int, total_steps: int, length: int, first: int) -> int:
-    """How long windows are at an optimizer step counted from 0: `first` ids, doubled in equal parts of the run until
-    they have all of `length`. What is near is learnt first, in cheaper steps (Press et al. 2021, section 3)."""
+    """The window length at an optimizer step counted from 0: `first` ids, doubled after equal parts of the run up to
+    `length`. The model learns short distances first, in cheaper steps (Press et al. 2021, section 3)."""
     stages = (length // first).bit_length()
     return first << min(step * stages // max(total_steps, 1), stages - 1)

@@ -1,4 +1,4 @@
-"""Settings of a training that cannot be, refused before anything is made."""
+"""Checks the settings of a training and refuses impossible ones before anything is written."""
 
 import math
 import sys
@@ -21,7 +21,7 @@ KEPT = ("best", "last")
 
 
 def check_trainer(config: TrainConfig) -> None:
-    """Raises ConfigError for an accelerator that is unknown or not here, for numbers that cannot be, and for a kind of
+    """Raises ConfigError for an accelerator that is unknown or missing, for numbers out of range, and for a kind of
     model, an objective or settings of theirs that do not go together."""
     trainer = config.trainer
     for name, choice, known in (
@@ -36,7 +36,7 @@ def check_trainer(config: TrainConfig) -> None:
             raise ConfigError(f"{name}={choice}: choose one of {', '.join(known)}")
     if trainer.accelerator == "cuda" and not torch.cuda.is_available():
         raise ConfigError("trainer.accelerator=cuda, but this machine has no CUDA device: use trainer=cpu")
-    if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would take another unasked
+    if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would silently take another
         raise ConfigError("trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed or 32-true")
     _check_numbers(config)
     check_settings(config.model)
@@ -45,7 +45,7 @@ def check_trainer(config: TrainConfig) -> None:
 
 
 def carries(config: TrainConfig) -> bool:
-    """Whether windows go on where the last ended: asked for, or else where model and objective can."""
+    """Whether each window starts where the last ended: as set, else wherever model and objective allow it."""
     if config.data.carry is not None:
         return config.data.carry
     return KINDS[config.model.kind].carries and bool(find_objective(config.objective).continuous)
@@ -58,7 +58,7 @@ def _check_objective(config: TrainConfig) -> None:
         for name, value in (("data.grow_from", config.data.grow_from), ("data.carry", config.data.carry)):
             if value:
                 raise ConfigError(
-                    f"{name}={str(value).lower()}: windows of objective={config.objective} are whole; leave it out"
+                    f"{name}={str(value).lower()}: objective={config.objective} needs whole windows; leave it out"
                 )
 
 
@@ -67,7 +67,7 @@ def _check_numbers(config: TrainConfig) -> None:
     if isinstance(trainer.batch_size, str) and trainer.batch_size != "auto":
         raise ConfigError(f"trainer.batch_size={trainer.batch_size}: give 1 or more, or auto")
     above_0, below_1, most = sys.float_info.min, math.nextafter(1.0, 0.0), sys.float_info.max
-    for name, value, low, high, allowed in (  # NaN is inside no limits; null means a default
+    for name, value, low, high, allowed in (  # NaN is outside all limits; null means a default
         ("seed", config.seed, 0, 2**32 - 1, "0 to 4294967295"),
         ("trainer.lr", trainer.lr, above_0, most, "a number above 0"),
         ("trainer.weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
@@ -101,7 +101,7 @@ def _check_numbers(config: TrainConfig) -> None:
 
 
 def _check_together(config: TrainConfig) -> None:
-    """What cannot be asked for at once."""
+    """Raises ConfigError for settings that exclude each other."""
     trainer, name = config.trainer, config.model.kind
     kind = KINDS[name]
     processes = trainer.devices * trainer.num_nodes
@@ -115,19 +115,21 @@ def _check_together(config: TrainConfig) -> None:
         )
     if first is not None and trainer.schedule == "hold" and trainer.decay_share == 0:
         raise ConfigError(
-            f"data.grow_from={first}: windows grow over the steps of a run, and trainer.decay_share=0 is for one "
-            "without end; leave one of them out"
+            f"data.grow_from={first}: windows grow over the steps of a run, and trainer.decay_share=0 is for a run "
+            "without an end; leave one of them out"
         )
     if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
-        raise ConfigError(f"trainer.decay_share={trainer.decay_share}: trainer.schedule={trainer.schedule} has none")
+        raise ConfigError(
+            f"trainer.decay_share={trainer.decay_share} needs trainer.schedule=hold, not "
+            f"{trainer.schedule}: give that, or leave decay_share out"
+        )
     if first is not None and carries(config):
-        raise ConfigError(f"data.grow_from={first}: windows that carry a state are not cut; leave it out")
+        raise ConfigError(f"data.grow_from={first}: windows that carry a state cannot be cut; leave it out")
     if trainer.checkpoint_activations and not kind.blocks:
         raise ConfigError(f"trainer.checkpoint_activations=true: model.kind={name} has no blocks; leave it out")
     if trainer.lora_rank is not None and config.init_from is None:
         raise ConfigError(
-            f"trainer.lora_rank={trainer.lora_rank} adapts a model that has learnt: give init_from=BUNDLE, or leave "
-            "it out"
+            f"trainer.lora_rank={trainer.lora_rank} adapts a trained model: give init_from=BUNDLE, or leave it out"
         )
     if trainer.lora_rank is not None and not kind.adapters:
         raise ConfigError(
@@ -143,9 +145,7 @@ def _check_together(config: TrainConfig) -> None:
         )
     if trainer.strategy == "fsdp":
         if not kind.blocks:
-            raise ConfigError(
-                f"trainer.strategy=fsdp shares out blocks, and model.kind={name} has none: use trainer=ddp"
-            )
+            raise ConfigError(f"trainer.strategy=fsdp splits blocks, and model.kind={name} has none: use trainer=ddp")
         for setting, value, none in (
             ("optimizer", trainer.optimizer, "adamw"),
             ("ema_decay", trainer.ema_decay, None),
@@ -157,6 +157,8 @@ def _check_together(config: TrainConfig) -> None:
                     f"trainer.{setting}={value} needs whole matrices: with fsdp use trainer.{setting}={needs}"
                 )
     if trainer.batch_size == "auto" and trainer.accelerator != "cuda":
-        raise ConfigError("trainer.batch_size=auto is for CUDA: give a number; 8 is a good beginning on CPU")
+        raise ConfigError("trainer.batch_size=auto is for CUDA: give a number; on a CPU start with 8")
     if trainer.batch_size == "auto" and processes > 1:
-        raise ConfigError(f"trainer.batch_size=auto is for one device, not {processes}: find it with one, then give it")
+        raise ConfigError(
+            f"trainer.batch_size=auto is for one device, not {processes}: find the size on one, then give that number"
+        )

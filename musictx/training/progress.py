@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar in a terminal, else a line at each validation; tokens a second."""
+"""What a person sees during a run: a bar in a terminal, else a line at each validation; tokens per second."""
 
 import resource
 from collections import deque
@@ -22,13 +22,13 @@ def build_progress() -> L.Callback:
 
 
 class Clock:
-    """How long a run will still take, by the steps that it has made since it was started."""
+    """Estimates the time left from the steps made since the start."""
 
     def start(self, trainer: L.Trainer) -> None:
         self.since, self.first_step = perf_counter(), trainer.global_step
 
     def figures(self, trainer: L.Trainer, training: L.LightningModule) -> dict[str, str]:
-        """All of it in words."""
+        """The figures of a run, as text."""
         assert isinstance(training, LanguageModelTraining)
         seen, total = trainer.progress_bar_metrics, training.total_steps()
         made = trainer.global_step - self.first_step
@@ -42,7 +42,7 @@ class Clock:
 
 
 def memory_gib(device: torch.device) -> float:
-    """The most that was used so far: of the GPU, or of the machine by this process."""
+    """The peak use so far: of the GPU's memory, or of the machine's by this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**30
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
@@ -64,7 +64,7 @@ class Bar(RichProgressBar):
 
 
 class Lines(L.Callback):
-    """For a file or a batch system's log."""
+    """A line of figures at each validation, for a file or a batch system's log."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -79,8 +79,8 @@ class Lines(L.Callback):
 
 
 class Throughput(L.Callback):
-    """Logs `train/tokens_per_s`: the input tokens of the last `over` batches, of all processes, over the wall time
-    they took. Time spent validating is not training."""
+    """Logs `train/tokens_per_s`: the input tokens of the last `over` batches, of all processes, over their wall time.
+    Time spent validating does not count."""
 
     def __init__(self, over: int = 10) -> None:
         self.batches: deque[tuple[int, float]] = deque(maxlen=over)  # (tokens, seconds)

@@ -1,5 +1,5 @@
-"""A run's folder: begun once, gone on with when the run was stopped, never mixed with another; `run.json` in it says
-what made the run: the code, the libraries, the device, the data.
+"""A run's folder: a stopped run resumes in it, and it never mixes two runs. Its `run.json` records what made the run:
+the code, the libraries, the device, the data.
 """
 
 import json
@@ -33,10 +33,10 @@ LIBRARIES = ("musictx", "torch", "lightning", "numpy")
 
 @dataclass(frozen=True)
 class Record:
-    git_commit: str | None  # null: not run from a checkout; "+" at its end: with changes
+    git_commit: str | None  # null: not run from a checkout; a "+" at the end: with local changes
     versions: dict[str, str]
     device: str
-    store: str  # hash of the tokens that are learnt and validated
+    store: str  # hash of the training and validation tokens
     wandb_id: str
 
 
@@ -56,7 +56,7 @@ def read_record(folder: Path) -> Record:
 
 
 def store_hash(store: Store) -> str:
-    """Of the ids themselves, not of what the manifest says of them."""
+    """Hash of the ids themselves, not of what the manifest says about them."""
     digest = sha256(store.manifest.vocab_fingerprint.encode())
     for name in ("train", "validation"):
         split = store.split(name)
@@ -66,7 +66,7 @@ def store_hash(store: Store) -> str:
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout that this package lies in."""
+    """The commit of the checkout that holds this package; None outside one."""
     package = Path(__file__).parent
 
     def git(*args: str) -> str:
@@ -74,7 +74,7 @@ def git_commit() -> str | None:
         return done.stdout.strip()
 
     try:
-        if not git("ls-files", str(Path(__file__))):  # installed somewhere below another project
+        if not git("ls-files", str(Path(__file__))):  # installed inside another project's checkout
             return None
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.CalledProcessError):
@@ -83,7 +83,7 @@ def git_commit() -> str | None:
 
 try:
     import fcntl
-except ImportError:  # there is none on Windows
+except ImportError:  # Windows has none
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
@@ -94,7 +94,7 @@ CONFIG, CHECKPOINTS, METRICS, BUNDLE, CURVES = (
     "model.safetensors",
     "curves.png",
 )
-# the demo's seeds and continuations lie in a run's folder too; anything else is a person's own
+# a run's folder also holds the demo's seeds and continuations; anything else belongs to the person
 OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, "samples", "wandb"}
 OURS_TOO = re.compile(r"(seed|chorale)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
 FREE = {
@@ -104,7 +104,7 @@ FREE = {
     "data.path",
     "data.workers",
     "trainer.progress_bar",
-}  # change nothing that is learnt
+}  # do not change what is learnt
 
 
 def last_checkpoint(folder: Path) -> Path:
@@ -112,31 +112,31 @@ def last_checkpoint(folder: Path) -> Path:
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Begun by this version, and not yet at its end; perhaps without a checkpoint."""
+    """The run has begun, in this version's format, and has not ended; it may have no checkpoint yet."""
     begun = (folder / CONFIG).is_file() and (folder / RECORD).is_file()
     return begun and (last_checkpoint(folder).is_file() or not (folder / BUNDLE).is_file())
 
 
 def is_finished(folder: Path) -> bool:
-    """It has its bundle, and nothing to go on with."""
+    """The run has its bundle, and nothing is left to resume."""
     return (folder / BUNDLE).is_file() and (folder / CONFIG).is_file() and not is_unfinished(folder)
 
 
 def differences(config: TrainConfig, folder: Path) -> list[str]:
-    """The settings that another run began with, each as `name=now (was then)`."""
+    """The settings that differ from those the run in `folder` began with, each as `name=now (was then)`."""
     begun, now = read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
-    default = TrainConfig(model=MODELS.get(begun["model.kind"], {}))  # of settings newer than the run
+    default = TrainConfig(model=MODELS.get(begun["model.kind"], {}))  # for settings newer than the run
     then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | begun
     names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
-    if "model.kind" in names:  # which brings other settings with it
+    if "model.kind" in names:  # another kind brings other settings
         names = [name for name in names if name == "model.kind" or not name.startswith("model.")]
     return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
 
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """No other process trains in `folder` meanwhile; one that is killed lets go, its loaders' workers within seconds.
-    Where files cannot be locked it says so and goes on. Raises ConfigError."""
+    """Keeps other processes from training in `folder`. A killed process releases the lock, its loaders' workers within
+    seconds. Where files cannot be locked it prints so and goes on. Raises ConfigError."""
     place = folder / CHECKPOINTS / LOCK
     place.parent.mkdir(parents=True, exist_ok=True)
     with open(place, "a") as file:
@@ -154,7 +154,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def open_run(config: TrainConfig, record: Record) -> Path | None:
-    """The checkpoint that the run in `out` goes on from; None in a new folder, where config and record are written.
+    """The checkpoint that the run in `out` resumes from; None for a new run, whose config and record it writes.
 
     Raises ConfigError rather than mix two runs in one folder, StoreError for other data than the run began with.
     """
@@ -163,17 +163,17 @@ def open_run(config: TrainConfig, record: Record) -> Path | None:
         _aside(folder).rename(folder)
     if is_unfinished(folder) and not config.overwrite:
         _check_same(config, folder, record)
-        for partial in folder.glob("**/.*.partial*"):  # of a process that was killed while it wrote
+        for partial in folder.glob("**/.*.partial*"):  # of a process killed while writing
             partial.unlink()
         if last_checkpoint(folder).is_file():
-            print(f"{folder} is unfinished: going on from its last checkpoint")
+            print(f"{folder} is unfinished: resuming from its last checkpoint")
             return last_checkpoint(folder)
-        print(f"{folder} was stopped before its first checkpoint: beginning anew")
+        print(f"{folder} was stopped before its first checkpoint: starting again")
         return None
     if config.resume is not None:
-        raise ConfigError(f"resume={config.resume}: no unfinished run is there; give the folder of one, or out=")
+        raise ConfigError(f"resume={config.resume} holds no unfinished run: give the folder of one, or out=")
     check_free(folder, config.overwrite)
-    if folder.exists() and any(folder.iterdir()):  # kept until the new run has a model
+    if folder.exists() and any(folder.iterdir()):  # keep it until the new run has a model
         if _aside(folder).exists():
             shutil.rmtree(folder)
         else:
@@ -199,20 +199,20 @@ def check_free(folder: Path, overwrite: bool) -> None:
 
 
 def close_run(folder: Path) -> None:
-    """The run is at its end: there is nothing to go on with, and nothing to fall back to."""
+    """Ends the run: removes the checkpoint to resume from and the run that it replaced."""
     last_checkpoint(folder).unlink(missing_ok=True)
     shutil.rmtree(_aside(folder), ignore_errors=True)
 
 
 def undo_run(folder: Path) -> None:
-    """Nothing came of a run, no checkpoint either: as if it had not been given."""
+    """Removes a run that left no checkpoint, and puts back the run that it was to replace."""
     shutil.rmtree(folder)
     if _aside(folder).exists():
         _aside(folder).rename(folder)
 
 
 def _aside(folder: Path) -> Path:
-    """Where the run lies that another is to take the place of."""
+    """Where the old run waits while a new one replaces it."""
     folder = folder.resolve()
     return folder.with_name(f".{folder.name}.old")
 
@@ -220,25 +220,25 @@ def _aside(folder: Path) -> Path:
 def _check_same(config: TrainConfig, folder: Path, record: Record) -> None:
     if told := ", ".join(differences(config, folder)):
         raise ConfigError(
-            f"out={folder} holds an unfinished run with other settings: {told}; give those again to go on with it, "
-            "another out=, or overwrite=true to begin anew"
+            f"out={folder} holds an unfinished run with other settings: {told}; give those again to resume it, "
+            "another out=, or overwrite=true to start again"
         )
     if read_record(folder).store != record.store:
         raise StoreError(
             f"data.path={config.data.path} holds other data than the run in {folder} began with: give that store "
-            "again, another out=, or overwrite=true to begin anew"
+            "again, another out=, or overwrite=true to start again"
         )
 
 
 def read_config(folder: Path) -> Any:
-    """What config.yaml says."""
+    """The settings in config.yaml."""
     config: Any = OmegaConf.load(folder / CONFIG)
     config.model = settings_of_kind(config.get("model", {}))
     return config
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """The same, as `group.name`."""
+    """The same, each as `group.name`."""
     return _flat(OmegaConf.to_container(read_config(folder)))
 
 

@@ -1,4 +1,4 @@
-"""What the model makes of a held-out beginning, every so many steps: to be heard and seen while it learns."""
+"""Continues a held-out beginning every so many steps, so that a person hears and sees what the model learns."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from musictx.viz.piano_roll import piano_roll
 from musictx.viz.sound import write_wav
 
 SEED_TOKENS, LENGTH_S, MOST_TOKENS = 128, 10.0, 1000
-SAMPLING = Sampling(guard=False)  # that a model goes in circles is to be heard
+SAMPLING = Sampling(guard=False)  # no repetition guard: a person should hear when the model goes in circles
 
 
 def held_out_seed(store: Store) -> Score:
@@ -35,7 +35,7 @@ def held_out_seed(store: Store) -> Score:
 class Samples(L.Callback):
     """Writes `folder/step-N.mid`, `.wav` and `.png` every `every` optimizer steps, and hands them to wandb.
 
-    All are drawn with the same random numbers. What cannot be drawn is told, and the training goes on.
+    All are drawn with the same random seed. Where drawing fails, it prints why, and the training goes on.
     """
 
     folder: Path

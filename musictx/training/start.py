@@ -1,4 +1,4 @@
-"""The model that a run begins with, new or a bundle's; and what the run's own bundle will say of itself."""
+"""The model that a run begins with, new or from a bundle; and the header of the run's own bundle."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
@@ -22,11 +22,11 @@ from musictx.model.shipped import bundle_path
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
-OWN = {"dropout", "attention_dropout"}  # a person's choice, whatever a bundle was trained with
+OWN = {"dropout", "attention_dropout"}  # the person chooses these, whatever the bundle was trained with
 
 
 def sized_as_bundle(config: TrainConfig) -> TrainConfig:
-    """The config with the sizes of the bundle that it begins with; dropout stays as it is given."""
+    """The config with the sizes of the bundle that it begins with; dropout stays as given."""
     if config.init_from is None:
         return config
     given = read_header(bundle_path(config.init_from)).model
@@ -39,9 +39,9 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
 
 
 def check_given(config: TrainConfig, words: Sequence[str]) -> None:
-    """Raises ConfigError where a person's own words, `model.…=…` or `model=…`, ask for another model than the bundle's
-    that the run begins with."""
-    kind_of_settings(config.model)  # or there is nothing to compare
+    """Raises ConfigError where a person's own words, `model.…=…` or `model=…`, ask for another model than that of the
+    bundle that the run begins with."""
+    kind_of_settings(config.model)  # else there is nothing to compare
     sized = sized_as_bundle(config).model
     for word in words:
         key = word.lstrip("+").partition("=")[0]
@@ -52,23 +52,23 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
                 has = "no such setting" if has is None else f"model.{name}={has}"
                 raise ConfigError(
                     f"{word}: init_from={config.init_from} has {has}, and its weights fit no other model: leave {key}= "
-                    "out, or leave init_from= out to begin anew"
+                    "out, or leave init_from= out to train from scratch"
                 )
 
 
 def objective_of(config: TrainConfig, tokenizer: Tokenizer) -> Objective:
-    """What is learnt, over the store's tokenizer. Raises ConfigError."""
+    """The objective, over the store's tokenizer. Raises ConfigError."""
     return build_objective(
         config.objective, config.objective_settings, tokenizer, getattr(config.model, "cycle", 1)
-    )  # a kind from outside has perhaps no cycle
+    )  # a kind from outside may have no cycle
 
 
 def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
-    """Of the tokenizer's ids; those that the bundle does not know begin with fresh rows. Raises ConfigError for a model
-    that cannot be, or a bundle of other tokens."""
+    """A model of the tokenizer's ids; ids that the bundle does not know begin with fresh rows. Raises ConfigError for
+    an impossible model, or a bundle of other tokens."""
     pace = tokenizer.pace
     if pace is None and getattr(config.model, "clock", "index") == "time":
-        raise ConfigError(f"model.clock=time: {tokenizer.name} tokens do not tell time; choose model.clock=index")
+        raise ConfigError(f"model.clock=time: {tokenizer.name} tokens carry no time; choose model.clock=index")
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
     if config.init_from is not None:
@@ -76,9 +76,9 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
         moved = moved_ids(config, read_header(path), tokenizer)
         model.load_state_dict(with_rows(model.state_dict(), load_bundle(path).model.state_dict(), moved))
     if config.trainer.lora_rank is not None:
-        add_adapters(model, config.trainer.lora_rank)  # type: ignore[arg-type] # check_trainer has refused others
+        add_adapters(model, config.trainer.lora_rank)  # type: ignore[arg-type] # check_trainer refuses others
     if config.trainer.checkpoint_activations:
-        for block in model.blocks:  # type: ignore[union-attr] # check_trainer has refused models without
+        for block in model.blocks:  # type: ignore[union-attr] # check_trainer refuses models without
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
     if config.trainer.compile:
         model.compile()
@@ -86,17 +86,17 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
 
 
 def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
-    """Where the ids of the bundle are among the tokenizer's (V_old,); -1 for those that an objective added, where this
-    one adds none. Raises ConfigError where others are not there, or mean something else."""
+    """(V_old,) the tokenizer's id for each id of the bundle; -1 for ids that the bundle's objective added, where this
+    one adds none. Raises ConfigError where other ids are missing, or mean something else."""
     base = tokenizer.vocab.without_added
     old: Vocab | None = base
     if header.vocab_fingerprint != base.fingerprint or header.added:
         try:
             old = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added).vocab
-        except UserError:  # it is not here
+        except UserError:  # it is not installed here
             old = None
         if old is not None and old.without_added.fingerprint != header.vocab_fingerprint:
-            old = None  # another version's
+            old = None  # another version of it
     moved = None if old is None else tokenizer.vocab.moved_from(old)
     plain = None if old is None else tokenizer.vocab.moved_from(old.without_added)
     if moved is None and old is not None and plain is not None and not tokenizer.vocab.added:
@@ -110,8 +110,8 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
         )
     if moved is None:
         raise ConfigError(
-            f"init_from={config.init_from} speaks {header.tokenizer} tokens ({header.vocab_fingerprint}), the "
-            f"store {tokenizer.name} ({base.fingerprint}): prepare your music with "
+            f"init_from={config.init_from} has {header.tokenizer} tokens ({header.vocab_fingerprint}), the "
+            f"store has {tokenizer.name} ({base.fingerprint}): prepare your music with "
             f"tokenizer={header.tokenizer}, or leave init_from out"
         )
     known = int((moved >= 0).sum())
@@ -124,7 +124,7 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
 
 
 def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> dict[str, Tensor]:
-    """The tensors of `old`; of those that have a row for each id, ids that are new keep the row in `new`."""
+    """The tensors of `old`; where a tensor has a row for each id, new ids keep their row of `new`."""
     kept = moved >= 0
     return {
         name: tensor if tensor.shape == new[name].shape else new[name].index_copy(0, moved[kept], tensor[kept])
@@ -133,8 +133,8 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
 
 
 def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1) -> Any:
-    """The model group and the attention group as what this kind of model is built from, and the id of PAD (-1: none)
-    where it reads sources. Raises ConfigError for sizes that cannot be."""
+    """This kind's model config from the model and attention groups, with the id of PAD (-1: none) where the model
+    reads sources. Raises ConfigError for impossible sizes."""
     settings = asdict(config.model)
     kind = settings.pop("kind")
     if "attention" in settings_of(kind):
@@ -147,8 +147,8 @@ def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1) -> A
 
 
 def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: Objective) -> BundleHeader:
-    """Weights that begin with a bundle's keep its corpus, licence and citation beside the store's. Raises
-    BundleError."""
+    """The header of the run's bundle. A run that began with a bundle keeps that one's corpus, licence and citation
+    beside the store's. Raises BundleError."""
     corpus, licence, citation = manifest.corpus.name, manifest.corpus.licence, manifest.corpus.citation
     if config.init_from is not None:
         before = read_header(bundle_path(config.init_from))
@@ -169,8 +169,8 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
 
 
 def told(config: TrainConfig, objective: Objective) -> dict[str, Any]:
-    """What a bundle says of its objective: enough to know its ids without it, and
-    how much music its examples hold where they are whole. Nothing of the next token."""
+    """What a bundle says about its objective: enough to know its ids without the objective's code and, where its
+    examples are whole, how much music they hold. Empty for the next token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
@@ -179,5 +179,5 @@ def told(config: TrainConfig, objective: Objective) -> dict[str, Any]:
 
 
 def both(before: str, now: str) -> str:
-    """Two origins in one text, the older first, none twice."""
+    """Two origins in one text, the older first, without repeats."""
     return " + ".join(dict.fromkeys(part for part in (*before.split(" + "), *now.split(" + ")) if part))

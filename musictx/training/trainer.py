@@ -1,6 +1,4 @@
-"""Lightning's Trainer, set up for a run, and where its numbers go: a CSV file, and Weights & Biases if it is asked
-for.
-"""
+"""Lightning's Trainer, set up for a run, and where its numbers go: a CSV file, and Weights & Biases if asked for."""
 
 import logging
 import os
@@ -41,7 +39,7 @@ def check_logger(config: LoggerConfig) -> None:
 
 
 def build_loggers(config: TrainConfig, folder: Path, wandb_id: str) -> list[Logger]:
-    """`metrics.csv`, and wandb where it is asked for: a run that goes on does so under its old id.
+    """`metrics.csv`, and wandb where asked for; a resumed run keeps its wandb id.
 
     For a config that passed `check_logger`. Raises ConfigError when wandb does not answer.
     """
@@ -62,7 +60,7 @@ def build_loggers(config: TrainConfig, folder: Path, wandb_id: str) -> list[Logg
 
 
 def close_logger(config: LoggerConfig, failed: bool) -> None:
-    """Ends wandb's own process, which writes into the run's folder: the folder can be removed, another run begun."""
+    """Ends wandb's own process, which writes into the run's folder; then the folder can go, or another run begin."""
     if config.name == "wandb":
         import wandb
 
@@ -83,7 +81,7 @@ def wandb_mode(config: LoggerConfig) -> str:
     return mode
 
 
-# true of every run here, and nothing a person could act on
+# these warnings come in every run here, and a person can do nothing about them
 NOISE = (
     "does not have many workers",
     "is deprecated",
@@ -95,7 +93,8 @@ NOISE = (
 
 
 def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) -> L.Trainer:
-    """Without loggers and the callbacks that write to the run's folder: those follow when it is there."""
+    """A Trainer without loggers and without the callbacks that write to the run's folder: those follow once the folder
+    exists."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     for message in NOISE:
         warnings.filterwarnings("ignore", f".*{message}")
@@ -107,7 +106,7 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
         strategy=_strategy(config),
         devices=config.devices,
         num_nodes=config.num_nodes,
-        use_distributed_sampler=False,  # the data shares itself out
+        use_distributed_sampler=False,  # GlobalBatches gives each process its share
         precision=config.precision,  # type: ignore[arg-type]
         max_epochs=config.max_epochs,
         max_steps=config.max_steps,
@@ -122,7 +121,7 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
         logger=False,
         callbacks=callbacks,
         plugins=[WholeFiles()],
-        enable_checkpointing=False,  # ours are callbacks of our own
+        enable_checkpointing=False,  # training/checkpoints.py saves
         enable_progress_bar=False,
         enable_model_summary=False,
     )
@@ -130,10 +129,10 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
 
 def _strategy(config: TrainerConfig) -> Strategy | str:
     if config.strategy == "ddp":
-        # every process makes the same batches of its share: there are no buffers that could come apart
+        # the processes' buffers are equal and cannot drift apart
         return DDPStrategy(broadcast_buffers=False)
     if config.strategy == "fsdp":
-        # FSDP of PyTorch's second making: LanguageModelTraining.configure_model says what is shared out together
+        # PyTorch's FSDP2: LanguageModelTraining.configure_model says which weights are split together
         world_size = config.devices * config.num_nodes
         return ModelParallelStrategy(world_size, tensor_parallel_size=1, save_distributed_checkpoint=False)
     return "auto"

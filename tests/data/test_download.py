@@ -58,7 +58,7 @@ def test_a_file_is_fetched_once(server, tmp_path):
 
 def test_a_broken_transfer_goes_on_where_it_stopped(server, tmp_path):
     download = Download(f"{server}/breaks.zip", SHA)
-    with pytest.raises(StoreError, match=r"could not be downloaded .*broke off.*: the same command goes on where"):
+    with pytest.raises(StoreError, match=r"could not be downloaded .*broke off.*: the same command resumes where"):
         fetch(download, tmp_path)
     assert (tmp_path / "breaks.zip.part").stat().st_size == len(CONTENT) // 2
     assert fetch(download, tmp_path).read_bytes() == CONTENT
@@ -76,7 +76,7 @@ def test_a_part_that_was_whole_already_is_taken(server, tmp_path):
 
 
 def test_another_file_than_promised_is_thrown_away(server, tmp_path):
-    with pytest.raises(StoreError, match=rf"is not the file it should be \(SHA-256 {SHA[:16]}…, not 0{{16}}…\)"):
+    with pytest.raises(StoreError, match=rf"is not the expected file \(SHA-256 {SHA[:16]}…, not 0{{16}}…\)"):
         fetch(Download(f"{server}/a.zip", "0" * 64), tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -145,8 +145,8 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_examples_and_settings(worl
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("data.grow_from=8", "data.grow_from=8: windows of objective=toys:Infill are whole; leave it out"),
-        ("data.carry=true", "data.carry=true: windows of objective=toys:Infill are whole; leave it out"),
+        ("data.grow_from=8", "data.grow_from=8: objective=toys:Infill needs whole windows; leave it out"),
+        ("data.carry=true", "data.carry=true: objective=toys:Infill needs whole windows; leave it out"),
         ("objective_settings=1", "objective_settings=1: give names and values"),
         ("objective_settings={share: 1}", "objective_settings.share is not a setting: objective=toys:Infill has plain"),
         (

@@ -85,9 +85,9 @@ def test_a_transformer_learns_what_it_is_compared_by(world, tmp_path, objective)
     ("setting", "text"),
     [
         ("data.length=30", "objective=conditional: windows of 30 ids are no whole steps of 4 voices; give data.length"),
-        ("data.grow_from=8", "data.grow_from=8: windows of objective=conditional are whole; leave it out"),
+        ("data.grow_from=8", "data.grow_from=8: objective=conditional needs whole windows; leave it out"),
         ("trainer.checkpoint_activations=true", "trainer.checkpoint_activations=true: model.kind=encoder_decoder has"),
-        ("trainer.lora_rank=2", "trainer.lora_rank=2 adapts a model that has learnt"),
+        ("trainer.lora_rank=2", "trainer.lora_rank=2 adapts a trained model"),
         ("objective=next_token", "objective=next_token gives ids, model.kind=encoder_decoder takes source and ids"),
     ],
 )

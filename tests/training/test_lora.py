@@ -78,7 +78,7 @@ def test_ranks_that_cannot_be(world, tmp_path, settings, text):
 
 
 def test_what_cannot_be_adapted(world, tmp_path):
-    with pytest.raises(ConfigError, match="^trainer.lora_rank=2 adapts a model that has learnt: give init_from=BUNDLE"):
+    with pytest.raises(ConfigError, match="^trainer.lora_rank=2 adapts a trained model: give init_from=BUNDLE"):
         fit(config_of(world, tmp_path / "run", "trainer.lora_rank=2"))
     lstm = fit(config_of(world, tmp_path / "lstm", "trainer.max_steps=1", model=RECURRENT))
     # the settings around it are a transformer's: what counts is the bundle

@@ -61,7 +61,7 @@ def test_stopped_after_any_step_a_transformer_goes_on_bit_for_bit(world, tmp_pat
     assert len(stopped) >= 4
     for folder in stopped:
         again = fit(config_of(world, folder, *overrides))
-        assert "is unfinished: going on from its last checkpoint" in capsys.readouterr().out
+        assert "is unfinished: resuming from its last checkpoint" in capsys.readouterr().out
         assert losses(folder) == expected
         assert same(again, whole)
 

@@ -149,7 +149,7 @@ def test_ways_to_run_that_cannot_be(world, tmp_path, settings, text):
             "trainer.lora_rank=4",
             "trainer.lora_rank=4 needs whole matrices: with fsdp use trainer.lora_rank=null",
         ),
-        ("trainer.batch_size=auto", "is for one device, not 2: find it with one, then give it"),
+        ("trainer.batch_size=auto", "is for one device, not 2: find the size on one, then give"),
     ],
 )
 def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, text):
@@ -161,7 +161,7 @@ def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, text
 
 
 def test_recurrent_models_are_not_shared_out(world, tmp_path):
-    with pytest.raises(ConfigError, match="trainer.strategy=fsdp shares out blocks, and model.kind=recurrent has none"):
+    with pytest.raises(ConfigError, match="trainer.strategy=fsdp splits blocks, and model.kind=recurrent has none"):
         fit(config_of(world, tmp_path / "run", "trainer.strategy=fsdp", model=RECURRENT))
 
 

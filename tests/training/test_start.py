@@ -46,7 +46,7 @@ def test_a_recurrent_bundle_under_transformer_defaults(world, tmp_path):
 
 
 def test_another_vocabulary_is_refused(world, tmp_path):
-    text = "init_from=.* speaks chorale tokens .*, the store performance .*: prepare your music with tokenizer=chorale"
+    text = "init_from=.* has chorale tokens .*, the store has performance .*: prepare your music with tokenizer=chorale"
     with pytest.raises(ConfigError, match=text):
         fit(config_of(world, tmp_path / "run", f"init_from={world.hymn_bundle}"))
     with pytest.raises(BundleError, match="nothing.safetensors: no such bundle"):
@@ -167,7 +167,7 @@ def test_a_preset_of_ones_own_is_of_a_kind(world, tmp_path):
     preset.parent.mkdir(parents=True)
     preset.write_text("{d_model: 16, n_layers: 1, n_heads: 2, d_ff: 32, dropout: 0.1, max_distance: 16}")
     words = ["musictx", "train", "--config-dir", "mine", "model=few", f"data.path={world.store}", "out=run", *QUICK]
-    assert "no settings of a kind of model; choose a preset, as in model=small" in refused(words, tmp_path)
+    assert "these are not the settings of a model; choose a preset, as in model=small" in refused(words, tmp_path)
     preset.write_text(f"defaults: [transformer_schema]\n{preset.read_text()[1:-1].replace(', ', chr(10))}")
     ok([*words, "trainer.progress_bar=false"], tmp_path)
 

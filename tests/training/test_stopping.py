@@ -55,7 +55,7 @@ def test_killed_in_the_middle_of_a_step_and_started_again(world, tmp_path, model
     killed = subprocess.run([sys.executable, "-c", KILLED, *command], cwd=tmp_path, env=env, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "run" / "model.safetensors").exists()
-    assert "run is unfinished: going on from its last checkpoint" in ok(["musictx", *command], tmp_path).stdout
+    assert "run is unfinished: resuming from its last checkpoint" in ok(["musictx", *command], tmp_path).stdout
     assert losses(tmp_path / "run") == losses(whole.parent)
     a, b = load_bundle(whole), load_bundle(tmp_path / "run" / "model.safetensors")
     weights = b.model.state_dict()
@@ -90,7 +90,7 @@ def test_sigterm_saves_the_step_that_it_came_in(world, tmp_path, capsys):
     with signalled(5), pytest.raises(SIGTERMException) as caught:
         fit(config_of(world, tmp_path / "run", *STEPS))
     assert caught.value.code == 143
-    assert "stopped by SIGTERM after step 6: the same command goes on from there" in capsys.readouterr().out
+    assert "stopped by SIGTERM after step 6: the same command resumes from there" in capsys.readouterr().out
     assert len([row for row in losses(tmp_path / "run") if "train/loss" in row]) == 6
     bundle = fit(config_of(world, tmp_path / "run", *STEPS))
     whole = fit(config_of(world, tmp_path / "whole", *STEPS))
@@ -101,7 +101,7 @@ def test_sigterm_saves_the_step_that_it_came_in(world, tmp_path, capsys):
 
 def test_a_stopped_run_is_gone_on_with_wherever_it_lies(world, tmp_path, stopped):
     stopped.rename(tmp_path / "moved")
-    with pytest.raises(ConfigError, match="resume=.*: no unfinished run is there; give the folder of one, or out="):
+    with pytest.raises(ConfigError, match="resume=.* holds no unfinished run: give the folder of one, or out="):
         fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'nowhere'}", *STEPS))
     assert not (tmp_path / "nowhere").exists()
     assert fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'moved'}", *STEPS)).parent == tmp_path / "moved"

@@ -90,7 +90,7 @@ def test_a_run_without_end_has_no_windows_that_grow(world, tmp_path):
 
 def test_windows_are_cut_at_whole_groups_alone(world, tmp_path):
     settings = ("experiment=chorales", f"data.path={world.hymn_store}", "data.length=32", "data.grow_from=2")
-    with pytest.raises(ConfigError, match="^data.grow_from=2: windows begin every 4 ids; give a multiple of it"):
+    with pytest.raises(ConfigError, match="^data.grow_from=2: windows begin every 4 ids; give a multiple of 4"):
         fit(config_of(world, tmp_path / "run", *settings))
 
 
@@ -168,7 +168,7 @@ def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_p
         ("trainer.decay_share=1.5", "trainer.decay_share=1.5: give a share from 0 to 1"),
         ("data.grow_from=0", "data.grow_from=0: give 1 or more, or null"),
         ("data.grow_from=12", "data.grow_from=12: data.length=32 is not 12, 24, 48 …; give its half, its quarter"),
-        ("trainer.decay_share=0.3", "trainer.decay_share=0.3: trainer.schedule=cosine has none"),
+        ("trainer.decay_share=0.3", "trainer.decay_share=0.3 needs trainer.schedule=hold, not cosine"),
         ("data.grow_from=64", "data.grow_from=64: data.length=32 is not 64, 128, 256 …; give its half, its quarter"),
         ("trainer.lr=0", "trainer.lr=0.0: give a number above 0"),
         ("trainer.lr=nan", "trainer.lr=nan: give a number above 0"),
@@ -330,7 +330,7 @@ def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learnt(world, 
         ("model.kind=mamba", "model.kind=mamba: choose one of transformer, recurrent"),
         (
             "model.kind=transformer",
-            "model.kind=transformer: the settings given are those of a recurrent model; choose a preset",
+            "model.kind=transformer: these are the settings of a recurrent model; choose a preset",
         ),
         ("model.cell=gru", "model.cell=gru: choose one of lstm, rnn"),
         ("data.windows_per_epoch=8", "data.windows_per_epoch is for random windows: leave it out, or give data.carry"),

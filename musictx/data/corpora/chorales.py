@@ -23,8 +23,8 @@ CORPUS = Corpus(
 
 
 def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
-    """Every chorale as a grid of sixteenths, split by piece; the same chorale under two numbers stays on
-    one side. Raises UserError when music21 is not installed, ConfigError, StoreError."""
+    """Writes every chorale as a grid of sixteenths, split by piece; a chorale under two numbers stays in one split.
+    Raises UserError when music21 is not installed, ConfigError, StoreError."""
     fractions = config.validation_fraction, config.test_fraction
     check_work(config)
     check_fractions(*fractions, config.seed)
@@ -44,7 +44,7 @@ def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
 
 
 def chorale_list() -> list[Item]:
-    """All 371; what is loaded of each is its name in the music21 corpus: "R001 bwv269" loads b"bach/bwv269"."""
+    """All 371 chorales; each loads its name in the music21 corpus: "R001 bwv269" loads b"bach/bwv269"."""
     try:
         from music21.corpus.chorales import ChoraleListRKBWV
     except ImportError:
@@ -58,7 +58,7 @@ def chorale(number: int, file: str) -> Item:
 
 
 def encode_chorale(file: bytes) -> Encoded:
-    """One chorale as (ids, seconds, signature), or the reason why it is left out. Runs in a reader process."""
+    """One chorale as (ids, seconds, signature), or why it is left out. Runs in a reader process."""
     grid = read_chorale(file.decode())
     if isinstance(grid, str):
         return grid
@@ -67,7 +67,7 @@ def encode_chorale(file: bytes) -> Encoded:
 
 
 def read_chorale(file: str) -> Grid | str:
-    """A score of the music21 corpus as a grid (steps, 4), or the reason why it is none."""
+    """A score of the music21 corpus as a grid (steps, 4), or why it cannot be one."""
     voices = _four_voices(_parse(file))
     if voices is None:
         return "its voices are not soprano, alto, tenor, bass"
@@ -89,7 +89,7 @@ def read_chorale(file: str) -> Grid | str:
 
 
 def first_bars_steps(file: str, bars: int) -> int:
-    """How many sixteenths a chorale's upbeat and its first `bars` full bars take."""
+    """The length of a chorale's upbeat and its first `bars` full bars, in sixteenths."""
     first, second = list(_parse(file).parts[0].getElementsByClass("Measure"))[:2]
     bar = float(second.barDuration.quarterLength)
     upbeat = float(first.duration.quarterLength) % bar

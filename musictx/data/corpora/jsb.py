@@ -27,7 +27,7 @@ OFFICIAL = {"train": "train", "valid": "validation", "test": "test"}
 
 
 def prepare_jsb(config: PrepareJsbConfig) -> Manifest:
-    """The standard JSON file, downloaded when no path is given. Raises StoreError when it is not that file."""
+    """Writes the standard JSON file as a store; downloads it without a path. Raises StoreError for another file."""
     check_work(config)
     path = Path(config.path) if config.path else fetch(TABLE, Path(config.downloads))
     tokenizer, pieces, split_of = ChoraleTokenizer(), [], {}

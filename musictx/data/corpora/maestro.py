@@ -29,8 +29,8 @@ ARCHIVES = {
 
 
 def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
-    """The archive, a zip or a folder, downloaded when no path is given. Raises StoreError when it is not MAESTRO,
-    or when files its table names are missing and `allow_missing` is not set."""
+    """Writes the archive, a zip or a folder, as a store; downloads it without a path. Raises StoreError when it is not
+    MAESTRO, or when files that its table names are missing and `allow_missing` is not set."""
     check_work(config)
     recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     if config.path is None and config.version not in ARCHIVES:
@@ -47,14 +47,12 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
             listed = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
             print("\n".join(["missing:", *missing]))
             raise StoreError(
-                f"{table.name} names {len(missing)} files that are not there: {listed}; get the archive again, "
+                f"{table.name} names {len(missing)} files that are missing: {listed}; get the archive again, "
                 "or set allow_missing=true to go on without them"
             )
         here = {member: name for name, member in inside.items() if member in files}
         if not here:
-            raise StoreError(
-                f"none of the {len(missing)} files that {table.name} names is there: give the MIDI archive"
-            )
+            raise StoreError(f"all {len(missing)} files that {table.name} names are missing: give the MIDI archive")
         return prepare(
             [files[member] for member in sorted(here)],
             partial(encode_midi, recipe=recipe),

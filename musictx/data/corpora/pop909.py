@@ -24,8 +24,8 @@ SONG = re.compile(r"(?:^|/)(\d{3})/(?:(versions)/)?[^/]+\.mid$", re.IGNORECASE)
 
 
 def prepare_pop909(config: PreparePop909Config) -> Manifest:
-    """The archive, a zip or a folder, downloaded when no path is given. All versions of a song, and songs that are
-    near-duplicates of each other, share a split. Raises StoreError, ConfigError."""
+    """Writes the archive, a zip or a folder, as a store; downloads it without a path. All versions of a song, and songs
+    that are near-duplicates of each other, share a split. Raises StoreError, ConfigError."""
     fractions = config.validation_fraction, config.test_fraction
     check_work(config)
     check_fractions(*fractions, config.seed)
@@ -60,7 +60,7 @@ def song_of(name: str) -> str:
 
 
 def join(songs: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """One key for all pieces that are linked by a song or by a content key, however long the chain."""
+    """One key for all pieces that a song or a content key links, however long the chain."""
     label: dict[str, str] = {}
 
     def find(x: str) -> str:

@@ -1,1 +1,1 @@
-"""Getting through any pile of files: Dask spreads them, a reader process bears the risk, a journal remembers."""
+"""Reads any number of files: Dask spreads them, a reader process takes the crashes, a journal keeps finished work."""

@@ -1,4 +1,4 @@
-"""The reader process: takes one file's bytes at a time, answers with what became of it, and may die of it.
+"""The reader process: takes one file's bytes at a time and answers with the result; a bad file may kill it.
 
 Started by `sandbox.py` as `python -m musictx.data.work.cell FD MEMORY_MB SECONDS`.
 """
@@ -10,7 +10,7 @@ import sys
 import traceback
 from multiprocessing.connection import Connection
 
-IDLE_S = 600  # a reader that nobody asks goes away
+IDLE_S = 600  # an idle reader ends after this
 
 
 def main(fd: int, memory_mb: int, seconds: float) -> None:
@@ -40,7 +40,7 @@ def _answer(encode, payload: bytes, memory_mb: int):  # type: ignore[no-untyped-
         return encode(payload)
     except MemoryError:
         return f"needs too much memory: more than {memory_mb} MB; memory_mb=… allows more"
-    except Exception as error:  # one file never stops the others: it is listed, and its error with it
+    except Exception as error:  # one file never stops the others: the manifest lists it with its error
         return f"unexpected error, please report it: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 

@@ -1,4 +1,4 @@
-"""Files -> pieces on a Dask cluster, this machine's cores or another's. Workers return values; only we write."""
+"""Files -> pieces on a Dask cluster, on this machine's cores or others'. Workers return values; only we write."""
 
 import logging
 import os
@@ -31,15 +31,15 @@ PATIENCE_S = 60  # how long it may be without workers
 def encode_all(
     items: Sequence[Item], encode: Callable[[bytes], Encoded], journal: Journal, config: WorkConfig
 ) -> tuple[list[Piece], Dropped]:
-    """Runs `encode` on the bytes of every file; pieces and left-out files in the order given.
+    """Runs `encode` on the bytes of every file; returns pieces and left-out files in the given order.
 
-    Chunks that the journal holds are not done again. Raises ConfigError for a cluster that cannot be used.
+    It skips chunks that the journal holds. Raises ConfigError for an unusable cluster.
     """
     chunks = chunks_of(items)
     missing = [chunk for chunk in chunks if not journal.done(chunk)]
     if len(missing) < len(chunks):
         done = sum(map(len, chunks)) - sum(map(len, missing))
-        print(f"going on from an earlier run: {done} of {len(items)} files are done")
+        print(f"resuming an earlier run: {done} of {len(items)} files are done")
     if missing:
         with cluster(config) as (client, threads), _progress() as progress:
             task = progress.add_task("reading", total=len(items), completed=len(items) - sum(map(len, missing)))
@@ -52,14 +52,14 @@ def encode_all(
 def _run(
     client: Any, threads: int, chunks: Sequence[Chunk], encode: Callable[[bytes], Encoded], config: WorkConfig
 ) -> Iterator[tuple[Chunk, list[Encoded]]]:
-    """Keeps a few chunks per worker under way, so that memory does not grow with the corpus."""
+    """Keeps a few chunks per worker in progress, so that memory does not grow with the corpus."""
     from distributed import KilledWorker, wait
     from distributed.comm.core import CommClosedError
 
     limits = Limits(config.file_seconds, config.memory_mb)
     waiting = iter(chunks)
     running: dict[Any, tuple[Chunk, list[bytes | str]]] = {}
-    kept = "what is done is kept, and the same command goes on from there"
+    kept = "finished work is kept, and the same command resumes from there"
     lonely = 0  # waits in a row without any worker
     try:
         while True:
@@ -84,7 +84,7 @@ def _run(
                 yield chunk, [data if isinstance(data, str) else next(answers) for data in loaded]
     except KilledWorker:
         raise UserError(
-            f"a Dask worker died again and again on the {len(chunk)} files from {chunk[0].name} on; its own log says "
+            f"a Dask worker died repeatedly on the {len(chunk)} files from {chunk[0].name} on; its own log says "
             f"why: {kept}"
         ) from None
     except RuntimeError as error:
@@ -127,7 +127,7 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
     where = f"scheduler={config.scheduler}"
     if not re.fullmatch(r"(tcp|tls|wss?)://\S+:\d+", config.scheduler):
         raise ConfigError(f"{where} is not a Dask address: give one such as tcp://10.0.0.5:8786")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in one line of ours
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # we report a failure in one line
     try:
         client = Client(config.scheduler, timeout=ANSWER_S)  # type: ignore[no-untyped-call]
     except OSError as error:
@@ -144,19 +144,19 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
             ) from None
         try:
             versions = set(client.run(versions_here).values())
-        except Exception as error:  # whatever the far side raises on import
+        except Exception as error:  # importing there may raise anything
             raise ConfigError(f"{where}: its workers cannot import musictx ({error}): install it there") from None
         if versions != {versions_here()}:
             raise ConfigError(f"{where}: its workers have {', '.join(versions)}, here is {versions_here()}")
         yield client, sum(client.nthreads().values())  # type: ignore[no-untyped-call]
     finally:
-        with suppress(Exception, CancelledError):  # a cluster that is gone needs no farewell
+        with suppress(Exception, CancelledError):  # the cluster may be gone
             client.run(close_all)
             client.close()  # type: ignore[no-untyped-call]
 
 
 def versions_here() -> str:
-    """The packages that decide what becomes of a file, and what finds near-duplicates of it."""
+    """The packages that decide what becomes of a file, and the rules that find its near-duplicates."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
     return f"{packages}, signatures {rules()}"
 
@@ -177,5 +177,5 @@ def _progress() -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
-        disable=console.is_jupyter,  # there a bar wants ipywidgets, and warns without
+        disable=console.is_jupyter,  # there a bar needs ipywidgets, and warns without it
     )

@@ -1,4 +1,4 @@
-"""What is done stays done: finished chunks of a preparation, kept on disk until the store stands."""
+"""The journal of a preparation: keeps finished chunks on disk until the store is written."""
 
 import fcntl
 import json
@@ -38,8 +38,8 @@ def chunks_of(items: Sequence[Item]) -> Sequence[Chunk]:
 
 
 class Journal:
-    """A hidden folder beside the store: the ids of all finished chunks one after another in ids.bin, and one .json a
-    chunk, written last, that says where its ids lie. What cannot be read back counts as not done."""
+    """A hidden folder beside the store: the ids of all finished chunks one after another in ids.bin, and one .json per
+    chunk, written last, that says where its ids are. A chunk that cannot be read back counts as not done."""
 
     def __init__(self, out: Path, recipe: str) -> None:
         self.folder, self.recipe = own_folders(out)[1], recipe
@@ -59,7 +59,7 @@ class Journal:
             yield
 
     def done(self, chunk: Chunk) -> bool:
-        """Whether a chunk is finished; one with a file that could not be opened may fare better this time."""
+        """Whether a chunk is finished; one with a file that could not be opened is tried again."""
         key = self._key(chunk)
         try:
             facts = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ class Journal:
         return pieces, dropped
 
     def close(self) -> None:
-        """Forgets everything: the store stands."""
+        """Deletes the journal once the store is written."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _key(self, chunk: Chunk) -> str:

@@ -1,4 +1,4 @@
-"""A reader process of its own, limited in time and memory: whatever a file does to it, the file is known."""
+"""A separate reader process with limits of time and memory: if a file kills it, we know which file it was."""
 
 import multiprocessing
 import os
@@ -37,7 +37,7 @@ class Sandbox:
         self.process = subprocess.Popen(
             [
                 sys.executable,
-                "-P",  # nothing is imported from the folder we happen to be in
+                "-P",  # import nothing from the current folder
                 "-m",
                 "musictx.data.work.cell",
                 str(theirs.fileno()),
@@ -61,8 +61,8 @@ class Sandbox:
             raise UserError(f"a reader process could not start: {problem}")
 
     def run(self, payload: bytes) -> Encoded:
-        """What became of one file. A reader that dies is started again, and the file gets a second try,
-        since the reason may lie outside it."""
+        """The result of one file. If the reader dies, it starts again and the file gets a second try, since the
+        cause may lie outside the file."""
         for _ in range(2):
             if self.process.poll() is not None:
                 self.close()
@@ -99,8 +99,8 @@ _lock = Lock()
 
 
 def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits: Limits) -> list[Encoded]:
-    """What became of each file, in a reader process that outlives the batch. Runs on a Dask worker."""
-    recipe = cloudpickle.dumps(encode)  # a tokenizer of a person's own script goes along
+    """The result of each file, from a reader process that outlives the batch. Runs on a Dask worker."""
+    recipe = cloudpickle.dumps(encode)  # carries a tokenizer from a person's own script too
     with _lock:
         fitting = [s for s in _idle if (s.encode, s.limits) == (recipe, limits)]
         sandbox = fitting[0] if fitting else None

@@ -83,7 +83,7 @@ def test_too_few_pieces(tmp_path):
     write_midi(tune(50), tmp_path / "in" / "a.mid")
     with pytest.raises(
         StoreError,
-        match="1 different pieces cannot fill the splits: 2 would go to validation and test and none be left",
+        match="1 different pieces cannot fill the splits: 2 would go to validation and test, and none to",
     ):
         prepare(tmp_path / "in", tmp_path / "store")
     assert not (tmp_path / "store").exists()

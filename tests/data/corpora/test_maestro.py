@@ -51,7 +51,7 @@ def test_folder_inner_folder_and_zip_give_the_same_store_on_the_official_split(a
 
 def test_missing_files_are_listed_and_refused_unless_allowed(archive, tmp_path):
     (archive / "maestro-v2.0.0" / "sub0" / "tune 4.mid").unlink()
-    with pytest.raises(StoreError, match=r"names 1 files that are not there: sub0/tune 4.mid; .*allow_missing=true"):
+    with pytest.raises(StoreError, match=r"names 1 files that are missing: sub0/tune 4.mid; .*allow_missing=true"):
         prepare(archive, tmp_path)
     manifest = prepare(archive, tmp_path, allow_missing=True)
     assert manifest.extra["missing"] == ["sub0/tune 4.mid"]
@@ -101,6 +101,6 @@ def test_a_row_cut_short_and_all_missing_files_are_told(archive, tmp_path, capsy
     gone = [f"2004/gone {k}.midi" for k in range(5)]
     rows = "".join(f"X,train,2004,{name}\n" for name in gone)
     (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").write_text(TABLE + rows)
-    with pytest.raises(StoreError, match=r"names 5 files that are not there: 2004/gone 0.midi, .*, …; get"):
+    with pytest.raises(StoreError, match=r"names 5 files that are missing: 2004/gone 0.midi, .*, …; get"):
         prepare(archive, tmp_path)
     assert capsys.readouterr().out.splitlines() == ["missing:", *gone]

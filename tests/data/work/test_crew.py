@@ -79,7 +79,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tunes, planted):
     assert running.wait() == -signal.SIGKILL
     assert not (tunes / "cut").exists()
     done = ok([*ARGS, "out=cut", "workers=2"], tunes)
-    assert re.search("going on from an earlier run: (32|64) of 80 files are done", done.stdout)
+    assert re.search("resuming an earlier run: (32|64) of 80 files are done", done.stdout)
     assert content(tunes / "cut") == content(tunes / "whole")
     assert not journal.exists()
 
@@ -108,7 +108,7 @@ def test_work_with_other_signatures_is_not_gone_on_with(tmp_path, monkeypatch, c
     def going_on():
         with pytest.raises(StoreError, match="2 different pieces cannot fill the splits"):  # after all files are read
             prepare_folder(config)
-        return "going on from an earlier run: 2 of 2 files are done" in capsys.readouterr().out
+        return "resuming an earlier run: 2 of 2 files are done" in capsys.readouterr().out
 
     with monkeypatch.context() as older:
         older.setattr("musictx.data.work.crew.rules", lambda: "older")
@@ -203,7 +203,7 @@ def test_a_cluster_that_loses_its_workers_ends_the_run_in_one_line(tunes, dask, 
         pids = client.run(os.getpid).values()
     with open_source(tunes / "midi") as items:
         journal = Journal(tunes / "store", "r")
-        with journal.locked(), pytest.raises(UserError, match="has no workers left: what is done is kept"):
+        with journal.locked(), pytest.raises(UserError, match="has no workers left: finished work is kept"):
             crew.encode_all(items, partial(_then_kill, pids=list(pids)), journal, WorkConfig(scheduler=dask))
 
 
