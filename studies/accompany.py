@@ -37,7 +37,7 @@ from musictx.model.bundle import read_header
 from musictx.model.shipped import bundle_path
 from musictx.music.grid import Grid
 from musictx.playing.opening import open_bundle
-from musictx.training.run_folder import is_finished
+from musictx.training.run_folder import RunFolder
 
 WIDTH = ["model.d_model=128", "model.n_heads=4", "model.d_ff=352"]
 MODELS = {
@@ -75,7 +75,7 @@ def steps_of(name: str, args: argparse.Namespace) -> int:
 def trained(name: str, seed: int, args: argparse.Namespace) -> Path:
     """The folder of the run, with what it cost."""
     out = args.out / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}"
-    if not is_finished(out):
+    if not RunFolder(out).is_finished:
         spent = musictx(words_of(name, args, out, steps_of(name, args), seed))
         with replacing(args.out / f"{out.name}.json") as written:
             written.write_text(json.dumps({"cpu_s": spent.cpu_s}), encoding="utf-8")

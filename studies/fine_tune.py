@@ -27,7 +27,7 @@ from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.music.grid import Grid, grid_to_score
 from musictx.music.write import write_midi
 from musictx.tokenizers.chorale import ChoraleTokenizer
-from musictx.training.run_folder import is_finished
+from musictx.training.run_folder import RunFolder
 
 LEARNT, HELD_OUT = 20, 8
 COMMON = ["data=chorales", "tokenizer=chorale", "model.dropout=0.2", "trainer.progress_bar=false"]
@@ -82,7 +82,7 @@ def train(folder: Path, settings: list[str], args: argparse.Namespace) -> float:
     start = perf_counter()
     if status := subprocess.run(words, check=False).returncode:
         sys.exit(status)
-    if not is_finished(folder):
+    if not RunFolder(folder).is_finished:
         sys.exit("interrupted: the same command goes on")
     return (perf_counter() - start) / 60
 

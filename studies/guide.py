@@ -26,7 +26,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from musictx.config.app import parse_options
-from musictx.training.run_folder import is_finished
+from musictx.training.run_folder import RunFolder
 
 D_HEAD = 32
 VALIDATIONS = 6  # of each run
@@ -90,7 +90,7 @@ def train(cell: Cell, store: Path, args: argparse.Namespace, overrides: list[str
     every = max(args.tokens // (cell.batch * length * VALIDATIONS), 1)
     steps = every * VALIDATIONS
     diverged = folder / "failed.pt"
-    if not is_finished(folder) and not diverged.exists():
+    if not RunFolder(folder).is_finished and not diverged.exists():
         model = [f"model.d_model={cell.width}", f"model.n_heads={cell.width // D_HEAD}", f"model.d_ff={4 * cell.width}"]
         model += [f"model.n_layers={args.layers}", "model.position=relative_fourier", f"model.dropout={args.dropout}"]
         trainer = ["trainer=gpu"] if args.device == "cuda" else ["trainer=cpu", "trainer.precision=bf16-mixed"]

@@ -17,7 +17,7 @@ from musictx.commands.compare import compare
 from musictx.config.app import in_one_line, parse_options, settings
 from musictx.model.bundle import read_header
 from musictx.training.fit import fit
-from musictx.training.run_folder import differences, is_finished
+from musictx.training.run_folder import RunFolder
 from musictx.training.start import sized_as_bundle
 
 MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1"]
@@ -61,11 +61,11 @@ def trained(*words: str) -> Path:
     interrupted, and when the folder holds a run of other settings."""
     config = settings("train", *words)
     folder = Path(config.out)
-    if not is_finished(folder):
+    if not RunFolder(folder).is_finished:
         fit(config)
-    elif changed := differences(sized_as_bundle(config), folder):
+    elif changed := RunFolder(folder).differences(sized_as_bundle(config)):
         sys.exit(f"{folder} was trained with other settings ({', '.join(changed)}): give another --out")
-    if not is_finished(folder):
+    if not RunFolder(folder).is_finished:
         sys.exit("interrupted: the same command goes on")
     return folder / "model.safetensors"
 

@@ -27,7 +27,7 @@ from time import monotonic
 from maestro_small import MODELS, SCORED_H, train_small
 
 from musictx.config.app import parse_options
-from musictx.training.run_folder import is_finished
+from musictx.training.run_folder import RunFolder
 
 MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1", "trainer.lr=4e-3", "trainer.ema_decay=0.999"]
 PAPER = {  # all within 5 % of the same number of parameters
@@ -95,7 +95,7 @@ def train_paper(names: list[str], steps: int, store: Path, out: Path, minutes: f
     common = ["trainer=gpu", f"data.path={store}", f"trainer.max_steps={steps}", "trainer.max_epochs=100000"]
     for name in names:
         folder = out / name
-        if not is_finished(folder):
+        if not RunFolder(folder).is_finished:
             words = ["train", "experiment=maestro", *common, f"out={folder}", f"name={name}", *PAPER[name], *more]
             if end <= monotonic() or not call(["-m", "musictx", *words], end - monotonic()):
                 print(f"{name} is not finished: give the same command again")

@@ -14,7 +14,7 @@ from typing import Any
 from budget import musictx, probe, steps_within
 
 from musictx.model.bundle import read_header
-from musictx.training.run_folder import is_finished
+from musictx.training.run_folder import RunFolder
 
 COMMON = [
     *("trainer=cpu", "trainer.precision=bf16-mixed", "trainer.schedule=hold", "trainer.decay_share=0.5"),
@@ -78,7 +78,7 @@ def learn(note: dict[str, Any], noted: Path, label: str, lr: float, share: float
     if label not in note["runs"]:
         steps = steps_within(share * 3600 * note["hours"], note["probes"])
         note["runs"][label] = {"lr": lr, "steps": steps, "cpu_s": 0.0}
-    run, finished = note["runs"][label], is_finished(folder)
+    run, finished = note["runs"][label], RunFolder(folder).is_finished
     if not finished and end > monotonic():
         spent = musictx(words(run["steps"], folder), end - monotonic())
         run["cpu_s"] = round(run["cpu_s"] + spent.cpu_s, 1)

@@ -22,8 +22,7 @@ from typing import NamedTuple
 from maestro import ROOT, call, extract, spread
 
 from musictx.config.app import parse_options
-from musictx.training.metrics import read_metrics
-from musictx.training.run_folder import METRICS, is_finished, last_checkpoint
+from musictx.training.run_folder import RunFolder
 
 
 class Stage(NamedTuple):
@@ -68,9 +67,9 @@ def prepare(archive: Path, out: Path) -> Path:
 
 def may_leave(stage: Stage, folder: Path, enough: int | None) -> bool:
     """Whether a stage that holds its rate has made enough steps, and has a checkpoint for the next to begin with."""
-    if enough is None or stage.decay_share or not last_checkpoint(folder).exists():
+    if enough is None or stage.decay_share or not RunFolder(folder).last_checkpoint.exists():
         return False
-    return max((int(row["step"]) + 1 for row in read_metrics(folder / METRICS)), default=0) >= enough
+    return max((int(row["step"]) + 1 for row in RunFolder(folder).metrics()), default=0) >= enough
 
 
 def words_of(stage: Stage, store: Path, folder: Path, before: Path | None) -> list[str]:
@@ -95,14 +94,14 @@ def main() -> None:
     end, before = monotonic() + 60 * args.minutes, None
     for number, stage in enumerate(STAGES):
         folder = args.out / f"stage-{number}"
-        if is_finished(folder):
+        if RunFolder(folder).is_finished:
             before = folder / "model.safetensors"
             continue
         if may_leave(stage, folder, args.enough):
-            before = last_checkpoint(folder)
+            before = RunFolder(folder).last_checkpoint
             continue
         if args.branch is not None:
-            begun = last_checkpoint(folder)
+            begun = RunFolder(folder).last_checkpoint
             start = begun if begun.exists() else before
             if start is None:
                 raise SystemExit(f"{folder} has no checkpoint yet: train first, without --branch")

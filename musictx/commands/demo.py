@@ -14,7 +14,7 @@ from musictx.errors import StoreError, UserError
 from musictx.model.shipped import CHORALE, PIANO, absence, is_shipped
 from musictx.music.grid import N_VOICES
 from musictx.music.write import write_midi
-from musictx.training.run_folder import is_finished
+from musictx.training.run_folder import RunFolder
 
 SEED_BARS = 2
 
@@ -32,7 +32,7 @@ def demo(config: DemoConfig) -> None:
         print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store), pieces=config.pieces)))
 
     steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
-    if is_finished(out):
+    if RunFolder(out).is_finished:
         _say("2 of 6: train a relative Transformer")
         print(f"there already: {bundle} (delete {out} to train again)")
     else:

@@ -10,9 +10,7 @@ from rich.table import Table
 
 from musictx.config.app import in_one_line
 from musictx.errors import UserError
-from musictx.training.failure import FAILED
-from musictx.training.metrics import read_metrics
-from musictx.training.run_folder import BUNDLE, CONFIG, METRICS, RECORD, last_checkpoint, read_settings
+from musictx.training.run_folder import RunFolder, find_runs
 
 
 @dataclass(frozen=True)
@@ -24,29 +22,21 @@ class Run:
     kept_nll: float | None  # of the validation whose model is kept
 
 
-def find_runs(root: Path) -> list[Run]:
-    """Every run folder at or below `root`, the best first. Raises UserError when there is none."""
-    folders = sorted(record.parent for record in root.rglob(RECORD) if (record.parent / CONFIG).is_file())
+def list_runs(root: Path) -> list[Run]:
+    """Every run at or below `root`, the best first. Raises UserError when there is none."""
+    folders = find_runs(root)
     if not folders:
         raise UserError(f"{root} holds no runs: `musictx train` writes one below outputs/; give their folder")
     runs = [read_run(folder) for folder in folders]
     return sorted(runs, key=lambda run: (run.kept_nll is None, run.kept_nll))
 
 
-def read_run(folder: Path) -> Run:
-    rows = read_metrics(folder / METRICS)
+def read_run(run: RunFolder) -> Run:
+    rows, settings = run.metrics(), run.settings()
     nll = [float(row["val/nll"]) for row in rows if "val/nll" in row]
     steps = max((int(row["step"]) + 1 for row in rows if "train/loss" in row or "val/nll" in row), default=0)
-    settings = read_settings(folder)
     kept = nll[-1:] if settings.get("trainer.keep") == "last" else nll
-    return Run(str(folder), settings["name"], state(folder), steps, min(kept, default=None))
-
-
-def state(folder: Path) -> str:
-    if (folder / FAILED).exists():
-        return "failed"
-    done = (folder / BUNDLE).is_file() and not last_checkpoint(folder).is_file()
-    return "finished" if done else "unfinished"
+    return Run(str(run.path), settings["name"], run.state, steps, min(kept, default=None))
 
 
 def main() -> None:
@@ -56,7 +46,7 @@ def main() -> None:
     args = parser.parse_args()
 
     def show() -> None:
-        runs = find_runs(args.folder)
+        runs = list_runs(args.folder)
         if args.json:
             print(json.dumps([asdict(run) for run in runs], indent=1, ensure_ascii=False))
             return

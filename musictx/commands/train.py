@@ -22,7 +22,7 @@ from musictx.model.bundle import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.training.failure import TrainingError
 from musictx.training.fit import fit, smoke
-from musictx.training.run_folder import BUNDLE, differences, is_finished, is_unfinished, read_config
+from musictx.training.run_folder import RunFolder
 from musictx.training.start import check_given
 
 
@@ -54,10 +54,10 @@ def run(config: TrainConfig) -> float | None:
     one_job = hydra.mode == RunMode.MULTIRUN
     if one_job:
         config = one_of_many(config, hydra.job.num)
-        folder = Path(config.out)
-        if is_finished(folder) and not config.overwrite and not differences(config, folder):
-            print(f"{folder} is finished already")
-            return read_header(folder / BUNDLE).val_nll
+        done = RunFolder(Path(config.out))
+        if done.is_finished and not config.overwrite and not done.differences(config):
+            print(f"{done.path} is finished already")
+            return read_header(done.bundle).val_nll
     if config.trainer.smoke:
         smoke(config)
         return math.inf if one_job else None  # a sweep wants a figure, and nothing was learnt
@@ -82,9 +82,9 @@ def run(config: TrainConfig) -> float | None:
 
 def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     """`resume=FOLDER` and nothing else: with that run's own settings. Other words must agree with them."""
-    if config.resume is None or len(words) > 1 or not is_unfinished(Path(config.resume)):
+    if config.resume is None or len(words) > 1 or not RunFolder(Path(config.resume)).is_unfinished:
         return config
-    stored = read_config(Path(config.resume))
+    stored = RunFolder(Path(config.resume)).config()
     schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
     begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
     return replace(begun, resume=config.resume, overwrite=False)

@@ -25,9 +25,8 @@ from musictx.music.read import read_midi
 from musictx.proof.machine import Check, Outcome, Unable, check_dtype
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.training.fit import fit
-from musictx.training.metrics import read_metrics
 from musictx.training.preflight import PRECISIONS
-from musictx.training.run_folder import METRICS
+from musictx.training.run_folder import RunFolder
 
 EXPERIMENT = "experiment=demo"
 FIFTHS = [0, -5, 2, -3, 4, -1, 6, 1, -4, 3, -2, 5]  # semitones from the chorale's own key
@@ -113,7 +112,7 @@ def trained(config: CheckConfig, device: str, precision: str, *words: str) -> Cu
         given += ["trainer.log_every=1", "trainer.progress_bar=false"]
         with redirect_stdout(nowhere), redirect_stderr(nowhere):
             fit(settings("train", EXPERIMENT, *config.overrides, *given, *words))
-        rows = read_metrics(folder / METRICS)
+        rows = RunFolder(folder).metrics()
     losses, nll, rates = (
         [float(row[name]) for row in rows if name in row] for name in ("train/loss", "val/nll", "train/tokens_per_s")
     )

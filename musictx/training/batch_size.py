@@ -13,7 +13,7 @@ from musictx.errors import is_out_of_memory
 from musictx.objectives import Example
 from musictx.training.failure import less_memory
 from musictx.training.optimizer import build_optimizer
-from musictx.training.run_folder import is_unfinished, read_settings
+from musictx.training.run_folder import RunFolder
 from musictx.training.start import objective_of, starting_model
 
 MOST = 4096
@@ -23,8 +23,9 @@ def with_batch_size(config: TrainConfig) -> TrainConfig:
     """The config with a number; a resumed run keeps its own. Raises TrainingError when not even one window fits."""
     if config.trainer.batch_size != "auto":
         return config
-    if is_unfinished(Path(config.out)) and not config.overwrite:
-        size = int(read_settings(Path(config.out))["trainer.batch_size"])
+    run = RunFolder(Path(config.out))
+    if run.is_unfinished and not config.overwrite:
+        size = int(run.settings()["trainer.batch_size"])
     else:
         size = largest(lambda size: fits(config, size))
     if size == 0:

@@ -27,26 +27,12 @@ from musictx.model.lora import describe_adapters
 from musictx.model.shipped import bundle_path
 from musictx.training.batch_size import with_batch_size
 from musictx.training.checkpoints import Checkpoints
-from musictx.training.failure import FAILED, Guard, less_memory
-from musictx.training.metrics import Row, read_metrics
+from musictx.training.failure import Guard, less_memory
+from musictx.training.metrics import Row
 from musictx.training.module import LanguageModelTraining
 from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
-from musictx.training.run_folder import (
-    BUNDLE,
-    CHECKPOINTS,
-    CURVES,
-    METRICS,
-    check_free,
-    close_run,
-    held,
-    is_unfinished,
-    last_checkpoint,
-    make_record,
-    open_run,
-    read_record,
-    undo_run,
-)
+from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
 from musictx.training.start import header_of, objective_of, sized_as_bundle, starting_model
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
@@ -73,7 +59,7 @@ def fit(config: TrainConfig) -> Path:
     data = MusicData(config.data, store, objective, batch_size, config.seed, carries(config), world_size, model.cycle)
     header = header_of(config, model, store.manifest, objective)
     training = LanguageModelTraining(model, objective, config.trainer, config.seed, header, config.data.grow_from)
-    trainer = build_trainer(config.trainer, data.batches_per_epoch, str(Path(config.out) / CHECKPOINTS))
+    trainer = build_trainer(config.trainer, data.batches_per_epoch, str(RunFolder(Path(config.out)).checkpoints))
     trainer.strategy.connect(training)  # tells it how fsdp's processes share it
     trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
     with ExitStack() as holding:
@@ -84,7 +70,7 @@ def _run(
     config: TrainConfig, data: MusicData, training: LanguageModelTraining, trainer: L.Trainer, holding: ExitStack
 ) -> Path:
     """Trains in the run's folder, new or resumed."""
-    folder, model = Path(config.out), training.model
+    run, model = RunFolder(Path(config.out)), training.model
     opened: tuple[Path | None, str] = None, ""
     if trainer.is_global_zero:
         if config.init_from is not None:
@@ -96,19 +82,19 @@ def _run(
         print(describe_model(model))
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))
-        if (folder / CHECKPOINTS).is_dir():
-            with held(folder):  # refuse before anything in it changes
+        if run.checkpoints.is_dir():
+            with run.held():  # refuse before anything in it changes
                 pass
-        go_on_from = open_run(config, make_record(data.store, config.trainer.accelerator))
-        holding.enter_context(held(folder))
-        opened = go_on_from, read_record(folder).wandb_id
+        go_on_from = run.open(config, make_record(data.store, config.trainer.accelerator))
+        holding.enter_context(run.held())
+        opened = go_on_from, run.record().wandb_id
     go_on_from, wandb_id = trainer.strategy.broadcast(opened)
 
-    checkpoints = Checkpoints(folder / CHECKPOINTS, config.trainer.checkpoint_every, config.trainer.keep)
+    checkpoints = Checkpoints(run.checkpoints, config.trainer.checkpoint_every, config.trainer.keep)
     n_ids = training.objective.tokenizer.vocab.size
-    guard = Guard(folder, n_ids)
+    guard = Guard(run.path, n_ids)
     try:
-        trainer.loggers = build_loggers(config, folder, wandb_id)
+        trainer.loggers = build_loggers(config, run.path, wandb_id)
         trainer.callbacks += [guard, *onlookers(config, data), checkpoints]  # type: ignore[attr-defined]
         trainer.fit(training, datamodule=data, ckpt_path=go_on_from, weights_only=True)
     except SIGTERMException:
@@ -118,22 +104,21 @@ def _run(
         if checkpoints.best_nll is None:
             raise KeyboardInterrupt from None
         print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command resumes the run")
-        return keep_best(folder, checkpoints)
+        return keep_best(run, checkpoints)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         raise less_memory(config, guard.validating) from None
     finally:
-        if trainer.is_global_zero and not (last_checkpoint(folder).exists() or (folder / FAILED).exists()):
+        if trainer.is_global_zero and not (run.last_checkpoint.exists() or run.failed):
             close_logger(config.logger, failed=True)
-            undo_run(folder)  # the same command can be given again
-    bundle = folder / BUNDLE
+            run.undo()  # the same command can be given again
     if trainer.is_global_zero:
-        keep_best(folder, checkpoints)
-        draw_losses(folder / METRICS, folder / CURVES, config.name, n_ids)
-        close_run(folder)
+        keep_best(run, checkpoints)
+        draw_losses(run.metrics(), run.curves, config.name, n_ids)
+        run.close()
         close_logger(config.logger, failed=False)
-    return bundle
+    return run.bundle
 
 
 def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
@@ -143,24 +128,23 @@ def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
     # under fsdp no process has the whole model; one that takes more than ids or learns another task cannot continue
     draws = trainer.strategy != "fsdp" and data.objective.inputs == ("ids",) and data.objective.continues
     if trainer.sample_every is not None and draws:
-        folder, tokenizer = Path(config.out) / "samples", data.objective.tokenizer
+        folder, tokenizer = RunFolder(Path(config.out)).samples, data.objective.tokenizer
         shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.seed))
     return shown
 
 
-def keep_best(folder: Path, checkpoints: Checkpoints) -> Path:
+def keep_best(run: RunFolder, checkpoints: Checkpoints) -> Path:
     """Makes the bundle of the best checkpoint."""
-    bundle = folder / BUNDLE
-    save_bundle(bundle, *load_bundle(checkpoints.best))
-    return bundle
+    save_bundle(run.bundle, *load_bundle(checkpoints.best))
+    return run.bundle
 
 
 def smoke(config: TrainConfig) -> None:
     """Tries full-size training batches, the two largest validation batches, a checkpoint, a sample, and the bundle
     written and read again; keeps none of it. Raises what `fit` does."""
-    out = Path(config.out)
-    if not is_unfinished(out):
-        check_free(out, config.overwrite)
+    out, run = Path(config.out), RunFolder(Path(config.out))
+    if not run.is_unfinished:
+        run.check_free(config.overwrite)
     check_logger(config.logger)
     trainer = replace(
         config.trainer, smoke=True, max_steps=2, accumulate=1, validate_every=1, checkpoint_every=1, log_every=1
@@ -189,9 +173,8 @@ class Curve(NamedTuple):
     high: NDArray[np.float64]
 
 
-def draw_losses(metrics: Path, path: Path, name: str, vocab_size: int) -> None:
+def draw_losses(rows: list[Row], path: Path, name: str, vocab_size: int) -> None:
     """Draws training loss and validation NLL over optimizer steps, beside the cost of guessing blindly."""
-    rows = read_metrics(metrics)
     curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
     known = {label: each for label, each in curves.items() if len(each.step)}
     blind = math.log(vocab_size)

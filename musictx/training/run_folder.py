@@ -24,10 +24,11 @@ from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
+from musictx.model.shipped import BUNDLE
 from musictx.training.checkpoints import LAST
 from musictx.training.failure import FAILED
+from musictx.training.metrics import Row, read_metrics
 
-RECORD = "run.json"
 LIBRARIES = ("musictx", "torch", "lightning", "numpy")
 
 
@@ -44,15 +45,6 @@ def make_record(store: Store, accelerator: str) -> Record:
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
     device = torch.cuda.get_device_name() if accelerator == "cuda" else "cpu"
     return Record(git_commit(), versions, device, store_hash(store), token_hex(4))
-
-
-def write_record(folder: Path, record: Record) -> None:
-    with replacing(folder / RECORD) as partial:
-        partial.write_text(json.dumps(asdict(record), indent=1))
-
-
-def read_record(folder: Path) -> Record:
-    return Record(**json.loads((folder / RECORD).read_text(encoding="utf-8")))
 
 
 def store_hash(store: Store) -> str:
@@ -86,160 +78,202 @@ try:
 except ImportError:  # Windows has none
     fcntl = None  # type: ignore[assignment]
 
-LOCK = ".lock"
-CONFIG, CHECKPOINTS, METRICS, BUNDLE, CURVES = (
+CONFIG, RECORD, METRICS, CURVES, SAMPLES, LOCK = (
     "config.yaml",
-    "checkpoints",
+    "run.json",
     "metrics.csv",
-    "model.safetensors",
     "curves.png",
+    "samples",
+    ".lock",
 )
+CHECKPOINTS = "checkpoints"
 # a run's folder also holds the demo's seeds and continuations; anything else belongs to the person
-OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, "samples", "wandb"}
+OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, SAMPLES, "wandb"}
 OURS_TOO = re.compile(r"(seed|chorale)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
-FREE = {
-    "out",
-    "overwrite",
-    "resume",
-    "data.path",
-    "data.workers",
-    "trainer.progress_bar",
-}  # do not change what is learnt
+# settings that do not change what is learnt
+FREE = {"out", "overwrite", "resume", "data.path", "data.workers", "trainer.progress_bar"}
 
 
-def last_checkpoint(folder: Path) -> Path:
-    return folder / CHECKPOINTS / LAST
+@dataclass(frozen=True)
+class RunFolder:
+    """One run's folder: the names of its files, what they say, and how far the run has come."""
 
+    path: Path
 
-def is_unfinished(folder: Path) -> bool:
-    """The run has begun, in this version's format, and has not ended; it may have no checkpoint yet."""
-    begun = (folder / CONFIG).is_file() and (folder / RECORD).is_file()
-    return begun and (last_checkpoint(folder).is_file() or not (folder / BUNDLE).is_file())
+    @property
+    def bundle(self) -> Path:
+        return self.path / BUNDLE
 
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / CHECKPOINTS
 
-def is_finished(folder: Path) -> bool:
-    """The run has its bundle, and nothing is left to resume."""
-    return (folder / BUNDLE).is_file() and (folder / CONFIG).is_file() and not is_unfinished(folder)
+    @property
+    def last_checkpoint(self) -> Path:
+        return self.checkpoints / LAST
 
+    @property
+    def metrics_file(self) -> Path:
+        return self.path / METRICS
 
-def differences(config: TrainConfig, folder: Path) -> list[str]:
-    """The settings that differ from those the run in `folder` began with, each as `name=now (was then)`."""
-    begun, now = read_settings(folder), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
-    default = TrainConfig(model=MODELS.get(begun["model.kind"], {}))  # for settings newer than the run
-    then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | begun
-    names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
-    if "model.kind" in names:  # another kind brings other settings
-        names = [name for name in names if name == "model.kind" or not name.startswith("model.")]
-    return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
+    @property
+    def curves(self) -> Path:
+        return self.path / CURVES
 
+    @property
+    def samples(self) -> Path:
+        return self.path / SAMPLES
 
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Keeps other processes from training in `folder`. A killed process releases the lock, its loaders' workers within
-    seconds. Where files cannot be locked it prints so and goes on. Raises ConfigError."""
-    place = folder / CHECKPOINTS / LOCK
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with open(place, "a") as file:
-        try:
-            if fcntl is None:
-                raise OSError("this system has no such locks")
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(
-                f"out={folder}: another process trains in this folder now: wait until it ends, or give another out="
-            ) from None
-        except OSError as error:
-            print(f"{place} cannot be locked ({error}): make sure that no other process trains in {folder}")
-        yield
+    @property
+    def failed(self) -> bool:
+        """A bad loss ended the run."""
+        return (self.path / FAILED).exists()
 
+    @property
+    def has_begun(self) -> bool:
+        """In this version's format."""
+        return (self.path / CONFIG).is_file() and (self.path / RECORD).is_file()
 
-def open_run(config: TrainConfig, record: Record) -> Path | None:
-    """The checkpoint that the run in `out` resumes from; None for a new run, whose config and record it writes.
+    @property
+    def is_unfinished(self) -> bool:
+        """The run has begun and has not ended; it may have no checkpoint yet."""
+        return self.has_begun and (self.last_checkpoint.is_file() or not self.bundle.is_file())
 
-    Raises ConfigError rather than mix two runs in one folder, StoreError for other data than the run began with.
-    """
-    folder = Path(config.out)
-    if _aside(folder).exists() and not folder.exists():  # killed between two renames
-        _aside(folder).rename(folder)
-    if is_unfinished(folder) and not config.overwrite:
-        _check_same(config, folder, record)
-        for partial in folder.glob("**/.*.partial*"):  # of a process killed while writing
-            partial.unlink()
-        if last_checkpoint(folder).is_file():
-            print(f"{folder} is unfinished: resuming from its last checkpoint")
-            return last_checkpoint(folder)
-        print(f"{folder} was stopped before its first checkpoint: starting again")
+    @property
+    def is_finished(self) -> bool:
+        """The run has its bundle, and nothing is left to resume."""
+        return self.bundle.is_file() and (self.path / CONFIG).is_file() and not self.is_unfinished
+
+    @property
+    def state(self) -> str:
+        """One word: failed, finished or unfinished."""
+        done = self.bundle.is_file() and not self.last_checkpoint.is_file()
+        return "failed" if self.failed else "finished" if done else "unfinished"
+
+    def config(self) -> Any:
+        """The settings in config.yaml."""
+        config: Any = OmegaConf.load(self.path / CONFIG)
+        config.model = settings_of_kind(config.get("model", {}))
+        return config
+
+    def settings(self) -> dict[str, Any]:
+        """The same, each as `group.name`."""
+        return _flat(OmegaConf.to_container(self.config()))
+
+    def record(self) -> Record:
+        return Record(**json.loads((self.path / RECORD).read_text(encoding="utf-8")))
+
+    def metrics(self) -> list[Row]:
+        """The rows of metrics.csv so far."""
+        return read_metrics(self.metrics_file)
+
+    def differences(self, config: TrainConfig) -> list[str]:
+        """The settings that differ from those the run began with, each as `name=now (was then)`."""
+        begun, now = self.settings(), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
+        default = TrainConfig(model=MODELS.get(begun["model.kind"], {}))  # for settings newer than the run
+        then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | begun
+        names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
+        if "model.kind" in names:  # another kind brings other settings
+            names = [name for name in names if name == "model.kind" or not name.startswith("model.")]
+        return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps other processes from training here. A killed process releases the lock, its loaders' workers within
+        seconds. Where files cannot be locked it prints so and goes on. Raises ConfigError."""
+        place = self.checkpoints / LOCK
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with open(place, "a") as file:
+            try:
+                if fcntl is None:
+                    raise OSError("this system has no such locks")
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigError(
+                    f"out={self.path}: another process trains in this folder now: wait until it ends, or give another "
+                    "out="
+                ) from None
+            except OSError as error:
+                print(f"{place} cannot be locked ({error}): make sure that no other process trains in {self.path}")
+            yield
+
+    def open(self, config: TrainConfig, record: Record) -> Path | None:
+        """The checkpoint that the run resumes from; None for a new run, whose config and record it writes.
+
+        Raises ConfigError rather than mix two runs in one folder, StoreError for other data than the run began with.
+        """
+        if self._aside.exists() and not self.path.exists():  # killed between two renames
+            self._aside.rename(self.path)
+        if self.is_unfinished and not config.overwrite:
+            self._check_same(config, record)
+            for partial in self.path.glob("**/.*.partial*"):  # of a process killed while writing
+                partial.unlink()
+            if self.last_checkpoint.is_file():
+                print(f"{self.path} is unfinished: resuming from its last checkpoint")
+                return self.last_checkpoint
+            print(f"{self.path} was stopped before its first checkpoint: starting again")
+            return None
+        if config.resume is not None:
+            raise ConfigError(f"resume={config.resume} holds no unfinished run: give the folder of one, or out=")
+        self.check_free(config.overwrite)
+        if self.path.exists() and any(self.path.iterdir()):  # keep it until the new run has a model
+            if self._aside.exists():
+                shutil.rmtree(self.path)
+            else:
+                self.path.rename(self._aside)
+        self.path.mkdir(parents=True, exist_ok=True)
+        with replacing(self.path / RECORD) as partial:
+            partial.write_text(json.dumps(asdict(record), indent=1))
+        with replacing(self.path / CONFIG) as partial:
+            partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
         return None
-    if config.resume is not None:
-        raise ConfigError(f"resume={config.resume} holds no unfinished run: give the folder of one, or out=")
-    check_free(folder, config.overwrite)
-    if folder.exists() and any(folder.iterdir()):  # keep it until the new run has a model
-        if _aside(folder).exists():
-            shutil.rmtree(folder)
-        else:
-            folder.rename(_aside(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_record(folder, record)
-    with replacing(folder / CONFIG) as partial:
-        partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
-    return None
+
+    def check_free(self, overwrite: bool) -> None:
+        """Raises ConfigError when a new run would destroy something."""
+        out = self.path
+        if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+            return
+        if not overwrite:
+            raise ConfigError(f"out={out} exists already: give another out= or overwrite=true")
+        names = [p.name for p in out.iterdir()] if out.is_dir() else [out.name]
+        foreign = [n for n in names if n not in OURS and not OURS_TOO.fullmatch(n)]
+        if foreign or CONFIG not in names:
+            what = foreign[0] if foreign else f"no {CONFIG}"
+            raise ConfigError(f"out={out} is not the folder of a run (it has {what}): give another out=")
+
+    def close(self) -> None:
+        """Ends the run: removes the checkpoint to resume from and the run that it replaced."""
+        self.last_checkpoint.unlink(missing_ok=True)
+        shutil.rmtree(self._aside, ignore_errors=True)
+
+    def undo(self) -> None:
+        """Removes a run that left no checkpoint, and puts back the run that it was to replace."""
+        shutil.rmtree(self.path)
+        if self._aside.exists():
+            self._aside.rename(self.path)
+
+    @property
+    def _aside(self) -> Path:
+        """Where the old run waits while a new one replaces it."""
+        folder = self.path.resolve()
+        return folder.with_name(f".{folder.name}.old")
+
+    def _check_same(self, config: TrainConfig, record: Record) -> None:
+        if told := ", ".join(self.differences(config)):
+            raise ConfigError(
+                f"out={self.path} holds an unfinished run with other settings: {told}; give those again to resume it, "
+                "another out=, or overwrite=true to start again"
+            )
+        if self.record().store != record.store:
+            raise StoreError(
+                f"data.path={config.data.path} holds other data than the run in {self.path} began with: give that "
+                "store again, another out=, or overwrite=true to start again"
+            )
 
 
-def check_free(folder: Path, overwrite: bool) -> None:
-    """Raises ConfigError when a new run would destroy something."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not overwrite:
-        raise ConfigError(f"out={folder} exists already: give another out= or overwrite=true")
-    names = [p.name for p in folder.iterdir()] if folder.is_dir() else [folder.name]
-    foreign = [n for n in names if n not in OURS and not OURS_TOO.fullmatch(n)]
-    if foreign or CONFIG not in names:
-        what = foreign[0] if foreign else f"no {CONFIG}"
-        raise ConfigError(f"out={folder} is not the folder of a run (it has {what}): give another out=")
-
-
-def close_run(folder: Path) -> None:
-    """Ends the run: removes the checkpoint to resume from and the run that it replaced."""
-    last_checkpoint(folder).unlink(missing_ok=True)
-    shutil.rmtree(_aside(folder), ignore_errors=True)
-
-
-def undo_run(folder: Path) -> None:
-    """Removes a run that left no checkpoint, and puts back the run that it was to replace."""
-    shutil.rmtree(folder)
-    if _aside(folder).exists():
-        _aside(folder).rename(folder)
-
-
-def _aside(folder: Path) -> Path:
-    """Where the old run waits while a new one replaces it."""
-    folder = folder.resolve()
-    return folder.with_name(f".{folder.name}.old")
-
-
-def _check_same(config: TrainConfig, folder: Path, record: Record) -> None:
-    if told := ", ".join(differences(config, folder)):
-        raise ConfigError(
-            f"out={folder} holds an unfinished run with other settings: {told}; give those again to resume it, "
-            "another out=, or overwrite=true to start again"
-        )
-    if read_record(folder).store != record.store:
-        raise StoreError(
-            f"data.path={config.data.path} holds other data than the run in {folder} began with: give that store "
-            "again, another out=, or overwrite=true to start again"
-        )
-
-
-def read_config(folder: Path) -> Any:
-    """The settings in config.yaml."""
-    config: Any = OmegaConf.load(folder / CONFIG)
-    config.model = settings_of_kind(config.get("model", {}))
-    return config
-
-
-def read_settings(folder: Path) -> dict[str, Any]:
-    """The same, each as `group.name`."""
-    return _flat(OmegaConf.to_container(read_config(folder)))
+def find_runs(root: Path) -> list[RunFolder]:
+    """Every run's folder at or below `root`, by name."""
+    return [run for record in sorted(root.rglob(RECORD)) if (run := RunFolder(record.parent)).has_begun]
 
 
 def _flat(tree: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from musictx.errors import ConfigError
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.metrics import MetricsFile
 from musictx.training.progress import Throughput
-from musictx.training.run_folder import METRICS
+from musictx.training.run_folder import RunFolder
 
 MODES = ("online", "offline", "disabled")
 
@@ -43,7 +43,7 @@ def build_loggers(config: TrainConfig, folder: Path, wandb_id: str) -> list[Logg
 
     For a config that passed `check_logger`. Raises ConfigError when wandb does not answer.
     """
-    metrics, choice = MetricsFile(folder / METRICS), config.logger
+    metrics, choice = MetricsFile(RunFolder(folder).metrics_file), config.logger
     if choice.name != "wandb":
         return [metrics]
     mode = wandb_mode(choice)

@@ -112,7 +112,8 @@ def test_a_small_model_learns_with_the_better_of_two_rates_and_goes_on_where_it_
         return budget.Spent(7.0 + steps, ended)
 
     monkeypatch.setattr(maestro_small, "musictx", run)
-    monkeypatch.setattr(maestro_small, "is_finished", lambda folder: (folder / "nll").exists())
+    finished = property(lambda run: (run.path / "nll").exists())
+    monkeypatch.setattr(maestro_small.RunFolder, "is_finished", finished)
     read = lambda bundle: Namespace(val_nll=float((bundle.parent / "nll").read_text()))  # noqa: E731
     monkeypatch.setattr(maestro_small, "read_header", read)
     train = lambda hours=0.1: maestro_small.train_small(["lstm"], hours, tmp_path, tmp_path, 1.0, [])  # noqa: E731

@@ -9,7 +9,7 @@ import soundfile
 from conftest import ok, refused
 from runs import config_of, losses
 
-from musictx.commands.runs import Run, find_runs
+from musictx.commands.runs import Run, list_runs
 from musictx.music.read import read_midi
 from musictx.training.fit import curve, fit
 from musictx.training.metrics import MetricsFile, read_metrics
@@ -72,7 +72,7 @@ def test_wandb_offline_gets_the_samples_and_the_metrics_file_is_there_too(world,
 
 def test_runs_lists_the_best_first(world, tmp_path):
     root = world.bundle.parent.parent
-    runs = find_runs(root)
+    runs = list_runs(root)
     assert [run.name for run in runs] == ["run", "run"]
     assert runs[0].kept_nll < runs[1].kept_nll
     assert {run.state for run in runs} == {"finished"}
@@ -89,7 +89,7 @@ def test_a_failed_and_an_unfinished_run(tmp_path):
         (tmp_path / name / "config.yaml").write_text(f"name: {name}")
     (tmp_path / "a" / "failed.pt").touch()
     (tmp_path / "b" / "metrics.csv").write_text("step,train/loss,val/nll\n9,4.0,\n19,3.0,\n19,,2.5\n2")
-    b, a = find_runs(tmp_path)
+    b, a = list_runs(tmp_path)
     assert b == Run(str(tmp_path / "b"), "b", "unfinished", 20, 2.5)
     assert (a.state, a.steps, a.kept_nll) == ("failed", 0, None)
 
@@ -99,7 +99,7 @@ def test_a_run_has_the_nll_of_the_model_that_it_keeps(tmp_path, keep, nll):
     (tmp_path / "run.json").write_text("{}")
     (tmp_path / "config.yaml").write_text(f"name: a\ntrainer:\n  keep: {keep}")
     (tmp_path / "metrics.csv").write_text("step,val/nll\n9,3.0\n19,2.5\n29,2.75\n")
-    (run,) = find_runs(tmp_path)
+    (run,) = list_runs(tmp_path)
     assert run.kept_nll == nll
 
 

@@ -19,7 +19,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from omegaconf import OmegaConf
 from runs import RECURRENT, config_of, losses
 
-from musictx.commands.runs import find_runs
+from musictx.commands.runs import list_runs
 from musictx.commands.train import alone
 from musictx.config.app import one_line
 from musictx.data.store import Store
@@ -29,7 +29,7 @@ from musictx.playing.opening import open_bundle
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
-from musictx.training.run_folder import differences, held, read_record
+from musictx.training.run_folder import RunFolder
 
 KILLED = """
 import os, signal, sys
@@ -133,14 +133,14 @@ def test_what_other_versions_wrote_is_read(world, stopped):
     written["model"] |= {"cell": "lstm", "additive": False, "window": 512}
     place.write_text(OmegaConf.to_yaml(written))
     config = config_of(world, stopped, *STEPS)
-    assert differences(config, stopped) == []
-    assert differences(alone(config_of(world, "x", f"resume={stopped}"), ["resume"]), stopped) == []
+    assert RunFolder(stopped).differences(config) == []
+    assert RunFolder(stopped).differences(alone(config_of(world, "x", f"resume={stopped}"), ["resume"])) == []
     place.write_text(OmegaConf.to_yaml(written | {"colour": "green"}))
-    assert differences(config, stopped) == ["colour=None (was green)"]
+    assert RunFolder(stopped).differences(config) == ["colour=None (was green)"]
     written["model"]["kind"] = "pair"
     place.write_text(OmegaConf.to_yaml(written))
-    assert differences(config, stopped) == ["model.kind=transformer (was pair)"]
-    assert [run.state for run in find_runs(stopped)] == ["unfinished"]
+    assert RunFolder(stopped).differences(config) == ["model.kind=transformer (was pair)"]
+    assert [run.state for run in list_runs(stopped)] == ["unfinished"]
     with pytest.raises(ConfigError, match="model.kind=pair: choose one of transformer, recurrent"):
         alone(config_of(world, "x", f"resume={stopped}"), ["resume"])
 
@@ -176,8 +176,8 @@ HELD = r"another process trains in this folder now: wait until it ends, or give 
 
 @pytest.mark.parametrize("how", ["again", "overwrite", "resume"])
 def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped, how):
-    holds = "import sys; from pathlib import Path; from musictx.training.run_folder import held\n"
-    holds += "with held(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    holds = "import sys; from pathlib import Path; from musictx.training.run_folder import RunFolder\n"
+    holds += "with RunFolder(Path(sys.argv[1])).held(): print('held', flush=True); sys.stdin.read()"
     other = Popen([sys.executable, "-c", holds, str(stopped)], stdin=PIPE, stdout=PIPE, text=True)
     assert other.stdout.readline() == "held\n"
     before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
@@ -193,16 +193,17 @@ def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped, how
 
 def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeypatch):
     def try_it(*_):
-        with pytest.raises(ConfigError, match=HELD), held(tmp_path / "run"):
+        with pytest.raises(ConfigError, match=HELD), RunFolder(tmp_path / "run").held():
             pass
         tried.append(True)
 
     tried = []
-    monkeypatch.setattr("musictx.training.fit.read_record", lambda folder: [try_it(), read_record(folder)][1])
-    monkeypatch.setattr("musictx.training.fit.close_run", try_it)
+    record = RunFolder.record
+    monkeypatch.setattr(RunFolder, "record", lambda run: [try_it(), record(run)][1])
+    monkeypatch.setattr(RunFolder, "close", try_it)
     fit(config_of(world, tmp_path / "run"))
     assert len(tried) == 2
-    with held(tmp_path / "run"):
+    with RunFolder(tmp_path / "run").held():
         pass
 
 
@@ -211,7 +212,7 @@ def test_where_nothing_can_be_locked_training_goes_on_and_says_so(tmp_path, monk
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("musictx.training.run_folder.fcntl.flock", flock)
-    with held(tmp_path / "run"):
+    with RunFolder(tmp_path / "run").held():
         assert "No locks available): make sure that no other process trains in" in capsys.readouterr().out
 
 

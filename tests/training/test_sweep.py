@@ -7,7 +7,7 @@ from conftest import QUICK, TINY, ok, refused
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from musictx.commands.runs import find_runs
+from musictx.commands.runs import list_runs
 from musictx.config import register_schemas
 from musictx.config.app import conf_dir
 from musictx.playing.opening import find_bundles
@@ -25,14 +25,14 @@ def test_a_sweep_has_a_folder_a_job_and_is_gone_on_with(world, tmp_path):
     shutil.rmtree(tmp_path / "runs" / "lr-1")  # as if it had not come to it
     done = ok(sweep, tmp_path)
     assert "runs/lr-0 is finished already" in done.stdout
-    assert {run.state for run in find_runs(tmp_path / "runs")} == {"finished"}
+    assert {run.state for run in list_runs(tmp_path / "runs")} == {"finished"}
     assert sorted(p.name for p in (tmp_path / "runs" / "lr").iterdir()) == ["multirun.yaml"]
 
 
 def test_jobs_at_once_and_one_that_diverges_is_not_the_end_of_the_others(world, tmp_path):
     words = ["out=runs/lr", "trainer.lr=1e6,1e-3", "trainer.warmup_steps=0", *settings(world)]
     done = ok(["musictx", "train", "-m", "sweep=joblib", *words], tmp_path)
-    assert {run.folder[-4:]: run.state for run in find_runs(tmp_path / "runs")} == {
+    assert {run.folder[-4:]: run.state for run in list_runs(tmp_path / "runs")} == {
         "lr-0": "failed",
         "lr-1": "finished",
     }
@@ -45,7 +45,7 @@ def test_optuna_is_told_the_best_validation_and_is_gone_on_with(world, tmp_path)
     # a width that is given is not searched for
     sweep = ["musictx", "train", "-m", "sweep=optuna", "hydra.sweeper.n_trials=2", "out=runs/search", *settings(world)]
     ok(sweep, tmp_path)
-    (best, other), result = find_runs(tmp_path / "runs"), tmp_path / "runs" / "search" / "optimization_results.yaml"
+    (best, other), result = list_runs(tmp_path / "runs"), tmp_path / "runs" / "search" / "optimization_results.yaml"
     found = OmegaConf.load(result)
     assert abs(found.best_value - best.kept_nll) < 1e-6
     assert set(found.best_params) == {"trainer.lr", "model.dropout"}
@@ -84,7 +84,7 @@ def test_jobs_handed_out_by_submitit_come_back(world, tmp_path):
     # its launcher of this machine: what it does without SLURM's queue
     words = ["musictx", "train", "-m", "hydra/launcher=submitit_local", "out=runs/lr", *settings(world)]
     ok(words, tmp_path)
-    assert [run.state for run in find_runs(tmp_path / "runs")] == ["finished"]
+    assert [run.state for run in list_runs(tmp_path / "runs")] == ["finished"]
     wrong = refused([*words, "model.d_model=15"], tmp_path)
     assert "a job of the sweep failed: model.d_model=15 cannot be shared by model.n_heads=2" in wrong
     logs = wrong.rpartition("; all that it said is in ")[2]
