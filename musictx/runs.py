@@ -1,15 +1,15 @@
 """musictx runs: the runs below a folder, how far each has come, and how good it is."""
 
 import json
-from argparse import ArgumentParser
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from musictx.app import guarded
+from musictx.config.look import RunsConfig
 from musictx.errors import UserError
+from musictx.former import takes_former
 from musictx.training.folder import BUNDLE, CONFIG, METRICS, last_checkpoint, read_settings
 from musictx.training.guard import FAILED
 from musictx.training.metrics import read_metrics
@@ -29,7 +29,7 @@ def find_runs(root: Path) -> list[Run]:
     """Every run folder at or below `root`, the best first. Raises UserError when there is none."""
     folders = sorted(record.parent for record in root.rglob(RECORD) if (record.parent / CONFIG).is_file())
     if not folders:
-        raise UserError(f"{root} holds no runs: `musictx train` writes one below outputs/; give their folder")
+        raise UserError(f"{root} holds no runs: `musictx train` writes one below outputs/; give folder=")
     runs = [read_run(folder) for folder in folders]
     return sorted(runs, key=lambda run: (run.kept_nll is None, run.kept_nll))
 
@@ -50,27 +50,21 @@ def state(folder: Path) -> str:
     return "finished" if done else "unfinished"
 
 
-def main() -> None:
-    parser = ArgumentParser("musictx runs", description="the runs below a folder, the best first")
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("outputs"), help="default: outputs")
-    parser.add_argument("--json", action="store_true", help="everything as JSON, for programs")
-    args = parser.parse_args()
+def show(config: RunsConfig) -> None:
+    runs = find_runs(Path(config.folder))
+    if config.json:
+        print(json.dumps([asdict(run) for run in runs], indent=1, ensure_ascii=False))
+        return
+    table = Table("run", "name", "state", box=None, pad_edge=False)
+    for heading in ("steps", "kept NLL"):
+        table.add_column(heading, justify="right")
+    for run in runs:
+        nll = "" if run.kept_nll is None else f"{run.kept_nll:.4f}"
+        table.add_row(run.folder, run.name, run.state, f"{run.steps:,}", nll)
+    Console(highlight=False, markup=False, soft_wrap=True).print(table)
 
-    def show() -> None:
-        runs = find_runs(args.folder)
-        if args.json:
-            print(json.dumps([asdict(run) for run in runs], indent=1, ensure_ascii=False))
-            return
-        table = Table("run", "name", "state", box=None, pad_edge=False)
-        for heading in ("steps", "kept NLL"):
-            table.add_column(heading, justify="right")
-        for run in runs:
-            nll = "" if run.kept_nll is None else f"{run.kept_nll:.4f}"
-            table.add_row(run.folder, run.name, run.state, f"{run.steps:,}", nll)
-        Console(highlight=False, markup=False, soft_wrap=True).print(table)
 
-    guarded(show)
-
+main = takes_former("runs", show, lambda _: "folder", {"--json": "json=true"})
 
 if __name__ == "__main__":
     main()

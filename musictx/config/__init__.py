@@ -17,7 +17,7 @@ from musictx.config.bench import (
 )
 from musictx.config.check import CheckConfig
 from musictx.config.jam import JamConfig
-from musictx.config.look import AttendConfig, ListenConfig, RenderConfig
+from musictx.config.look import AttendConfig, InspectConfig, ListenConfig, RenderConfig, RunsConfig, VerifyConfig
 from musictx.config.model import MODELS
 from musictx.config.prepare import (
     PrepareChoralesConfig,
@@ -32,12 +32,15 @@ from musictx.config.web import ServeConfig
 
 SCHEMAS = {
     "train": TrainConfig,
+    "runs": RunsConfig,
     "generate": GenerateConfig,
     "accompany": AccompanyConfig,
     "jam": JamConfig,
     "evaluate": EvaluateConfig,
     "compare": CompareConfig,
     "demo": DemoConfig,
+    "inspect": InspectConfig,
+    "verify": VerifyConfig,
     "attend": AttendConfig,
     "render": RenderConfig,
     "listen": ListenConfig,
