@@ -20,7 +20,6 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).parents[1]
 LICENCES = ("LICENSE", "LICENSE-piano-weights")
 WHEEL_SAYS = ("METADATA", "WHEEL", "RECORD", "entry_points.txt")
-NOT_IN_SDIST = "outputs/.gitkeep"
 
 
 def main() -> None:
@@ -78,7 +77,7 @@ def check_sdist(sdist: Path, sources: Path) -> None:
     top = sdist.name.removesuffix(".tar.gz")
     with tarfile.open(sdist) as tar:
         found = {member.name: tar.extractfile(member).read() for member in tar.getmembers() if member.isfile()}
-    wanted = {f"{top}/{name}": data for name, data in contents(sources).items() if name != NOT_IN_SDIST}
+    wanted = {f"{top}/{name}": data for name, data in contents(sources).items()}
     compare(sdist.name, found, wanted, [f"{top}/PKG-INFO"])
     check_metadata(sdist.name, found[f"{top}/PKG-INFO"])
 
