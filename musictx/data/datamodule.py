@@ -76,7 +76,7 @@ class MusicData(L.LightningDataModule):
 
     @property
     def examples(self) -> Examples:
-        """Number `index` of the training."""
+        """The examples of the training, by number."""
         return Examples(self.crops if self.carried is None else self.carried, self.objective, self.seed)
 
     def train_dataloader(self) -> DataLoader[Any]:
