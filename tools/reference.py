@@ -65,7 +65,7 @@ def render(names: Iterable[str]) -> dict[str, str]:
 
 def tell(doc: pdoc.doc.Module | pdoc.doc.Class) -> None:
     """Docstrings as they are meant here: of a field the meaning of its setting or the comment behind it, of a
-    constructor its class's, of a method its own, and not what Lightning says of one that it overrides."""
+    constructor its class's, of a method its own, and not what PyTorch or Lightning says of it."""
     for each in doc.members.values():
         if isinstance(each, pdoc.doc.Class):
             tell(each)
@@ -73,7 +73,8 @@ def tell(doc: pdoc.doc.Module | pdoc.doc.Class) -> None:
             for field in each.instance_variables + each.class_variables:
                 field.docstring = field.docstring or told.get(field.name, "")
         elif isinstance(each, pdoc.doc.Function):
-            own = inspect.cleandoc(each.obj.__doc__ or "")
+            ours = each.taken_from[0].partition(".")[0] == musictx.__name__
+            own = inspect.cleandoc(each.obj.__doc__ or "") if ours else ""
             each.docstring = own or ("@public" if each.name == "__init__" else "")  # pdoc's word: shown without text
 
 
