@@ -141,6 +141,15 @@ def test_what_the_smoke_judges(version, seconds, inside, line, monkeypatch, tmp_
         release.smoke(wheel, "1.2", tmp_path)
 
 
+def test_new_files_take_the_place_of_the_last_ones(tmp_path):
+    for name in ("built/new.whl", "dist/old.whl", "build/dist/half.whl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    release.put(tmp_path / "built", tmp_path / "dist")
+    assert [path.name for path in (tmp_path / "dist").iterdir()] == ["new.whl"]
+    assert list((tmp_path / "build").iterdir()) == []
+
+
 def test_a_program_that_fails_ends_it_with_all_that_it_said():
     with pytest.raises(SystemExit, match="(?s)^out\nerr\nerror: .* has failed, as told above$"):
         release.run(sys.executable, "-c", "import sys; print('out'); sys.exit('err')")

@@ -37,10 +37,18 @@ def main() -> None:
         run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel)
         for file in (wheel, sdist):
             print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB; {smoke(file, version, folder)}", flush=True)
-        shutil.rmtree(ROOT / "dist", ignore_errors=True)
-        shutil.move(built, ROOT / "dist")
+        put(built, ROOT / "dist")
     if re.search(rf"^## {re.escape(version)}, unreleased", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE):
         print(f"CHANGELOG.md calls {version} unreleased: give it a date, commit, and make release again to upload it")
+
+
+def put(built: Path, dist: Path) -> None:
+    """Both files in place of the last ones, whole or not at all."""
+    partial = dist.parent / "build" / "dist"  # beside it, as a rename wants
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.copytree(built, partial)
+    shutil.rmtree(dist, ignore_errors=True)
+    partial.rename(dist)
 
 
 def run(*words: str | Path, **options: object) -> str:
