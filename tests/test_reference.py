@@ -39,6 +39,8 @@ ANYWHERE = {
     "`musictx compose`": "`musictx compose` is not there",
     "`sead_midi=x`": "`sead_midi=x` is not there",
     "`Score.onsets_s`": "`Score.onsets_s` is not there",
+    "`musictx\n    compose`": "`musictx compose` is not there",
+    "`alone": "a backtick stands alone",
     "Raises NotesError.": "there is no NotesError",
 }
 

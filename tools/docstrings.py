@@ -14,7 +14,7 @@ from pathlib import Path
 import musictx
 from musictx.cli import COMMANDS
 
-QUOTED = re.compile(r"`([^`\n]+)`")
+QUOTED = re.compile(r"`([^`]+)`")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*(?:\(\))?")
 SETTING = re.compile(r"((?:\w+\.)*\w+)=\S*")
 FILE = re.compile(r"(?:[\w-]+/)*[\w-]+\.(?:py|ipynb|md|yaml|toml)")
@@ -45,8 +45,10 @@ def mistakes(root: Path) -> list[str]:
     for name, tree in modules.items():
         for node, where, text, nearby in documented(tree, name):
             known = ours | nearby | (fields if inherits(node) else files if isinstance(node, ast.Module) else set())
-            absent = [word for word in QUOTED.findall(text) if not is_there(word, known, fields, modules, root)]
+            words = [" ".join(word.split()) for word in QUOTED.findall(text)]
+            absent = [word for word in words if not is_there(word, known, fields, modules, root)]
             found += [f"{where}: `{word}` is not there" for word in absent]
+            found += [f"{where}: a backtick stands alone"] * (text.count("`") % 2)
             found += [f"{where}: there is no {error}" for error in ERROR.findall(text) if error not in known]
     return found
 
