@@ -11,16 +11,16 @@ Nothing else is imported before one of these names is used: to import PyTorch ta
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
 
-PLACES = {
-    "Music": "musictx.music",
-    "Player": "musictx.player",
-    "Score": "musictx.notes.score",
-    "UserError": "musictx.errors",
-    "evaluate": "musictx.evaluate_command",
+PLACES = {  # in the order of the reference
     "load": "musictx.player",
-    "prepare": "musictx.prepare_command",
+    "Player": "musictx.player",
+    "Music": "musictx.music",
+    "Score": "musictx.notes.score",
     "read_midi": "musictx.notes.read",
+    "UserError": "musictx.errors",
+    "prepare": "musictx.prepare_command",
     "train": "musictx.train_command",
+    "evaluate": "musictx.evaluate_command",
 }
 
 __all__ = [

@@ -56,7 +56,9 @@ def render(names: Iterable[str]) -> dict[str, str]:
     docs = {name: pdoc.doc.Module(importlib.import_module(name)) for name in names}
     for doc in docs.values():
         tell(doc)
-    docs[musictx.__name__].submodules = [doc for name, doc in docs.items() if name.count(".") == 1]
+    door = docs[musictx.__name__]
+    door.members = {name: door.members[name] for name in musictx.PLACES}
+    door.submodules = [doc for name, doc in docs.items() if name.count(".") == 1]
     version = f"musictx {musictx.__version__}"
     pdoc.render.configure(docformat="google", include_undocumented=False, show_source=False, footer_text=version)
     pages = {f"{name.replace('.', '/')}.html": pdoc.render.html_module(doc, docs) for name, doc in docs.items()}
