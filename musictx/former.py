@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from musictx.app import SETTING, guarded, hydra_app
+from musictx.config.app import SETTING, hydra_app, in_one_line
 from musictx.errors import ConfigError
 
 
@@ -24,7 +24,7 @@ def takes_former(
             print(f"{old}: the old form, which the next release refuses; give {new}", file=sys.stderr)
 
     def main() -> None:
-        guarded(rewrite)
+        in_one_line(rewrite)
         app()
 
     return main

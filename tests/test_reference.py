@@ -48,7 +48,7 @@ ANYWHERE = {
 
 def test_what_is_planted_is_told_with_its_place_and_nothing_else(tmp_path):
     shutil.copytree(ROOT / "musictx", tmp_path / "musictx", ignore=shutil.ignore_patterns("bundles", "__pycache__"))
-    (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
+    (tmp_path / "benchmarks").symlink_to(ROOT / "studies")
     lines = []
     for name, changes in PLANTED.items():
         file = tmp_path / f"{musictx.PLACES[name].replace('.', '/')}.py"

@@ -1,0 +1,193 @@
+"""musictx inspect: what a MIDI file, a token store or a bundle holds. musictx verify: whether a store is sound."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from musictx.config.look import InspectConfig, VerifyConfig
+from musictx.data.prepare import print_summary
+from musictx.data.store import Store, verify_split
+from musictx.errors import ConfigError, TokenError, UserError
+from musictx.former import takes_former
+from musictx.model.shipped import bundle_path, seed_path
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Score
+from musictx.tokenizers import Tokenizer, build_tokenizer
+from musictx.viz.curves import count_music, draw_histograms
+
+FIRST = 24  # tokens that are shown
+MOST_PIECES = 2000  # of a large store every n-th piece is counted
+
+
+def inspect_midi(path: Path, name: str) -> dict[str, Any]:
+    """A MIDI file's tracks, and its music as tokens and back. Raises MidiError, ConfigError."""
+    tokenizer = build_tokenizer(name)
+    tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
+    score = tracks.merge()
+    facts: dict[str, Any] = {
+        "file": str(path),
+        "seconds": round(tracks.merge(drums=True).duration_s, 3),
+        "quarters_per_minute": round(60 / tracks.quarter_s, 3),
+        "tracks": [
+            {
+                "name": track.name,
+                "program": "drums" if track.is_drums else track.program,
+                "notes": len(track.score),
+                "lowest": int(track.score.pitch.min()) if len(track.score) else None,
+                "highest": int(track.score.pitch.max()) if len(track.score) else None,
+                "pedal_presses": track.pedal_presses,
+            }
+            for track in tracks.tracks
+        ],
+        "tokenizer": name,
+    }
+    try:
+        ids = tokenizer.encode(score)
+    except TokenError as error:
+        return facts | {"tokens": None, "why_not": str(error)}
+    facts["tokens"] = len(ids)
+    facts["first_tokens"] = [tokenizer.vocab.describe(int(i)) for i in ids[:FIRST]]
+    facts["round_trip"] = round_trip(score, tokenizer)
+    return facts
+
+
+def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
+    """What encoding and decoding does to notes: each beside the nearest of its pitch that comes back.
+
+    Notes of one pitch struck in one step of the encoding's clock become one, so fewer may come back.
+    """
+    back = tokenizer.decode(tokenizer.encode(score), score.quarter_s)
+    onset, velocity = [np.zeros(0)], [np.zeros(0)]
+    for pitch in np.unique(score.pitch):
+        sent, came = (s.select(s.pitch == pitch) for s in (score, back))
+        if not len(came):
+            continue
+        right = np.searchsorted(came.onset_s, sent.onset_s).clip(1, max(len(came) - 1, 1))
+        left = right - 1
+        right = np.minimum(right, len(came) - 1)
+        nearer_left = sent.onset_s - came.onset_s[left] <= came.onset_s[right] - sent.onset_s
+        nearest = np.where(nearer_left, left, right)
+        onset.append(np.abs(came.onset_s[nearest] - sent.onset_s))
+        velocity.append(np.abs(came.velocity[nearest].astype(float) - sent.velocity))
+    onset_s, loudness = np.concatenate(onset), np.concatenate(velocity)
+    return {
+        "notes": len(score),
+        "notes_back": len(back),
+        "largest_onset_error_s": round(float(onset_s.max(initial=0)), 5),
+        "mean_velocity_error": round(float(loudness.mean()) if len(loudness) else 0.0, 3),
+    }
+
+
+def inspect_store(path: Path, png: Path) -> dict[str, Any]:
+    """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError."""
+    store = Store(path)
+    splits = [store.split(name) for name in store.manifest.splits]
+    pieces = [split[i] for split in splits for i in range(len(split))]
+    chosen = pieces[:: -(-len(pieces) // MOST_PIECES)]
+    histograms = count_music([store.tokenizer.decode(ids) for ids in chosen], [len(ids) for ids in pieces])
+    draw_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)
+    shown = {name: {"counts": c.tolist(), "edges": e.tolist()} for name, (c, e) in histograms.items()}
+    return asdict(store.manifest) | {"histograms": shown, "pieces_counted": len(chosen), "png": str(png)}
+
+
+def inspect_bundle(bundle: str) -> dict[str, Any]:
+    """What a bundle's header says, and what its model is made of. Raises BundleError."""
+    from musictx.model.build import describe_model  # PyTorch: a second that nobody else waits for
+    from musictx.objectives import NEXT_TOKEN
+    from musictx.playing.opening import open_bundle
+
+    path = bundle_path(bundle)
+    opened = open_bundle(path, continues=False)
+    facts = {"file": str(path), "described": describe_model(opened.model)} | asdict(opened.header)
+    del facts["tokenizer_state"]  # merges by the thousand
+    return facts | {"objective": facts["objective"] or {"name": NEXT_TOKEN}}
+
+
+def print_midi(facts: dict[str, Any]) -> None:
+    print(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
+    table = Table("track", box=None, pad_edge=False)
+    for heading in ("program", "notes", "pitches", "pedal presses"):
+        table.add_column(heading, justify="right")
+    for i, track in enumerate(facts["tracks"]):
+        pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""
+        name = track["name"] or f"({i + 1})"
+        table.add_row(name, str(track["program"]), str(track["notes"]), pitches, str(track["pedal_presses"]))
+    Console(highlight=False, markup=False).print(table)
+    if facts["tokens"] is None:
+        print(f"cannot be written in {facts['tokenizer']} tokens: {facts['why_not']}")
+        return
+    print(f"{facts['tokens']:,} {facts['tokenizer']} tokens: {', '.join(facts['first_tokens'])} …")
+    back = facts["round_trip"]
+    print(
+        f"and back: {back['notes_back']:,} of {back['notes']:,} notes, onsets within "
+        f"{back['largest_onset_error_s'] * 1000:.1f} ms, velocity off by {back['mean_velocity_error']:.2f} on average"
+    )
+
+
+def print_bundle(facts: dict[str, Any]) -> None:
+    print(f"{facts['file']}: trained on {facts['corpus']}, licence {facts['licence']}, by musictx {facts['version']}")
+    print(facts["described"])
+    print(f"tokens: {facts['tokenizer']} {facts['vocab_fingerprint']}; learnt {facts['objective']['name']}")
+    nll = facts["val_nll"]
+    print(f"validation: {'not known' if nll is None else f'{nll:.4f} nats a token'}")
+    for name, value in facts["notes"].items():
+        print(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+
+
+def inspect(config: InspectConfig) -> None:
+    """Raises ConfigError unless it is asked for one thing, and as the readers of that thing do."""
+    given = [name for name in ("midi", "store", "bundle") if getattr(config, name) is not None]
+    if len(given) != 1:
+        got = " and ".join(f"{name}=" for name in given) or "nothing"
+        raise ConfigError(f"got {got}: give one of midi=, store= and bundle=")
+    if config.out is not None and config.store is None:
+        raise ConfigError(f"out={config.out}: the picture is of a store=, leave it out")
+    if config.tokenizer.bpe_vocab is not None:
+        raise ConfigError("tokenizer.bpe_vocab: merges are learnt by musictx prepare, leave it out")
+    if config.store is not None:
+        path = Path(config.store)
+        beside = path.resolve().with_name(f"{path.resolve().name}-histograms.png")
+        facts = inspect_store(path, picture(config.out) if config.out else beside)
+        if not config.json:
+            print_summary(path, Store(path).manifest)
+            print(f"histograms: {facts['png']}")
+    elif config.midi is not None:
+        facts = inspect_midi(seed_path(config.midi), config.tokenizer.name)
+        if not config.json:
+            print_midi(facts)
+    else:
+        facts = inspect_bundle(str(config.bundle))
+        if not config.json:
+            print_bundle(facts)
+    if config.json:
+        print(json.dumps(facts, indent=1, ensure_ascii=False))
+
+
+def picture(out: str) -> Path:
+    """Raises ConfigError for a name of another kind of file."""
+    if Path(out).suffix.lower() != ".png":
+        raise ConfigError(f"out={out}: give a name that ends in .png")
+    return Path(out)
+
+
+def verify(config: VerifyConfig) -> None:
+    """Raises StoreError for a store that is not as it was written, UserError for one that holds nothing."""
+    store = Store(Path(config.store))
+    if not store.manifest.splits:
+        raise UserError(f"{config.store} has no splits: prepare the data again")
+    lines = [verify_split(store, name) for name in store.manifest.splits if store.manifest.splits[name].pieces]
+    print("\n".join([*lines, f"{config.store} is sound"]))
+
+
+inspect_main = takes_former(
+    "inspect",
+    inspect,
+    lambda path: "store" if Path(path).is_dir() else "midi",
+    {"--tokenizer": "tokenizer.name=", "--png": "out=", "--json": "json=true"},
+)
+verify_main = takes_former("verify", verify, lambda _: "store")
