@@ -4,13 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test kernels lint format clean
+.PHONY: demo test docs release kernels lint format clean
 
 demo: $(READY)
 	$(BIN)/musictx demo
 
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto # one process a core, one thread each
+
+# the reference out of the docstrings: outputs/docs/index.html
+docs: $(READY)
+	$(BIN)/python tools/reference.py
+
+# sdist and wheel in dist/, checked, installed and tried
+release: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check twine -c constraints.txt
+	$(BIN)/python tools/release.py
 
 # the GPU kernels, compiled for every card on any machine: registers, spills, shared memory
 kernels: $(READY)
@@ -26,7 +35,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) outputs/demo outputs/stores
+	rm -rf $(VENV) dist outputs/demo outputs/docs outputs/stores
 
 # remade when a pin or a dependency changes
 $(READY): pyproject.toml constraints.txt

@@ -11,16 +11,16 @@ Nothing else is imported before one of these names is used: to import PyTorch ta
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
 
-PLACES = {
-    "Music": "musictx.playing.result",
-    "Player": "musictx.playing.player",
-    "Score": "musictx.music.score",
-    "UserError": "musictx.errors",
-    "evaluate": "musictx.commands.evaluate",
+PLACES = {  # in the order of the reference
     "load": "musictx.playing.player",
-    "prepare": "musictx.commands.prepare",
+    "Player": "musictx.playing.player",
+    "Music": "musictx.playing.result",
+    "Score": "musictx.music.score",
     "read_midi": "musictx.music.read",
+    "UserError": "musictx.errors",
+    "prepare": "musictx.commands.prepare",
     "train": "musictx.commands.train",
+    "evaluate": "musictx.commands.evaluate",
 }
 
 __all__ = [

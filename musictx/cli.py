@@ -2,8 +2,8 @@
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 
+import musictx
 from musictx.config.app import in_one_line
 from musictx.errors import UserError
 
@@ -45,7 +45,7 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   jam            continue what you play, whenever you pause: live, through MIDI ports
   evaluate       nats per token of a split, beside uniform and unigram baselines
   compare        several models on one store: a report with a table and pictures
-  inspect        a MIDI file's tracks and tokens, or a store's contents and histograms
+  inspect        a MIDI file's tracks and tokens, a store's contents and histograms, what a bundle says of itself
   verify         read a store again: fingerprint, offsets, ids, music
   attend         arcs over a piano roll to the notes that the model looks at; what each head is for
   render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
@@ -61,7 +61,7 @@ examples
   musictx generate seed_midi=elise out=continued                       the piano model inside musictx, and a seed
   musictx generate bundle=outputs/demo/model.safetensors seed_midi=my.mid out=continued variations=3
   musictx accompany melody=my_tune.mid out=harmonised variations=3 png=true
-  musictx inspect my.mid            musictx inspect my_store --json            musictx verify my_store
+  musictx inspect midi=my.mid       musictx inspect store=my_store json=true   musictx verify store=my_store
 """
 
 
@@ -72,7 +72,7 @@ def main() -> None:
         print(HELP, end="")
         return
     if args[0] == "--version":
-        print(f"musictx {version('musictx')}")
+        print(f"musictx {musictx.__version__}")
         return
     for words in (2, 1):
         name = " ".join(args[:words])

@@ -182,7 +182,7 @@ def test_music_of_several_instruments_through_miditok_and_bpe(tmp_path):
     ok([*generate, "drums=true", "length_seconds=2", "out=new"], tmp_path)
     made = read_midi(tmp_path / "new" / "0-1.mid", drums=True)
     assert {73, DRUMS} <= set(made.program.tolist())
-    assert "store is sound" in ok(["musictx", "verify", "store"], tmp_path).stdout
+    assert "store is sound" in ok(["musictx", "verify", "store=store"], tmp_path).stdout
     refusal = refused(["musictx", "train", "data.path=store", "out=x", *TINY, *QUICK], tmp_path)
     assert "store was made by tokenizer miditok-remi" in refusal
 

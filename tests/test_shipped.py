@@ -138,9 +138,9 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
     assert "chorale.safetensors was trained on chorale tokens" in refused(compare, tmp_path)
     made = ok(["musictx", "render", "midi=gymnopedie", "out=g.svg"], tmp_path).stdout
     assert made.startswith("g.svg: 33 notes")
-    assert ok(["musictx", "inspect", "elise"], tmp_path).stdout.startswith(f"{FOLDER / 'elise.mid'}: ")
+    assert ok(["musictx", "inspect", "midi=elise"], tmp_path).stdout.startswith(f"{FOLDER / 'elise.mid'}: ")
     seeds = "elise, gymnopedie or chorale, the seeds inside musictx"
-    for words in (["attend", "midi=elsie"], ["render", "midi=elsie", "out=a.png"], ["inspect", "elsie"]):
+    for words in (["attend", "midi=elsie"], ["render", "midi=elsie", "out=a.png"], ["inspect", "midi=elsie"]):
         assert refused(["musictx", *words], tmp_path) == (
             f"error: elsie: no such file: give an existing MIDI file, or {seeds}"
         )

@@ -11,6 +11,9 @@ from conftest import QUICK, ROOT, TINY, refused
 
 from musictx.model.shipped import BUNDLES, SEEDS
 
+sys.path.insert(0, str(ROOT / "tools"))
+from release import check_wheel
+
 
 def install(folder, **env):
     """A folder that holds the wheel's content and nothing of the checkout."""
@@ -32,6 +35,8 @@ def metadata(site):
 
 
 def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
+    (wheel,) = installed.parent.glob("musictx-*.whl")
+    check_wheel(wheel, ROOT)  # file by file, as make release does
     assert (installed / "musictx" / "conf" / "experiment" / "chorales.yaml").is_file()
     assert (installed / "musictx" / "py.typed").is_file()
     assert not (installed / "tests").exists()

@@ -4,7 +4,7 @@ All figures are per hundred sounding beats: quarters, four steps each, in which 
 
 - A parallel fifth (or octave): two voices sound in two neighbouring steps, both change pitch between them, in one
   direction, and stand a perfect fifth (an octave or a unison) apart before and after, whatever octaves lie between
-  (Kostka and Payne, Tonal Harmony, chapter 5; `VoiceLeadingQuartet.parallelMotion` of music21, Cuthbert and Ariza 2010,
+  (Kostka and Payne, Tonal Harmony, chapter 5; VoiceLeadingQuartet.parallelMotion of music21, Cuthbert and Ariza 2010,
   which tells a unison before an octave from two octaves). So a repeated chord, a rest between or a voice that moves
   later makes none, and contrary motion is not counted at all. Each of the six pairs of voices counts.
 - A crossed beat: time, in quarters, in which any voice sounds above one that is written over it.

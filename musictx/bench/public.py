@@ -1,8 +1,8 @@
 """How the public PyTorch code of the Music Transformer works, written anew, to measure ours beside it. That code itself
 is not run: the benchmarks' rows call this one `NAME`.
 
-Modelled is gwinndr/MusicTransformer-Pytorch with its relative attention on (`model/rpr.py`,
-`model/music_transformer.py`, `utilities/run_model.py`), with which jason9693/MusicTransformer-pytorch agrees in most:
+Modelled is gwinndr/MusicTransformer-Pytorch with its relative attention on (its model/rpr.py,
+model/music_transformer.py and utilities/run_model.py), with which jason9693/MusicTransformer-pytorch agrees in most:
 
 - encoder layers of nn.Transformer's first form: norm after the sum, ReLU, dropout, a last norm, an output layer of its
   own; float32; sinusoidal positions beside the relative ones; time first, batch and heads folded into one dimension

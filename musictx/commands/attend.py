@@ -135,7 +135,7 @@ def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int
 
 
 def find_note(score: Score, at: str | None) -> int:
-    """The index of a note: `12.5` is the first struck from that second on, `note37` the 37th. Raises ConfigError."""
+    """The index of a note: `12.5` is the first struck from that second on, note37 the 37th. Raises ConfigError."""
     if at is None:
         return len(score) - 1
     kind, value = ("note", at[4:]) if at.startswith("note") else ("second", at)

@@ -86,7 +86,16 @@ def file_hash(path: str | Path) -> str:
 
 
 def evaluate(*words: str, **values: Any) -> Evaluation:
-    """`musictx evaluate` from Python: `evaluate("data.path=my_store", bundle="mine")`. Raises UserError."""
+    """`musictx evaluate` from Python: `evaluate("data.path=my_store", bundle="mine")`.
+
+    `words` are settings as the command takes them, `values` the same as Python has them.
+
+    Units:
+        nats a token, a note and a second.
+
+    Raises:
+        UserError: as the command does, in one line.
+    """
     return run(settings("evaluate", *words, **values))
 
 

@@ -1,7 +1,6 @@
-"""musictx inspect: what a MIDI file or a token store holds. musictx verify: whether a store is sound."""
+"""musictx inspect: what a MIDI file, a token store or a bundle holds. musictx verify: whether a store is sound."""
 
 import json
-from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.app import in_one_line
+from musictx.config.former import takes_former
+from musictx.config.look import InspectConfig, VerifyConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store, verify_split
-from musictx.errors import TokenError, UserError
-from musictx.model.shipped import seed_path
+from musictx.errors import ConfigError, TokenError, UserError
+from musictx.model.shipped import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, build_tokenizer
@@ -95,6 +95,19 @@ def inspect_store(path: Path, png: Path) -> dict[str, Any]:
     return asdict(store.manifest) | {"histograms": shown, "pieces_counted": len(chosen), "png": str(png)}
 
 
+def inspect_bundle(bundle: str) -> dict[str, Any]:
+    """What a bundle's header says, and what its model is made of. Raises BundleError."""
+    from musictx.model.build import describe_model  # PyTorch: a second that nobody else waits for
+    from musictx.objectives import NEXT_TOKEN
+    from musictx.playing.opening import open_bundle
+
+    path = bundle_path(bundle)
+    opened = open_bundle(path, continues=False)
+    facts = {"file": str(path), "described": describe_model(opened.model)} | asdict(opened.header)
+    del facts["tokenizer_state"]  # merges by the thousand
+    return facts | {"objective": facts["objective"] or {"name": NEXT_TOKEN}}
+
+
 def print_midi(facts: dict[str, Any]) -> None:
     print(f"{facts['file']}: {facts['seconds']:.2f} s, {facts['quarters_per_minute']:g} quarters a minute")
     table = Table("track", box=None, pad_edge=False)
@@ -116,42 +129,65 @@ def print_midi(facts: dict[str, Any]) -> None:
     )
 
 
-def inspect_main() -> None:
-    parser = ArgumentParser("musictx inspect", description="what a MIDI file or a token store holds")
-    parser.add_argument("path", help="a MIDI file, or the folder of a store")
-    parser.add_argument("--tokenizer", default="performance", help="for a MIDI file: write it in these tokens")
-    parser.add_argument("--png", type=Path, help="for a store: the picture; default STORE-histograms.png beside it")
-    parser.add_argument("--json", action="store_true", help="everything as JSON, for programs")
-    args = parser.parse_args()
-
-    def inspect() -> None:
-        path = seed_path(args.path)
-        if path.is_dir():
-            beside = path.resolve().with_name(f"{path.resolve().name}-histograms.png")
-            facts = inspect_store(path, args.png or beside)
-            if not args.json:
-                print_summary(path, Store(path).manifest)
-                print(f"histograms: {facts['png']}")
-        else:
-            facts = inspect_midi(path, args.tokenizer)
-            if not args.json:
-                print_midi(facts)
-        if args.json:
-            print(json.dumps(facts, indent=1, ensure_ascii=False))
-
-    in_one_line(inspect)
+def print_bundle(facts: dict[str, Any]) -> None:
+    print(f"{facts['file']}: trained on {facts['corpus']}, licence {facts['licence']}, by musictx {facts['version']}")
+    print(facts["described"])
+    print(f"tokens: {facts['tokenizer']} {facts['vocab_fingerprint']}; learnt {facts['objective']['name']}")
+    nll = facts["val_nll"]
+    print(f"validation: {'not known' if nll is None else f'{nll:.4f} nats a token'}")
+    for name, value in facts["notes"].items():
+        print(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
 
 
-def verify_main() -> None:
-    parser = ArgumentParser("musictx verify", description="reads a store again: fingerprint, offsets, ids, music")
-    parser.add_argument("path", type=Path, help="the folder of a store")
-    args = parser.parse_args()
+def inspect(config: InspectConfig) -> None:
+    """Raises ConfigError unless it is asked for one thing, and as the readers of that thing do."""
+    given = [name for name in ("midi", "store", "bundle") if getattr(config, name) is not None]
+    if len(given) != 1:
+        got = " and ".join(f"{name}=" for name in given) or "nothing"
+        raise ConfigError(f"got {got}: give one of midi=, store= and bundle=")
+    if config.out is not None and config.store is None:
+        raise ConfigError(f"out={config.out}: the picture is of a store=, leave it out")
+    if config.tokenizer.bpe_vocab is not None:
+        raise ConfigError("tokenizer.bpe_vocab: merges are learnt by musictx prepare, leave it out")
+    if config.store is not None:
+        path = Path(config.store)
+        beside = path.resolve().with_name(f"{path.resolve().name}-histograms.png")
+        facts = inspect_store(path, picture(config.out) if config.out else beside)
+        if not config.json:
+            print_summary(path, Store(path).manifest)
+            print(f"histograms: {facts['png']}")
+    elif config.midi is not None:
+        facts = inspect_midi(seed_path(config.midi), config.tokenizer.name)
+        if not config.json:
+            print_midi(facts)
+    else:
+        facts = inspect_bundle(str(config.bundle))
+        if not config.json:
+            print_bundle(facts)
+    if config.json:
+        print(json.dumps(facts, indent=1, ensure_ascii=False))
 
-    def verify() -> None:
-        store = Store(args.path)
-        if not store.manifest.splits:
-            raise UserError(f"{args.path} has no splits: prepare the data again")
-        lines = [verify_split(store, name) for name in store.manifest.splits if store.manifest.splits[name].pieces]
-        print("\n".join([*lines, f"{args.path} is sound"]))
 
-    in_one_line(verify)
+def picture(out: str) -> Path:
+    """Raises ConfigError for a name of another kind of file."""
+    if Path(out).suffix.lower() != ".png":
+        raise ConfigError(f"out={out}: give a name that ends in .png")
+    return Path(out)
+
+
+def verify(config: VerifyConfig) -> None:
+    """Raises StoreError for a store that is not as it was written, UserError for one that holds nothing."""
+    store = Store(Path(config.store))
+    if not store.manifest.splits:
+        raise UserError(f"{config.store} has no splits: prepare the data again")
+    lines = [verify_split(store, name) for name in store.manifest.splits if store.manifest.splits[name].pieces]
+    print("\n".join([*lines, f"{config.store} is sound"]))
+
+
+inspect_main = takes_former(
+    "inspect",
+    inspect,
+    lambda path: "store" if Path(path).is_dir() else "midi",
+    {"--tokenizer": "tokenizer.name=", "--png": "out=", "--json": "json=true"},
+)
+verify_main = takes_former("verify", verify, lambda _: "store")

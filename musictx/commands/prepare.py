@@ -35,8 +35,14 @@ usage: musictx prepare CORPUS KEY=VALUE …      musictx prepare CORPUS --help  
 
 
 def prepare(corpus: str, /, *words: str, **values: Any) -> Store:
-    """`musictx prepare` from Python, as in `prepare("folder", "filters=piano", path="my_midi_files", out="my_store")`.
-    Returns the store. Raises UserError."""
+    """`musictx prepare` from Python: `prepare("folder", "filters=piano", path="my_midi_files", out="my_store")`.
+
+    `corpus` is what is prepared, `words` are settings as the command takes them, `values` the same as Python has them.
+    Returns the store.
+
+    Raises:
+        UserError: as the command does, in one line.
+    """
     return run(known(corpus), settings(f"prepare_{known(corpus)}", *words, **values))
 
 

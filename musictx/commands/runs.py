@@ -1,14 +1,14 @@
 """musictx runs: the runs below a folder, how far each has come, and how good it is."""
 
 import json
-from argparse import ArgumentParser
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.app import in_one_line
+from musictx.config.former import takes_former
+from musictx.config.look import RunsConfig
 from musictx.errors import UserError
 from musictx.training.run_folder import RunFolder, find_runs
 
@@ -26,7 +26,7 @@ def list_runs(root: Path) -> list[Run]:
     """Every run at or below `root`, the best first. Raises UserError when there is none."""
     folders = find_runs(root)
     if not folders:
-        raise UserError(f"{root} holds no runs: `musictx train` writes one below outputs/; give their folder")
+        raise UserError(f"{root} holds no runs: `musictx train` writes one below outputs/; give folder=")
     runs = [read_run(folder) for folder in folders]
     return sorted(runs, key=lambda run: (run.kept_nll is None, run.kept_nll))
 
@@ -39,27 +39,21 @@ def read_run(run: RunFolder) -> Run:
     return Run(str(run.path), settings["name"], run.state, steps, min(kept, default=None))
 
 
-def main() -> None:
-    parser = ArgumentParser("musictx runs", description="the runs below a folder, the best first")
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("outputs"), help="default: outputs")
-    parser.add_argument("--json", action="store_true", help="everything as JSON, for programs")
-    args = parser.parse_args()
+def show(config: RunsConfig) -> None:
+    runs = list_runs(Path(config.folder))
+    if config.json:
+        print(json.dumps([asdict(run) for run in runs], indent=1, ensure_ascii=False))
+        return
+    table = Table("run", "name", "state", box=None, pad_edge=False)
+    for heading in ("steps", "kept NLL"):
+        table.add_column(heading, justify="right")
+    for run in runs:
+        nll = "" if run.kept_nll is None else f"{run.kept_nll:.4f}"
+        table.add_row(run.folder, run.name, run.state, f"{run.steps:,}", nll)
+    Console(highlight=False, markup=False, soft_wrap=True).print(table)
 
-    def show() -> None:
-        runs = list_runs(args.folder)
-        if args.json:
-            print(json.dumps([asdict(run) for run in runs], indent=1, ensure_ascii=False))
-            return
-        table = Table("run", "name", "state", box=None, pad_edge=False)
-        for heading in ("steps", "kept NLL"):
-            table.add_column(heading, justify="right")
-        for run in runs:
-            nll = "" if run.kept_nll is None else f"{run.kept_nll:.4f}"
-            table.add_row(run.folder, run.name, run.state, f"{run.steps:,}", nll)
-        Console(highlight=False, markup=False, soft_wrap=True).print(table)
 
-    in_one_line(show)
-
+main = takes_former("runs", show, lambda _: "folder", {"--json": "json=true"})
 
 if __name__ == "__main__":
     main()

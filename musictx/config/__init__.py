@@ -15,7 +15,7 @@ from musictx.config.bench import (
     BenchTrainingConfig,
     CheckConfig,
 )
-from musictx.config.look import AttendConfig, ListenConfig, RenderConfig
+from musictx.config.look import AttendConfig, InspectConfig, ListenConfig, RenderConfig, RunsConfig, VerifyConfig
 from musictx.config.model import MODELS
 from musictx.config.prepare import (
     PrepareChoralesConfig,
@@ -30,12 +30,15 @@ from musictx.config.web import ServeConfig
 
 SCHEMAS = {
     "train": TrainConfig,
+    "runs": RunsConfig,
     "generate": GenerateConfig,
     "accompany": AccompanyConfig,
     "jam": JamConfig,
     "evaluate": EvaluateConfig,
     "compare": CompareConfig,
     "demo": DemoConfig,
+    "inspect": InspectConfig,
+    "verify": VerifyConfig,
     "attend": AttendConfig,
     "render": RenderConfig,
     "listen": ListenConfig,

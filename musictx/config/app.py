@@ -24,7 +24,9 @@ from musictx.errors import ConfigError, UserError
 from musictx.setting import help_text
 
 SETTING = re.compile(r"\+{0,2}[\w.]+=")
-PATHS = "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
+PATHS = (
+    "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume|folder"
+)
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

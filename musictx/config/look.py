@@ -1,10 +1,10 @@
-"""The settings of the commands that show or play music: attend, render, listen."""
+"""The settings of the commands that show or play what is there: attend, inspect, listen, render, runs, verify."""
 
 from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from musictx.config.train import AttentionConfig
+from musictx.config.train import AttentionConfig, TokenizerConfig
 from musictx.sampling.settings import Sampling
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
@@ -74,3 +74,30 @@ class ListenConfig:
     sampler: Sampling = field(default_factory=Sampling)
     rules: Rules = field(default_factory=Rules)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
+
+
+@dataclass
+class InspectConfig:
+    """musictx inspect: a MIDI file's tracks and tokens, a store's contents, or what a bundle says of itself."""
+
+    midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale")
+    store: str | None = setting(None, "the folder of a token store")
+    bundle: str | None = setting(None, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
+    out: str | None = setting(None, "of a store: the picture, a .png file; null: STORE-histograms.png beside it")
+    json: bool = setting(False, "everything as JSON, for programs")
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+
+
+@dataclass
+class VerifyConfig:
+    """musictx verify: a store read again: fingerprint, offsets, ids, music."""
+
+    store: str = setting(MISSING, "the folder of a token store")
+
+
+@dataclass
+class RunsConfig:
+    """musictx runs: the training runs below a folder, the best first: state, steps, NLL."""
+
+    folder: str = setting("outputs", "where they are looked for, at any depth")
+    json: bool = setting(False, "everything as JSON, for programs")

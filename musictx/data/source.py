@@ -28,7 +28,7 @@ MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
 class Item:
     """One file: its name inside the folder or archive, a stamp that changes with its content, its bytes on demand.
 
-    `load(limit)` raises MidiError when the file has more than `limit` bytes or cannot be read.
+    `load(limit)` raises MidiError when the file has more bytes than that or cannot be read.
     """
 
     name: str

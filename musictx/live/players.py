@@ -124,7 +124,7 @@ def open_input(name: str, virtual: bool, callback: Callable[[Any], None]) -> Any
 
 
 def open_output(name: str, virtual: bool) -> Any:
-    """A port to `send` to. Raises ConfigError."""
+    """A port that messages are sent to. Raises ConfigError."""
     return _open(OUTPUT, name, virtual)
 
 

@@ -18,8 +18,11 @@ from musictx.music.ticks import PEDAL, RawMidi, RawTrack, Tracks, tracks_in_seco
 def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True, one_tempo: bool = False) -> Score:
     """The notes of a MIDI file, all tracks together, the pedal written into their lengths.
 
-    Drums (channel 10) are left out unless asked for; `one_tempo` as in `read_tracks`. A file
-    may hold no notes. Raises MidiError with a reason a person understands, and nothing else.
+    `drums` (channel 10) are left out unless asked for; without `sustain` the pedal is not heard; `one_tempo` keeps the
+    first tempo throughout. A file may hold no notes.
+
+    Raises:
+        MidiError: with a reason a person understands, and nothing else.
     """
     return read_tracks(read_bytes(path), path, sustain=sustain, one_tempo=one_tempo).merge(drums)
 

@@ -17,15 +17,22 @@ DRUMS = 128  # the program of a drum kit; 0 … 127 are General MIDI's instrumen
 class Score:
     """Notes sorted by onset, then pitch. Frozen, its arrays read-only; every edit returns a new Score.
 
-    `quarter_s` is the tempo the music is written in, seconds per quarter note; edits carry it along.
-    Raises ValueError for arrays that are no music.
+    Shapes:
+        every array (N,), a row a note; `program` may be given as one number for all.
+
+    Units:
+        `onset_s` and `offset_s` in seconds from the beginning, `quarter_s` in seconds a quarter note; the others are
+        MIDI's.
+
+    Raises:
+        ValueError: for arrays that are no music.
     """
 
     onset_s: NDArray[Any]  # (N,) float64
     offset_s: NDArray[Any]  # (N,) float64
     pitch: NDArray[Any]  # (N,) uint8
     velocity: NDArray[Any]  # (N,) uint8
-    quarter_s: float = 0.5
+    quarter_s: float = 0.5  # the tempo that it is written in; edits carry it along
     program: NDArray[Any] = field(default_factory=lambda: np.zeros(()))  # (N,) uint8, or one for all; 0 is the piano
 
     def __post_init__(self) -> None:
@@ -42,11 +49,12 @@ class Score:
 
     @classmethod
     def empty(cls) -> Score:
+        """No notes."""
         return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
 
     @classmethod
     def merge(cls, scores: Sequence[Score], quarter_s: float = 0.5) -> Score:
-        """All notes of several scores together."""
+        """All notes of several scores together, at a tempo of `quarter_s` seconds a quarter note."""
         if not scores:
             return replace(cls.empty(), quarter_s=quarter_s)
         if len(scores) == 1 and scores[0].quarter_s == quarter_s:
@@ -69,7 +77,7 @@ class Score:
         return float(self.offset_s.max(initial=0.0))
 
     def clip(self, start_s: float, end_s: float) -> Score:
-        """The notes that begin in [start_s, end_s), cut off at its end; time 0 is start_s."""
+        """The notes that begin in [`start_s`, `end_s`), in seconds, cut off at its end; time 0 is `start_s`."""
         part = self.select((self.onset_s >= start_s) & (self.onset_s < end_s))
         offset = np.minimum(part.offset_s, end_s)
         return replace(part, onset_s=part.onset_s - start_s, offset_s=offset - start_s)
@@ -79,7 +87,11 @@ class Score:
         return replace(self, **{name: getattr(self, name)[keep] for name in COLUMNS})
 
     def transpose(self, semitones: int) -> Score:
-        """Every pitch moved, drums too. Raises ValueError when one would leave 0 … 127."""
+        """Every pitch moved, drums too.
+
+        Raises:
+            ValueError: when one would leave 0 … 127.
+        """
         return replace(self, pitch=self.pitch.astype(np.int64) + semitones)
 
     def stretch(self, factor: float) -> Score:

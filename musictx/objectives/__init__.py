@@ -31,7 +31,7 @@ class Example(NamedTuple):
 
 
 class Objective(Protocol):
-    """Made of the tokenizer, which knows the added ids then, and of `objective_settings`."""
+    """Made of the tokenizer, which knows the added ids then, and of `objective_settings=`."""
 
     added: tuple[EventRange, ...]  # ids that it needs beyond the tokenizer's
     inputs: tuple[str, ...]  # names of `Example.inputs`, as a kind of model has them

@@ -50,8 +50,15 @@ def load(
     graph: bool = GenerateConfig.graph,
     attention: str = AttentionConfig.impl,
 ) -> "Player":
-    """The model that `bundle` names: `piano`, `chorale` or `harmoniser`, which are inside musictx, a file that `musictx
-    train` made, or the folder of a run. The others are settings of `musictx generate`. Raises UserError."""
+    """The model that `bundle` names, ready to continue, fill or accompany.
+
+    `bundle` is "piano", "chorale" or "harmoniser", which are inside musictx, a file that `musictx train` made, or the
+    folder of a run. The others are settings of `musictx generate`.
+
+    Raises:
+        BundleError: for a file that is missing, damaged or no bundle.
+        ConfigError: for a setting that does not exist, or that this machine cannot meet.
+    """
     asked = {"device": device, "weights": weights, "graph": graph, "attention": {"impl": attention}}
     config: GenerateConfig = settings("generate", bundle=str(bundle), **asked)
     plan(config)
@@ -79,12 +86,18 @@ class Player:
     def continue_midi(
         self, midi: str | Path | None, /, *, ranking: Ranking | None = None, **values: Any
     ) -> list[Music]:
-        """Continuations of a MIDI file, of every one in a folder or pattern, of `elise`, `gymnopedie` or `chorale`,
-        which are inside musictx, or of nothing (None).
+        """Continuations of a MIDI file, of every one in a folder or pattern, or of nothing (None).
 
-        `values` are the settings of `musictx generate`, with its defaults, as in `length_bars=8, variations=3, seed=7,
-        sampler={"temperature": 0.9}`; `ranking`, higher is better, takes the place of `rank=`. Raises UserError as the
-        command does, KeyboardInterrupt on Ctrl-C.
+        `midi` may be "elise", "gymnopedie" or "chorale", which are inside musictx. `values` are the settings of
+        `musictx generate`, with its defaults, as in `length_bars=8, variations=3, sampler={"temperature": 0.9}`.
+        `ranking` says how good a piece is, higher is better, in place of `rank=`.
+
+        Units:
+            `length_seconds=` and `seed_seconds=` in seconds, `length_bars=` and `seed_bars=` in bars of the seed.
+
+        Raises:
+            UserError: as the command does, in one line.
+            KeyboardInterrupt: on Ctrl-C.
         """
         config = self._settings(values)
         refuse_gaps(config)
@@ -96,7 +109,12 @@ class Player:
         return self._continue([read_beginning(file, self.tokenizer, config) for file in files], config, ranking)
 
     def continue_score(self, score: Score | None, /, *, ranking: Ranking | None = None, **values: Any) -> list[Music]:
-        """Continuations of a score, which is in four beats a bar, or of nothing (None); else as `continue_midi`."""
+        """Continuations of a score, which is in four beats a bar, or of nothing (None); else as `continue_midi`.
+
+        Raises:
+            UserError: as the command does, in one line.
+            KeyboardInterrupt: on Ctrl-C.
+        """
         config = self._settings(values)
         refuse_gaps(config)
         if not isinstance(score, Score | None):
@@ -105,8 +123,17 @@ class Player:
         return self._continue([beginning], config, ranking)
 
     def fill(self, midi: str | Path | Score, /, **values: Any) -> list[Music]:
-        """A region of a MIDI file, or of a score, written anew, the rest kept as it is: `from_s=8, to_s=12`, or
-        `from_bar=5, to_bar=8`. Other values as in `continue_midi`. Raises UserError as the command does."""
+        """A region of a MIDI file, or of a score, written anew, the rest kept as it is.
+
+        `values` say which, as in `from_s=8, to_s=12` or `from_bar=5, to_bar=8`; the others as in `continue_midi`.
+
+        Units:
+            `from_s=` and `to_s=` in seconds, `from_bar=` and `to_bar=` in bars, the first is 1.
+
+        Raises:
+            UserError: as the command does, in one line.
+            KeyboardInterrupt: on Ctrl-C.
+        """
         what = "a score" if isinstance(midi, Score) else str(midi)
         config = self._fill_settings(values | {"infill": what})
         if isinstance(midi, Score):
@@ -116,8 +143,14 @@ class Player:
         return self._fill(gap, config)
 
     def fill_between(self, a: str | Path, b: str | Path, /, **values: Any) -> list[Music]:
-        """What goes between two MIDI files, `length_seconds` or `length_bars` long; both are kept as they are. Other
-        values as in `continue_midi`. Raises UserError as the command does."""
+        """What goes between two MIDI files, `a` and `b`, which are kept as they are.
+
+        `values` say how long it is, `length_seconds=4` or `length_bars=2`; the others as in `continue_midi`.
+
+        Raises:
+            UserError: as the command does, in one line.
+            KeyboardInterrupt: on Ctrl-C.
+        """
         for midi in (a, b):
             if not isinstance(midi, str | Path):
                 raise ConfigError(
@@ -141,8 +174,10 @@ class Player:
     def accompany(self, melody: str | Path | Score, /, **values: Any) -> list[Accompanied]:
         """Alto, tenor and bass for a melody, which is kept note for note: a MIDI file, or a score in four beats a bar.
 
-        `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`. Raises
-        UserError as the command does.
+        `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`.
+
+        Raises:
+            UserError: as the command does, in one line.
         """
         self._refuse(values, "melody")
         config: AccompanyConfig = settings("accompany", "melody=given", device=self.device, **values)

@@ -17,10 +17,17 @@ MIDI = (".mid", ".midi")
 
 @dataclass(frozen=True)
 class Music:
-    """A continuation, with the primer before it unless that was not wanted; or a piece whose gap is filled."""
+    """A continuation, with the primer before it unless that was not wanted; or a piece whose gap is filled.
+
+    Shapes:
+        `is_new` (N,), for the N notes of `score`.
+
+    Units:
+        `new_from_s` and `new_to_s` in seconds from the beginning, `mean_log_p` in nats a token.
+    """
 
     name: str  # as `musictx generate` calls its file: elise-1 for the first continuation of elise.mid
-    score: Score
+    score: Score  # all of its notes
     new_from_s: float  # when the new music begins
     stopped: str  # why it is shorter than was asked; "" if it is not
     mean_log_p: float  # nats a token, under the model alone
@@ -32,9 +39,12 @@ class Music:
     after: Path | None = None  # the file that comes after it, where it goes between two
 
     def write(self, path: str | Path) -> None:
-        """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix.
+        """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix of `path`.
 
-        What is there is replaced, whole or not at all. Raises ConfigError for another suffix, and for the seed's file.
+        What is there is replaced, whole or not at all.
+
+        Raises:
+            ConfigError: for another suffix, and for the seed's file.
         """
         path = Path(path)
         suffix = path.suffix.lower()

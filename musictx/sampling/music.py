@@ -101,12 +101,12 @@ def continue_primers(
     settings: Settings,
     variations: int = 1,
 ) -> list[list[Continuation]]:
-    """Continues every primer, or fills every gap, `variations` times, `rows_at_once` in one batch; None is a beginning
-    from nothing. All gaps of a call are as long as `settings.length` says.
+    """Continues every primer, or fills every gap, `variations` times, `settings.rows_at_once` in one batch; None is a
+    beginning from nothing. All gaps of a call are as long as `settings.length` says.
 
     Variation k of a primer is a function of the primer, `settings.seed` and k, whatever else is asked for. Music longer
-    than `window` tokens (None: the model's own) is drawn looking back that far. With `forced_ending` the music ends
-    where the model thinks an end likeliest between 90 and 110 % of the length.
+    than `settings.window` tokens (None: the model's own) is drawn looking back that far. With `settings.forced_ending`
+    it ends where the model thinks an end likeliest between 90 and 110 % of the length.
 
     Raises UserError for a silent primer, TokenError for one the vocabulary cannot hold, NanError for a model that gives
     no numbers, ConfigError for impossible settings.

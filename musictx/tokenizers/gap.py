@@ -2,7 +2,7 @@
 
     AFTER … C, BACK_1024 BACK_32 BACK_1, BEFORE … x A B
 
-`x` is BOS or the token before A. B follows A as in all other music: its grammar, its held notes and what the model
+x is BOS or the token before A. B follows A as in all other music: its grammar, its held notes and what the model
 knows of continuing stay as they are. That order is the suffix-prefix-middle of Bavarian et al. 2022 (arXiv 2207.14255,
 section 3.1). The three digits of BACK say how long A, B and C are together, and move a clock back by that much: to a
 model that counts musical time (`model.clock=time`) every token stands where it sounds, C right behind B. AFTER and

@@ -1,8 +1,6 @@
 """`--help` tells every setting of every command, and what it means."""
 
-import argparse
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 
 import pytest
 from conftest import ok, refused
@@ -12,7 +10,6 @@ from musictx.config import SCHEMAS
 from musictx.config.app import helped
 from musictx.config.model import MODELS
 from musictx.config.train import TrainConfig
-from musictx.errors import UserError
 
 LSTM = ("train", ["model=lstm"], "recurrent")
 
@@ -74,21 +71,7 @@ def test_help_of_a_command_with_words_that_are_mistaken(tmp_path):
     assert ok(["musictx", "train", "trainer=gpu", "-h"], tmp_path).stdout.count("trainer.precision=bf16-mixed") == 1
 
 
-def test_the_other_commands_explain_their_arguments(monkeypatch):
-    """Those without a schema: their parsers are looked at, not their text."""
-    parsers = []
-
-    def look(parser, *_):
-        parsers.append(parser)
-        raise UserError
-
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", look)
-    for name, place in COMMANDS.items():
-        if name.replace(" ", "_") not in SCHEMAS and name != "prepare":
-            module, _, function = place.partition(":")
-            with pytest.raises(UserError):
-                getattr(import_module(module), function)()
-    assert {parser.prog for parser in parsers} == {"musictx runs", "musictx inspect", "musictx verify"}
-    for parser in parsers:
-        assert parser.description
-        assert [action.dest for action in parser._actions if not action.help] == []
+def test_every_command_takes_settings():
+    assert {name.replace(" ", "_") for name in COMMANDS} - {*SCHEMAS} == {
+        "prepare"
+    }  # which has a schema for each corpus

@@ -1,11 +1,17 @@
 import json
+import re
+import shlex
+import shutil
 
 import numpy as np
 import pytest
 from conftest import ok, refused
 
-from musictx.commands.inspect import round_trip
+from musictx.commands.inspect import inspect, round_trip
+from musictx.config.app import settings
+from musictx.config.former import as_settings
 from musictx.data.store import Store
+from musictx.errors import UserError
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
@@ -20,7 +26,7 @@ def song(tmp_path):
 
 
 def test_a_midi_file_in_a_few_lines(song, tmp_path):
-    out = ok(["musictx", "inspect", song], tmp_path).stdout
+    out = ok(["musictx", "inspect", f"midi={song}"], tmp_path).stdout
     assert "song.mid: 1.00 s, 120 quarters a minute" in out
     assert "      73      2  72 … 74              0" in out
     assert "   drums      2  36 … 38              0" in out
@@ -29,7 +35,8 @@ def test_a_midi_file_in_a_few_lines(song, tmp_path):
 
 
 def test_a_midi_file_as_json(song, tmp_path):
-    facts = json.loads(ok(["musictx", "inspect", song, "--json", "--tokenizer", "miditok-tsd"], tmp_path).stdout)
+    words = ["musictx", "inspect", f"midi={song}", "json=true", "tokenizer.name=miditok-tsd"]
+    facts = json.loads(ok(words, tmp_path).stdout)
     assert [(t["program"], t["notes"]) for t in facts["tracks"]] == [("drums", 2), (73, 2)]
     assert facts["first_tokens"][:3] == ["Program_73", "Pitch_72", "Velocity_79"]
     assert facts["round_trip"]["notes_back"] == 2
@@ -37,7 +44,7 @@ def test_a_midi_file_as_json(song, tmp_path):
 
 def test_what_a_vocabulary_cannot_hold_is_said(tmp_path):
     write_midi(Score([0] * 5, [1] * 5, [60, 62, 64, 65, 67], [80] * 5), tmp_path / "five.mid")
-    out = ok(["musictx", "inspect", "five.mid", "--tokenizer", "chorale"], tmp_path).stdout
+    out = ok(["musictx", "inspect", "midi=five.mid", "tokenizer=chorale"], tmp_path).stdout
     assert "cannot be written in chorale tokens: step 0 (quarter 0) has 5 notes sounding" in out
 
 
@@ -52,10 +59,10 @@ def test_round_trip_counts_what_is_lost():
 
 
 def test_a_store_as_a_table_and_a_picture(world, tmp_path):
-    out = ok(["musictx", "inspect", world.store, "--png", "deep/h.png"], tmp_path).stdout
+    out = ok(["musictx", "inspect", f"store={world.store}", "out=deep/h.png"], tmp_path).stdout
     assert "8 files in, 8 kept, 0 left out" in out
     assert (tmp_path / "deep" / "h.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    facts = json.loads(ok(["musictx", "inspect", world.store, "--json", "--png", "h.png"], tmp_path).stdout)
+    facts = json.loads(ok(["musictx", "inspect", f"store={world.store}", "json=true", "out=h.png"], tmp_path).stdout)
     assert facts["tokenizer"] == "performance"
     assert sum(facts["histograms"]["pitch"]["counts"]) == 8 * 60 - lost(world.store, 8 * 60)
     assert sum(facts["histograms"]["tokens in a piece"]["counts"]) == 8
@@ -69,26 +76,58 @@ def lost(store, notes):
 
 
 def test_wrong_things_to_inspect(tmp_path):
-    assert "none.mid: no such file" in refused(["musictx", "inspect", "none.mid"], tmp_path)
-    assert "is not a token store" in refused(["musictx", "inspect", "."], tmp_path)
+    assert "none.mid: no such file" in refused(["musictx", "inspect", "midi=none.mid"], tmp_path)
+    assert "is not a token store" in refused(["musictx", "inspect", "store=."], tmp_path)
     (tmp_path / "a.mid").write_text("no music")
-    assert "a.mid: not a MIDI file" in refused(["musictx", "inspect", "a.mid"], tmp_path)
+    assert "a.mid: not a MIDI file" in refused(["musictx", "inspect", "midi=a.mid"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ([], "got nothing: give one of midi=, store= and bundle="),
+        (["midi=elise", "bundle=piano"], "got midi= and bundle=: give one of midi=, store= and bundle="),
+        (["midi=elise", "out=a.png"], "out=a.png: the picture is of a store=, leave it out"),
+        (["store=s", "out=a.svg"], "out=a.svg: give a name that ends in .png"),
+        (
+            ["midi=elise", "tokenizer.bpe_vocab=9"],
+            "tokenizer.bpe_vocab: merges are learnt by musictx prepare, leave it",
+        ),
+        (["bundle=nowhere"], "nowhere: no such bundle; give piano, chorale or harmoniser, the models inside musictx"),
+    ],
+)
+def test_what_inspect_is_not_asked_for(words, line):
+    with pytest.raises(UserError, match=f"^{re.escape(line)}"):
+        inspect(settings("inspect", *words))
+
+
+def test_a_bundle_in_a_few_lines_and_as_json(world, tmp_path):
+    out = ok(["musictx", "inspect", "bundle=chorale"], tmp_path).stdout.splitlines()
+    assert out[0].endswith(
+        "chorale.safetensors: trained on JSB chorales, 16th grid, licence public domain (the scores), by musictx 0.1.0"
+    )
+    assert out[1].startswith("model: 5 layers, 3,999,900 parameters; ")
+    assert out[2] == "tokens: chorale 4df3aa7daff334a8; learnt infill"
+    assert out[3] == "validation: 0.3249 nats a token"
+    assert "seed_guidance: 1.25" in out
+    facts = json.loads(ok(["musictx", "inspect", f"bundle={world.bundle.parent}", "json=true"], tmp_path).stdout)
+    assert (facts["file"], facts["model"]["d_model"]) == (str(world.bundle), 16)
+    assert facts["objective"] == {"name": "next_token"}
+    assert "tokenizer_state" not in facts
 
 
 def test_a_sound_store_is_said_to_be_sound(world, tmp_path):
-    out = ok(["musictx", "verify", world.store], tmp_path).stdout
+    out = ok(["musictx", "verify", f"store={world.store}"], tmp_path).stdout
     assert out.splitlines()[-1] == f"{world.store} is sound"
     assert "train: 6 pieces" in out
 
 
 def damaged(world, tmp_path, change):
-    import shutil
-
     store = tmp_path / "store"
     shutil.copytree(world.store, store)
     raw = np.fromfile(store / "train.ids.bin", "<u2")
     change(raw, store)
-    return refused(["musictx", "verify", store], tmp_path)
+    return refused(["musictx", "verify", f"store={store}"], tmp_path)
 
 
 def test_one_changed_bit_is_found(world, tmp_path):
@@ -119,3 +158,41 @@ def test_offsets_that_do_not_count_up_are_found(world, tmp_path):
         np.save(store / "train.offsets.npy", offsets)
 
     assert "the train split is damaged (its offsets do not count up from 0)" in damaged(world, tmp_path, change)
+
+
+OPTIONS = {"--tokenizer": "tokenizer.name=", "--png": "out=", "--json": "json=true"}
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (["my.mid"], ["midi=my.mid"]),
+        (["my.mid", "--json", "--tokenizer", "chorale"], ["midi=my.mid", "json=true", "tokenizer.name=chorale"]),
+        (["--png=a b.png", "my.mid"], ["out=a b.png", "midi=my.mid"]),
+        (["midi=my.mid", "--json"], ["midi=my.mid", "json=true"]),
+        (["midi=my.mid", "+x=1"], ["midi=my.mid", "+x=1"]),
+        (["midi=my.mid", "--cfg", "job"], ["midi=my.mid", "--cfg", "job"]),
+        (["--help"], ["--help"]),
+        ([], []),
+    ],
+)
+def test_the_old_form_as_settings(words, now):
+    assert as_settings(words, lambda _: "midi", OPTIONS) == now
+
+
+def test_the_old_form_works_for_one_release_with_a_line_that_names_the_new(song, world, tmp_path):
+    shutil.copytree(world.store, tmp_path / "my store")
+    for old, new, shown in (
+        (["inspect", "song.mid", "--json"], ["inspect", "midi=song.mid", "json=true"], '"file": "song.mid"'),
+        (["inspect", "my store", "--png", "h.png"], ["inspect", "store=my store", "out=h.png"], "histograms: h.png"),
+        (["verify", "my store"], ["verify", "store=my store"], "my store is sound"),
+        (["runs", str(world.bundle.parent)], ["runs", f"folder={world.bundle.parent}"], "finished"),
+    ):
+        done = ok(["musictx", *old], tmp_path)
+        assert shown in done.stdout
+        told = [f"musictx {shlex.join(words)}" for words in (old, new)]
+        assert done.stderr == f"{told[0]}: the old form, which the next release refuses; give {told[1]}\n"
+    assert ok(["musictx", "inspect", "midi=song.mid"], tmp_path).stderr == ""
+    line = refused(["musictx", "inspect", "song.mid", "other.mid"], tmp_path)
+    assert line == "error: song.mid other.mid: give one path, as midi=…"
+    assert refused(["musictx", "inspect", "--png"], tmp_path) == "error: --png takes a value: give out=…"

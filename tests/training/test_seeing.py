@@ -76,10 +76,10 @@ def test_runs_lists_the_best_first(world, tmp_path):
     assert [run.name for run in runs] == ["run", "run"]
     assert runs[0].kept_nll < runs[1].kept_nll
     assert {run.state for run in runs} == {"finished"}
-    shown = ok(["musictx", "runs", root], tmp_path).stdout.splitlines()
+    shown = ok(["musictx", "runs", f"folder={root}"], tmp_path).stdout.splitlines()
     assert shown[0].split() == ["run", "name", "state", "steps", "kept", "NLL"]
     assert shown[1].split()[1:] == ["run", "finished", "4", f"{runs[0].kept_nll:.4f}"]
-    assert "holds no runs: `musictx train` writes one" in refused(["musictx", "runs", tmp_path], tmp_path)
+    assert "holds no runs: `musictx train` writes one" in refused(["musictx", "runs", f"folder={tmp_path}"], tmp_path)
 
 
 def test_a_failed_and_an_unfinished_run(tmp_path):
