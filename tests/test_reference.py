@@ -34,9 +34,9 @@ PLANTED = {  # of a name that `import musictx` gives: what is put in the place o
     "UserError": [('    """Notes or ids that a vocabulary cannot hold."""\n', SILENT, "TokenError: no docstring")],
 }
 ANYWHERE = {
-    "`bundle`": "`bundle` is not there",
+    "`primers`": "`primers` is not there",
     "`musictx.Scores`": "`musictx.Scores` is not there",
-    "`notes/scores.py`": "`notes/scores.py` is not there",
+    "`music/scores.py`": "`music/scores.py` is not there",
     "`musictx compose`": "`musictx compose` is not there",
     "`sead_midi=x`": "`sead_midi=x` is not there",
     "`Score.onsets_s`": "`Score.onsets_s` is not there",
@@ -48,7 +48,7 @@ ANYWHERE = {
 
 def test_what_is_planted_is_told_with_its_place_and_nothing_else(tmp_path):
     shutil.copytree(ROOT / "musictx", tmp_path / "musictx", ignore=shutil.ignore_patterns("bundles", "__pycache__"))
-    (tmp_path / "benchmarks").symlink_to(ROOT / "studies")
+    (tmp_path / "studies").symlink_to(ROOT / "studies")
     lines = []
     for name, changes in PLANTED.items():
         file = tmp_path / f"{musictx.PLACES[name].replace('.', '/')}.py"
