@@ -50,8 +50,8 @@ def load(
     graph: bool = GenerateConfig.graph,
     attention: str = AttentionConfig.impl,
 ) -> "Player":
-    """The model that `bundle` names: `piano`, `chorale` or `harmoniser`, which are inside musictx, a file that `musictx
-    train` made, or the folder of a run. The others are settings of `musictx generate`. Raises UserError."""
+    """Loads the model that `bundle` names: `piano`, `chorale` or `harmoniser`, which are inside musictx, a file that
+    `musictx train` made, or a run folder. The other arguments are settings of `musictx generate`. Raises UserError."""
     asked = {"device": device, "weights": weights, "graph": graph, "attention": {"impl": attention}}
     config: GenerateConfig = settings("generate", bundle=str(bundle), **asked)
     plan(config)
@@ -73,39 +73,39 @@ class Player:
 
     @property
     def origin(self) -> str:
-        """What the weights were learnt from, and the licence that comes with it."""
+        """What the weights were learnt from, and their licence."""
         return self.header.origin if self.header is not None else "unknown"
 
     def continue_midi(
         self, midi: str | Path | None, /, *, ranking: Ranking | None = None, **values: Any
     ) -> list[Music]:
-        """Continuations of a MIDI file, of every one in a folder or pattern, of `elise`, `gymnopedie` or `chorale`,
-        which are inside musictx, or of nothing (None).
+        """Continues a MIDI file, every one in a folder or pattern, one of those inside musictx (`elise`, `gymnopedie`,
+        `chorale`), or nothing (None).
 
         `values` are the settings of `musictx generate`, with its defaults, as in `length_bars=8, variations=3, seed=7,
-        sampler={"temperature": 0.9}`; `ranking`, higher is better, takes the place of `rank=`. Raises UserError as the
-        command does, KeyboardInterrupt on Ctrl-C.
+        sampler={"temperature": 0.9}`; `ranking`, higher is better, replaces `rank=`. Raises UserError as the command
+        does, KeyboardInterrupt on Ctrl-C.
         """
         config = self._settings(values)
         refuse_gaps(config)
         if isinstance(midi, Score):
-            raise ConfigError("continue_midi goes on from a file: continue_score goes on from a Score")
+            raise ConfigError("continue_midi takes a file: give a Score to continue_score")
         if midi is None:
             return self._continue([Beginning("new")], config, ranking)
         files = find_seeds(str(midi))
         return self._continue([read_beginning(file, self.tokenizer, config) for file in files], config, ranking)
 
     def continue_score(self, score: Score | None, /, *, ranking: Ranking | None = None, **values: Any) -> list[Music]:
-        """Continuations of a score, which is in four beats a bar, or of nothing (None); else as `continue_midi`."""
+        """Continues a score in four beats a bar, or nothing (None); all else as `continue_midi`."""
         config = self._settings(values)
         refuse_gaps(config)
         if not isinstance(score, Score | None):
-            raise ConfigError(f"continue_score goes on from a Score, not {score!r}: continue_midi goes on from a file")
+            raise ConfigError(f"continue_score takes a Score, not {score!r}: give a file to continue_midi")
         beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
         return self._continue([beginning], config, ranking)
 
     def fill(self, midi: str | Path | Score, /, **values: Any) -> list[Music]:
-        """A region of a MIDI file, or of a score, written anew, the rest kept as it is: `from_s=8, to_s=12`, or
+        """Writes a region of a MIDI file or a score anew and keeps the rest as it is: `from_s=8, to_s=12`, or
         `from_bar=5, to_bar=8`. Other values as in `continue_midi`. Raises UserError as the command does."""
         what = "a score" if isinstance(midi, Score) else str(midi)
         config = self._fill_settings(values | {"infill": what})
@@ -116,8 +116,8 @@ class Player:
         return self._fill(gap, config)
 
     def fill_between(self, a: str | Path, b: str | Path, /, **values: Any) -> list[Music]:
-        """What goes between two MIDI files, `length_seconds` or `length_bars` long; both are kept as they are. Other
-        values as in `continue_midi`. Raises UserError as the command does."""
+        """Writes music between two MIDI files, `length_seconds` or `length_bars` long, and keeps both as they are.
+        Other values as in `continue_midi`. Raises UserError as the command does."""
         for midi in (a, b):
             if not isinstance(midi, str | Path):
                 raise ConfigError(
@@ -139,7 +139,8 @@ class Player:
         return music
 
     def accompany(self, melody: str | Path | Score, /, **values: Any) -> list[Accompanied]:
-        """Alto, tenor and bass for a melody, which is kept note for note: a MIDI file, or a score in four beats a bar.
+        """Writes alto, tenor and bass for a melody, a MIDI file or a score in four beats a bar, and keeps every note
+        of it.
 
         `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`. Raises
         UserError as the command does.
@@ -153,7 +154,7 @@ class Player:
             heard = take_melody(melody, "the melody", config, Meter(melody.quarter_s))
         else:
             heard = read_melody(Path(melody), config)
-        model: Any = self.model  # takes a source: it was just asked
+        model: Any = self.model  # takes a source, as `check_accompanies` made sure
         return accompany_melody(heard, model, self.tokenizer, config)
 
     def _settings(self, values: dict[str, Any]) -> GenerateConfig:
@@ -182,7 +183,7 @@ class Player:
 
 
 def refuse_gaps(config: GenerateConfig) -> None:
-    """Raises ConfigError for what is asked of `fill` alone."""
+    """Raises ConfigError for settings that only `fill` takes."""
     for name in ("infill", "between", *BORDERS):
         if getattr(config, name) is not None:
             raise ConfigError(f"{name}=…: music is filled with fill(…) and fill_between(…), and continued here")
