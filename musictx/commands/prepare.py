@@ -35,8 +35,8 @@ usage: musictx prepare CORPUS KEY=VALUE …      musictx prepare CORPUS --help  
 
 
 def prepare(corpus: str, /, *words: str, **values: Any) -> Store:
-    """`musictx prepare` from Python, as in `prepare("folder", "filters=piano", path="my_midi_files", out="my_store")`.
-    Returns the store. Raises UserError."""
+    """Runs `musictx prepare` from Python, as in `prepare("folder", "filters=piano", path="my_midi_files",
+    out="my_store")`. Returns the store. Raises UserError."""
     return run(known(corpus), settings(f"prepare_{known(corpus)}", *words, **values))
 
 
@@ -48,7 +48,7 @@ def run(corpus: str, config: Any) -> Store:
 def known(corpus: str) -> str:
     """Raises ConfigError for a corpus that does not exist."""
     if corpus not in CORPORA:
-        raise ConfigError(f"prepare {corpus}: choose one of {', '.join(CORPORA)}; musictx prepare tells what each is")
+        raise ConfigError(f"prepare {corpus}: choose one of {', '.join(CORPORA)}; musictx prepare explains each")
     return corpus
 
 
