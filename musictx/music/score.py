@@ -15,10 +15,10 @@ DRUMS = 128  # the program of a drum kit; 0 … 127 are General MIDI's instrumen
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Notes sorted by onset, then pitch. Frozen, its arrays read-only; every edit returns a new Score.
+    """Notes sorted by onset, then pitch. Frozen, with read-only arrays; every edit returns a new Score.
 
-    `quarter_s` is the tempo the music is written in, seconds per quarter note; edits carry it along.
-    Raises ValueError for arrays that are no music.
+    `quarter_s` is the tempo the music is written in, in seconds per quarter note; edits keep it.
+    Raises ValueError for impossible arrays.
     """
 
     onset_s: NDArray[Any]  # (N,) float64
@@ -58,7 +58,7 @@ class Score:
         return len(self.pitch)
 
     def __eq__(self, other: object) -> bool:
-        """The same notes exactly; the tempo they are written in does not count."""
+        """Whether the notes are exactly the same; the tempo they are written in does not count."""
         if not isinstance(other, Score):
             return NotImplemented
         return all(np.array_equal(getattr(self, n), getattr(other, n)) for n in COLUMNS)
@@ -69,7 +69,7 @@ class Score:
         return float(self.offset_s.max(initial=0.0))
 
     def clip(self, start_s: float, end_s: float) -> Score:
-        """The notes that begin in [start_s, end_s), cut off at its end; time 0 is start_s."""
+        """The notes that begin in [start_s, end_s), cut off at end_s; time 0 is start_s."""
         part = self.select((self.onset_s >= start_s) & (self.onset_s < end_s))
         offset = np.minimum(part.offset_s, end_s)
         return replace(part, onset_s=part.onset_s - start_s, offset_s=offset - start_s)
@@ -79,11 +79,11 @@ class Score:
         return replace(self, **{name: getattr(self, name)[keep] for name in COLUMNS})
 
     def transpose(self, semitones: int) -> Score:
-        """Every pitch moved, drums too. Raises ValueError when one would leave 0 … 127."""
+        """Moves every pitch, drums too. Raises ValueError if one would leave 0 … 127."""
         return replace(self, pitch=self.pitch.astype(np.int64) + semitones)
 
     def stretch(self, factor: float) -> Score:
-        """Every time, and the tempo, slower by `factor`."""
+        """Multiplies every time, and the tempo's `quarter_s`, by `factor`."""
         return replace(
             self,
             onset_s=self.onset_s * factor,
@@ -101,7 +101,7 @@ class Filled(NamedTuple):
 
 
 def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
-    """The notes of both together, at the tempo of the first, and which of them are of the second (N,)."""
+    """The notes of both scores, at the tempo of the first, and which of them belong to the second (N,)."""
     both = (given, new)
     ties = tuple(
         np.concatenate([getattr(each, name) for each in both]) for name in ("program", "velocity", "offset_s", "pitch")
@@ -111,8 +111,8 @@ def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
 
 
 def _in_time(onset: NDArray[Any], ties: tuple[NDArray[Any], ...]) -> NDArray[np.intp]:
-    """(N,) the order by onset; notes struck together by the columns of `ties`, the last one first, as in lexsort."""
-    order = np.argsort(onset, kind="stable")  # nearly free where the notes are in time already
+    """(N,) the order by onset; equal onsets go by the columns of `ties`, the last column first, as in lexsort."""
+    order = np.argsort(onset, kind="stable")  # nearly free if the notes are in order already
     same = np.diff(onset[order]) == 0
     if same.any():
         tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
@@ -144,8 +144,8 @@ MOST_BARS = 100_000  # a file that claims more is damaged
 
 @dataclass(frozen=True)
 class Meter:
-    """Four quarters a bar unless a file says otherwise. `lines_s` are the bar lines of a file, through all its changes
-    of tempo and time signature, up to the first one after its music; without them bars are even."""
+    """Four quarters a bar unless a file says otherwise. `lines_s` are a file's bar lines, through all its changes of
+    tempo and time signature, up to the first one after its music; without them all bars are equal."""
 
     quarter_s: float = 0.5
     signature: tuple[int, int] = (4, 4)
@@ -153,7 +153,7 @@ class Meter:
 
     @property
     def bar_s(self) -> float:
-        """How long a bar lasts at the tempo and in the signature of the beginning."""
+        """The length of a bar at the first tempo and in the first time signature."""
         beats, unit = self.signature
         return self.quarter_s * 4 * beats / unit
 
