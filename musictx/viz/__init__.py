@@ -1,1 +1,1 @@
-"""See it and hear it: Scores in, a picture or a sound file out."""
+"""Shows and plays Scores: pictures, films and sound files."""
