@@ -47,7 +47,7 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   compare        several models on one store: a report with a table and pictures
   inspect        a MIDI file's tracks and tokens, or a store's contents and histograms
   verify         read a store again: fingerprint, offsets, ids, music
-  attend         arcs over a piano roll to the notes that the model looks at; what each head looks for
+  attend         arcs over a piano roll to the notes that the model looks at; what each head does
   render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
   listen         a blind listening sheet: one HTML page on which people tell models from composers
   serve          a page in the browser: drop music, continue it, hear it, see what the model looks at

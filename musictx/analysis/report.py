@@ -147,7 +147,7 @@ def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: Co
             "motif retention",
             references=[(1.0, "the composers' own continuations"), (0.0, "seeds of other pieces")],
         )
-        pictures.append(("retention.png", "What is kept of the seed over time"))
+        pictures.append(("retention.png", "What continuations keep of the seed over time"))
     gains = {r.name: (r.knows.gain, r.knows.window) for r in models if r.knows.gain}
     if gains:
         draw_curves(

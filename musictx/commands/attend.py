@@ -1,4 +1,4 @@
-"""musictx attend: which past notes a model looks at while it generates a note, and what each of its heads looks for."""
+"""musictx attend: which past notes a model looks at while it generates a note, and what each of its heads does."""
 
 from pathlib import Path
 from typing import Any

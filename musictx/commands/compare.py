@@ -158,8 +158,8 @@ def memory(
 
 
 def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
-    """The share of a continuation's bars that occurred before, in it or in its seed; the seed's is a bar across the
-    border."""
+    """The share of a continuation's bars that occurred before, in it or in its seed; a bar across the border belongs
+    to the seed."""
     shares = []
     for seed, score in zip(held_out.seeds, scores, strict=True):
         bar_s = 4 * seed.quarter_s

@@ -59,7 +59,7 @@ def measure(
 
 
 def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Objective]:
-    """The objective asked for, or the one that the bundle was trained for, or the one that that is compared by. A
+    """The objective asked for; else the one that the bundle was trained for, or the one by which that is compared. A
     bundle is data: code from outside musictx runs only when a person names it, never because a bundle does. Raises
     ConfigError, also for an objective that the model has not learnt."""
     header = opened.header

@@ -34,7 +34,7 @@ def serve(config: ServeConfig) -> None:
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()
-        os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # gradio makes folders when imported: this keeps them here
+        os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # when imported, gradio makes folders there, and others elsewhere
         from musictx.web.draw import Ready
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio

@@ -94,7 +94,7 @@ def choose_bundle(music: Score, name: object) -> Choice:
     if otherwise:
         return Choice(PIANO, f"{name} is not four voices on a grid: {otherwise}")
     beside = int(beside_grid(music).sum())
-    but = f", but for {beside} of its {len(music)} notes" if beside else ""
+    but = f", except for {beside} of its {len(music)} notes" if beside else ""
     return Choice(CHORALE, f"{name} is four voices on a grid{but}")
 
 
@@ -137,8 +137,8 @@ COMPOSER = "the composer"  # all models are compared with it
 
 
 def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
-    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError for one without
-    any."""
+    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError for a name
+    without a bundle."""
     if not runs:
         raise ConfigError(f"{setting}=[]: give at least one run folder, bundle or pattern of them")
     found: list[Path] = []

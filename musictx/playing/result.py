@@ -24,7 +24,7 @@ class Music:
     new_from_s: float  # when the new music begins
     stopped: str  # why it is shorter than asked; "" if it is not
     mean_log_p: float  # nats a token, by the model itself, without filters or guidance
-    unheard: int  # the primer's oldest tokens, which lie further back than the model looks
+    unheard: int  # how many of the primer's oldest tokens lie further back than the model looks
     signature: tuple[int, int] | None  # beats and the unit of a beat, of the seed
     seed: Path | None  # the file that it continues
     is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new

@@ -97,8 +97,8 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
 
 
 def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
-    """The score as the model hears it: a model of one piano hears all instruments as it. Prints what becomes of
-    instruments, drums and tempo."""
+    """The score as the model hears it: one that knows only the piano hears all instruments as a piano. Prints
+    what becomes of instruments, drums and tempo."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
     told = []

@@ -127,7 +127,7 @@ WARMER, WARMEST = 1.25, 3.0  # factors on the temperature: for every look that f
 
 
 def caught(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or few differ."""
+    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or hold few ids."""
     if rows.shape[1] < LOOK + LONGEST_LAG:
         return np.zeros(len(rows), dtype=bool)
     tail = rows[:, -LOOK - LONGEST_LAG :]

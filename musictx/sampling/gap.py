@@ -18,7 +18,7 @@ from musictx.tokenizers.gap import STEPS, clock_of, most_framing, read_first, sp
 
 MOST_S = 24 * 3600.0
 LARGEST = 0.75  # largest share of the window that a gap may take
-SLACK = 8  # a fill of more than this times the tokens that music around the gap has in that time is not music
+SLACK = 8  # times the tokens that the music around a gap has in such a time: a longer fill is not music
 
 
 class Gap(NamedTuple):

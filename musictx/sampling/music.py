@@ -39,7 +39,7 @@ class Continuation(NamedTuple):
     stopped: str = ""  # why it is shorter than asked; "" if it is not
     variation: int = 0  # its number among those of one primer
     mean_log_p: float = 0.0  # nats a token, by the model itself, without filters or guidance
-    unheard: int = 0  # the primer's oldest tokens, which lie further back than the model looks
+    unheard: int = 0  # how many of the primer's oldest tokens lie further back than the model looks
     is_new: NDArray[np.bool_] | None = None  # (N,) which notes fill a gap; None: those from `new_from_s` on
     new_to_s: float = np.inf  # the gap's second border
 
@@ -189,7 +189,7 @@ class Drawing:
             self._keep()
 
     def continuations(self) -> list[list[Continuation]]:
-        """The continuations of each primer that have begun, in order."""
+        """The continuations that have begun, primer by primer, in order."""
         out: list[list[Continuation]] = [[] for _ in self.prompts]
         for i, k, take in self.takes:
             if len(take.ids):

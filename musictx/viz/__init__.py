@@ -1,1 +1,1 @@
-"""Shows and plays Scores: pictures, films and sound files."""
+"""Turns Scores into pictures, films and sound files."""
