@@ -47,12 +47,12 @@ usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows ev
   compare        several models on one store: a report with a table and pictures
   inspect        a MIDI file's tracks and tokens, a store's contents and histograms, what a bundle says of itself
   verify         read a store again: fingerprint, offsets, ids, music
-  attend         arcs over a piano roll to the notes that the model looks at; what each head is for
+  attend         arcs over a piano roll to the notes that the model looks at; what each head does
   render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
   listen         a blind listening sheet: one HTML page on which people tell models from composers
   serve          a page in the browser: drop music, continue it, hear it, see what the model looks at
   bench WHAT     tokens, prepare, attention, positions, sampling or training: time and memory, beside other code's
-  check          kernels, training and sampling proved on your machine, device=cpu or cuda: a report to paste
+  check          prove kernels, training and sampling on your machine, device=cpu or cuda: a report to paste
   demo           all of it on Bach chorales, in about four minutes on two cores
 
 examples
@@ -66,7 +66,7 @@ examples
 
 
 def main() -> None:
-    """Hands the words after the subcommand to its Hydra app."""
+    """Passes the words after the subcommand to its Hydra app."""
     args = sys.argv[1:]
     if not args or args[0] in ("-h", "--help", "help"):
         print(HELP, end="")

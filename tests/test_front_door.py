@@ -123,7 +123,7 @@ def test_prepare_tells_what_there_is(tmp_path):
         assert f"\n  {name} " in text
     line = refused(["musictx", "prepare", "bach", "path=x"], tmp_path)
     assert line == (
-        "error: prepare bach: choose one of folder, maestro, jsb, pop909, chorales; musictx prepare tells what each is"
+        "error: prepare bach: choose one of folder, maestro, jsb, pop909, chorales; musictx prepare explains each"
     )
     assert "path=none does not exist" in refused(["musictx", "prepare", "folder", "path=none"], tmp_path)
     command = ok(["musictx", "prepare", "jsb", "--help"], tmp_path).stdout

@@ -92,7 +92,7 @@ def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, wh
     assert told.splitlines()[1].startswith(who)
     (made,) = (tmp_path / "o").iterdir()
     assert made.name == {"null": "new-1.mid"}.get(seed, f"{seed}-1.mid")
-    assert ("sampler.seed_guidance=1.25, as its bundle says; null for music" in told) is (seed == "chorale")
+    assert ("sampler.seed_guidance=1.25, as its bundle says; null turns it off" in told) is (seed == "chorale")
     if seed == "chorale":
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
 

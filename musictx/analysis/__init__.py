@@ -1,1 +1,1 @@
-"""What a model learnt, what its music keeps, and how both are told: measures, intervals, a report."""
+"""Measures what a model learnt and what its music keeps, with intervals and a report."""

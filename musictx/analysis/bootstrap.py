@@ -1,6 +1,6 @@
 """How sure a figure is: percentile bootstrap over pieces (Efron and Tibshirani 1993, chapter 13).
 
-Pieces are the unit, not tokens: those of one piece are alike, and to draw them singly would claim too much.
+The unit is a piece, not a token: tokens of one piece are alike, so drawing them one by one would claim too much.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from musictx.errors import ConfigError
 
 
 class Interval(NamedTuple):
-    """A figure of the data itself, and the interval that resamples of it fall in."""
+    """A figure of the data itself, and the interval in which its resamples fall."""
 
     mean: float
     low: float
@@ -37,7 +37,7 @@ def interval(
     if len(bottom) != len(top) or (bottom < 0).any() or not bottom.sum() > 0:
         raise ConfigError(f"{len(bottom)} weights for {len(top)} pieces: give each one of 0 or more, not all 0")
     drawn = draw(len(top), resamples, np.random.default_rng(seed))
-    with np.errstate(invalid="ignore"):  # a resample of pieces without weight: `percentiles` leaves it out
+    with np.errstate(invalid="ignore"):  # a resample may have no weight: `percentiles` leaves it out
         figures = (drawn @ top) / (drawn @ bottom)
     return percentiles(float(top.sum() / bottom.sum()), figures, confidence)
 
@@ -49,14 +49,14 @@ def interval_of(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Interval:
-    """Any statistic of columns (N,), a row for each piece, that are resampled together. Raises ConfigError.
+    """Any statistic of columns (N,), with a row for each piece, resampled together. Raises ConfigError.
 
-    `statistic` takes each column resampled, (R, N), and returns (R,).
+    `statistic` takes each resampled column, (R, N), and returns (R,).
     """
     n = len(arrays[0])
     check(n, confidence, resamples)
     if any(len(a) != n for a in arrays):
-        raise ConfigError(f"columns of {', '.join(str(len(a)) for a in arrays)} pieces: give as many in each")
+        raise ConfigError(f"columns of {', '.join(str(len(a)) for a in arrays)} pieces: give columns of one length")
     rows = np.random.default_rng(seed).integers(0, n, (resamples, n))
     mean = float(statistic(*(a[None] for a in arrays))[0])
     return percentiles(mean, statistic(*(a[rows] for a in arrays)), confidence)
@@ -68,7 +68,7 @@ def draw(n: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64
 
 
 def percentiles(mean: float, figures: NDArray[Any], confidence: float) -> Interval:
-    """The middle `confidence` of `figures` (R,), without those that are not finite."""
+    """The middle share `confidence` of `figures` (R,), without those that are NaN or infinite."""
     tail = (1 - confidence) / 2
     finite = figures[np.isfinite(figures)]
     low, high = np.quantile(finite, (tail, 1 - tail)) if len(finite) else (mean, mean)
@@ -76,7 +76,7 @@ def percentiles(mean: float, figures: NDArray[Any], confidence: float) -> Interv
 
 
 def check(pieces: int, confidence: float, resamples: int) -> None:
-    """Raises ConfigError for what no interval can be had from."""
+    """Raises ConfigError for settings that give no interval."""
     if not pieces:
         raise ConfigError("0 pieces: an interval needs at least 1, better 30 or more")
     if not 0 < confidence < 1:

@@ -1,9 +1,9 @@
-"""Held-out pieces' beginnings, continued; and whether a model knows the true continuation from those of other pieces.
+"""Continues the beginnings of held-out pieces, and asks a model to tell true continuations from those of other pieces.
 
-For the second, each seed is offered its own continuation and those of other pieces, moved to the seed's key and,
-where time is told in seconds, to as many notes a second; all are written alike, so that nothing but the music tells
-them apart. The model chooses the one that costs the fewest nats a token after the seed. Without any memory it is
-right one time in as many as are offered.
+For the second, each seed is offered its own continuation and those of other pieces, moved to the seed's key and, if
+time is in seconds, to as many notes a second; all are written alike, so that only the music tells them apart. The model
+chooses the one that costs the fewest nats a token after the seed. Without any memory it is right for one seed in N,
+N being the number of continuations offered.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from musictx.tokenizers import Tokenizer
 
 
 class Beginnings(NamedTuple):
-    """Held-out pieces cut in two: the seed, and how its composer went on from time 0 (`length_s` of it)."""
+    """Held-out pieces cut in two: the seed, and the composer's continuation from time 0 (`length_s` of it)."""
 
     seeds: list[Score]
     true: list[Score]
@@ -36,7 +36,7 @@ class Beginnings(NamedTuple):
 
 
 class Continued(NamedTuple):
-    """What a model made of each seed, from time 0 on, and how fast it drew."""
+    """A model's continuation of each seed, from time 0 on, and how fast it drew."""
 
     scores: list[Score]
     tokens_per_s: float
@@ -51,10 +51,10 @@ def beginnings(
     *,
     least: int = 2,
 ) -> Beginnings:
-    """The first `pieces` of a split that last for seed and continuation, with notes in both.
+    """The first `pieces` of a split that are long enough for seed and continuation, with notes in both.
 
-    The true continuations begin as a model's do: on a grid at the nearest step, with the notes that are held over the
-    cut. Raises UserError for fewer than `least`.
+    The true continuations begin as a model's do: on a grid at the nearest step, with the notes held over the cut.
+    Raises UserError for fewer than `least`.
     """
     on_grid = tokenizer.voices > 0
     if on_grid:
@@ -71,14 +71,14 @@ def beginnings(
             break
     if len(seeds) < least:
         raise UserError(
-            f"{len(seeds)} pieces last for a seed of {seed_s:g} s and {length_s:g} s of music after it: "
+            f"{len(seeds)} pieces are long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it: "
             "give a shorter seed_seconds or length_seconds"
         )
     return Beginnings(seeds, true, seed_s, length_s)
 
 
 def _hold(score: Score, cut_s: float) -> Score:
-    """Notes that sound through the cut begin there."""
+    """Lets notes that sound through the cut begin there."""
     held = (score.onset_s < cut_s) & (score.offset_s > cut_s)
     return replace(score, onset_s=np.where(held, cut_s, score.onset_s))
 
@@ -98,17 +98,17 @@ def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginning
 
 
 def count_tokens(tokenizer: Tokenizer, scores: Sequence[Score]) -> int:
-    """How many tokens tell this music."""
+    """How many tokens this music has."""
     return sum(len(tokenizer.encode(score)) for score in scores if len(score))
 
 
 OTHERS = 9
-SLOWEST, FASTEST = 2.0, 0.5  # factors on the time of another piece; beyond them it would be other music
+SLOWEST, FASTEST = 2.0, 0.5  # limits of the factor on another piece's time; beyond them its music would change
 
 
 class Identified(NamedTuple):
-    """`right` is the share of the seeds whose own continuation was chosen, `nats` (P, 1 + others) what each cost a
-    token, its own first."""
+    """`right` is the share of seeds for which the model chose their own continuation; `nats` (P, 1 + others) is what
+    each cost a token, the seed's own first."""
 
     right: Interval
     nats: NDArray[np.float64]
@@ -122,7 +122,7 @@ def identify(
     seed: int = 0,
     device: str = "cpu",
 ) -> Identified:
-    """Raises ConfigError for fewer pieces than are offered."""
+    """Lets a model choose each seed's continuation. Raises ConfigError for fewer pieces than it must offer."""
     pieces = len(held_out.seeds)
     if pieces <= others:
         raise ConfigError(
@@ -135,16 +135,16 @@ def identify(
         rows.append([_nats(model, tokenizer, begun, held_out.seed_s, music, device) for music in offered])
     nats = np.array(rows)
     cheapest = nats == nats.min(1, keepdims=True)
-    return Identified(interval(cheapest[:, 0] / cheapest.sum(1)), nats)  # of several alike one is guessed
+    return Identified(interval(cheapest[:, 0] / cheapest.sum(1)), nats)  # a tie counts as a guess
 
 
 def _like(music: Score, seed: Score, tokenizer: Tokenizer) -> Score:
-    """Another piece's continuation in the seed's key, nearest to its own, and with as many notes a second."""
+    """Another piece's continuation, transposed to the seed's key by the nearest way, with as many notes a second."""
     of_seed, of_music = (_pitch_classes(score) for score in (seed, music))
     shifts = sorted(range(-5, 7), key=abs)
     low, high = int(music.pitch.min()), int(music.pitch.max())
     shifts = [k for k in shifts if tokenizer.lo <= low + k and high + k <= tokenizer.hi]
-    best = max(shifts, key=lambda k: float(of_seed @ np.roll(of_music, k)))  # of equals the first, the smallest
+    best = max(shifts, key=lambda k: float(of_seed @ np.roll(of_music, k)))  # a tie goes to the smallest shift
     moved = music.transpose(best)
     if tokenizer.metrical:
         return moved
@@ -154,14 +154,14 @@ def _like(music: Score, seed: Score, tokenizer: Tokenizer) -> Score:
 
 
 def _pitch_classes(score: Score) -> NDArray[np.float64]:
-    """(12,) seconds of each, as a direction."""
+    """(12,) the seconds of each pitch class, as a vector of length 1."""
     kept = score.select(score.program != DRUMS)
     seconds = np.bincount(kept.pitch % 12, kept.offset_s - kept.onset_s, 12)
     return seconds / max(float(np.linalg.norm(seconds)), 1e-9)
 
 
 def _nats(model: LanguageModel, tokenizer: Tokenizer, seed: Score, seed_s: float, music: Score, device: str) -> float:
-    """A token of the music, after the seed and the silence at its end."""
+    """Nats a token of the music, after the seed and the silence at its end."""
     begun, rest = tokenizer.encode(seed), tokenizer.encode(music)
     silence = tokenizer.silence(seed_s - tokenizer.seconds(begun, seed.quarter_s), seed.quarter_s)
     ids = np.concatenate([[tokenizer.vocab.bos], begun, silence, rest])

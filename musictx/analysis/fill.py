@@ -1,9 +1,9 @@
 """How good a fill is: what knowing the music after a gap is worth, and how the fill meets that music.
 
 Fill gain needs no drawing. Each piece has gaps at random moments. A model reads the true middle after both sides,
-and after the left side alone; another that never learnt to fill reads it after the left side alone too.
+and after only the left side; a model that never learnt to fill reads it after only the left side too.
 
-Borders: notes cut there, silence around, onsets beside. Set what a model filled in beside the composer's own notes
+Borders: notes cut there, silence around them, onsets beside them. Compare a model's fill with the composer's own notes
 at the same borders: notes end, repeat and pause there too.
 """
 
@@ -27,7 +27,7 @@ MARGIN_S = 2.0  # of music on both sides at least
 
 
 class TrueGap(NamedTuple):
-    """A gap, and what stands there."""
+    """A gap, and the piece's own music in it."""
 
     piece: int
     gap: Gap
@@ -35,8 +35,8 @@ class TrueGap(NamedTuple):
 
 
 class FillGain(NamedTuple):
-    """Nats a token of the true middles of one length, each with its interval over pieces; and of both sides' and the
-    left's readings, how much less the first costs, in parts of the gap counted from its end."""
+    """Nats a token of the true middles of one length, each with its interval over pieces: after both sides, after the
+    left side, and by the plain model. The gain, left less both, also in parts of the gap counted from its end."""
 
     seconds: float
     gaps: int
@@ -50,7 +50,7 @@ class FillGain(NamedTuple):
 
 
 def true_gaps(split: Split, tokenizer: Tokenizer, seconds: float, per_piece: int, seed: int = 0) -> list[TrueGap]:
-    """Gaps at moments drawn evenly over each piece that is long enough. Raises UserError for fewer than two pieces."""
+    """Gaps at moments drawn evenly over each piece that is long enough. Raises UserError for fewer than 2 pieces."""
     found = []
     for i, piece in enumerate(split):
         ids, rng = np.asarray(piece), np.random.default_rng((seed, i))
@@ -64,7 +64,7 @@ def true_gaps(split: Split, tokenizer: Tokenizer, seconds: float, per_piece: int
             found.append(TrueGap(i, gap, split_at(tokenizer, rest, steps_in(gap, tokenizer) * step_of(tokenizer))[0]))
     if len({each.piece for each in found}) < 2:
         raise UserError(
-            f"fewer than two pieces last for a gap of {seconds:g} s and {MARGIN_S:g} s beside it: give less"
+            f"fewer than two pieces are long enough for a gap of {seconds:g} s and {MARGIN_S:g} s beside it: give less"
         )
     return found
 
@@ -78,7 +78,7 @@ def fill_gain(
     plain: LanguageModel | None = None,
     device: str = "cpu",
 ) -> FillGain:
-    """One model, whose `window` is how much it hears, and perhaps one that never learnt to fill."""
+    """The fill gain of a model that looks back `window` tokens; `plain` is a model that never learnt to fill."""
     pieces = sorted({each.piece for each in gaps})
     length_s = gaps[0].gap.seconds
     n_parts = int(np.ceil(length_s / part_s - 1e-6))
@@ -113,24 +113,24 @@ def fill_gain(
 
 
 def left_side(gap: Gap, tokenizer: Tokenizer, window: int | None, middle: int, cycle: int) -> NDArray[np.integer]:
-    """BOS and what is before the gap, or the newest of it: as much as leaves room for the middle."""
+    """BOS and the music before the gap, or its newest part that leaves room for the middle."""
     period = max(cycle, tokenizer.group)
     if window is None or len(gap.before) + 1 + middle <= window:
         return np.append(np.uint16(tokenizer.vocab.bos), gap.before)
     return gap.before[newest(len(gap.before), window - middle, period) :]
 
 
-WITHIN_S = 0.005  # half a step of the 10 ms clock: what is nearer falls on the border
+WITHIN_S = 0.005  # half a step of the 10 ms clock: anything nearer counts as on the border
 SILENT_S = 0.5  # at about 1 in 80 true borders of MAESTRO's validation pieces, 1 in 230 of the JSB chorales'
 
 
 class Border(NamedTuple):
-    """What stands at a border. Silence begins no earlier than the filled part does, the last onset is no farther back;
-    silence lasts to the first onset after the border."""
+    """The music at a border. Neither silence nor the last onset goes back further than the filled part; silence lasts
+    to the first onset after the border."""
 
-    cut_notes: int  # end on the border, where their pitch is struck anew
-    ending_notes: int  # end on the border, those that are cut among them
-    silence_s: float  # that holds the border or touches it; 0 where a note sounds over it
+    cut_notes: int  # end on the border, and their pitch begins again there
+    ending_notes: int  # end on the border, the cut ones included
+    silence_s: float  # around the border or touching it; 0 if a note sounds over it
     last_onset_s: float  # before the border
     first_onset_s: float  # after it; 0 for notes on it
 
@@ -140,13 +140,13 @@ class Border(NamedTuple):
 
     @property
     def met(self) -> bool:
-        """Neither a note is cut nor is there silence."""
+        """Whether no note is cut and there is no silence."""
         return not (self.cut_notes or self.silent)
 
 
 def border(score: Score, from_s: float, to_s: float) -> Border:
-    """The border at `to_s` of a whole piece whose notes from `from_s` to there were filled in. Raises ConfigError for a
-    part that has no length or no music after it."""
+    """The border at `to_s` of a whole piece that was filled from `from_s` to there. Raises ConfigError for a part
+    without length or without music after it."""
     begun = score.onset_s < to_s - WITHIN_S
     if not 0 <= from_s < to_s or begun.all():
         last_s = score.onset_s.max(initial=0.0)
@@ -166,8 +166,8 @@ def border(score: Score, from_s: float, to_s: float) -> Border:
 
 
 def summary(pieces: Sequence[Sequence[Border]]) -> dict[str, Interval]:
-    """The shares of borders that have a cut note, have silence, are met, and how many notes end on a border, with
-    intervals over N pieces of any number of borders each. Raises ConfigError for no borders."""
+    """The shares of borders with a cut note, with silence, and met, and how many notes end on a border, with intervals
+    over N pieces of any number of borders each. Raises ConfigError for no borders."""
     count = [len(piece) for piece in pieces]
     measures: dict[str, Callable[[Border], float]] = {
         "cut": lambda b: b.cut_notes > 0,

@@ -1,4 +1,4 @@
-"""Negative log-likelihood in nats per token, beside what needs no model at all."""
+"""Negative log-likelihood in nats per token, of models and of two baselines without a model."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Scored(Protocol):
 
 @dataclass(frozen=True)
 class Likelihood:
-    """What each piece of a split cost. Targets of next tokens are every event after BOS, EOS not counted."""
+    """The cost of each piece of a split. For next tokens the targets are all events after BOS, without EOS."""
 
     nats: NDArray[np.float64]  # (P,)
     tokens_of: NDArray[np.int64]  # (P,)
@@ -58,9 +58,9 @@ def negative_log_likelihood(
     device: str = "cpu",
     objective: Objective | None = None,
 ) -> Likelihood:
-    """Scores a split: whole pieces (`segment` None: the JSB protocol) or inputs of `segment` ids that do not
-    overlap and carry nothing over (2048: the MAESTRO protocol); by next tokens, or by another objective. Raises
-    StoreError for an empty split, ConfigError."""
+    """Scores a split: whole pieces (`segment` None: the JSB protocol) or separate inputs of `segment` ids that do not
+    overlap (2048: the MAESTRO protocol); by next tokens, or by another objective. Raises StoreError for an empty split,
+    ConfigError."""
     asked = objective or NextToken(tokenizer)
     segments = scoring_segments(split, tokenizer, segment, model.cycle)
     parts = [-(-len(piece) // (segment or max(len(piece), 1))) for piece in split]
@@ -82,12 +82,12 @@ def notes_and_seconds(split: Split, tokenizer: Tokenizer) -> tuple[NDArray[np.in
 
 
 def uniform_nll(vocab: Vocab) -> float:
-    """Every event equally likely: ln of their number."""
+    """The cost of a token if every event is equally likely: ln of their number."""
     return math.log(vocab.n_events)
 
 
 def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: Vocab) -> float:
-    """Each event as likely as it is frequent in training, every count plus one."""
+    """The cost of a token if each event is as likely as it is frequent in training, every count plus one."""
     counts = np.bincount(train_ids, minlength=vocab.n_events)[: vocab.n_events] + 1.0
     log_p = np.log(counts / counts.sum())
     return float(-log_p[ids].mean())

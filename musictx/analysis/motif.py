@@ -1,25 +1,25 @@
-"""Motif retention: how much of its seed a continuation still remembers, window after window. The measure is ours.
+"""Motif retention: how much of its seed a continuation still remembers, span after span. The measure is ours.
 
 A motif is `n` notes that follow each other in the highest or the lowest line that sounds: their intervals, and
 whether each step lasts longer than, as long as, or shorter than the step before (borders at a factor √2, wide enough
-for a pianist's freedom). Key and tempo do not count. Notes struck within 50 ms are one chord; its highest note is of
-the one line, and its lowest of the other, unless a note that is held lies beyond it.
+for a pianist's freedom). Key and tempo do not count. Notes within 50 ms are one chord; its highest note belongs to one
+line and its lowest to the other, unless a held note lies beyond it.
 
 In written music a note is held as long as it is written. A pedal holds notes long after the hand has left them, so in
 performances a note counts as held for `PEDALLED_S` at most.
 
-The raw figure is the share of the seed's distinct motifs that return in a window. Chance and style bring some back in
+The raw figure is the share of the seed's distinct motifs that return in a span. Chance and style bring some back in
 any music, so each set of continuations is compared with its own seeds shuffled between the pieces, and that excess
 with the excess of the pieces' true continuations: 0 is what shuffled seeds give, 1 is what the composers did. Endless
 repetition of the seed lies far above 1, so higher is not better: near 1 is.
 
 The defaults were chosen by how far own seeds stand above shuffled ones, in standard errors over 130 MAESTRO v3
-validation pieces (seeds of 15 s, true continuations in 6 windows of 15 s). Motifs of 3 notes: 17.1 (raw 28 … 13 %
+validation pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3 notes: 17.1 (raw 28 … 13 %
 against 5.3 %), 4: 13.8 (17 … 5 % against 0.6 %), 5: 11.3, 6: 9.4. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3. Seeds
-of 5, 10, 15, 20, 30, 60 s: 14.8, 16.6, 17.1, 15.4, 14.7, 14.4. The highest line alone: 16.9. Rhythm in 7 classes: 17.0,
-without: 17.5, but then chance is 9 %. Rare motifs weighing more: 15.0. Set against other pieces of the same composer,
-3 notes lead too. In 228 chorales (9.6 s, 3 windows of 4.8 s) 3, 4, 5 notes give 12.6, 12.2, 11.8. These were taken
-with lines of struck notes alone, `held_s` = 0; what held notes add is in docs/log.md.
+of 5, 10, 15, 20, 30, 60 s: 14.8, 16.6, 17.1, 15.4, 14.7, 14.4. Only the highest line: 16.9. Rhythm in 7 classes: 17.0,
+without: 17.5, but then chance is 9 %. With more weight on rare motifs: 15.0. Against other pieces of the same composer,
+3 notes lead too. In 228 chorales (9.6 s, 3 spans of 4.8 s) 3, 4, 5 notes give 12.6, 12.2, 11.8. These figures are for
+lines of onsets without held notes, `held_s` = 0; what held notes add is in docs/log.md.
 """
 
 from collections.abc import Sequence
@@ -37,18 +37,18 @@ Line = tuple[NDArray[np.float64], NDArray[np.int64]]  # onsets and pitches, (M,)
 
 NOTES = 3  # of a motif
 MOST_NOTES = 7  # 6 intervals of 8 bits and 5 rhythms of 2 fit an int64
-CHORD_S = 0.05  # notes at most this far apart are struck together
+CHORD_S = 0.05  # notes at most this far apart are one chord
 PEDALLED_S = 0.25
-RHYTHM = (-0.5, 0.5)  # log2 of the ratio of two steps: shorter | alike | longer
+RHYTHM = (-0.5, 0.5)  # log2 of the ratio of two steps: shorter | equal | longer
 
 
 class Curve(NamedTuple):
-    """Retention over time, (W,) each: one row per window of the continuation.
+    """Retention over time, (W,) each: one row per span of the continuation.
 
-    NaN where the true continuations show no excess to scale by, or fewer than 2 of them last to the window's end.
+    NaN if the true continuations show no excess to scale by, or fewer than 2 of them last to the end of the span.
     """
 
-    time_s: NDArray[Any]  # middle of the window; 0 is the end of the seed
+    time_s: NDArray[Any]  # middle of the span; 0 is the end of the seed
     mean: NDArray[Any]  # 0 = shuffled seeds, 1 = true continuations
     low: NDArray[Any]
     high: NDArray[Any]
@@ -56,16 +56,16 @@ class Curve(NamedTuple):
     shuffled: NDArray[Any]  # … and the seeds of other pieces
     true: NDArray[Any]
     true_shuffled: NDArray[Any]
-    pieces: NDArray[Any]  # how many pieces count
+    pieces: NDArray[Any]  # number of pieces that count
 
 
 def chord_index(onset_s: NDArray[Any]) -> NDArray[np.int64]:
-    """(N,) 0, 0, 1, …: which chord each note belongs to; sorted onsets."""
+    """(N,) 0, 0, 1, …: which chord each note belongs to; the onsets must be sorted."""
     return np.cumsum(np.diff(onset_s, prepend=onset_s[:1]) > CHORD_S)
 
 
 def held_in(metrical: bool) -> float:
-    """How long a note counts as held, at most: as long as it is written, or in a performance `PEDALLED_S`."""
+    """How long a note may count as held: as long as it is written, or in a performance `PEDALLED_S`."""
     return np.inf if metrical else PEDALLED_S
 
 
@@ -95,8 +95,8 @@ def _line(notes: list[tuple[float, int]]) -> Line:
 
 
 def ngrams(score: Score, held_s: float, n: int = NOTES) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The motifs of the highest line, then those of the lowest: an exact number for each and the onset of its first
-    note, in seconds. Drums are left out. Raises ConfigError for n outside 3 … 7."""
+    """The motifs of the highest line, then those of the lowest: a number that identifies each, and the onset of its
+    first note, in seconds. Leaves out drums. Raises ConfigError for n outside 3 … 7."""
     if not 3 <= n <= MOST_NOTES:
         raise ConfigError(f"a motif of {n} notes: give 3 (the first with a rhythm) to {MOST_NOTES}")
     found = [_ngrams(line, n) for line in lines(score.select(score.program != DRUMS), held_s)]
@@ -119,7 +119,7 @@ def _ngrams(line: Line, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]
 def returns(
     seed: Score, continuation: Score, edges_s: Sequence[float], held_s: float, n: int = NOTES
 ) -> NDArray[np.float64]:
-    """(W,) the share of the seed's distinct motifs that begin again in each window between two of the (W + 1,)
+    """(W,) the share of the seed's distinct motifs that begin again in each span between two of the (W + 1,)
     `edges_s` of the continuation. Raises UserError for a seed without motifs, ConfigError."""
     keys = np.unique(ngrams(seed, held_s, n)[0])
     if not len(keys):
@@ -142,9 +142,9 @@ def retention(
     """The curve of one model: `generated` and `true` continue `seeds`, piece by piece, from time 0; 95 % intervals by
     bootstrap over pieces.
 
-    A window counts the pieces whose true continuation lasts to its end, seeds without motifs left out; a generated
-    one that falls silent retains nothing. One window as long as the horizon gives a single figure. Raises UserError
-    when the pieces are too few, or their true continuations retain too little, for a scale; ConfigError.
+    A span counts the pieces whose true continuation lasts to its end, without seeds that have no motifs; a generated
+    continuation that falls silent retains nothing. One span as long as the horizon gives a single figure. Raises
+    UserError if the pieces are too few, or their true continuations retain too little, for a scale; ConfigError.
     """
     if not len(seeds) == len(generated) == len(true):
         raise ConfigError(f"{len(seeds)} seeds, {len(generated)} generated, {len(true)} true: give one of each a piece")
@@ -173,7 +173,7 @@ def retention(
     curve = Curve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
     if np.isnan(curve.mean).all():
         raise UserError(
-            f"the true continuations of {len(kept)} pieces return to their seeds no more than chance in any window "
+            f"the true continuations of {len(kept)} pieces return to their seeds no more than chance in any span "
             f"of {window_s:g} s that they fill: give more pieces, longer ones, or another window_s"
         )
     return curve
@@ -182,7 +182,7 @@ def retention(
 def _shares(
     seeds: list[NDArray[np.int64]], continuations: Sequence[Score], edges_s: NDArray[Any], held_s: float, n: int
 ) -> NDArray[np.float64]:
-    """(W, seeds, continuations) the share of each seed's keys, distinct, that begin in each window."""
+    """(W, seeds, continuations) the share of each seed's distinct motifs that begin in each span."""
     sizes = np.array([len(s) for s in seeds])
     known, at = np.unique(np.concatenate(seeds), return_inverse=True)
     shares = np.zeros((len(edges_s) - 1, len(seeds), len(continuations)))
@@ -198,7 +198,7 @@ def _shares(
 
 
 def _excess(share: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:
-    """Mean share with one's own seed, mean with another's, and each piece's part (N,) in their difference.
+    """Mean share with the own seed, mean with another's, and each piece's part (N,) in their difference.
 
     A piece counts as itself, as another's seed and as another's continuation; with the grand mean put back, the parts
     average to the difference and vary as it does from sample to sample (Hoeffding 1948, the projection).

@@ -11,13 +11,13 @@ Ranking = Callable[[Primer | None, Continuation], float]
 
 
 def by_likelihood(primer: Primer | None, continuation: Continuation) -> float:
-    """The better, the likelier its tokens are to the model alone: nats a token."""
+    """Ranks continuations higher whose tokens the model itself finds likelier: nats a token."""
     return continuation.mean_log_p
 
 
 def by_primer(held_s: float) -> Ranking:
-    """The better, the more of the seed's motifs return in the new music: a share. Without a seed, or with one that
-    is too short to hold motifs, all are alike. `held_s` as in `analysis/motif.py`."""
+    """Ranks continuations higher in which more of the seed's motifs return: a share. Without a seed, or with one too
+    short for motifs, all rank equally. `held_s` as in `analysis/motif.py`."""
 
     def share(primer: Primer | None, continuation: Continuation) -> float:
         if primer is None:
@@ -41,7 +41,7 @@ def check_rank(rank: str) -> None:
 
 
 def rankings(rank: str, held_s: float) -> list[Ranking]:
-    """What `rank=` names."""
+    """The rankings that `rank=` names."""
     return [each for each, asked in zip((by_likelihood, by_primer(held_s)), RANKINGS[rank], strict=True) if asked]
 
 

@@ -1,22 +1,21 @@
-"""What comes again: bars inside a piece, and runs of notes from the training set.
+"""Finds repeats: bars inside a piece, and runs of notes from the training set.
 
 Copying: the longest run of notes that a piece shares with the training set, transposed or not.
 
-Music is read chord by chord (notes within 50 ms), each from the lowest note up; what is compared are the intervals
-from note to note, exactly. Rhythm is not: it would only hide copies. Fifty excerpts of 30 s from 300 MAESTRO training
-pieces (303 notes on average), a semitone higher and through the performance encoding, whose clock ticks 10 ms: the
-longest run found is 200 notes (median) by intervals alone, 114 when each step's length, too, must be like, less than
-half or more than twice the one before; 5 % slower, 182 and 131. The longest run in a minute of 60 validation pieces is
-10 notes (median) or 34 (most) by intervals alone, 9.5 or 32 with rhythm: it would not tell copies from chance better.
+Music is read chord by chord (notes within 50 ms), each from the lowest note up, and only the exact intervals from note
+to note are compared. Rhythm would only hide copies. Fifty excerpts of 30 s from 300 MAESTRO training pieces (303 notes
+on average), a semitone higher and through the performance encoding, whose clock ticks 10 ms: the longest run found is
+200 notes (median) by intervals, 114 if each step's length must also be like, less than half or more than twice the one
+before; 5 % slower, 182 and 131. The longest run in a minute of 60 validation pieces is 10 notes (median) or 34 (most)
+by intervals, 9.5 or 32 with rhythm: rhythm would not tell copies from chance any better.
 
-The index is a suffix array (Manber and Myers 1993): exact, no hashes. Set a figure beside that of real held-out pieces
-of the same length in seconds, since longer music shares longer runs, and scales and tremolos are everyone's.
+The index is a suffix array (Manber and Myers 1993): exact, without hashes. Compare a figure with that of real held-out
+pieces of the same length in seconds, since longer music shares longer runs, and all music has scales and tremolos.
 
-Bars that come again: how alike bars are by the distance between them, and how many are repeated outright.
+Repeated bars: how similar bars are by the distance between them, and how many repeat an earlier one exactly.
 
-The likeness of two bars is the share of their notes that they have in common (as in Museformer, Yu et al. 2022): one
-and the same pitch, place in the bar and length, both in sixteenths. Music whose beats nobody has written down has no
-bars to compare.
+The likeness of two bars is the share of their notes that they have in common (as in Museformer, Yu et al. 2022), with
+the same pitch, place in the bar and length, both in sixteenths. Music without written beats has no bars to compare.
 """
 
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ STRIDE = 16  # intervals compared at a time
 
 
 class Copy(NamedTuple):
-    """A run of `notes` notes that a score and a training piece share; 0 notes where there is none."""
+    """A run of `notes` notes that a score and a training piece share; 0 notes if there is none."""
 
     notes: int
     seconds: float  # from its first onset to its last, in the score
@@ -44,21 +43,21 @@ class Copy(NamedTuple):
 
 
 class CorpusIndex:
-    """The training pieces, ready to be searched: 13 bytes a note. Raises UserError when none has two notes."""
+    """A search index of the training pieces: 13 bytes a note. Raises UserError if no piece has two notes."""
 
     def __init__(self, scores: Sequence[Score]) -> None:
         lines = [_intervals(score) for score in scores]
         self.starts = np.cumsum([0, *(len(onset_s) for _, onset_s in lines)])[:-1]  # (pieces,)
-        # after the last note of each piece a 0, which is no interval
+        # a 0, which no interval has, ends each piece
         text = [x for intervals, onset_s in lines for x in (intervals, np.zeros(min(len(onset_s), 1), np.uint8))]
         self.text = np.concatenate([*text, np.zeros(STRIDE, np.uint8)])  # (notes + 16,)
         self.onset_s = np.concatenate([np.zeros(0), *(onset_s for _, onset_s in lines)])  # (notes,)
         if not self.text.any():
             raise UserError(f"{len(lines)} training pieces without two notes in a row: give pieces with music in them")
-        self.order = _suffix_order(self.text[:-STRIDE])  # (notes,) positions, by what follows them
+        self.order = _suffix_order(self.text[:-STRIDE])  # (notes,) positions, sorted by the text that follows
 
     def longest_copy(self, score: Score) -> Copy:
-        """The longest run of the score that is in a training piece; the earliest of the score if several are."""
+        """The longest run of the score that is in a training piece; of several, the earliest in the score."""
         line, onset_s = _intervals(score)
         if not len(line):
             return Copy(0, 0.0, 0.0, -1, 0.0)
@@ -71,10 +70,10 @@ class CorpusIndex:
         return Copy(int(length[i]) + 1, seconds, float(onset_s[i]), piece, float(self.onset_s[place[i]]))
 
     def _longest_matches(self, line: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(M,) for each place of a line the most intervals that agree from there on, and where they stand in the text.
+        """(M,) for each place of a line the most intervals that agree from there on, and where they are in the text.
 
-        All places are looked up together, by bisection; the best match is a neighbour of where a place would stand,
-        and bisection looks at both.
+        Bisection looks up all places together; the best match is one of the two neighbours of a place in the sorted
+        order, and bisection looks at both.
         """
         padded = np.append(line, np.zeros(STRIDE, np.uint8))
         start, most = np.arange(len(line)), len(line) - np.arange(len(line))
@@ -101,7 +100,7 @@ def _intervals(score: Score) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
 def _agreement(
     a: NDArray[np.uint8], at_a: NDArray[np.int64], b: NDArray[np.uint8], at_b: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """(K,) how many values agree from `at_a` in `a` and `at_b` in `b` on, up to the end of either's last stride."""
+    """(K,) how many values agree from `at_a` in `a` and `at_b` in `b` on, up to the last stride of either."""
     of_a, of_b = (np.lib.stride_tricks.sliding_window_view(x, STRIDE) for x in (a, b))
     agree, alive = np.zeros_like(at_a), np.arange(len(at_a))
     while len(alive):
@@ -115,8 +114,8 @@ def _agreement(
 
 
 def _suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """(N,) the places of a text sorted by what stands from there on: first by 8 values, then, among those still tied,
-    by the order already known of the places 8, 16, 32, … further on."""
+    """(N,) the places of a text sorted by the text from there on: first by 8 values, then, among those still tied, by
+    the known order of the places 8, 16, 32, … further on."""
     n = len(text)
     padded: NDArray[Any] = np.append(text, np.zeros(WORD, np.uint8)).astype(np.uint64)
     word = np.zeros(n, np.uint64)
@@ -130,7 +129,7 @@ def _suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
         rank[order[tied]] = tied[np.flatnonzero(new)[np.cumsum(new) - 1]]
         tied = tied[~(new & np.append(new[1:], True))]
         place = order[tied]
-        beyond = place + ahead  # past the end, where words are filled with zeros, the shorter comes first
+        beyond = place + ahead  # past the end words are padded with zeros: the shorter text comes first
         further = np.where(beyond < n, rank[np.minimum(beyond, n - 1)], n - 1 - beyond)  # at least -WORD
         key = rank[place] * (n + WORD + 1) + further + WORD
         by_key = np.argsort(key)
@@ -147,7 +146,7 @@ def bars(score: Score, bar_quarters: float = 4.0) -> list[Bar]:
     ConfigError for a bar that holds no sixteenth."""
     steps = round(bar_quarters * STEPS_PER_QUARTER)
     if steps < 1:
-        raise ConfigError(f"bar_quarters={bar_quarters}: give a quarter of a quarter or more")
+        raise ConfigError(f"bar_quarters={bar_quarters}: give 0.25, a sixteenth, or more")
     score = score.select(score.program != DRUMS)
     if not len(score):
         return []
@@ -160,12 +159,12 @@ def bars(score: Score, bar_quarters: float = 4.0) -> list[Bar]:
 
 
 def likeness(one: Bar, other: Bar) -> float:
-    """0 to 1; NaN where a bar is empty, since silence repeats nothing."""
+    """0 to 1; NaN if a bar is empty, since silence repeats nothing."""
     return len(one & other) / len(one | other) if one and other else float("nan")
 
 
 def likeness_over_lags(score: Score, lags: Sequence[int], bar_quarters: float = 4.0) -> NDArray[np.float64]:
-    """(L,) the mean likeness of bars so many bars apart; NaN where there is no such pair."""
+    """(L,) for each lag the mean likeness of bars that many bars apart; NaN if there is no such pair."""
     music = bars(score, bar_quarters)
     out = np.full(len(lags), np.nan)
     for k, lag in enumerate(lags):
@@ -178,8 +177,8 @@ def likeness_over_lags(score: Score, lags: Sequence[int], bar_quarters: float = 
 
 
 def repeated_share(score: Score, from_bar: int = 0, bar_quarters: float = 4.0) -> float:
-    """The share of the bars from `from_bar` on, silent ones left out, that are note for note an earlier bar; NaN where
-    there is none."""
+    """The share of the bars from `from_bar` on that repeat an earlier bar note for note, without silent bars; NaN if
+    there are none."""
     music = bars(score, bar_quarters)
     again = [music[n] in music[:n] for n in range(from_bar, len(music)) if music[n]]
     return float(np.mean(again)) if again else float("nan")

@@ -1,4 +1,4 @@
-"""What `musictx compare` measured, as a page of Markdown with its pictures."""
+"""The report of `musictx compare`: a page of Markdown with its pictures."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,34 +20,37 @@ from musictx.viz.curves import draw_bars, draw_curves
 EXPLAINED = """\
 - **NLL**: negative log-likelihood of the held-out pieces, nats per token; lower is better. In brackets: 95 % interval,
   by resampling the pieces.
-- **motif retention**: how much of the seed's motifs returns in the continuation. 0 is what the seeds of other pieces
+- **motif retention**: how many of the seed's motifs return in the continuation. 0 is what the seeds of other pieces
   would share with it by chance, 1 is what the composers' own continuations keep. Near 1 is best; far
   above is repetition.
 - **seed gain**: nats a token that the seed saves on the composers' own continuation, against the same model that knows
-  the seed's last 17 tokens alone; in the first window and in the last. 0 means forgotten.
+  only the seed's last 17 tokens; in the first span and in the last. 0 means forgotten.
 - **true one**: the share of the seeds whose own continuation the model finds likelier than nine of other pieces, moved
   to the seed's key and pace; 0.10 is guessing.
 - **from the seed**: notes of the longest run that a continuation shares with its seed. **bars again**: the share of its
-  bars that are note for note an earlier one, of it or of the seed.
+  bars that repeat an earlier one note for note, of the continuation or of the seed.
 - **longest copy**: notes of the longest run that a continuation shares with the training set in any key, mean over
   the continuations. Well above the composer's own figure means learnt by heart.
-- **overlap**: how alike the continuations and the composers' are in a statistic of music, 0 to 1 (Yang and Lerch 2018).
+- **overlap**: how similar the continuations and the composers' are in a statistic of music, 0 to 1 (Yang and Lerch
+  2018).
 """
 
 
 class Memory(NamedTuple):
-    """What continuations keep of their seeds, as a curve and as one figure, and what they have of the training set."""
+    """What continuations keep of their seeds, as a curve and as one figure, and what they share with the training
+    set."""
 
     retention: Curve | None
     retained: Interval | None
     copied: Interval | None
     unmeasured: str = ""  # why there is no retention
     from_seed: Interval | None = None  # notes of the longest run shared with the seed
-    repeated: Interval | None = None  # share of bars that come again; None where nobody has counted beats
+    repeated: Interval | None = None  # share of repeated bars; None for music without beats
 
 
 class Knowledge(NamedTuple):
-    """What a model knows of a seed by its likelihoods alone; `window` is how far it was trained to look, in tokens."""
+    """What a model's likelihoods show that it knows of a seed; `window` is how far it was trained to look, in
+    tokens."""
 
     gain: SeedGain | None = None
     identified: Interval | None = None
@@ -70,7 +73,7 @@ class Row:
     knows: Knowledge = field(default_factory=Knowledge)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON can hold it; what is not a number there is null."""
+        """The row as JSON can hold it, with null for NaN and infinity."""
         return _plain(vars(self) | {"nll": asdict(self.nll) if self.nll else None})  # type: ignore[no-any-return]
 
 
@@ -85,7 +88,7 @@ def _plain(value: Any) -> Any:
 
 
 def table(rows: list[Row]) -> str:
-    """The one table, Markdown."""
+    """The table of all models, in Markdown."""
     head = ["model", "NLL", "parameters", "train tokens/s", "generate tokens/s", "motif retention", "longest copy"]
     head += ["seed gain", "true one", "from the seed", "bars again"]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
@@ -108,7 +111,7 @@ def table(rows: list[Row]) -> str:
 
 
 def overlaps(rows: list[Row]) -> str:
-    """Overlap areas of every statistic, Markdown."""
+    """Overlap areas of every statistic, in Markdown."""
     models = [row for row in rows if row.distances]
     lines = ["| statistic | " + " | ".join(row.name for row in models) + " |", "|---" * (len(models) + 1) + "|"]
     for name in models[0].distances if models else ():
@@ -127,7 +130,7 @@ def _with_interval(figure: tuple[float, float, float], digits: int) -> str:
 
 
 def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: CompareConfig, store: Store) -> None:
-    """report.md and its PNGs."""
+    """Writes report.md and its PNGs."""
     models = [row for row in rows if row.nll]
     pictures = [("nll.png", "Likelihood")]
     draw_bars(
@@ -144,7 +147,7 @@ def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: Co
             "motif retention",
             references=[(1.0, "the composers' own continuations"), (0.0, "seeds of other pieces")],
         )
-        pictures.append(("retention.png", "What is kept of the seed over time"))
+        pictures.append(("retention.png", "What continuations keep of the seed over time"))
     gains = {r.name: (r.knows.gain, r.knows.window) for r in models if r.knows.gain}
     if gains:
         draw_curves(
@@ -174,7 +177,7 @@ def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: Co
     text = [
         f"# {len(models)} models on {store.manifest.corpus.name}",
         f"{config.split} split, likelihood of {inputs}; continuations of the first {held_out.seed_s:g} s of "
-        f"{len(held_out.seeds)} pieces by {held_out.length_s:g} s, seed {config.seed}.",
+        f"{len(held_out.seeds)} pieces by {held_out.length_s:g} s, random seed {config.seed}.",
         table(rows),
         *{f"Motif retention could not be measured: {r.memory.unmeasured}" for r in rows if r.memory.unmeasured},
         *(f"{r.name}: {r.knows.unmeasured}" for r in rows if r.knows.unmeasured),

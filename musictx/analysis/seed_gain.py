@@ -1,8 +1,8 @@
-"""Seed gain: what having the seed in sight is worth on the true continuation, in nats a token, without drawing a note.
+"""Seed gain: what seeing the seed is worth on the true continuation, in nats a token, without drawing a note.
 
-Each piece is cut in two as for motif retention. A model reads it twice: once with the whole seed, once with no more
-than the seed's end. The gain of a part of the continuation is what its tokens cost less the first time. 0 says that the
-seed is forgotten, or that it says nothing about what follows; both models and pieces have to be the same to compare.
+Each piece is cut in two as for motif retention. A model reads it twice: once with the whole seed, once with only the
+seed's end. The gain of a part of the continuation is how much less its tokens cost the first time. 0 means that the
+seed is forgotten, or says nothing about what follows; figures compare only over the same pieces.
 """
 
 from bisect import bisect_left
@@ -20,7 +20,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel, newest
 from musictx.tokenizers import Ids, Tokenizer
 
-END_TOKENS = 17  # of the seed, which the bare reading has too: a beat of a chorale
+END_TOKENS = 17  # of the seed's end, which the second reading has too: a beat of a chorale
 
 
 class Place(NamedTuple):
@@ -31,21 +31,21 @@ class Place(NamedTuple):
 
 
 class SeedGain(NamedTuple):
-    """The gain of each part over all pieces, `seconds` (W,) at its end, with its interval over pieces."""
+    """The gain of each part over all pieces, with its interval over pieces; `seconds` (W,) are the parts' ends."""
 
     seconds: NDArray[np.float64]
     mean: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    tokens: NDArray[np.int64]  # (W,) from the beginning of a seed to the end of the part, in the median piece
+    tokens: NDArray[np.int64]  # (W,) from the seed's beginning to the part's end, in the median piece
     pieces: int
 
 
 def places(
     split: Split, tokenizer: Tokenizer, seed_s: float, parts: int, part_s: float, period: int, told: int = END_TOKENS
 ) -> list[Place]:
-    """All pieces that last for the seed and its continuation, each cut at the first whole `period` of tokens at or
-    after each time. Raises UserError for fewer than two, ConfigError for times that cannot be."""
+    """All pieces long enough for the seed and its continuation, each cut at the first whole `period` of tokens at or
+    after each time. Raises UserError for fewer than two, ConfigError for impossible times."""
     if not (seed_s > 0 and part_s > 0 and parts > 0):
         raise ConfigError(f"seed_s={seed_s}, {parts} parts of {part_s} s: give more than 0 of each")
     found = []
@@ -56,13 +56,14 @@ def places(
             found.append(Place(ids[: cuts[-1]], cuts))
     if len(found) < 2:
         raise UserError(
-            f"{len(found)} pieces last for a seed of {seed_s:g} s and {parts * part_s:g} s after it: give shorter times"
+            f"{len(found)} pieces are long enough for a seed of {seed_s:g} s and {parts * part_s:g} s after it: "
+            "give shorter times"
         )
     return found
 
 
 def _index_at(ids: Ids, lasts_s: Callable[[Ids], float], seconds: float, period: int) -> int:
-    """How many tokens of `ids` come before that time, up to a whole period; more than there are if it never comes."""
+    """How many tokens of `ids` come before that time, up to a whole period; len(ids) + 1 if that time never comes."""
     if lasts_s(ids) < seconds - 1e-9:
         return len(ids) + 1
     n = bisect_left(range(len(ids)), seconds - 1e-9, key=lambda n: lasts_s(ids[:n]))
@@ -73,7 +74,7 @@ def gains(
     model: LanguageModel, tokenizer: Tokenizer, found: list[Place], told: int = END_TOKENS, device: str = "cpu"
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. The model reads all
-    places whole, whatever its window. Raises ConfigError for one that has no positions for so many tokens."""
+    places whole, whatever its window. Raises ConfigError for a model without positions for so many tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
     saved, counts = [], []
     for ids, cuts in found:
@@ -95,7 +96,7 @@ def seed_gain(
     told: int = END_TOKENS,
     device: str = "cpu",
 ) -> SeedGain:
-    """One model on all places. Raises ConfigError as `gains` does."""
+    """The seed gain of one model on all places. Raises ConfigError as `gains` does."""
     gain, count = gains(model, tokenizer, found, told, device)  # (P, W)
     columns = [interval(gain[:, k], count[:, k]) for k in range(gain.shape[1])]
     mean, low, high = np.array(columns).T
@@ -113,9 +114,9 @@ def raised_by_seed(
     told: int = END_TOKENS,
     device: str = "cpu",
 ) -> NDArray[np.float64]:
-    """(T,) nats by which the seed, what sounds before `seed_s`, made each of the ids of a piece likelier than its end
-    alone; NaN for those of the seed. It ends with a whole period of tokens. Raises ConfigError for a seed that is no
-    more than that end, and for a piece that is no more than the seed."""
+    """(T,) nats by which the seed, the music before `seed_s`, made each id of a piece likelier than only the seed's end
+    did; NaN for the seed's own ids. The seed ends with a whole period of tokens. Raises ConfigError for a seed not
+    longer than that end, and for a piece not longer than the seed."""
     period = max(model.cycle, tokenizer.group)
     n = _index_at(ids, lambda some: tokenizer.seconds(some, quarter_s), seed_s, period)
     if not max(told, period) < n < len(ids):

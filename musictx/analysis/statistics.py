@@ -1,4 +1,4 @@
-"""What a piece is like in figures: pitch, time, polyphony, and the marks of a model gone wrong."""
+"""Figures of a piece: pitch, time, polyphony, and signs of a model gone wrong."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ NAN = float("nan")
 
 
 class Statistics(NamedTuple):
-    """One figure for each row of TABLE, in its order; None where a piece has nothing to measure."""
+    """One figure for each row of TABLE, in its order; None if a piece has nothing to measure."""
 
     pitch_class_entropy: float | None
     pitch_range: float | None
@@ -39,8 +39,8 @@ class Row(NamedTuple):
 
 
 def statistics(score: Score, grid_s: float | None = None) -> Statistics:
-    """The figures of a piece, drums left out. `grid_s`, seconds per step of a grid with 16 steps a bar, is wanted
-    for groove consistency alone. A score without notes has no figures. Raises ConfigError for a grid_s of 0 or less."""
+    """The figures of a piece, without drums. Only groove consistency needs `grid_s`, seconds per step of a grid with 16
+    steps a bar. A score without notes has no figures. Raises ConfigError for a grid_s of 0 or less."""
     if grid_s is not None and not grid_s > 0:
         raise ConfigError(
             f"grid_s={grid_s}: give the seconds of a sixteenth, more than 0, or null for music off a grid"
@@ -63,7 +63,7 @@ def features(pieces: Sequence[Statistics]) -> dict[str, NDArray[np.float64]]:
 
 
 def distributions(scores: Sequence[Score], grid_s: float | None = None) -> dict[str, NDArray[Any]]:
-    """What all events of N scores measure, (E,) each, and the figures of each score, (N,) each, drums left out.
+    """Measures of all events of N scores, (E,) each, and the figures of each score, (N,) each, without drums.
 
     Pitch intervals are those from the highest note of an onset to that of the next (the skyline).
     """
@@ -135,9 +135,9 @@ def _groove_consistency(score: Score, grid_s: float | None) -> float:
 
 
 def _longest_repeat(score: Score, _: float | None) -> float:
-    """The most onsets in a row at which one pitch is struck again and again."""
+    """The most onsets in a row that repeat one pitch."""
     index = np.unique(score.onset_s, return_inverse=True)[1]
-    key = np.unique(score.pitch.astype(np.int64) * (len(score) + 1) + index)  # consecutive within a run alone
+    key = np.unique(score.pitch.astype(np.int64) * (len(score) + 1) + index)  # consecutive only within a run
     starts = np.flatnonzero(np.diff(key, prepend=-2) != 1)
     return float(np.diff(starts, append=len(key)).max())
 

@@ -1,1 +1,1 @@
-"""Measurements: speed and memory live here, never in a test."""
+"""Benchmarks: speed and memory are measured here, never in a test."""

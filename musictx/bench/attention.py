@@ -1,8 +1,8 @@
 """musictx bench attention: what the relative term costs, forward and backward, beside attention without it.
 
 All kernels take turns in one run over the same inputs; each figure is the median of the repeats with its range. Peak
-memory is what a pass needs beyond its inputs: on a GPU as the allocator counts it, on a CPU the growth of a process of
-its own. The last table is a training step of whole models.
+memory is what a pass needs beyond its inputs: on a GPU as the allocator counts it, on a CPU the growth of a separate
+process. The last table is a training step of whole models.
 """
 
 import json
@@ -51,8 +51,8 @@ class Row:
 
 
 def kernels(config: BenchAttentionConfig) -> dict[str, Callable[..., Tensor]]:
-    """Each as a function of q, k, v, rel and the Fourier form. FlexAttention takes the relative logits by gathering
-    from q · e, a (T, M) tensor, and needs a compiler; it is measured on a GPU alone."""
+    """Each kernel as a function of q, k, v, rel and the Fourier form. FlexAttention gathers the relative logits from
+    q · e, a (T, M) tensor, and needs a compiler; it is measured only on a GPU."""
 
     def fourier(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, form: Fourier) -> Tensor:
         at = torch.arange(q.shape[2], dtype=torch.float64, device=q.device)[None]
@@ -119,7 +119,7 @@ def _wait(x: Tensor) -> None:
 
 
 def peak_mb(config: BenchAttentionConfig, name: str, batch: int, length: int) -> float:
-    """Memory of one pass beyond its inputs and their gradients' tensors before it, in MB."""
+    """Memory of one pass in MB, beyond the tensors that exist before it."""
     if config.device != "cpu":
         tensors, form, d_out = inputs(config, batch, length)
         torch.cuda.synchronize()
@@ -135,7 +135,7 @@ def _grown_mb(config: BenchAttentionConfig, name: str, batch: int, length: int) 
     kernel = kernels(config)[name]
     once(kernel, *inputs(config, 1, 16))  # the libraries' own memory comes first
     tensors, form, d_out = inputs(config, batch, length)
-    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark
     before = _high_water_mb()
     once(kernel, tensors, form, d_out)
     return _high_water_mb() - before
@@ -147,7 +147,7 @@ def _high_water_mb() -> float:
 
 
 def measure(config: BenchAttentionConfig, length: int) -> list[Row]:
-    """Every kernel at one length, in turn; one that fails says why and is left out of the turns."""
+    """Every kernel at one length, in turn; one that fails says why and gets no turn."""
     batch = max(config.batch_tokens // length, 1)
     tensors, form, d_out = inputs(config, batch, length)
     rows = {name: Row(name, length, batch) for name in kernels(config)}

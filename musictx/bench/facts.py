@@ -1,4 +1,4 @@
-"""What all figures of speed need: where they were taken, when a device is done, memory, medians, a file."""
+"""Shared by all benchmarks: the machine in words, waiting for a device, memory, medians, a file of results."""
 
 import json
 import platform
@@ -14,7 +14,7 @@ from musictx.playing.opening import check_device
 
 
 def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
-    """Checks the device and the numbers, takes the threads; returns the place in words. Raises ConfigError."""
+    """Checks the device and the numbers and sets the threads; returns the machine in words. Raises ConfigError."""
     check_device(config.device)
     for name in at_least_1:
         value = getattr(config, name)
@@ -30,13 +30,13 @@ def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
 
 
 def wait(device: str) -> None:
-    """Until all that was asked of the device is done."""
+    """Waits until the device has finished its work."""
     if device == "cuda":
         torch.cuda.synchronize()
 
 
 def memory_mb(device: str) -> float:
-    """In use now: all of this process, or its tensors on a GPU."""
+    """Memory in use now: of this whole process, or of its tensors on a GPU."""
     if device == "cuda":
         return torch.cuda.memory_allocated() / 2**20
     return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) / 1024

@@ -1,9 +1,9 @@
 """musictx bench positions: which sense of position learns chorales best, at one size, schedule and data order.
 
-Each form trains with each seed. Validation NLL comes at equal steps from whole pieces, several times longer than the
-training window, and at the end also from inputs as long as the window; at equal time by reading each curve where its
-training would have been stopped had it run as long as the fastest one. How long a step takes is measured apart, all
-forms in turn, so that other work on the machine weighs on all alike.
+Each form trains with each random seed. Validation NLL at equal steps comes from whole pieces, several times longer than
+the training window, and at the end also from inputs as long as the window. For NLL at equal time each curve is read
+where its training would have stopped had it run as long as the fastest one. The time of a step is measured separately,
+all forms in turn, so that other work on the machine slows all equally.
 """
 
 import csv
@@ -55,7 +55,7 @@ class Run:
 
 
 def settings_of(form: str, seed: int, config: BenchPositionsConfig) -> TrainConfig:
-    """One form with one seed as `musictx train` is told."""
+    """The settings of `musictx train` for one form with one random seed."""
     folder = Path(config.work) / f"{re.sub('[^A-Za-z]+', '-', form).strip('-')}-{seed}"
     every = max(config.steps // config.validations, 1)
     overrides = [f"experiment={config.experiment}", f"data.path={config.store}", f"out={folder}", f"seed={seed}"]
@@ -65,7 +65,7 @@ def settings_of(form: str, seed: int, config: BenchPositionsConfig) -> TrainConf
 
 
 def step_seconds(config: BenchPositionsConfig) -> dict[str, float]:
-    """Median seconds of forward and backward on a batch of each form, all of them in turn."""
+    """Median seconds of forward and backward on a batch for each form, all in turn."""
     tokenizer = Store(Path(config.store)).tokenizer
     settings = {form: settings_of(form, 0, config) for form in FORMS}
     models = {form: starting_model(s, tokenizer) for form, s in settings.items()}
@@ -81,7 +81,7 @@ def step_seconds(config: BenchPositionsConfig) -> dict[str, float]:
 
 
 def train(form: str, seed: int, step_s: float, config: BenchPositionsConfig) -> Run:
-    """One form with one seed, through the same door as `musictx train`."""
+    """Trains one form with one random seed, by the same function as `musictx train`."""
     settings = settings_of(form, seed, config)
     folder = Path(settings.out)
     shutil.rmtree(folder, ignore_errors=True)
@@ -96,7 +96,7 @@ def train(form: str, seed: int, step_s: float, config: BenchPositionsConfig) -> 
 
 
 def report(runs: list[Run]) -> str:
-    """NLL as mean ± standard deviation over seeds."""
+    """NLL as mean ± standard deviation over random seeds."""
     lines = [
         f"{'form':<18}{'seeds':>6}{'steps':>7}{'whole pieces':>18}{'inside window':>18}{'equal time':>18}{'step ms':>9}"
     ]
@@ -113,7 +113,7 @@ def report(runs: list[Run]) -> str:
 
 
 def draw(runs: list[Run], path: Path) -> None:
-    """Validation NLL of whole pieces by step: the mean over seeds, and their range."""
+    """Draws validation NLL of whole pieces by step: the mean over random seeds, and their range."""
     figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()

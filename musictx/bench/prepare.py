@@ -67,9 +67,9 @@ def bench_prepare(config: BenchPrepareConfig) -> None:
 
 
 def beside_miditok(files: Sequence[bytes], repeats: int) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """Bytes -> ids, ours with everything a preparation does to a file, theirs as `tokenizer.encode`.
+    """Bytes -> ids, ours with everything that a preparation does to a file, theirs by `tokenizer.encode`.
 
-    Raises ConfigError without MidiTok, UserError when a file cannot be used by both.
+    Raises ConfigError without MidiTok, UserError if ours cannot use a file.
     """
     try:
         from miditok import MIDILike
@@ -98,7 +98,7 @@ def beside_miditok(files: Sequence[bytes], repeats: int) -> tuple[dict[str, list
 
 
 def whole(files: Sequence[tuple[str, bytes]], times: int, workers: int) -> dict[str, float]:
-    """A preparation from bytes to store, of every file `times` times over."""
+    """A preparation from bytes to store, with every file `times` times."""
     items = [
         Item(f"{k}/{name}", len(data), f"{k}", lambda _, data=data: data)  # type: ignore[misc]
         for k in range(times)

@@ -1,20 +1,20 @@
-"""How the public PyTorch code of the Music Transformer works, written anew, to measure ours beside it. That code itself
-is not run: the benchmarks' rows call this one `NAME`.
+"""A rewrite of how the public PyTorch code of the Music Transformer works, to compare with ours. That code itself never
+runs: the benchmarks' rows call this one `NAME`.
 
-Modelled is gwinndr/MusicTransformer-Pytorch with its relative attention on (its model/rpr.py,
-model/music_transformer.py and utilities/run_model.py), with which jason9693/MusicTransformer-pytorch agrees in most:
+It models gwinndr/MusicTransformer-Pytorch with its relative attention on (its model/rpr.py,
+model/music_transformer.py and utilities/run_model.py), with which jason9693/MusicTransformer-pytorch mostly agrees:
 
-- encoder layers of nn.Transformer's first form: norm after the sum, ReLU, dropout, a last norm, an output layer of its
-  own; float32; sinusoidal positions beside the relative ones; time first, batch and heads folded into one dimension
+- encoder layers of nn.Transformer's first form: norm after the sum, ReLU, dropout, a last norm, a separate output
+  layer; float32; sinusoidal positions beside the relative ones; time first, batch and heads folded into one dimension
 - one relative table a layer, shared by its heads; relative logits by masking, padding and reshaping a (T, T) matrix a
-  head; the causal mask added to them is made anew in every call; the weights' mean over heads is made and thrown away
+  head; every call builds the causal mask anew, and computes the weights' mean over heads and throws it away
 - generation reads the whole sequence again for every token, takes the softmax at all positions, uses the last, and
   asks on the host whether the token is the end
 - a training step is Adam under the schedule of Vaswani et al. 2017, section 5.3, without clipping, mixed precision or
   compiling; the loss is read on the host after each
 
-Not modelled: printing, and what the second one does besides (a table that is not trained, embeddings times sqrt(C), no
-last norm, half as wide a feed-forward layer). Sizes are free, so that both models have the same.
+It leaves out printing, and what only the second code does (a table that is not trained, embeddings times sqrt(C), no
+last norm, half as wide a feed-forward layer). Sizes are free, so that both models can have the same.
 """
 
 import math
@@ -30,7 +30,7 @@ WARMUP_STEPS = 4000
 
 @dataclass(frozen=True)
 class PublicConfig:
-    """Sizes; but for `vocab_size` the defaults are the public code's."""
+    """Sizes; the defaults are the public code's, which has none for `vocab_size`."""
 
     vocab_size: int
     d_model: int = 512
@@ -129,7 +129,7 @@ def _sines(n: int, width: int) -> Tensor:
 
 @torch.no_grad()
 def next_id(model: PublicTransformer, ids: Tensor, n_events: int) -> Tensor:
-    """One token more after ids (1, T), from the whole of it: (1,). What is from `n_events` on is never drawn."""
+    """Draws one more token (1,) after ids (1, T), reading all of them; never one from `n_events` on."""
     p = model(ids).softmax(-1)[..., :n_events]
     drawn: Tensor = torch.distributions.Categorical(probs=p[:, -1]).sample()  # type: ignore[no-untyped-call]
     return drawn
@@ -148,7 +148,7 @@ def generate(model: PublicTransformer, primer: Tensor, length: int, n_events: in
 
 
 class PublicTraining:
-    """Its training loop, one batch at a time."""
+    """The public code's training loop, one batch at a time."""
 
     def __init__(self, model: PublicTransformer, pad: int) -> None:
         self.model, self.loss = model.train(), nn.CrossEntropyLoss(ignore_index=pad)

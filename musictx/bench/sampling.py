@@ -1,9 +1,9 @@
-"""musictx bench sampling: how fast music is drawn, beside our rewrite of the public Music Transformer code and beside
-Hugging Face.
+"""musictx bench sampling: how fast musictx draws music, beside our rewrite of the public Music Transformer code and
+beside Hugging Face.
 
 All take turns in one process, with random weights of one size, after the same short prompt; a figure is the median of
-the turns with its range. Ours is measured as `generate` runs it: the prompt's reading, the masks, the looks every few
-tokens. The uncached loop may be timed at some lengths only: then its figure is an estimate, the sum over all lengths of
+the turns with its range. Ours runs as in `generate`: with the prompt's reading, the masks, and the looks every few
+tokens. The uncached loop may be timed at only some lengths: then its figure is an estimate, the sum over all lengths of
 a parabola through those, and its row says so.
 """
 
@@ -47,7 +47,7 @@ TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens
 OURS, GUARD, HOLDING = "musictx", "musictx, guard", "musictx, seed guidance"
 GUIDED = replace(PLAIN, seed_guidance=1.0)
-BLOCK = 32  # tokens in turn with and without what is measured
+BLOCK = 32  # tokens in each turn, with and without the measured feature
 PUBLIC, HUGGING_FACE = f"{NAME}, uncached", "Hugging Face GPT-2, cached"
 
 Run = Callable[[int], float]  # new tokens in each row -> seconds
@@ -64,7 +64,7 @@ class Row:
 
 
 class Point(NamedTuple):
-    """The rolling cache after so many tokens: time of one lately, and the memory in use."""
+    """The rolling cache after this many tokens: the recent time of one, and the memory in use."""
 
     tokens: int
     ms_per_token: float
@@ -103,7 +103,8 @@ def stream(
 
 
 def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sampling = PLAIN) -> Run:
-    """Our engine, from the prompt's ids to the last id drawn, with room for `most`: a CUDA graph is for one room."""
+    """Our engine, from the prompt's ids to the last id drawn, with room for `most`, since a CUDA graph fits one
+    room."""
 
     def run(length: int) -> float:
         given = prompt(device)
@@ -120,7 +121,7 @@ def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sam
 
 
 def public(config: BenchSamplingConfig) -> Run:
-    """The public code's loop, whole, or an estimate: the sum over all lengths of a parabola through some of them."""
+    """The public code's whole loop, or an estimate: the sum over all lengths of a parabola through some of them."""
     given = prompt(config.device).heard
     sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff")}
     longest = len(given) + max(config.length, WARM_UP)
@@ -151,7 +152,7 @@ def public(config: BenchSamplingConfig) -> Run:
 
 
 def hugging_face(config: BenchSamplingConfig) -> Run:
-    """Its `generate` with its own cache; drawing without filters, as the others do."""
+    """Hugging Face's `generate` with its own cache; it draws without filters, as the others do."""
     from transformers import GPT2Config, GPT2LMHeadModel
     from transformers.utils import logging
 
@@ -181,7 +182,7 @@ def hugging_face(config: BenchSamplingConfig) -> Run:
 
 
 def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[], Run]]:
-    """(name, batch) -> what prepares it; which may fail."""
+    """(name, batch) -> the function that prepares it, which may fail."""
     plain, device = transformer(config), config.device
     model, bf16 = (for_steps(copy.deepcopy(plain), weights) for weights in ("float32", "bfloat16"))
     int8 = for_steps(copy.deepcopy(plain), "int8") if device == "cpu" else model
@@ -204,7 +205,7 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
 
 
 def measure(config: BenchSamplingConfig) -> list[Row]:
-    """All in turn; what cannot run says why and is left out of the turns."""
+    """All in turn; one that cannot run says why and gets no turn."""
     rows: dict[tuple[str, int], Row] = {}
     able: dict[tuple[str, int], Run] = {}
     for key, prepare in contestants(config).items():
@@ -223,7 +224,7 @@ def measure(config: BenchSamplingConfig) -> list[Row]:
 
 
 def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
-    """Percent of a step without masks."""
+    """What masks cost, in percent of a step without them."""
     model, given = for_steps(transformer(config)), prompt(config.device)
     room = len(given.heard) + config.length
     times = in_turn(config, lambda on: stream(model, given, batch, PLAIN, on, room, False, config.device))
@@ -231,15 +232,15 @@ def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
 
 
 def guidance_cost(config: BenchSamplingConfig) -> list[float]:
-    """Times a step of one row without guidance."""
+    """How many times as long as without guidance a step of one row takes with it."""
     model, given = for_steps(transformer(config)), prompt(config.device)
     room, how = len(given.heard) + config.length, (PLAIN, GUIDED)
     return in_turn(config, lambda on: stream(model, given, 1, how[on], True, room, False, config.device))
 
 
 def in_turn(config: BenchSamplingConfig, begun: Callable[[bool], Stream]) -> list[float]:
-    """Times a step without something that it takes with it, one figure for every two blocks in turn: what slows the
-    machine for a while slows both."""
+    """How many times as long a step takes with a feature as without it: one figure for every two blocks in turn, so
+    that other work on the machine slows both."""
     block, times = min(BLOCK, config.length), []
     for _ in range(config.repeats):
         pair = [begun(True), begun(False)]
@@ -269,7 +270,7 @@ def report_guidance(times: list[float]) -> str:
 
 
 def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
-    """One stream that goes on past what its cache shows: a list of points for every repeat."""
+    """One stream that draws more tokens than its cache shows: a list of points for every repeat."""
     model, given, curves = for_steps(transformer(config)), prompt(config.device), []
     for _ in range(config.repeats):
         endless = stream(model, given, 1, PLAIN, True, context, True, config.device)
@@ -285,7 +286,7 @@ def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
 
 
 def report(rows: list[Row], length: int) -> str:
-    """One line a contestant, then what follows from them."""
+    """One line a contestant, then their ratios."""
     done = {(row.name, row.batch): row for row in rows if row.seconds}
     rate = {key: rates(row.batch * length, row.seconds) for key, row in done.items()}
     base = next((rate[key][0] for key in done if key[0].startswith(PUBLIC)), None)
@@ -315,7 +316,7 @@ def report_curve(curves: list[list[Point]], context: int) -> str:
 
 
 def draw(curves: list[list[Point]], title: str, path: Path) -> None:
-    """Time of a token and memory in use by tokens drawn: medians and ranges."""
+    """Draws the time of a token and the memory in use by tokens drawn: medians and ranges."""
     values = np.array(curves)  # (repeats, points, 3)
     figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)

@@ -1,6 +1,6 @@
 """musictx bench tokens: how fast MIDI becomes Scores and Scores become ids, on one core.
 
-The three jobs alternate over the same files; each figure is the median of the repeats with its range.
+The three jobs take turns over the same files; each figure is the median of the repeats with its range.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ MAX_BYTES = 2**25
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured; `seconds` holds every repeat of each job over all files."""
+    """The results; `seconds` holds every repeat of each job over all files."""
 
     tokenizer: str
     files: int
@@ -64,8 +64,7 @@ def bench_tokens(config: BenchTokensConfig) -> None:
 
 
 def measure(files: list[bytes], tokenizer_name: str, repeats: int) -> Figures:
-    """Seconds of each repeat of reading, encoding and decoding all files. Raises UserError when none can
-    be encoded."""
+    """Seconds of each repeat of reading, encoding and decoding all files. Raises UserError if it can encode none."""
     tokenizer = build_tokenizer(tokenizer_name)
     scores: list[Score] = []
     for data in files:
@@ -110,7 +109,7 @@ def report(figures: Figures) -> str:
 
 
 def write_random_performances(folder: Path, count: int, notes: int = 10_000) -> None:
-    """Seeded random piano pieces, about ten notes a second."""
+    """Writes random piano pieces, the same every time, with about ten notes a second."""
     rng = np.random.default_rng(0)
     for k in range(count):
         onset = np.sort(rng.uniform(0, notes / 10, notes))

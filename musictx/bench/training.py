@@ -1,12 +1,12 @@
-"""musictx bench training: tokens per second of a training step, beside that of our rewrite of the public Music
-Transformer code.
+"""musictx bench training: tokens per second of a training step, beside our rewrite of the public Music Transformer
+code.
 
-All take turns in one process over one batch of random ids, with weights of one size and the same dropout. On the
-attention weights the public code has dropout too, which `musictx train` leaves out by default: each is measured with it
-and without, beside the other with the same. The public code knows float32 alone. A step is forward, backward and
-update, ours with the clipping and the optimizer of `musictx train`; Lightning's loop around it, validation and logging
-are not in it. Then the loader of `musictx train`, random augmented windows of synthetic
-performances, feeds the fastest of ours: the idle share is the time spent waiting for a batch.
+All take turns in one process over one batch of random ids, with weights of one size and the same dropout. The public
+code also drops attention weights, which `musictx train` does not by default: each is measured with that dropout and
+without, beside the other with the same. The public code knows only float32. A step is forward, backward and update,
+ours with the clipping and the optimizer of `musictx train`, without Lightning's loop, validation and logging. Then the
+loader of `musictx train`, with random augmented crops of synthetic performances, feeds the fastest of ours: the idle
+share is the time spent waiting for a batch.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Loading:
-    """Seconds waited for each batch, and of each step with its wait."""
+    """Seconds of each wait for a batch, and of each step with its wait."""
 
     workers: int
     waited: list[float]
@@ -70,7 +70,7 @@ class Loading:
 
 def step_flops(config: BenchTrainingConfig, position: str) -> float:
     """Useful FLOPs of a step: a multiplication and an addition a weight and token, half the square of attention, and
-    twice as many in the backward pass; what is computed above the diagonal or again is not useful."""
+    twice as many in the backward pass; work above the diagonal or done again is not useful."""
     c, n, t = config.d_model, config.n_layers, config.length
     weights = n * (4 * c**2 + 2 * c * config.d_ff) + c * TOKENIZER.vocab.size
     products = 3 if position == "relative" else 2  # with keys, with values, with the table
@@ -107,7 +107,7 @@ def public(config: BenchTrainingConfig, attention_dropout: float) -> Step:
 
 
 def contestants(config: BenchTrainingConfig) -> list[tuple[Row, Callable[[], Step]]]:
-    """Each with what prepares it; which may fail."""
+    """Each with the function that prepares it, which may fail."""
     found: list[tuple[Row, Callable[[], Step]]] = []
     for p in config.attention_dropouts:
         name = f"{NAME}, 32-true, attention dropout {p:g}"
@@ -122,7 +122,7 @@ def contestants(config: BenchTrainingConfig) -> list[tuple[Row, Callable[[], Ste
 
 
 def measure(config: BenchTrainingConfig) -> tuple[list[Row], Step]:
-    """All in turn, and the fastest of ours; what cannot run says why. Raises ConfigError if none of ours runs."""
+    """All in turn, and the fastest of ours; one that cannot run says why. Raises ConfigError if none of ours runs."""
     ids = torch.randint(TOKENIZER.vocab.pad, (config.batch, config.length + 1), device=config.device)
     rows: list[Row] = []
     able: list[tuple[Row, Step]] = []
@@ -131,7 +131,7 @@ def measure(config: BenchTrainingConfig) -> tuple[list[Row], Step]:
             step = prepare()
             step(ids)  # takes its memory
             able.append((row, step))
-        except (RuntimeError, ConfigError) as error:  # out of memory and what a compiler says are RuntimeErrors
+        except (RuntimeError, ConfigError) as error:  # out of memory and a compiler's errors are RuntimeErrors
             row = replace(row, failed=why(error))
         rows.append(row)
     mine = [(row, step) for row, step in able if not row.name.startswith(NAME)]
@@ -149,7 +149,7 @@ def measure(config: BenchTrainingConfig) -> tuple[list[Row], Step]:
 
 
 def peak_flops(config: BenchTrainingConfig, dtype: torch.dtype) -> float:
-    """FLOP/s of the fastest of some products of square matrices."""
+    """FLOP/s of the fastest of several products of square matrices."""
     n, seconds = config.peak_size, []
     a, b = (torch.randn(n, n, device=config.device).to(dtype) for _ in range(2))
     for _ in range(config.repeats + 1):
@@ -162,7 +162,7 @@ def peak_flops(config: BenchTrainingConfig, dtype: torch.dtype) -> float:
 
 
 def performances() -> Split:
-    """Twenty random pieces of some 2,000 notes, as ids."""
+    """Twenty random pieces of 2,000 notes, as ids."""
     rng = np.random.default_rng(0)
     pieces = []
     for _ in range(20):
@@ -175,7 +175,7 @@ def performances() -> Split:
 
 
 def load(config: BenchTrainingConfig, step: Step, workers: int) -> Loading:
-    """Steps on batches from the loader; the first, for which its processes start, is not counted."""
+    """Steps on batches from the loader; the first does not count, since the loader's processes start for it."""
     crops = RandomCrops(performances(), TOKENIZER, config.length, 0, 3, (0.95, 0.975, 1.0, 1.025, 1.05))
     items = range((config.loader_steps + 1) * config.batch)
     pinned = config.device == "cuda"
@@ -218,7 +218,7 @@ def report(rows: list[Row], peaks: dict[str, float], loading: list[Loading], tok
 
 
 def check(config: BenchTrainingConfig) -> None:
-    """Raises ConfigError for precisions that are unknown, and for nothing to measure."""
+    """Raises ConfigError for unknown precisions, and if there is nothing to measure."""
     for name in ("precisions", "positions", "attention_dropouts"):
         if not getattr(config, name):
             raise ConfigError(f"{name}=[]: give at least one")
@@ -229,7 +229,7 @@ def check(config: BenchTrainingConfig) -> None:
         raise ConfigError(f"workers={config.workers}: give 0 or more each")
     for position, p in product(config.positions, config.attention_dropouts):
         heads, impl = config.n_heads, config.impl
-        # what TransformerConfig refuses is refused before the first step
+        # refuses before the first step what TransformerConfig refuses
         TransformerConfig(1, config.d_model, n_heads=heads, attention=impl, position=position, attention_dropout=p)
 
 

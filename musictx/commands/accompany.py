@@ -39,12 +39,12 @@ def accompany(config: AccompanyConfig) -> None:
 def write(pieces: list[Accompanied], files: Targets) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
         music.write(path)
-        notes = f"{len(music.melody)} notes of the melody as they were, {len(music.voices)} below"
+        notes = f"{len(music.melody)} notes of the melody, unchanged, {len(music.voices)} below"
         print(f"{path}: {notes}, {music.mean_log_p:.3f} nats a token")
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     if files.png:
-        from musictx.viz.piano_roll import Pair, accompanied_roll  # 0.4 s that nobody else waits for
+        from musictx.viz.piano_roll import Pair, accompanied_roll  # takes 0.4 s, so only those who draw wait for it
 
         accompanied_roll([Pair(music.name, music.melody, music.voices) for music in pieces], files.png)
         print(f"{files.png}: the melody and its voices as piano rolls")

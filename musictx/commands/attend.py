@@ -1,4 +1,4 @@
-"""musictx attend: which past notes a model looks at while it generates a note, and what each of its heads is for."""
+"""musictx attend: which past notes a model looks at while it generates a note, and what each of its heads does."""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def attend(config: AttendConfig) -> None:
     for target in (arcs, maps, *raised):
         if target.exists() and not config.overwrite:
             raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
-    read_bytes(source)  # a file that is not there is told before the model is loaded
+    read_bytes(source)  # reports a missing file before the model loads
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
     model, tokenizer, header = open_told(bundle, device, config.attention.impl, continues=False)
@@ -74,7 +74,7 @@ def attend(config: AttendConfig) -> None:
         max_tokens=min(most, config.max_tokens),
     )
     if config.seed_seconds is not None:
-        # of all that the heads look at, the seed's notes are asked for
+        # only the seed's notes are asked for
         looks = looks._replace(weight=looks.weight * np.isnan(gain))
     runs = repeats(traced.score, config.motif_notes).get(note)
     where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
@@ -98,7 +98,7 @@ def attend(config: AttendConfig) -> None:
 
 
 def show_melody(looks: MelodyLooks, score: Score, note: int, config: AttendConfig, arcs: Path, maps: Path) -> None:
-    """What a note looks at in the melody above it, in pictures and words."""
+    """Draws and prints what a note looks at in the melody above it."""
     heads, what = choose_heads(looks.weight, config.layer, config.head)
     where = f"note {note + 1} of {len(score)}, at {score.onset_s[note]:.2f} s"
     draw_arcs(f"{Path(config.midi).stem}: {where}, its looks at the melody, {what}", score, note, heads, [], arcs)
@@ -111,12 +111,12 @@ def show_melody(looks: MelodyLooks, score: Score, note: int, config: AttendConfi
 def raised_notes(
     model: Any, tokenizer: Tokenizer, ids: Ids, traced: Trace, seed_s: float, device: str
 ) -> NDArray[np.float64]:
-    """(N,) nats by which the seed made each new note likelier, all its tokens together; NaN for a note that has tokens
-    in the seed. Raises ConfigError, as for more tokens than the model has positions for."""
+    """(N,) nats by which the seed made each new note likelier, all its tokens together; NaN for a note with tokens in
+    the seed. Raises ConfigError, also for more tokens than the model has positions for."""
     if model.reach is not None and len(ids) > model.reach:
         raise ConfigError(
-            f"seed_seconds={seed_s:g}: the piece is read whole, its {len(ids)} tokens are more than the {model.reach} "
-            "positions of the model; give a shorter file, or leave it out"
+            f"seed_seconds={seed_s:g}: the model reads the piece whole, and its {len(ids)} tokens are more than the "
+            f"model's {model.reach} positions; give a shorter file, or leave seed_seconds= out"
         )
     gain = raised_by_seed(model, tokenizer, ids, seed_s, traced.score.quarter_s, device=device)
     owned = traced.note >= 0
@@ -131,7 +131,7 @@ def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int
         if value is not None and not 0 <= value < count:
             raise ConfigError(f"{name}={value}: the model has {name}s 0 to {count - 1}")
     if head is not None and layer is None:
-        raise ConfigError(f"head={head} of which layer? give layer=0 to {n_layers - 1} too")
+        raise ConfigError(f"head={head} needs a layer: give layer=0 to {n_layers - 1} too")
 
 
 def find_note(score: Score, at: str | None) -> int:
@@ -146,14 +146,14 @@ def find_note(score: Score, at: str | None) -> int:
     n = int(np.searchsorted(score.onset_s, wanted - 1e-6)) if kind == "second" else wanted - 1
     if not (0 <= n < len(score) and n == int(n) and (kind == "note" or wanted >= 0)):
         raise ConfigError(
-            f"at={at}: give a second up to {score.onset_s.max():.2f}, where the last note is struck, or note1 to "
+            f"at={at}: give a second up to {score.onset_s.max():.2f}, when the last note begins, or note1 to "
             f"note{len(score)}"
         )
     return int(n)
 
 
 def choose_heads(weight: NDArray[Any], layer: int | None, head: int | None) -> tuple[list[Head], str]:
-    """What is drawn of (L, H, N), and in words."""
+    """The heads to draw out of (L, H, N), and their name in words."""
     if layer is None:
         return [Head("mean of all heads", weight.mean((0, 1)))], "mean of all heads"
     if head is not None:

@@ -1,4 +1,4 @@
-"""musictx check: kernels, training and sampling proved on this machine's device, as a report to paste."""
+"""musictx check: proves kernels, training and sampling on this machine's device, and prints a report to paste."""
 
 import json
 import shlex
@@ -21,7 +21,7 @@ from musictx.files import replacing
 from musictx.proof import generation, kernels, steps, training
 from musictx.proof.machine import FAILED, HEAD, NOT_HERE, OK, Check, Row, advice, facts, run
 
-# what is most likely to leave a GPU without an answer comes last
+# the parts most likely to hang a GPU come last
 PARTS: dict[str, list[Callable[[CheckConfig], Iterable[Check]]]] = {
     "kernels": [kernels.checks],
     "training": [training.checks],
@@ -32,7 +32,7 @@ PARTS: dict[str, list[Callable[[CheckConfig], Iterable[Check]]]] = {
 
 
 def check(config: CheckConfig) -> None:
-    """Exit status 1 if anything has failed. Raises ConfigError, StoreError."""
+    """Runs all checks; exits with status 1 if any has failed. Raises ConfigError, StoreError."""
     refuse(config)
     start, report = perf_counter(), Report(config.out)
     report.say(" ".join(["musictx check", *told(config)]), *facts(config.device), HEAD)
@@ -48,7 +48,7 @@ def check(config: CheckConfig) -> None:
         sys.exit(1)
 
 
-SILENT = "the GPU has not answered since the row that FAILED: parts=[…] runs others alone"
+SILENT = "the GPU has not answered since the row that FAILED: parts=[…] runs only others"
 
 
 def answers(device: str) -> bool:
@@ -63,7 +63,7 @@ def answers(device: str) -> bool:
 
 
 def refuse(config: CheckConfig) -> None:
-    """Raises ConfigError, StoreError for what cannot be, before minutes are spent."""
+    """Raises ConfigError, StoreError for impossible settings, before minutes are spent."""
     begin(config, ("longest", "timed_length", "tokens", "variations"))
     if not config.parts or (unknown := sorted({*config.parts} - {*PARTS})):
         raise ConfigError(f"parts={unknown[0] if config.parts else '[]'}: choose among {', '.join(PARTS)}")
@@ -77,7 +77,7 @@ def refuse(config: CheckConfig) -> None:
 
 
 def told(config: CheckConfig) -> list[str]:
-    """The device, and the settings that are not the usual ones, as a shell reads them."""
+    """The device, and all settings that are not at their default, as a shell reads them."""
     usual = asdict(CheckConfig(device=""))
     given = {name: value for name, value in asdict(config).items() if name != "out" and value != usual[name]}
     lists = {name: json.dumps(value, separators=(",", ":")) for name, value in given.items() if isinstance(value, list)}
@@ -85,7 +85,7 @@ def told(config: CheckConfig) -> list[str]:
 
 
 class Report:
-    """Printed line by line, and kept in the file so far: what ends the process ends no report."""
+    """Prints line by line, and writes the file anew each time: if the process dies, the report so far stays."""
 
     def __init__(self, out: str | None) -> None:
         self.path, self.text = Path(out) if out is not None else None, ""

@@ -1,4 +1,4 @@
-"""musictx compare: several models on one store, measured alike, as a report that a person can read."""
+"""musictx compare: measures several models on one store in the same way, and writes a report."""
 
 import csv
 import json
@@ -39,7 +39,8 @@ from musictx.tokenizers import Tokenizer
 
 
 def training_of(bundle: Path) -> tuple[float | None, list[tuple[int, float]]]:
-    """Median training tokens/s and the curve (step, validation NLL), from the metrics beside a bundle if they are."""
+    """Median training tokens/s and the curve (step, validation NLL), from the metrics beside a bundle if it has
+    any."""
     metrics = bundle.with_name("metrics.csv")
     if not metrics.is_file():
         return None, []
@@ -57,7 +58,7 @@ def compare(config: CompareConfig) -> None:
     out = Path(config.out)
     if (out / "report.md").exists() and not config.overwrite:
         raise ConfigError(f"{out}/report.md exists already: give another out= or overwrite=true")
-    store = common_store(Path(config.store), bundles)  # mistakes are told before the first model is measured
+    store = common_store(Path(config.store), bundles)  # reports mistakes before the first model is measured
     split, tokenizer = store.split(config.split), store.tokenizer
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     index = None
@@ -100,7 +101,7 @@ def compare(config: CompareConfig) -> None:
 
 
 def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: CompareConfig) -> list[Place] | str:
-    """Where all models alike are asked what the seed is worth, or why they cannot be."""
+    """The places at which the seed gain of every model is measured, or why it cannot be."""
     if not config.seed_gain:
         return ""
     part_s = min(config.window_seconds, config.length_seconds)
@@ -129,14 +130,14 @@ def _knowledge(
 
 
 def _composers(held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool) -> Row:
-    """The row to set the models against: the pieces' own continuations."""
+    """The row to compare the models with: the pieces' own continuations."""
     return Row(COMPOSER, memory(held_out.true, held_out, index, config, metrical))
 
 
 def memory(
     scores: list[Score], held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool
 ) -> Memory:
-    """What continuations keep of their seeds, and of the training set if its index is given."""
+    """What continuations keep of their seeds and, if its index is given, of the training set."""
     length_s = held_out.length_s
     arguments = held_out.seeds, scores, held_out.true, held_in(metrical)
     copied = interval([index.longest_copy(s).notes for s in scores]) if index is not None else None
@@ -150,14 +151,15 @@ def memory(
     try:
         whole = retention(*arguments, window_s=length_s, horizon_s=length_s)
         curve = retention(*arguments, window_s=min(config.window_seconds, length_s), horizon_s=length_s)
-    except UserError as error:  # too few pieces, or too short: all else can still be told
+    except UserError as error:  # too few pieces, or too short ones: all else can still be reported
         return Memory(None, None, copied, str(error), from_seed, repeated)
     retained = Interval(*(float(x[0]) for x in (whole.mean, whole.low, whole.high)))
     return Memory(curve, retained, copied, "", from_seed, repeated)
 
 
 def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
-    """Bars of the continuations that came before, in them or in their seeds; one that the border cuts is a seed's."""
+    """The share of a continuation's bars that occurred before, in it or in its seed; a bar across the border belongs
+    to the seed."""
     shares = []
     for seed, score in zip(held_out.seeds, scores, strict=True):
         bar_s = 4 * seed.quarter_s

@@ -1,4 +1,4 @@
-"""musictx demo: the whole path on Bach's chorales, by the same commands a person would type."""
+"""musictx demo: the whole path on Bach's chorales, through the commands that a person would type."""
 
 import subprocess
 import sys
@@ -80,8 +80,8 @@ Next:
 
 
 def check_store(store: Store) -> None:
-    """Raises before the training when the last step could not be done: StoreError for a store without test chorales,
-    UserError when music21, which knows their bars, is not installed."""
+    """Raises before the training what would stop the last step: StoreError for a store without test chorales, UserError
+    if music21, which knows their bars, is not installed."""
     test = store.manifest.splits.get("test")
     if store.manifest.corpus.name != CORPUS.name or not (test and test.tokens):
         raise StoreError(
@@ -92,7 +92,7 @@ def check_store(store: Store) -> None:
 
 
 def write_seed(store: Store, path: Path) -> str:
-    """The upbeat and the first bars of the first test chorale as MIDI; returns its name."""
+    """Writes the upbeat and the first bars of the first test chorale as MIDI; returns its name."""
     split = store.split("test")
     name = split.names[0]
     steps = first_bars_steps("bach/" + name.split()[1], SEED_BARS)

@@ -1,5 +1,5 @@
-"""musictx evaluate: nats per token, note and second of a split under a model, with intervals over pieces; `evaluate` is
-the same from Python.
+"""musictx evaluate: nats per token, note and second of a split under a model, with intervals over pieces; `evaluate`
+does the same from Python.
 """
 
 import json
@@ -31,8 +31,8 @@ def measure(
     device: str,
     objective: Objective | None = None,
 ) -> Evaluation:
-    """By next tokens, or by another objective. Raises StoreError for an empty split, ConfigError for a model of other
-    tokens than the store's."""
+    """Scores a split by next tokens, or by another objective. Raises StoreError for an empty split, ConfigError for a
+    model of other tokens than the store's."""
     if opened.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
         raise ConfigError(f"{bundle} was trained on other tokens than {store.path} holds: train or prepare again")
     split, tokenizer = store.split(split_name), store.tokenizer
@@ -59,9 +59,9 @@ def measure(
 
 
 def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Objective]:
-    """The objective as asked, or what the bundle was trained for, or what that is compared by. A bundle is data: code
-    that is not ours runs when a person names it, and not when a bundle does. Raises ConfigError, for one that the model
-    has not learnt too."""
+    """The objective asked for; else the one that the bundle was trained for, or the one by which that is compared. A
+    bundle is data: code from outside musictx runs only when a person names it, never because a bundle does. Raises
+    ConfigError, also for an objective that the model has not learnt."""
     header = opened.header
     trained = header.objective.get("name", NEXT_TOKEN)
     if asked is None and ":" in trained:
@@ -81,7 +81,7 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
 
 
 def file_hash(path: str | Path) -> str:
-    """Tells one bundle from another, whatever it is called."""
+    """The SHA-256 of a file, which identifies a bundle whatever its name."""
     return sha256(Path(path).read_bytes()).hexdigest()
 
 

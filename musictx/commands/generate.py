@@ -27,13 +27,13 @@ def generate(config: GenerateConfig) -> None:
     targets = name_targets(sources, Path(config.out), config.variations, **extras)
     seeds = sources if config.seed_midi is not None else []
     for seed in seeds:
-        read_bytes(seed)  # a seed that is not there is told before the model is loaded
+        read_bytes(seed)  # reports a missing seed before the model loads
     bundle = name_bundle(config.bundle, seeds, config.drums)
     opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
     print(describe_model(opened))
     weights_told(config.weights, opened)
     if seeds and (own := config.sampler.suited(header.seed_guidance).strength) != config.sampler.strength:
-        print(f"sampler.seed_guidance={own:g}, as its bundle says; null for music that holds on to no seed")
+        print(f"sampler.seed_guidance={own:g}, as its bundle says; null turns it off")
     model = faster(opened, config)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
@@ -42,14 +42,14 @@ def generate(config: GenerateConfig) -> None:
     for source, files, pieces in zip(sources, targets, kept, strict=True):
         write(source, files, pieces, config)
     if is_interrupted(kept, config):
-        print("interrupted: what there was by then is written, the rest is missing")
+        print("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
         print(f"stopped before the asked length: {reason}")
 
 
 def fill_in(config: GenerateConfig) -> None:
-    """What goes into the gap of a piece, or between two."""
+    """Fills the gap in a piece, or between two."""
     device = check_device(config.device)
     plan_fill(config)
     files = sides(config)
@@ -68,14 +68,14 @@ def fill_in(config: GenerateConfig) -> None:
     print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
     write(files[0], targets, pieces, config)
     if is_interrupted([pieces], config):
-        print("interrupted: what there was by then is written, the rest is missing")
+        print("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for reason in sorted({music.stopped for music in pieces} - {""}):
         print(f"stopped before the gap was full: {reason}")
 
 
 def write(source: Path, files: Targets, pieces: list[Music], config: GenerateConfig) -> None:
-    """One seed's continuations, and what a person should know of each."""
+    """Writes one seed's continuations, and prints what a person should know of each."""
     if pieces and pieces[0].unheard:
         print(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
@@ -90,7 +90,7 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     if files.png and pieces:
-        from musictx.viz.piano_roll import piano_roll  # 0.4 s that nobody else waits for
+        from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 
         names = [path.stem for path in files.midi]
         piano_roll([(n, m.score, m.new) for n, m in zip(names, pieces, strict=False)], files.png)

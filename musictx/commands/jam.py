@@ -1,4 +1,4 @@
-"""musictx jam: play a phrase, pause, and a bundle's model goes on with it; play again, and it listens."""
+"""musictx jam: play a phrase, pause, and a bundle's model continues it; play again, and it listens."""
 
 import os
 import sys
@@ -29,9 +29,9 @@ from musictx.playing.opening import check_device, name_bundle, open_told, weight
 from musictx.sampling.engine import MAX_SEED
 from musictx.tokenizers.tokenizer import Event
 
-WRITTEN = (".mid", ".midi")  # as what a session is written
-QUARTER_S = 0.6  # where no tempo is given
-SWITCH_S = 0.0005  # how soon Python lets the sender have its turn; its own 5 ms would be heard
+WRITTEN = (".mid", ".midi")  # suffixes of a recorded session
+QUARTER_S = 0.6  # if no tempo is given
+SWITCH_S = 0.0005  # how soon Python switches to the sender's thread; its own 5 ms would be heard
 
 
 def jam(config: JamConfig) -> None:
@@ -78,7 +78,7 @@ def jam(config: JamConfig) -> None:
 
 
 def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
-    """Where messages go to: a port, which is closed with the stack, or nowhere."""
+    """Where messages go: to a port, which closes with the stack, or nowhere."""
     if is_file(config.output):
         return lambda message: None
     port = stack.enter_context(closing(open_output(config.output, config.virtual)))
@@ -87,7 +87,7 @@ def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
 
 @contextmanager
 def _quick_threads(threads: int) -> Iterator[None]:
-    """The model on so many threads, and the sender no longer kept waiting for them than one can hear."""
+    """Runs the model on this many threads, and makes the sender wait for them no longer than one can hear."""
     before = sys.getswitchinterval(), torch.get_num_threads()
     sys.setswitchinterval(SWITCH_S)
     torch.set_num_threads(threads)
@@ -121,7 +121,7 @@ def is_real(config: JamConfig) -> bool:
 
 
 def check(config: JamConfig) -> None:
-    """Raises ConfigError for settings that cannot be met, whatever the model."""
+    """Raises ConfigError for settings that no model can meet."""
     spans = (("pause_s", 0.05, 60), ("phrase_s", 0, 3600), ("reply_seconds", 0.1, 3600), ("bpm", 10, 1000))
     for name, least, most in (
         *spans,
@@ -140,13 +140,14 @@ def check(config: JamConfig) -> None:
     if not config.rules.masks:
         raise ConfigError("rules.masks=false: only legal music is played live; leave the masks on")
     if config.realtime is False and is_real(replace(config, realtime=None)):
-        raise ConfigError("realtime=false: a port knows no other time; give MIDI files as input= and output=")
+        raise ConfigError("realtime=false: a port runs in real time; give MIDI files as input= and output=")
     if config.virtual and is_file(config.input) and is_file(config.output):
-        raise ConfigError("virtual=true: there is no port to make; give a name as input= or output=")
+        raise ConfigError("virtual=true: there is no port to create; give a name as input= or output=")
 
 
 def check_files(files: list[Path], config: JamConfig) -> None:
-    """Before anything is played. Raises ConfigError for files that could not be written, OSError for their folders."""
+    """Checks the files before anything is played. Raises ConfigError for files that cannot be written, OSError for
+    their folders."""
     written = {"output": config.output if is_file(config.output) else None, "record": config.record}
     for name, value in written.items():
         if value is not None and not value.lower().endswith(WRITTEN):
@@ -163,7 +164,7 @@ def check_files(files: list[Path], config: JamConfig) -> None:
 
 
 def tell(playback: Playback, conversation: Conversation, real: bool) -> None:
-    """How it went."""
+    """Prints how it went."""
     times_ms = [1000 * latency_s for latency_s in playback.latencies_s]
     if times_ms:
         broken = f", {conversation.interrupted} interrupted" if conversation.interrupted else ""
@@ -174,11 +175,11 @@ def tell(playback: Playback, conversation: Conversation, real: bool) -> None:
     if times_ms and real:
         print(f"notes went out at most {1000 * playback.latest_s:.1f} ms after their time")
     if conversation.keyboard.outside:
-        print(f"{conversation.keyboard.outside} notes were outside the model's range, and not heard")
+        print(f"{conversation.keyboard.outside} notes were outside the model's range, so it did not hear them")
 
 
 def save(recording: Recording, files: list[Path]) -> None:
-    """The session, unless there was none."""
+    """Writes the session, unless nothing was played."""
     own, replied = recording.notes
     for path in files if own else []:
         recording.write(path)

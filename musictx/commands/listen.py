@@ -1,4 +1,4 @@
-"""musictx listen: a blind listening sheet, on which people judge what likelihood cannot."""
+"""musictx listen: a blind listening sheet, on which people judge what likelihood cannot measure."""
 
 import os
 from dataclasses import asdict, replace
@@ -23,7 +23,7 @@ from musictx.tokenizers.rules import Rules
 from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
 
 GUIDED = ", guided"  # after a model's name
-LATE_S = 3.0  # no piece of MAESTRO's validation split goes on later than that after ten seconds
+LATE_S = 3.0  # in MAESTRO's validation split the first note after a ten-second seed is never later
 
 
 def listen(config: ListenConfig) -> None:
@@ -35,7 +35,7 @@ def listen(config: ListenConfig) -> None:
         most, each = (MOST - 1) // len(ways), ", each heard twice" if guided else ""
         raise ConfigError(f"bundles= holds {len(names)} bundles{each}: give at most {most}, the letters go to Z")
     if taken := {name + GUIDED for name in names if guided} & set(names):
-        raise ConfigError(f"names= holds {', '.join(taken)}, which guided= calls a row of its own: give another name")
+        raise ConfigError(f"names= holds {', '.join(taken)}, a name that guided= gives to its row: give another name")
     store = common_store(Path(config.store), bundles)
     split, out = store.split(config.split), Path(config.out)
     length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
@@ -46,11 +46,11 @@ def listen(config: ListenConfig) -> None:
             f"{config.seed_seconds:g}, length_seconds={config.length_seconds:g} and {LATE_S:g} s more: give less"
         )
     if config.split == "train":
-        print("split=train: models trained on this store have heard these pieces, and may know how they go on")
+        print("split=train: models trained on this store have heard these pieces, and may know how they continue")
     out.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(out.parent, os.W_OK) or out.is_dir():
         raise ConfigError(f"out={out} cannot be written: give another")
-    mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # what cannot sound is told before the first model draws
+    mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # reports what prevents sound before the first model draws
     heard = {COMPOSER: held_out.true}
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, settings.device, config.attention.impl)
@@ -66,7 +66,7 @@ def listen(config: ListenConfig) -> None:
     headers = zip(names, map(read_header, bundles), strict=True)
     held = {name: settings.sampling.suited(header.seed_guidance).strength for name, header in headers}
     told = asdict(config.sampler) | {"seed_guidance": _each(held), "guided": config.guided}
-    if told["seed_guidance"] is told["guided"] is None:  # then there is nothing that these two would set
+    if told["seed_guidance"] is told["guided"] is None:  # no guidance: its other settings have no effect
         told = {name: x for name, x in told.items() if not name.startswith("guidance")}
     told |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
@@ -79,7 +79,7 @@ def listen(config: ListenConfig) -> None:
 
 
 def _each(held: dict[str, float | None]) -> str | None:
-    """The seed guidance of the models, one by one if they are not alike; None for none."""
+    """The seed guidance of the models, one by one if they differ; None if none has any."""
     if not any(value is not None for value in held.values()):
         return None
     if len(values := set(held.values())) == 1:
@@ -88,8 +88,8 @@ def _each(held: dict[str, float | None]) -> str | None:
 
 
 def plan(config: ListenConfig) -> tuple[Settings, Settings | None]:
-    """All settings that can be judged without store and models, and those of guided rows if they are asked for. Raises
-    ConfigError."""
+    """Checks every setting that needs neither store nor models; the second settings are those of guided rows, None if
+    there are none. Raises ConfigError."""
     device, out = check_device(config.device), Path(config.out)
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"out={out}: give a name that ends in .html")
@@ -112,13 +112,13 @@ def plan(config: ListenConfig) -> tuple[Settings, Settings | None]:
             f"sampler.seed_guidance={config.sampler.strength:g}: guided={config.guided:g} sets guided rows beside "
             "plain ones; leave one of them out"
         )
-    # by another chance: two rows that begin alike would give each other away
+    # another random seed: two rows that begin alike would give each other away
     plain = settings._replace(sampling=replace(config.sampler, seed_guidance=None))
     return plain, settings._replace(sampling=replace(config.sampler, seed_guidance=config.guided), seed=config.seed ^ 1)
 
 
 def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:
-    """Each seed with its continuations, as sound, in the order in which they are heard."""
+    """Each seed with its continuations, as sound, in the order in which people hear them."""
     out, font = [], soundfont(config)
     for i, order in enumerate(orders(list(heard), len(held_out.seeds), config.seed)):
         sounds = [excerpt(held_out.seeds[i], held_out.seed_s, font)]
@@ -129,8 +129,8 @@ def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenCo
 
 
 def orders(sources: list[str], pieces: int, seed: int) -> list[list[str]]:
-    """For each piece an order by chance, but each source about as often at each letter as at any other: people like
-    the first or the last of several better, whoever made it."""
+    """A random order for each piece, in which every source gets every letter about equally often: people prefer the
+    first or the last of several, whoever made it."""
     chance, n = np.random.default_rng(seed), len(sources)
     rows: list[NDArray[np.int64]] = []
     while len(rows) < pieces:
@@ -140,8 +140,8 @@ def orders(sources: list[str], pieces: int, seed: int) -> list[list[str]]:
 
 
 def from_first_note(score: Score) -> Score:
-    """Without what is silent at its beginning: where the cut went through held notes, pieces go on late, while models,
-    which were told that the notes end there, go on at once."""
+    """Cuts silence off the beginning: after a cut through held notes a piece's next note comes late, while models,
+    which hear the notes end at the cut, continue at once."""
     return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)
 
 

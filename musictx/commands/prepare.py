@@ -54,7 +54,7 @@ def run(corpus: str, config: Any) -> Store:
 def known(corpus: str) -> str:
     """Raises ConfigError for a corpus that does not exist."""
     if corpus not in CORPORA:
-        raise ConfigError(f"prepare {corpus}: choose one of {', '.join(CORPORA)}; musictx prepare tells what each is")
+        raise ConfigError(f"prepare {corpus}: choose one of {', '.join(CORPORA)}; musictx prepare explains each")
     return corpus
 
 

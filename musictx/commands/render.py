@@ -1,4 +1,4 @@
-"""musictx render: a MIDI file as a picture, a film or a sound; the suffix of out= says which."""
+"""musictx render: writes a MIDI file as a picture, a film or sound; the suffix of out= says which."""
 
 from pathlib import Path
 

@@ -27,14 +27,14 @@ def serve(config: ServeConfig) -> None:
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
     models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
-    below = None  # beside a model of one's own there is no other
+    below = None  # bundle= offers only its own model
     if config.bundle is None and is_shipped(HARMONISER):
         below = open_told(HARMONISER, device, config.attention.impl, continues=False)
     weights = dict(zip(models, weights_told(config.weights, *(m.model for m in models.values())), strict=True))
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()
-        os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # gradio makes folders there, and others elsewhere, when imported
+        os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # when imported, gradio makes folders there, and others elsewhere
         from musictx.web.draw import Ready
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
@@ -50,7 +50,7 @@ def serve(config: ServeConfig) -> None:
 
 
 def offered(bundle: str | None) -> list[str]:
-    """The one that `bundle=` says, or the models inside musictx; a line tells what a package without one lacks."""
+    """The model that `bundle=` says, or those inside musictx; prints which of them this package lacks."""
     if bundle is not None:
         return [bundle]
     for name in NAMES:
@@ -66,10 +66,10 @@ def title(models: dict[str, Opened]) -> str:
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Within it, SIGTERM unwinds as Ctrl-C does; the exit status is 143, as a shell tells of it."""
+    """Within it, SIGTERM unwinds as Ctrl-C does; the exit status is 143, as shells expect."""
 
     def leave(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # it is told once more while the temporary folder is removed
+        signal.signal(number, signal.SIG_IGN)  # it may come again while the temporary folder is removed
         print("stopped by SIGTERM", file=sys.stderr)
         raise SystemExit(128 + number)
 
@@ -81,7 +81,7 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 def check(config: ServeConfig) -> Limits:
-    """Raises ConfigError for amounts that no server can keep to."""
+    """The limits of the server. Raises ConfigError for impossible amounts."""
     for name in (
         "seconds",
         "length_seconds",

@@ -1,4 +1,4 @@
-"""musictx train: fit a model to a token store, from the command line and from Python."""
+"""musictx train: fits a model to a token store, from the command line and from Python."""
 
 import math
 import re
@@ -66,15 +66,15 @@ def run(config: TrainConfig) -> float | None:
             return read_header(done.bundle).val_nll
     if config.trainer.smoke:
         smoke(config)
-        return math.inf if one_job else None  # a sweep wants a figure, and nothing was learnt
+        return math.inf if one_job else None  # a sweep needs a figure, and nothing was learnt
     try:
         bundle = fit(config)
     except TrainingError as error:
         if not one_job:
             raise
-        print(f"error: {config.out}: {error}", file=sys.stderr)  # the worst that can be; the other jobs are to come
+        print(f"error: {config.out}: {error}", file=sys.stderr)  # inf below is the worst figure; the other jobs go on
         return math.inf
-    if getattr(rank_zero_only, "rank", 0):  # of several processes one speaks
+    if getattr(rank_zero_only, "rank", 0):  # only the first process prints
         return None
     print(f"{config.trainer.keep} model: {bundle}")
     header = read_header(bundle)
@@ -87,7 +87,7 @@ def run(config: TrainConfig) -> float | None:
 
 
 def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
-    """`resume=FOLDER` and nothing else: with that run's own settings. Other words must agree with them."""
+    """For `resume=FOLDER` and nothing else, the settings of that run. Other words must agree with them."""
     if config.resume is None or len(words) > 1 or not RunFolder(Path(config.resume)).is_unfinished:
         return config
     stored = RunFolder(Path(config.resume)).config()
@@ -97,17 +97,17 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
 
 
 def one_of_many(config: TrainConfig, number: int) -> TrainConfig:
-    """A job of a sweep (`-m`): in a folder of its own, `out-0`, `out-1` …, the same when the sweep is given again."""
+    """A job of a sweep (`-m`) gets its own folder, `out-0`, `out-1` …, and the same one if the sweep runs again."""
     return replace(config, out=f"{config.out}-{number}")
 
 
 def check_cluster(words: list[str]) -> None:
-    """Raises ConfigError where jobs are to be handed to SLURM and there is none."""
+    """Raises ConfigError if jobs are to go to SLURM and it is not installed."""
     launchers = [word for word in words if word.startswith("hydra/launcher=")]
     slurm = launchers == ["hydra/launcher=submitit_slurm"] or (not launchers and "sweep=slurm" in words)
     if slurm and {"-m", "--multirun"} & set(words) and "--help" not in words and shutil.which("srun") is None:
         raise ConfigError(
-            "sweep=slurm: srun is not found on this machine: give the command on a node of the cluster, or "
+            "sweep=slurm: srun is not found on this machine: run the command on a node of the cluster, or give "
             "sweep=joblib to run the jobs here"
         )
 
@@ -116,12 +116,12 @@ _run = hydra_app("train", run)
 
 
 def told_by_job(error: Exception) -> ConfigError | None:
-    """What submitit raises for a job that failed, as one line: the job's own, and where the rest is; None where the
-    job told no mistake."""
+    """The one line of a failed job, out of submitit's error, and where its other output is; None if the job reported no
+    mistake."""
     text = str(error)
     mistakes = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")]
     place = re.search(r"with path (.+)/[^/\n]+\n", text)
-    where = f"; all that it said is in {place[1]}" if place else ""
+    where = f"; its whole output is in {place[1]}" if place else ""
     return ConfigError(f"a job of the sweep failed: {mistakes[-1]}{where}") if mistakes else None
 
 

@@ -1,1 +1,1 @@
-"""Playing with a person: a phrase is heard, a reply is drawn and sounds while it is drawn."""
+"""Plays with a person: hears a phrase, draws a reply, and plays it while it is drawn."""

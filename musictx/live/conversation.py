@@ -1,4 +1,4 @@
-"""Whose turn it is: a state machine fed with the player's messages and a clock, which schedules what is to sound."""
+"""Whose turn it is: a state machine that takes the player's messages and a clock, and schedules the notes to play."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ from musictx.live.partner import Partner
 from musictx.live.recording import Playback
 from musictx.tokenizers.tokenizer import Event, Idiom, Reader
 
-SETTLE_S = 0.03  # a message may come so late, and the notes of a chord so far apart
-LOOK_S = 0.05  # how often the phrase is read along
-FAR_S = 10.0  # beyond now: the end of notes that sound still
-AHEAD_S = 1.0  # so much music is drawn before it sounds
-STUMBLE_S = 0.03  # notes later than this move all that follow: the model was too slow
+SETTLE_S = 0.03  # messages may come this late, and a chord's notes this far apart
+LOOK_S = 0.05  # how often the model reads the growing phrase
+FAR_S = 10.0  # beyond now: stands in for the end of notes that still sound
+AHEAD_S = 1.0  # music is drawn this long before it sounds
+STUMBLE_S = 0.03  # notes later than this delay all that follow: the model was too slow
 
 
 class Turns(NamedTuple):
-    """`pause_s` without a key held ends a phrase of at least `phrase_s`; a reply lasts `reply_s`, None: as long as the
-    phrase."""
+    """`pause_s` without a key held ends a phrase of at least `phrase_s`; a reply lasts `reply_s`, or with None as long
+    as the phrase."""
 
     pause_s: float
     phrase_s: float
@@ -30,7 +30,7 @@ class Turns(NamedTuple):
 
 @dataclass
 class Reply:
-    """A reply as far as it is drawn; `origin_s` is when it began to sound."""
+    """A reply as far as it is drawn; it began to sound at `origin_s`."""
 
     length_s: float
     reader: Reader
@@ -41,7 +41,7 @@ class Reply:
 
 
 class Conversation:
-    """`hear` takes messages in, `work` does what is due, in small pieces; `next_s` says when there is more to do."""
+    """`hear` takes messages, `work` does what is due, in small pieces, and `next_s` says when there is more to do."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class Conversation:
         self.keyboard, self.idiom, self.partner, self.playback = keyboard, idiom, partner, playback
         self.clock, self.turns = clock, turns
         self.reply: Reply | None = None
-        self.look_s = inf  # when the phrase is looked at next
+        self.look_s = inf  # when the model reads the phrase next
         self.interrupted = 0
 
     @property
     def due_s(self) -> float:
-        """When the pause will be over; infinity while there is none."""
+        """When the pause ends; infinity if there is none."""
         keys = self.keyboard
         if keys.start_s is None or not keys.hands_up or keys.free_s - keys.start_s < self.turns.phrase_s:
             return inf
@@ -68,7 +68,7 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """Nothing will happen until the player plays."""
+        """Whether nothing will happen until the player plays."""
         return self.reply is None and self.due_s == inf
 
     def next_s(self) -> float:
@@ -80,7 +80,7 @@ class Conversation:
         return reply.origin_s + (reply.length_s if reply.drawn else reply.reader.clock_s - AHEAD_S)
 
     def hear(self, at_s: float, message: Any) -> None:
-        """A mido message of the player's. A note struck ends a reply."""
+        """Takes a mido message from the player. A new note ends a reply."""
         struck = self.keyboard.hear(at_s, message)
         if struck and self.reply is not None:
             self.playback.silence(self.clock())
@@ -89,7 +89,7 @@ class Conversation:
         self.look_s = min(self.look_s, at_s + LOOK_S)
 
     def work(self) -> None:
-        """One token of a reply at most, or a look at the phrase."""
+        """Draws at most one token of a reply, or looks at the phrase."""
         now_s = self.clock()
         if self.reply is not None:
             self._play(self.reply, now_s)
@@ -125,7 +125,7 @@ class Conversation:
         id_ = self.partner.draw(reply.reader.clock_s / reply.length_s, opening=reply.origin_s is None)
         reply.ids.append(id_)
         events = reply.reader.read(id_)
-        now_s = self.clock()  # drawing took its time
+        now_s = self.clock()  # drawing took time
         if reply.origin_s is None and (events or reply.reader.clock_s >= reply.length_s):
             reply.origin_s = now_s
         if reply.origin_s is None:

@@ -1,4 +1,4 @@
-"""The player's hands and foot: MIDI messages as they come, and the notes of the phrase they make."""
+"""The player's hands and foot: turns MIDI messages, as they come, into the notes of a phrase."""
 
 from collections import Counter
 from typing import Any
@@ -9,14 +9,14 @@ from musictx.music.read import DRUM_CHANNEL
 from musictx.music.score import Score
 from musictx.music.ticks import PEDAL, PEDAL_DOWN
 
-ALL_OFF = (120, 123)  # the controllers that end all sound and all notes
+ALL_OFF = (120, 123)  # controllers: all sound off, all notes off
 
 
 class Keyboard:
     """The phrase since the last `forget`. Times are seconds of the session.
 
-    A key let go while the pedal is down sounds until the pedal comes up or the key is struck again. Drums, and notes
-    that a model has no token for (outside `lo` … `hi`), are no part of a phrase.
+    A key released while the pedal is down sounds until the pedal comes up or the key is struck again. A phrase leaves
+    out drums, and notes that a model has no token for (outside `lo` … `hi`).
     """
 
     def __init__(self, lo: int, hi: int, quarter_s: float) -> None:
@@ -25,21 +25,21 @@ class Keyboard:
         self.down: Counter[int] = Counter()  # keys held, by pitch: two channels may hold one
         self.pedal = False
         self.last_s = 0.0  # the newest message
-        self.free_s = 0.0  # when the last key was let go
+        self.free_s = 0.0  # when the last key was released
         self.forget()
 
     def forget(self) -> None:
-        """The phrase is over: the next note begins another."""
+        """Ends the phrase: the next note begins another."""
         self.start_s: float | None = None
         self.ended: list[tuple[float, float, int, int]] = []  # onset, offset, pitch, velocity
-        self.open: dict[int, tuple[float, int]] = {}  # pitch -> onset, velocity of what sounds
+        self.open: dict[int, tuple[float, int]] = {}  # pitch -> onset, velocity of a sounding note
 
     @property
     def hands_up(self) -> bool:
         return not self.down
 
     def hear(self, at_s: float, message: Any) -> bool:
-        """Takes a mido message in. True if it strikes a note."""
+        """Takes a mido message. True if it begins a note."""
         at_s = self.last_s = max(at_s, self.last_s)
         if message.type == "control_change":
             if message.control == PEDAL:
@@ -56,7 +56,7 @@ class Keyboard:
         return False
 
     def score(self, until_s: float) -> Score:
-        """The phrase from its first note on; what still sounds ends at `until_s`."""
+        """The phrase from its first note on; notes that still sound end at `until_s`."""
         start_s = self.start_s or 0.0
         open_ = [(onset, until_s, pitch, velocity) for pitch, (onset, velocity) in self.open.items()]
         columns = np.array(self.ended + open_, dtype=np.float64).reshape(-1, 4).T

@@ -1,4 +1,4 @@
-"""The one who replies: a model that reads along while the player plays, and draws when it is its turn."""
+"""The partner who replies: a model that reads while the player plays, and draws when its turn comes."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,17 +19,17 @@ from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Idiom
 
-WINDOW = 2048  # tokens, for a model whose memory has no end
-WARM_UP = 8  # tokens drawn for nothing: the first ones of a process are slow
+WINDOW = 2048  # tokens, for a model whose memory has no limit
+WARM_UP = 8  # tokens drawn and thrown away: the first ones of a process are slow
 
 NOTHING: Ids = np.zeros(0, dtype=np.uint16)
 
 
 class Partner:
-    """Phrases and replies in turn are one stream of ids to the model, without the pauses between them.
+    """The model reads phrases and replies in turn as one stream of ids, without the pauses between them.
 
-    Of a long conversation it remembers the newest: whenever a turn is over it reads again the last half of its window,
-    so that the other half is left for the next. Reply k is a function of what was heard, `seed` and k.
+    In a long conversation it remembers the newest: after every turn it reads the last half of its window again, so that
+    the other half is free for the next. Reply k is a function of what it heard, the random seed `seed` and k.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Partner:
         self._warm_up()
 
     def hear(self, phrase: Ids) -> None:
-        """The player's phrase as far as it is known: what is new of it is read at once."""
+        """Takes the player's phrase so far and reads its new part at once."""
         known = len(self.phrase)
         goes_on = np.array_equal(phrase[:known], self.phrase)
         new, self.phrase = phrase[known:], phrase
@@ -66,14 +66,15 @@ class Partner:
             self._read(self._tensor(new))
 
     def begin(self) -> None:
-        """A reply begins, with the phrase as it is known."""
+        """Begins a reply to the phrase so far."""
         self.chance = ByChance(self.sampling, [(self.seed, self.replies)], self.device)
         self._go_on(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device))
         self.warmth = 1.0
         self.replies += 1
 
     def draw(self, share: float, opening: bool) -> int:
-        """The next id, a share of the asked length into the reply; `opening`: not one that waits. Raises NanError."""
+        """Draws the next id, a share of the asked length into the reply; `opening`: not one that waits. Raises
+        NanError."""
         self.opening = opening
         self.chance.heat([self.sampling.temperature_at(share) * self.warmth])
         try:
@@ -90,7 +91,7 @@ class Partner:
         return self.reply[-1]
 
     def _go_on(self, grammar: Grammar) -> None:
-        """Draws from here on; without seed guidance where nothing was played before what the bare stream hears."""
+        """Begins to draw here; without seed guidance if nothing was played before what the bare stream hears."""
         logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
         if self.sampling.strength is not None:
             end = replace(self.sampling, guidance_tokens=self.sampling.guidance_tokens + len(self.reply))
@@ -108,10 +109,10 @@ class Partner:
         return self.chance(logits, log_p, at_once if self.opening and at_once.any() else legal)
 
     def end(self, heard: Ids) -> None:
-        """The reply is over; `heard` is what sounded of it."""
+        """Ends the reply; `heard` is the part of it that sounded."""
         past = np.concatenate([self.past, self.phrase, heard])
         first = max(len(past) - self.window, 0)
-        # whole periods: the next phrase begins at the beginning of one
+        # whole periods: the next phrase begins a period
         self.past = past[first + -first % self.period : len(past) - len(past) % self.period]
         self.phrase, self.reply = NOTHING, []
         self._recall()
@@ -125,7 +126,7 @@ class Partner:
 
     @torch.inference_mode()
     def _read(self, ids: Tensor) -> None:
-        """ids (T,) into the model's state."""
+        """Reads ids (T,) into the model's state."""
         try:
             for start in range(0, len(ids), min(PREFILL_BLOCK, self.window)):
                 block = ids[None, start : start + min(PREFILL_BLOCK, self.window)]
@@ -140,7 +141,7 @@ class Partner:
         return prefill(self.model, [self._context()], [0], self.window, True)
 
     def _context(self) -> Tensor:
-        """BOS and all ids so far, or the newest half a window of them (T,)."""
+        """BOS and all ids so far, or the newest half window of them (T,)."""
         ids = np.concatenate([self.past, self.phrase, np.array(self.reply, dtype=np.uint16)])
         half = max(self.window // 2, self.period)
         if len(ids) < half:

@@ -1,4 +1,4 @@
-"""Who plays: a person at a MIDI port, opened by name, or a file that plays itself."""
+"""The player: a person at a MIDI port, opened by name, or a file that plays itself."""
 
 import io
 import os
@@ -22,40 +22,40 @@ Timed = tuple[float, Any]  # seconds of the session, mido message
 
 
 class Player(Protocol):
-    """`arrived` is set when a message has come that `take` has not given yet."""
+    """`arrived` is set when a message has come that `take` has not returned yet."""
 
     arrived: Flag
 
     @property
     def next_s(self) -> float:
-        """When the next message comes; infinity where nobody knows."""
+        """When the next message comes; infinity if nobody knows."""
         ...
 
     @property
     def over(self) -> bool:
-        """Nothing will ever come."""
+        """Whether no message will ever come."""
         ...
 
     def take(self, now_s: float) -> list[Timed]:
-        """The messages up to now that have not been taken yet, in time."""
+        """The messages up to now that have not been taken yet, in order of time."""
         ...
 
 
 class FilePlayer:
-    """The notes and pedals of a MIDI file, each at its time. Keys still held at its end are let go there.
+    """Plays the notes and pedals of a MIDI file, each at its time. Keys still held at its end are released there.
 
-    Raises MidiError for a file that is no music, UserError for a silent one.
+    Raises MidiError for a file that is not music, UserError for a silent one.
     """
 
     def __init__(self, path: Path) -> None:
         data = read_bytes(path)
         tracks = read_tracks(data, path)
         if not len(tracks.merge()):
-            raise UserError(f"{path}: the player has no notes: give a file with music in it, other than drums")
+            raise UserError(f"{path}: the file has no notes to play: give one with music in it, other than drums")
         self.quarter_s, self.arrived = tracks.quarter_s, Flag()
         try:
             self.messages = deque(_messages(data))
-        except Exception as error:  # mido raises whatever the damage leads to
+        except Exception as error:  # damage can make mido raise anything
             detail = " ".join(str(error).split())[:100] or type(error).__name__
             raise MidiError(path, f"damaged MIDI file ({detail}): write it again with another program") from None
 
@@ -74,7 +74,7 @@ class FilePlayer:
         return taken
 
     def close(self) -> None:
-        """As a port does."""
+        """Does nothing; a port has it too."""
 
 
 def _messages(data: bytes) -> list[Timed]:
@@ -94,7 +94,7 @@ def _messages(data: bytes) -> list[Timed]:
 
 
 class PortPlayer:
-    """A person at a MIDI port; each message has the time at which it came in. Raises ConfigError."""
+    """A person at a MIDI port; each message has the time at which it arrived. Raises ConfigError."""
 
     next_s, over = inf, False
 
@@ -119,17 +119,17 @@ INPUT, OUTPUT = "input", "output"
 
 
 def open_input(name: str, virtual: bool, callback: Callable[[Any], None]) -> Any:
-    """A port whose messages go to `callback`, in a thread of the system's. Raises ConfigError."""
+    """Opens a port whose messages go to `callback`, in a thread of the system's. Raises ConfigError."""
     return _open(INPUT, name, virtual, callback=callback)
 
 
 def open_output(name: str, virtual: bool) -> Any:
-    """A port that messages are sent to. Raises ConfigError."""
+    """Opens a port to send to. Raises ConfigError."""
     return _open(OUTPUT, name, virtual)
 
 
 def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
-    """The port of that name, or the one port whose name has these words in it; a virtual one is made, for others to
+    """Opens the port of that name, or the one port whose name contains these words; creates a virtual one, which others
     connect to."""
     opening, listing = (
         (mido.open_input, mido.get_input_names) if kind == INPUT else (mido.open_output, mido.get_output_names)
@@ -163,7 +163,7 @@ def _choose(names: list[str], name: str) -> str | None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """ALSA and JACK print their own words to stderr, past Python, wherever they find no device or no server."""
+    """Silences stderr: without a device or server, ALSA and JACK print messages there, past Python."""
     sys.stderr.flush()
     before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:

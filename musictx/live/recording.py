@@ -1,4 +1,4 @@
-"""What is still to sound, what sounds, and the whole session as a MIDI file: the player on one track, the replies on
+"""Plays events when they are due, and writes the session as a MIDI file: the player on one track, the replies on
 another.
 """
 
@@ -16,7 +16,7 @@ from musictx.tokenizers.tokenizer import Event
 
 
 class Recording:
-    """Messages as they come in and go out, with seconds of the session."""
+    """All messages in and out, with seconds of the session."""
 
     def __init__(self, quarter_s: float, channel: int) -> None:
         self.mspq, self.channel = min(max(round(quarter_s * 1e6), 1), MAX_MSPQ), channel
@@ -24,11 +24,11 @@ class Recording:
         self.partner: list[tuple[float, Any]] = []
 
     def hear(self, at_s: float, message: Any) -> None:
-        if hasattr(message, "channel"):  # clock ticks and the like are not for a file
+        if hasattr(message, "channel"):  # leaves out clock ticks and the like
             self.player.append((at_s, message))
 
     def sound(self, event: Event) -> Any:
-        """The event as a message, which is kept."""
+        """Turns the event into a message and records it."""
         kind = "note_on" if event.velocity else "note_off"
         message = mido.Message(kind, channel=self.channel, note=event.pitch, velocity=event.velocity)
         self.partner.append((event.at_s, message))
@@ -36,7 +36,7 @@ class Recording:
 
     @property
     def notes(self) -> tuple[int, int]:
-        """How many the player and the partner have struck."""
+        """How many notes the player and the partner have played."""
         return _struck(self.player), _struck(self.partner)
 
     @property
@@ -44,7 +44,7 @@ class Recording:
         return max((at_s for at_s, _ in self.player + self.partner), default=0.0)
 
     def write(self, path: Path) -> None:
-        """Notes that still sound end with the session. Written whole or not at all."""
+        """Writes the MIDI file, whole or not at all; notes that still sound end with the session."""
         midi = mido.MidiFile(type=1, ticks_per_beat=TICKS_PER_QUARTER)
         for name, messages in (("player", self.player), ("musictx", self.partner)):
             track = mido.MidiTrack([mido.MetaMessage("track_name", name=name)])
@@ -70,7 +70,7 @@ def _struck(messages: list[tuple[float, Any]]) -> int:
 
 
 def _ends(messages: list[tuple[float, Any]], at_s: float) -> list[tuple[float, Any]]:
-    """What lets go the keys that are held after the messages."""
+    """The messages that release the keys still held at the end."""
     held: dict[tuple[int, int], int] = {}
     for _, message in messages:
         if message.type in ("note_on", "note_off"):
@@ -84,33 +84,33 @@ def _ends(messages: list[tuple[float, Any]], at_s: float) -> list[tuple[float, A
 
 
 class Playback:
-    """Events in time, handed to `emit` by `due` and `silence`. Times are seconds of the session."""
+    """Events in order of time; `due` and `silence` pass them to `emit`. Times are seconds of the session."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self.emit = emit
         self.pending: deque[Event] = deque()
         self.sounding: set[int] = set()
         self.latencies_s: list[float] = []  # of every reply: from the end of the pause to its first note
-        self.latest_s = 0.0  # the most that any event went out after its time
-        self.since: float | None = None  # on the stopwatch: the end of the pause, until the first note
+        self.latest_s = 0.0  # the longest that any event was late
+        self.since: float | None = None  # the end of the pause, by `perf_counter`; None from the first note on
 
     def begin(self, waited_s: float) -> None:
-        """A reply begins, `waited_s` after the pause was over."""
+        """Begins a reply, `waited_s` after the end of the pause."""
         self.since = perf_counter() - waited_s
 
     def schedule(self, events: Iterable[Event]) -> None:
-        """Events in time, none before those that are scheduled already."""
+        """Adds events in order of time, none before those scheduled already."""
         self.pending.extend(events)
 
     def due(self, now_s: float) -> None:
-        """Emits what is to sound by now."""
+        """Emits the events that are due by now."""
         while self.pending and self.pending[0].at_s <= now_s:
             event = self.pending.popleft()
             self.latest_s = max(self.latest_s, now_s - event.at_s)
             self._send(event)
 
     def silence(self, now_s: float) -> None:
-        """Forgets what is to come, and ends all notes."""
+        """Drops the events to come, and ends all notes."""
         self.due(now_s)
         self.pending.clear()
         self.since = None
@@ -118,11 +118,11 @@ class Playback:
             self._send(Event(now_s, pitch, 0))
 
     def close(self, now_s: float) -> None:
-        """Nothing will be played any more."""
+        """Ends the playback."""
         self.silence(now_s)
 
     def check(self, now_s: float) -> None:
-        """Called often by whoever converses; where nobody else watches the clock, this does."""
+        """Emits the events that are due; `converse` calls it often."""
         self.due(now_s)
 
     def _send(self, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""Time: a clock that runs or one that jumps, a thread that sends by deadlines, the loop around a conversation."""
+"""Time: a real clock and one that jumps, a thread that sends events on time, and the loop around a conversation."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from musictx.live.players import Player
 from musictx.live.recording import Playback
 from musictx.tokenizers.tokenizer import Event
 
-LONGEST_WAIT_S = 0.5  # so that Ctrl-C, and a port that is gone, are noticed
+LONGEST_WAIT_S = 0.5  # so that Ctrl-C and a lost port are noticed
 
 
 class Clock(Protocol):
@@ -22,12 +22,12 @@ class Clock(Protocol):
         ...
 
     def wait(self, until_s: float, arrived: Flag) -> None:
-        """Until then, or until a message has arrived."""
+        """Waits until then, or until a message arrives."""
         ...
 
 
 class RealClock:
-    """Counts from its making, and never goes back."""
+    """Counts seconds from its creation, and never goes back."""
 
     def __init__(self) -> None:
         self.start_s = time.monotonic()
@@ -42,7 +42,7 @@ class RealClock:
 
 
 class VirtualClock:
-    """Jumps to the next moment at which there is something to do: music of an hour in the time it takes to draw it."""
+    """Jumps to the next moment with something to do: an hour of music takes only as long as drawing it."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -55,8 +55,7 @@ class VirtualClock:
 
 
 class Sender(Playback):
-    """A playback whose events are sent by a thread of their own, which sleeps until the next one's deadline: how long
-    the model thinks moves none of them."""
+    """A playback with its own thread, which sleeps until the next event is due: a slow model delays no event."""
 
     def __init__(self, emit: Callable[[Event], None], clock: RealClock) -> None:
         super().__init__(emit)
@@ -76,7 +75,7 @@ class Sender(Playback):
             super().silence(now_s)
 
     def check(self, now_s: float) -> None:
-        """Raises UserError when nothing can be sent any more."""
+        """Raises UserError once the port takes nothing more."""
         if self.error is not None:
             raise UserError(f"the output port takes no more messages ({self.error}): connect it again")
 
@@ -113,8 +112,8 @@ def converse(
     record: Callable[[float, Any], None] = _nothing,
     watch: Callable[[], None] = _nothing,
 ) -> None:
-    """Until the player will play no more and has been answered. `record` gets every message of the player's, `watch`
-    is called after every step."""
+    """Runs until the player is done and has the last reply. `record` gets every message of the player's, and `watch` is
+    called after every step."""
     while not (player.over and conversation.idle):
         for at_s, message in player.take(clock.now()):
             record(at_s, message)

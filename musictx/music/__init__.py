@@ -1,1 +1,1 @@
-"""What music is: notes, files, grids."""
+"""Music itself: notes, MIDI files and grids."""

@@ -1,5 +1,5 @@
-"""The chorale grid, sixteenths of soprano, alto, tenor and bass: to it, back from it, and what it does to any other
-music.
+"""The chorale grid, sixteenths of soprano, alto, tenor and bass: notes to grid and back, and what the grid changes in
+other music.
 """
 
 from dataclasses import replace
@@ -19,13 +19,13 @@ REST = -1
 N_VOICES = 4
 STEPS_PER_QUARTER = 4
 VELOCITY = 80
-STEP_S = 0.15  # a sixteenth at 100 quarters a minute, for counting hours where no tempo is stated
+STEP_S = 0.15  # a sixteenth at 100 quarters a minute, to count hours of music without a tempo
 MAX_STEPS = 2**20  # a file that claims more is damaged: a day of music
-CENTRES = (71, 65, 59, 50)  # where each voice is looked for before it has sung
+CENTRES = (71, 65, 59, 50)  # where each voice is expected before its first note
 
 
 def grid_to_score(grid: Grid, quarter_s: float = 0.6) -> Score:
-    """A grid as notes; equal pitches that follow each other in a voice are one held note."""
+    """A grid as notes; equal pitches in a row are one held note of a voice."""
     if not len(grid):
         return Score.empty()
     changes = np.diff(grid, axis=0, prepend=np.int16(REST - 1), append=np.int16(REST - 1)) != 0  # (steps + 1, 4)
@@ -38,9 +38,9 @@ def grid_to_score(grid: Grid, quarter_s: float = 0.6) -> Score:
 
 
 def score_to_grid(score: Score) -> Grid:
-    """Notes as a grid; each keeps one voice for its whole length, the nearest that is free.
+    """Notes as a grid; each keeps one voice for its whole length, the nearest free one.
 
-    Python steps through the onsets: which voice is free depends on every choice before. Raises TokenError when
+    A Python loop over the onsets, since every choice decides which voices are free later. Raises TokenError when
     more than four notes sound at once.
     """
     notes = held_notes(score)
@@ -69,8 +69,8 @@ def score_to_grid(score: Score) -> Grid:
 
 
 def snap_to_grid(score: Score) -> Score:
-    """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity, and notes of
-    one pitch that touch are one held note."""
+    """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity; touching notes of
+    one pitch become one held note."""
     columns = np.array(held_notes(score), dtype=np.int64).reshape(-1, 3).T
     return _score(columns[0], columns[1], columns[2], score.quarter_s)
 
@@ -104,7 +104,7 @@ def _score(onset: NDArray[np.int64], end: NDArray[np.int64], pitch: NDArray[np.i
     )
 
 
-PIANO = 0  # the program
+PIANO = 0  # its program number
 
 
 class Thinned(NamedTuple):
@@ -115,8 +115,8 @@ class Thinned(NamedTuple):
 
 
 def thin_to_voices(score: Score) -> Thinned:
-    """Where more than four notes sound, the highest, the lowest and those struck last remain. The score's commonest
-    program is that of all its notes."""
+    """Where more than four notes sound, keeps the highest, the lowest and the newest. All notes get the score's
+    commonest program."""
     kept: list[list[int]] = []  # onset step, end step, pitch
     sounding: list[list[int]] = []
     cut = 0
@@ -137,15 +137,15 @@ def thin_to_voices(score: Score) -> Thinned:
 
 
 def one_piano(score: Score) -> Score:
-    """Notes of several programs as a piano's; those of a single one keep it."""
+    """Gives notes of several programs the piano's; notes of a single program keep it."""
     return replace(score, program=np.array(PIANO)) if len(set(score.program.tolist())) > 1 else score
 
 
-BESIDE = 0.1  # sixteenths that a note may begin beside the grid: ticks are rounded, people are farther off
+BESIDE = 0.1  # sixteenths that a note may begin beside the grid: enough for rounded ticks, too little for human timing
 
 
 class Quantised(NamedTuple):
-    """The notes that the grid has a place for, in their own time still, and how many fare otherwise there."""
+    """The notes that the grid has room for, in their own time still, and how many it leaves out, moves or ties."""
 
     score: Score
     lost: int
@@ -153,7 +153,7 @@ class Quantised(NamedTuple):
     tied: int
 
     def told(self) -> str:
-        """What a person should know of it; an empty text where the grid holds all as it is."""
+        """What the grid changes, in words; "" if it changes nothing."""
         phrases = (
             (self.lost, f"leaves out {self.lost} as too short"),
             (self.moved, f"moves {self.moved} to its nearest step"),
@@ -164,7 +164,7 @@ class Quantised(NamedTuple):
 
 
 def quantise(score: Score) -> Quantised:
-    """Where rounding makes more than four notes of what were four voices, the shortest are left out."""
+    """Leaves out the shortest notes where rounding makes more than four sound at once."""
     kept = score.select(~_graces(score))
     moved = int(beside_grid(kept).sum())
     return Quantised(kept, len(score) - len(kept), moved, len(kept) - len(held_notes(kept)))
@@ -178,8 +178,8 @@ def beside_grid(score: Score) -> NDArray[np.bool_]:
 
 
 def _graces(score: Score) -> NDArray[np.bool_]:
-    """(N,) the notes that rounding to the grid makes too many: at a step where more than four sound, notes that begin
-    and end there, the shortest first; but none in whose middle more than four sound in truth."""
+    """(N,) the notes that rounding to the grid makes too many: at a step where more than four sound, the shortest of
+    those that begin and end there; but none in whose middle more than four sound before rounding."""
     step_s, middle_s = score.quarter_s / STEPS_PER_QUARTER, (score.onset_s + score.offset_s) / 2
     onset, offset = np.rint(score.onset_s / step_s), np.rint(score.offset_s / step_s)
     in_truth = _sounding(score.onset_s, score.offset_s, middle_s)
@@ -193,6 +193,6 @@ def _graces(score: Score) -> NDArray[np.bool_]:
 
 
 def _sounding(begin: NDArray[Any], end: NDArray[Any], at: NDArray[Any]) -> NDArray[np.int64]:
-    """(K,) how many of the N notes sound at each of K times; at its end a note does no more."""
+    """(K,) how many of the N notes sound at each of K times; a note no longer sounds at its end."""
     begun: NDArray[np.int64] = np.searchsorted(np.sort(begin), at, side="right")
     return begun - np.searchsorted(np.sort(end), at, side="right")

@@ -1,4 +1,4 @@
-"""One line of notes, as a grid of sixteenths hears it: what is more than one line is told, or cut to its top."""
+"""One line of notes on a grid of sixteenths: finds notes that sound together, and cuts music to its top line."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ MOST_STEPS = 2048  # 128 bars of four quarters; a model looks at all of them at 
 
 class Line(NamedTuple):
     """A melody on the grid: its pitches (S,) or REST from step `first` on, which is on a beat, and how many of its
-    notes find no step of their own there."""
+    notes have no step of their own there."""
 
     pitch: NDArray[np.int16]
     first: int
@@ -22,8 +22,8 @@ class Line(NamedTuple):
 
 
 def together(score: Score) -> NDArray[np.int64]:
-    """The notes that are struck while another still sounds: for more than half of the shorter one, so that neither
-    legato nor a chord that is spread a little makes a difference. In order of onset."""
+    """The notes that overlap an earlier one for more than half of the shorter of the two: legato does not count, a
+    slightly spread chord does. In order of onset."""
     onset, offset, found, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
     for i in range(len(score)):
         sounding = [j for j in sounding if offset[j] > onset[i]]
@@ -37,7 +37,7 @@ def together(score: Score) -> NDArray[np.int64]:
 
 
 def top_line(score: Score) -> Score:
-    """The notes that no higher one sounds over when they are struck, each up to the next of them at most."""
+    """The notes with no higher one above them at their onset, each cut off at the next of them."""
     kept, sounding = list[int](), list[int]()
     for i in np.lexsort((-score.pitch.astype(int), score.onset_s)).tolist():  # of a chord the highest comes first
         sounding = [j for j in sounding if score.offset_s[j] > score.onset_s[i]]
@@ -53,8 +53,8 @@ def top_line(score: Score) -> Score:
 
 
 def on_grid(line: Score) -> Line:
-    """One line of notes on the grid; of several in one step the longest sounds. Raises UserError for a line that is
-    too long."""
+    """One line of notes on the grid; of several notes in one step the longest sounds. Raises UserError for a line that
+    is too long."""
     step_s = line.quarter_s / STEPS_PER_QUARTER
     onset = np.rint(line.onset_s / step_s).astype(np.int64)
     end = np.maximum(np.rint(line.offset_s / step_s).astype(np.int64), onset + 1)

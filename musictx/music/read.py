@@ -1,4 +1,4 @@
-"""MIDI in: symusic first, since it is fast; what it refuses, finds silent or may mishear goes to mido."""
+"""Reads MIDI: symusic first, since it is fast; mido reads files that symusic refuses, finds silent or may misread."""
 
 import io
 from collections import defaultdict
@@ -16,7 +16,7 @@ from musictx.music.ticks import PEDAL, RawMidi, RawTrack, Tracks, tracks_in_seco
 
 
 def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True, one_tempo: bool = False) -> Score:
-    """The notes of a MIDI file, all tracks together, the pedal written into their lengths.
+    """The notes of a MIDI file, all tracks together; the pedal lengthens them.
 
     `drums` (channel 10) are left out unless asked for; without `sustain` the pedal is not heard; `one_tempo` keeps the
     first tempo throughout. A file may hold no notes.
@@ -28,7 +28,7 @@ def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True, on
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """A file's bytes. Raises MidiError when there are none to be had."""
+    """A file's bytes. Raises MidiError when it cannot be read or is empty."""
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError:
@@ -43,7 +43,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo: bool = False) -> Tracks:
-    """The tracks of a MIDI file, one per track, channel and program, those without notes too.
+    """The tracks of a MIDI file, one per track, channel and program, with those without notes.
 
     `one_tempo` keeps the first tempo throughout, so that beats stay evenly spaced. Raises MidiError, which
     names `source`.
@@ -55,13 +55,13 @@ def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo:
         heard = tracks_in_seconds(raw, sustain, one_tempo)
         if any(len(track.score) for track in heard.tracks) and not raw.doubtful:
             return heard
-    except Exception:  # symusic raises many types; whatever it was, the second reader decides
+    except Exception:  # symusic raises many types; in any case the second reader decides
         pass
     try:
         return tracks_in_seconds(read_mido(midi), sustain, one_tempo)
     except MemoryError:
         raise MidiError(source, "needs more memory than is allowed") from None
-    except Exception as error:  # mido raises whatever the damage leads to
+    except Exception as error:  # damage can make mido raise anything
         if heard is not None:
             return heard
         if not data.startswith((b"MThd", b"RIFF")) or not midi.startswith(b"MThd"):
@@ -73,13 +73,13 @@ def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo:
 
 
 def unwrap(data: bytes) -> bytes:
-    """The MIDI file inside an RMID file, which is a RIFF chunk around one; anything else as it is."""
+    """The MIDI file inside an RMID file, which is a RIFF chunk around one; other data unchanged."""
     return data[20:] if data[:4] == b"RIFF" and data[8:16] == b"RMIDdata" else data
 
 
 def fit_chunks(data: bytes) -> bytes:
-    """A file cut short, with its last chunk ending where the file does, and without what follows its chunks, so that
-    both readers take the music there is; an intact file as it is."""
+    """Repairs a file that was cut short, so that both readers take the music in it: its last chunk ends with the file,
+    and anything after the chunks goes. An intact file comes back unchanged."""
     if data[:4] == b"MThd" and int.from_bytes(data[4:8]) > len(data) - 8:
         data = data[:4] + (6).to_bytes(4) + data[8:]  # a header has six bytes, whatever it claims
     at = 0
@@ -93,9 +93,9 @@ def fit_chunks(data: bytes) -> bytes:
 
 
 def read_symusic(data: bytes) -> RawMidi:
-    """A MIDI file in ticks. Raises whatever symusic raises."""
+    """A MIDI file in ticks. Raises anything that symusic raises."""
     smpte = data[:4] == b"MThd" and len(data) > 13 and data[12] >= 128
-    # symusic refuses SMPTE time: any division will do, its ticks are the same
+    # symusic refuses SMPTE time: under any other division its ticks are the same
     midi: Any = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
     tempos, tracks = midi.tempos.numpy(), [_track(track) for track in midi.tracks]
     signatures = [(s.time, s.numerator, s.denominator) for s in midi.time_signatures]
@@ -105,7 +105,7 @@ def read_symusic(data: bytes) -> RawMidi:
         tempos["time"],
         tempos["mspq"],
         1 / ((256 - data[12]) * max(data[13], 1)) if smpte else None,  # frames a second, ticks a frame
-        # symusic files a pedal under the program of the moment, and so loses it for the notes of another
+        # symusic keeps a pedal under the current program, and so loses it for notes of another
         any(len(t.pedal) for t in tracks) and len(tracks) > data.count(b"MTrk") and _changes_program(data),
         np.array(signatures, dtype=np.int64).reshape(-1, 3),
     )
@@ -151,20 +151,20 @@ class Channel:
         self.open[pitch].append((tick, velocity, self.program))
 
     def release(self, tick: int, pitch: int) -> None:
-        """Ends the note of this pitch that has sounded longest, as the fast reader does."""
+        """Ends the longest-sounding note of this pitch, as the fast reader does."""
         if self.open[pitch]:
             onset, velocity, program = self.open[pitch].pop(0)
             self.notes[program].append((onset, tick, pitch, velocity))
 
     def close(self, tick: int) -> None:
-        """A note that is never released ends with its track."""
+        """Ends all notes with the track, if nothing has released them."""
         for pitch, notes in self.open.items():
             for onset, velocity, program in notes:
                 self.notes[program].append((onset, tick, pitch, velocity))
 
 
 def read_mido(data: bytes) -> RawMidi:
-    """A MIDI file in ticks. Raises whatever mido raises, ValueError for a file without tracks."""
+    """A MIDI file in ticks. Raises anything that mido raises, and ValueError for a file without tracks."""
     midi = mido.MidiFile(file=io.BytesIO(data), clip=True)
     if not midi.tracks:
         raise ValueError("there is no track in it")

@@ -15,7 +15,7 @@ DRUMS = 128  # the program of a drum kit; 0 … 127 are General MIDI's instrumen
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Notes sorted by onset, then pitch. Frozen, its arrays read-only; every edit returns a new Score.
+    """Notes sorted by onset, then pitch. Frozen, with read-only arrays; every edit returns a new Score.
 
     Shapes:
         every array (N,), a row a note; `program` may be given as one number for all.
@@ -66,7 +66,7 @@ class Score:
         return len(self.pitch)
 
     def __eq__(self, other: object) -> bool:
-        """The same notes exactly; the tempo they are written in does not count."""
+        """Whether the notes are exactly the same; the tempo they are written in does not count."""
         if not isinstance(other, Score):
             return NotImplemented
         return all(np.array_equal(getattr(self, n), getattr(other, n)) for n in COLUMNS)
@@ -95,7 +95,7 @@ class Score:
         return replace(self, pitch=self.pitch.astype(np.int64) + semitones)
 
     def stretch(self, factor: float) -> Score:
-        """Every time, and the tempo, slower by `factor`."""
+        """Multiplies every time, and the tempo's `quarter_s`, by `factor`."""
         return replace(
             self,
             onset_s=self.onset_s * factor,
@@ -113,7 +113,7 @@ class Filled(NamedTuple):
 
 
 def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
-    """The notes of both together, at the tempo of the first, and which of them are of the second (N,)."""
+    """The notes of both scores, at the tempo of the first, and which of them belong to the second (N,)."""
     both = (given, new)
     ties = tuple(
         np.concatenate([getattr(each, name) for each in both]) for name in ("program", "velocity", "offset_s", "pitch")
@@ -123,8 +123,8 @@ def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
 
 
 def _in_time(onset: NDArray[Any], ties: tuple[NDArray[Any], ...]) -> NDArray[np.intp]:
-    """(N,) the order by onset; notes struck together by the columns of `ties`, the last one first, as in lexsort."""
-    order = np.argsort(onset, kind="stable")  # nearly free where the notes are in time already
+    """(N,) the order by onset; equal onsets go by the columns of `ties`, the last column first, as in lexsort."""
+    order = np.argsort(onset, kind="stable")  # nearly free if the notes are in order already
     same = np.diff(onset[order]) == 0
     if same.any():
         tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
@@ -156,8 +156,8 @@ MOST_BARS = 100_000  # a file that claims more is damaged
 
 @dataclass(frozen=True)
 class Meter:
-    """Four quarters a bar unless a file says otherwise. `lines_s` are the bar lines of a file, through all its changes
-    of tempo and time signature, up to the first one after its music; without them bars are even."""
+    """Four quarters a bar unless a file says otherwise. `lines_s` are a file's bar lines, through all its changes of
+    tempo and time signature, up to the first one after its music; without them all bars are equal."""
 
     quarter_s: float = 0.5
     signature: tuple[int, int] = (4, 4)
@@ -165,7 +165,7 @@ class Meter:
 
     @property
     def bar_s(self) -> float:
-        """How long a bar lasts at the tempo and in the signature of the beginning."""
+        """The length of a bar at the first tempo and in the first time signature."""
         beats, unit = self.signature
         return self.quarter_s * 4 * beats / unit
 

@@ -1,5 +1,5 @@
-"""A MIDI file in ticks, as its readers hand it over, and how it becomes tracks of notes in seconds, its sustain pedal
-heard.
+"""A MIDI file in ticks, as its readers return it, and how it becomes tracks of notes in seconds with the sustain pedal
+applied.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ PEDAL_DOWN = 64  # controller 64 at this value or above is down
 
 
 def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer]) -> Score:
-    """A note let go while the pedal is down sounds until the pedal comes up or its pitch is struck again.
+    """A note released while the pedal is down sounds until the pedal comes up or its pitch is struck again.
 
     `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that never comes up lifts at the end of the
     music (as in Oore et al. 2018, section 3.1). No note gets shorter.
@@ -49,14 +49,14 @@ def _next_strike_s(score: Score) -> NDArray[np.float64]:
 
 
 PEDAL = 64  # the controller of the sustain pedal
-DEFAULT_MSPQ = 500_000  # microseconds per quarter where a file states no tempo
+DEFAULT_MSPQ = 500_000  # microseconds per quarter, for a file without a tempo
 
 Ticks = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class RawTrack:
-    """Notes of one track, channel and program, unrepaired, with the sustain pedal (controller 64) of their channel."""
+    """Unrepaired notes of one track, channel and program, with the sustain pedal (controller 64) of their channel."""
 
     name: str
     program: int
@@ -71,14 +71,14 @@ class RawTrack:
 
 @dataclass(frozen=True)
 class RawMidi:
-    """Tracks, and the clock: tempo changes and ticks per quarter; or, for SMPTE time, `tick_s` alone."""
+    """Tracks, and the clock: tempo changes and ticks per quarter; or, for SMPTE time, only `tick_s`."""
 
     tracks: list[RawTrack]
     ticks_per_quarter: int
     tempo: Ticks  # (K,) ticks at which a tempo begins
     mspq: NDArray[Any]  # (K,) microseconds per quarter from there on
     tick_s: float | None = None
-    doubtful: bool = False  # the other reader knows better, if it can read the file
+    doubtful: bool = False  # the other reader is right, if it can read the file
     signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))  # (K, 3) tick, beats, unit
 
 
@@ -109,7 +109,7 @@ class Tracks:
     signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))
 
     def merge(self, drums: bool = False) -> Score:
-        """All notes together, the drums only if asked for."""
+        """All notes together, with drums only if asked for."""
         return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
 
     def meter(self) -> Meter:
@@ -148,7 +148,7 @@ class Clock:
         return result
 
     def meter(self, signatures: Ticks, end_s: float) -> Meter:
-        """Bar lines up to the first at or after `end_s`. SMPTE time knows no quarters: its bars are even."""
+        """Bar lines up to the first at or after `end_s`. SMPTE time has no quarters, so its bars are equal."""
         kept = signatures[(signatures[:, 1:] > 0).all(1)]
         kept = kept[np.argsort(kept[:, 0], kind="stable")]
         if not len(kept) or kept[0, 0] > 0:
@@ -166,7 +166,7 @@ class Clock:
 
 
 def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
-    """Every track's notes, repaired where a file says impossible things, each with its own pedal."""
+    """Every track's notes, with impossible values repaired, each track with its own pedal."""
     clock = Clock(midi, one_tempo)
     tracks = []
     for raw in midi.tracks:

@@ -1,1 +1,1 @@
-"""A model as a person plays it: opened, given a seed, a gap or a melody, and the music that comes back."""
+"""Opens a model, gives it a seed, a gap or a melody, and returns the music that it makes."""

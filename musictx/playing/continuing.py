@@ -1,4 +1,4 @@
-"""From seeds to music, as the settings of `musictx generate` say: what the command and `musictx.load` share."""
+"""Continues seeds by the settings of `musictx generate`, for the command and for `musictx.load`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ INTERRUPTED = "interrupted"
 
 
 class Beginning(NamedTuple):
-    """What is continued: a primer or nothing, the file it is from, and what its continuations are called after."""
+    """What a model continues: a primer or nothing, its file, and the name that its continuations begin with."""
 
     name: str
     primer: Primer | None = None
@@ -33,7 +33,7 @@ class Beginning(NamedTuple):
 
 
 def plan(config: GenerateConfig) -> Settings:
-    """All settings that can be judged without seed and model. Raises ConfigError."""
+    """Checks every setting that needs neither seed nor model. Raises ConfigError."""
     settings = Settings(
         config.sampler,
         Length(config.length_seconds, config.length_bars, config.length_notes, config.length_tokens),
@@ -66,7 +66,7 @@ def part(config: GenerateConfig, on_beat: bool = False) -> Part:
 
 
 def faster(model: Model, config: GenerateConfig) -> LanguageModel:
-    """The model made for steps, as was asked."""
+    """The model prepared for fast single steps, as the settings ask. Raises ConfigError."""
     fast = for_steps(model, choose_weights(config.weights, model))
     if not config.graph:
         return fast
@@ -90,7 +90,7 @@ def begin_with(score: Score, tokenizer: Tokenizer, config: GenerateConfig) -> Be
 
 
 def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, config: GenerateConfig) -> Primer:
-    """As much of a seed as was asked for, as the model can hear it. Raises UserError, which names the source."""
+    """The part of a seed that was asked for, as the model can hear it. Raises UserError, which names the source."""
     try:
         primer = choose_primer(*seed, part(config, tokenizer.voices > 0))
     except UserError as error:
@@ -111,8 +111,8 @@ def continue_all(
     ranking: Ranking | None = None,
     own_guidance: float | None = None,
 ) -> list[list[Music]]:
-    """The continuations of every beginning, with the bundle's own seed guidance where that is left to it. Raises
-    UserError where the memory does not suffice."""
+    """The continuations of every beginning, with the bundle's own seed guidance where the settings say auto. Raises
+    UserError when memory runs out."""
     primers = [beginning.primer for beginning in beginnings]
     kept = best(primers, model, tokenizer, config, ranking, own_guidance)
     return [
@@ -129,7 +129,7 @@ def best(
     ranking: Ranking | None = None,
     own_guidance: float | None = None,
 ) -> list[list[Continuation]]:
-    """The continuations of every primer; with `draws`, the best of them by the ranking, the best first."""
+    """The continuations of every primer; with `draws`, only the best by the ranking, best first."""
     drawn = draw(primers, model, tokenizer, plan(config)._replace(own_guidance=own_guidance), config)
     if config.draws is None:
         return drawn
@@ -144,8 +144,8 @@ def draw(
     settings: Settings,
     config: GenerateConfig,
 ) -> list[list[Continuation]]:
-    """All that is drawn of every primer. Ctrl-C ends it early: what exists by then is returned. Raises UserError where
-    the memory does not suffice."""
+    """Draws every primer's continuations. Ctrl-C ends it early and returns what exists by then. Raises UserError when
+    memory runs out."""
     drawing = Drawing(primers, model, tokenizer, settings, config.draws or config.variations)
     try:
         for _ in drawing:
@@ -168,7 +168,7 @@ def is_interrupted(kept: list[list[Music]], config: GenerateConfig) -> bool:
 
 
 def less_memory(config: GenerateConfig, n_seeds: int) -> UserError:
-    """Which setting to lower, and to what."""
+    """Says which setting to lower, and to what."""
     rows = min(config.rows_at_once, n_seeds * (config.draws or config.variations))
     if rows > 1:
         return UserError(f"out of memory with {rows} rows drawn together: give rows_at_once={rows // 2}")

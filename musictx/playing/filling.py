@@ -1,4 +1,4 @@
-"""From a gap to music, as the settings of `musictx generate` say: what the command and `musictx.load` share."""
+"""Fills gaps by the settings of `musictx generate`, for the command and for `musictx.load`."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -26,12 +26,12 @@ DEFAULT = {field.name: field.default for field in fields(GenerateConfig)}
 
 
 class Around(NamedTuple):
-    """What is filled, and what it is called after."""
+    """A gap to fill, the name that its fills begin with, and its files."""
 
     name: str
     gap: Gap
     file: Path | None = None
-    after: Path | None = None  # the second of two
+    after: Path | None = None  # the second file of `between=`
 
 
 def sides(config: GenerateConfig) -> list[Path]:
@@ -45,16 +45,16 @@ def sides(config: GenerateConfig) -> list[Path]:
         raise ConfigError(
             f"between={config.between}: give two files with a comma between them, as in between=a.mid,b.mid"
         )
-    there = [pair for pair in splits if all(Path(name).exists() for name in pair)]  # a name may have commas of its own
+    there = [pair for pair in splits if all(Path(name).exists() for name in pair)]  # a name may contain commas
     return [seed_path(name.strip()) for name in (there or splits)[0]]
 
 
 def plan_fill(config: GenerateConfig) -> Settings:
-    """All settings that can be judged without music and model. Raises ConfigError."""
+    """Checks every setting that needs neither music nor model. Raises ConfigError."""
     what = "infill" if config.infill is not None else "between"
     given = [name for name in DEFAULT if getattr(config, name) != DEFAULT[name]]
     if config.infill is not None and config.between is not None:
-        raise ConfigError("infill= and between= are given: fill a gap inside one piece, or one between two")
+        raise ConfigError("infill= and between= are both given: fill a gap inside one piece, or one between two")
     refused = (*OF_SEEDS, *(LENGTHS if what == "infill" else BORDERS), *LENGTHS[2:])
     for name in given:
         if name in refused:
@@ -62,7 +62,7 @@ def plan_fill(config: GenerateConfig) -> Settings:
     if what == "infill":
         seconds, bars = ([getattr(config, name) for name in names] for names in (BORDERS[:2], BORDERS[2:]))
         if (None in seconds) == (None in bars) or [None, None] not in (seconds, bars):
-            raise ConfigError("infill= wants a region: give from_s= and to_s=, or from_bar= and to_bar=")
+            raise ConfigError("infill= needs a region: give from_s= and to_s=, or from_bar= and to_bar=")
     settings = plan(config)
     check_gaps(settings)
     return settings
@@ -106,7 +106,7 @@ def heard_as(seed: Seed, source: object, tokenizer: Tokenizer, config: GenerateC
 
 
 def borders_s(seed: Seed, source: object, config: GenerateConfig) -> tuple[float, float]:
-    """The region in seconds. Bars are counted from 1, and the last is part of it. Raises ConfigError."""
+    """The region in seconds. Bars count from 1, and the last is included. Raises ConfigError."""
     if config.from_s is not None and config.to_s is not None:
         return config.from_s, config.to_s
     first, last = config.from_bar or 0, config.to_bar or 0
@@ -114,13 +114,13 @@ def borders_s(seed: Seed, source: object, config: GenerateConfig) -> tuple[float
     if not 1 <= first <= last < len(lines):
         raise ConfigError(
             f"{source}: from_bar={first} to_bar={last}: it has bars 1 to {len(lines) - 1}; give the "
-            "first and the last bar to be written anew"
+            "first and the last bar to write anew"
         )
     return float(lines[first - 1]), float(lines[last])
 
 
 def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
-    """Raises BundleError for a model that never learnt it."""
+    """Raises BundleError for a model that never learnt to fill gaps."""
     if not knows_gaps(tokenizer.vocab):
         raise BundleError(
             f"{bundle} never learnt to fill a gap: give a bundle that was trained with objective=infill, or continue "
@@ -129,7 +129,8 @@ def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
 
 
 def hears(header: BundleHeader | None, model: LanguageModel) -> int | None:
-    """How many tokens, of both sides and the gap, a model learnt to fill with; None where its memory has no end."""
+    """How many tokens a model learnt to fill with, both sides and the gap together; None where its memory has no
+    limit."""
     learnt: int | None = header.objective.get("length") if header is not None else None
     return learnt or model.window
 
@@ -137,7 +138,7 @@ def hears(header: BundleHeader | None, model: LanguageModel) -> int | None:
 def fill_all(
     filled: Around, model: LanguageModel, tokenizer: Tokenizer, header: BundleHeader | None, config: GenerateConfig
 ) -> list[Music]:
-    """The gap filled as often as asked. Raises UserError where the memory does not suffice."""
+    """Fills the gap as often as asked. Raises UserError when memory runs out."""
     settings = plan_fill(config)
     window = settings.window or hears(header, model)
     settings = settings._replace(length=Length(seconds=filled.gap.seconds), window=window)

@@ -1,7 +1,6 @@
-"""A bundle as a person uses it: found by its name, opened with the tokenizer it was trained on, checked, on a device.
+"""Finds a bundle by its name, opens it with its tokenizer, checks it, and puts the model on a device.
 
-Where `bundle=` names none, the piano model plays, unless the seed is four voices on a grid, which the chorale model
-continues.
+Without `bundle=` the chorale model continues a seed of four voices on a grid, and the piano model plays all else.
 """
 
 import glob
@@ -33,8 +32,8 @@ class Opened(NamedTuple):
 
 
 def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
-    """Raises BundleError for a file that is no bundle, or whose tokens this version does not make; and, with
-    `continues`, as `check_continues`."""
+    """Opens a bundle. Raises BundleError for a file that is none, or whose tokens this version does not make;
+    with `continues` it also raises what `check_continues` does."""
     model, header = load_bundle(path, device, attention)
     if continues:
         check_continues(model, header, path)
@@ -53,32 +52,34 @@ def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", contin
 
 
 def check_continues(model: object, header: BundleHeader | None, bundle: object) -> None:
-    """Raises BundleError for a model that takes more than the ids so far, or has learnt something else than to go on
-    from a beginning."""
+    """Raises BundleError for a model that takes more than the ids so far, or that was not trained to continue
+    music."""
     if (inputs := inputs_of(model)) != ("ids",):
         takes = " and ".join(inputs)
-        raise BundleError(f"{bundle}: model.kind={kind_of(model)} takes {takes}, and continues no music: give another")
+        raise BundleError(
+            f"{bundle}: model.kind={kind_of(model)} takes {takes}, and cannot continue music: give another"
+        )
     learnt = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
     if ":" not in learnt and not find_objective(learnt).continues:
-        raise BundleError(f"{bundle} was trained for objective={learnt}, and continues no music: give another")
+        raise BundleError(f"{bundle} was trained for objective={learnt}, and cannot continue music: give another")
 
 
 def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
-    """What `bundle=` says, a name or a path, opened; a line tells what it learnt from and under which licence."""
+    """Opens what `bundle=` says, a name or a path; prints what it learnt from and under which licence."""
     opened = open_bundle(bundle_path(bundle), device, attention, continues)
     print(f"{bundle}: {opened.header.origin}")
     return opened
 
 
 def weights_told(weights: str, *models: Model) -> list[str]:
-    """What `weights=` comes to for each of these models; a line says what `auto` has chosen. Raises ConfigError."""
+    """What `weights=` means for each of these models; prints what `auto` has chosen. Raises ConfigError."""
     chosen = [choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model) for model in models]
     if fewer := set(chosen) - {weights, "float32"}:
         print(f"weights: {fewer.pop()}, faster on this CPU; weights=float32 for the exact ones")
     return chosen
 
 
-ORNAMENTS = 0.05  # share of notes that may begin beside the grid; in the chorales of music21 it is 0.012 at most
+ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
 FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
 
 
@@ -93,13 +94,13 @@ def choose_bundle(music: Score, name: object) -> Choice:
     if otherwise:
         return Choice(PIANO, f"{name} is not four voices on a grid: {otherwise}")
     beside = int(beside_grid(music).sum())
-    but = f", but for {beside} of its {len(music)} notes" if beside else ""
+    but = f", except for {beside} of its {len(music)} notes" if beside else ""
     return Choice(CHORALE, f"{name} is four voices on a grid{but}")
 
 
 def not_four_voices(music: Score) -> str:
-    """Why the chorale encoding cannot take this music as it stands, or would hear less than four voices in it; an empty
-    text where it is four voices on a grid, perhaps with a few ornaments beside it."""
+    """Why the chorale encoding cannot take this music unchanged, or would hear fewer than four voices in it; "" if it
+    is four voices on a grid, perhaps with a few ornaments beside it."""
     if not len(music):
         return "there are no notes"
     beside = np.flatnonzero(beside_grid(music))
@@ -110,16 +111,15 @@ def not_four_voices(music: Score) -> str:
         grid = score_to_grid(quantise(music).score)
         ChoraleTokenizer().encode_grid(grid)
     except TokenError as error:
-        return str(error).partition(";")[0]  # what is wrong, without what to do
+        return str(error).partition(";")[0]  # the mistake, without the advice
     voices = (grid != REST).sum(axis=1)
     full = np.count_nonzero(voices == grid.shape[1]) / np.count_nonzero(voices)
     return f"all four sound in {full:.0%} of it" if full < FULL else ""
 
 
 def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> str:
-    """What `bundle=` says; where it says nothing, the model for all of the seeds, the reason told in a line. They are
-    read in beats, whatever their tempo does, or with `played` as they sound. Raises MidiError for a seed that cannot
-    be read."""
+    """What `bundle=` says; without it, the model that suits all seeds, and a printed reason. Seeds are read in beats,
+    whatever their tempo does, or with `played` as they sound. Raises MidiError for a seed that cannot be read."""
     if bundle is not None:
         return bundle
     choice = Choice(PIANO, "there is no seed")
@@ -128,16 +128,17 @@ def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, 
         choice = choose_bundle(music, seed.name)
         if choice.bundle == PIANO:
             break
-    shipped_bundle(choice.bundle)  # a package without it says so before anything is promised
+    shipped_bundle(choice.bundle)  # raises here if the package lacks it, before the line below promises it
     print(f"no bundle= is given: the {choice.bundle} model inside musictx plays, since {choice.why}")
     return choice.bundle
 
 
-COMPOSER = "the composer"  # who is held against all of them
+COMPOSER = "the composer"  # all models are compared with it
 
 
 def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
-    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError where none is."""
+    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError for a name
+    without a bundle."""
     if not runs:
         raise ConfigError(f"{setting}=[]: give at least one run folder, bundle or pattern of them")
     found: list[Path] = []
@@ -158,8 +159,8 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
 
 
 def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: str = "runs") -> list[str]:
-    """The names that were given, or those of the folders or files. Raises ConfigError unless each has one of its own,
-    and none the composer's."""
+    """The names that were given, or those of the folders or files. Raises ConfigError unless each bundle has one of its
+    own, which is not the composer's."""
     names = names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
     if len(names) != len(bundles) or len({*names, COMPOSER}) != len(names) + 1:
         raise ConfigError(
@@ -169,7 +170,7 @@ def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: 
 
 
 def common_store(path: Path, bundles: Sequence[Path]) -> Store:
-    """The store, once it is known that all bundles speak its tokens. Raises ConfigError."""
+    """Opens the store. Raises ConfigError for a bundle that was trained on other tokens."""
     headers = [read_header(bundle) for bundle in bundles]
     store = Store(path)
     for bundle, header in zip(bundles, headers, strict=True):

@@ -80,7 +80,7 @@ class Player:
 
     @property
     def origin(self) -> str:
-        """What the weights were learnt from, and the licence that comes with it."""
+        """What the weights were learnt from, and their licence."""
         return self.header.origin if self.header is not None else "unknown"
 
     def continue_midi(
@@ -102,7 +102,7 @@ class Player:
         config = self._settings(values)
         refuse_gaps(config)
         if isinstance(midi, Score):
-            raise ConfigError("continue_midi goes on from a file: continue_score goes on from a Score")
+            raise ConfigError("continue_midi takes a file: give a Score to continue_score")
         if midi is None:
             return self._continue([Beginning("new")], config, ranking)
         files = find_seeds(str(midi))
@@ -118,7 +118,7 @@ class Player:
         config = self._settings(values)
         refuse_gaps(config)
         if not isinstance(score, Score | None):
-            raise ConfigError(f"continue_score goes on from a Score, not {score!r}: continue_midi goes on from a file")
+            raise ConfigError(f"continue_score takes a Score, not {score!r}: give a file to continue_midi")
         beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
         return self._continue([beginning], config, ranking)
 
@@ -172,7 +172,8 @@ class Player:
         return music
 
     def accompany(self, melody: str | Path | Score, /, **values: Any) -> list[Accompanied]:
-        """Alto, tenor and bass for a melody, which is kept note for note: a MIDI file, or a score in four beats a bar.
+        """Writes alto, tenor and bass for a melody, a MIDI file or a score in four beats a bar, and keeps every note
+        of it.
 
         `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`.
 
@@ -188,7 +189,7 @@ class Player:
             heard = take_melody(melody, "the melody", config, Meter(melody.quarter_s))
         else:
             heard = read_melody(Path(melody), config)
-        model: Any = self.model  # takes a source: it was just asked
+        model: Any = self.model  # takes a source, as `check_accompanies` made sure
         return accompany_melody(heard, model, self.tokenizer, config)
 
     def _settings(self, values: dict[str, Any]) -> GenerateConfig:
@@ -217,7 +218,7 @@ class Player:
 
 
 def refuse_gaps(config: GenerateConfig) -> None:
-    """Raises ConfigError for what is asked of `fill` alone."""
+    """Raises ConfigError for settings that only `fill` takes."""
     for name in ("infill", "between", *BORDERS):
         if getattr(config, name) is not None:
             raise ConfigError(f"{name}=…: music is filled with fill(…) and fill_between(…), and continued here")

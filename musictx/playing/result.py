@@ -1,4 +1,4 @@
-"""A piece of music that a model has made: its notes, what is known of them, and files of it."""
+"""A piece of music that a model has made: its notes, facts about them, and how to write it to a file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ MIDI = (".mid", ".midi")
 
 @dataclass(frozen=True)
 class Music:
-    """A continuation, with the primer before it unless that was not wanted; or a piece whose gap is filled.
+    """A continuation, after its primer unless that was left out; or a piece with its gap filled.
 
     Shapes:
         `is_new` (N,), for the N notes of `score`.
@@ -26,17 +26,17 @@ class Music:
         `new_from_s` and `new_to_s` in seconds from the beginning, `mean_log_p` in nats a token.
     """
 
-    name: str  # as `musictx generate` calls its file: elise-1 for the first continuation of elise.mid
+    name: str  # of its file from `musictx generate`: elise-1 for the first continuation of elise.mid
     score: Score  # all of its notes
     new_from_s: float  # when the new music begins
-    stopped: str  # why it is shorter than was asked; "" if it is not
-    mean_log_p: float  # nats a token, under the model alone
-    unheard: int  # of the primer's tokens, the oldest, which are more than the model looks back to
+    stopped: str  # why it is shorter than asked; "" if it is not
+    mean_log_p: float  # nats a token, by the model itself, without filters or guidance
+    unheard: int  # how many of the primer's oldest tokens lie further back than the model looks
     signature: tuple[int, int] | None  # beats and the unit of a beat, of the seed
-    seed: Path | None  # the file that is continued
+    seed: Path | None  # the file that it continues
     is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
-    new_to_s: float = np.inf  # where what fills a gap ends
-    after: Path | None = None  # the file that comes after it, where it goes between two
+    new_to_s: float = np.inf  # when a fill ends
+    after: Path | None = None  # the second file, if it goes between two
 
     def write(self, path: str | Path) -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix of `path`.
@@ -59,7 +59,7 @@ class Music:
             self._draw(path, suffix)
 
     def _draw(self, path: Path, suffix: str) -> None:
-        from musictx.viz.by_suffix import FORMATS, write_as  # 0.4 s that nobody else waits for
+        from musictx.viz.by_suffix import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
 
         if suffix not in FORMATS:
             raise ConfigError(f"{path}: give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
@@ -67,5 +67,5 @@ class Music:
 
     @property
     def new(self) -> float | Filled:
-        """What is new, as pictures are told."""
+        """What is new, in the form that pictures take."""
         return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)

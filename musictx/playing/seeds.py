@@ -1,4 +1,4 @@
-"""Which files are continued, what is taken from them, and what the continuations are called."""
+"""Finds the seed files, reads the music in them, and names what is written."""
 
 import glob
 from collections import Counter
@@ -19,7 +19,7 @@ from musictx.music.ticks import Tracks
 from musictx.sampling.primer import Primer
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
-NEW = Path("new")  # the name of music that begins from nothing
+NEW = Path("new")  # names music that begins from nothing
 RANGES = ("refuse", "drop")
 
 
@@ -31,8 +31,8 @@ class Seed(NamedTuple):
 
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
-    """The files that `seed_midi` names: what `seed_path` says; all MIDI files in a folder and below, or those of a
-    pattern; `new` for none at all. Raises UserError when a folder or pattern holds none, or two would get one name."""
+    """The files that `seed_midi` names: what `seed_path` says, all MIDI files in and below a folder, or those of a
+    pattern; `new` for None. Raises UserError when a folder or pattern holds none, or two would get one name."""
     if seed_midi is None:
         return [NEW]
     path = Path(seed_midi)
@@ -54,7 +54,7 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
 
 
 class Targets(NamedTuple):
-    """What is written for one seed: a MIDI file and perhaps a sound a variation, and perhaps one picture."""
+    """The files written for one seed: MIDI and perhaps sound for each variation, and perhaps one picture."""
 
     midi: list[Path]
     wav: list[Path]
@@ -64,7 +64,7 @@ class Targets(NamedTuple):
 def name_targets(
     seeds: Sequence[Path], folder: Path, variations: int, *, wav: bool, png: bool, overwrite: bool
 ) -> list[Targets]:
-    """Raises ConfigError where two would be one, one is there already, or one is a seed."""
+    """The files written for each seed. Raises ConfigError if two get one name, or one exists already or is a seed."""
     out = []
     for seed in seeds:
         midi = [folder / f"{seed.stem}-{k + 1}.mid" for k in range(variations)]
@@ -84,8 +84,8 @@ def name_targets(
 
 
 def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: str) -> Seed:
-    """Raises MidiError for a file that is no music, UserError for a silent one, TokenError for notes that the model has
-    no token for unless they may be dropped, which is told aloud."""
+    """Reads the seed. Raises MidiError for a file that is not music, UserError for a silent one, TokenError for notes
+    that the model has no token for, unless they may be dropped, which a printed line tells."""
     tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):
@@ -97,7 +97,8 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
 
 
 def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
-    """Instruments are a piano to a model that knows one; a line tells that, and what becomes of drums and tempo."""
+    """The score as the model hears it: one that knows only the piano hears all instruments as a piano. Prints
+    what becomes of instruments, drums and tempo."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
     told = []
@@ -135,8 +136,8 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: 
 
 
 def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
-    """The notes that the grid of a chorale model has a place for; a line tells what it does to them. Other models hear
-    all as it is."""
+    """The notes that fit the grid of a chorale model; prints what the grid changes. Other models hear every note as
+    it is."""
     if not tokenizer.voices:
         return score
     heard = quantise(score)
@@ -146,8 +147,8 @@ def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
 
 
 def fit_voices(primer: Primer, tokenizer: Tokenizer, source: object, out_of_range: str) -> Primer:
-    """On a grid, as `fit_grid`, and no more notes at once than it has voices. Raises TokenError unless `out_of_range`
-    is `drop`."""
+    """For a model of a grid: fits the primer to it, with at most as many notes at once as it has voices. Raises
+    TokenError for more, unless `out_of_range` is `drop`."""
     if not tokenizer.voices:
         return primer
     primer = primer._replace(score=fit_grid(primer.score, tokenizer, source))

@@ -1,1 +1,1 @@
-"""What `musictx check` proves on the device that it is given."""
+"""The checks that `musictx check` makes on a given device."""

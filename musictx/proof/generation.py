@@ -1,8 +1,8 @@
-"""The model inside musictx continues its seed: the logits on the way, and the music that is drawn.
+"""Checks a continuation by the model inside musictx: its logits, and the music that it draws.
 
 With and without steps of one shape (`graph=true` on a GPU, the same steps without a graph on a CPU) a seed and a
-number give the same music in float32; in bfloat16, where a rounding may decide between two tokens, the logits along
-one piece of music are held against float64, as in `steps`.
+random seed give the same music in float32; in bfloat16, where a rounding may decide between two tokens, the check
+compares the logits along one piece of music with float64, as in `steps`.
 """
 
 import copy
@@ -49,13 +49,13 @@ def opened() -> tuple[Opened, Path]:
 
 
 def fast(model: Model, device: str, weights: str, static: bool) -> LanguageModel:
-    """As `musictx generate` steps, without and with graph=true."""
+    """The model as `musictx generate` steps it, without and with graph=true."""
     own = for_steps(copy.deepcopy(model).to(device), weights)
     return StaticSteps(own) if static else own  # type: ignore[arg-type] # the shipped ones have static steps
 
 
 def same_music(config: CheckConfig) -> Outcome:
-    """The continuations that differ in any note."""
+    """How many continuations differ in any note."""
     (model, tokenizer, _), seed = opened()
     drawn, rates = [], []
     score = read_midi(seed)
@@ -63,7 +63,7 @@ def same_music(config: CheckConfig) -> Outcome:
         each = fast(model, config.device, "float32", static)
         asked = GenerateConfig(variations=config.variations, device=config.device, length_tokens=config.tokens)
         primer = Primer(score, score.duration_s, Meter(score.quarter_s))
-        if config.device == "cuda":  # the graph of this shape is captured, which takes its time
+        if config.device == "cuda":  # capturing the graph of this shape takes time
             best([primer], each, tokenizer, asked)
         start = perf_counter()
         drawn.append(best([primer], each, tokenizer, asked)[0])
@@ -78,7 +78,7 @@ def alike(a: Continuation, b: Continuation) -> bool:
 
 
 def logits(config: CheckConfig, weights: str, static: bool) -> Outcome:
-    """Along the seed itself, in rows that begin at different places in it."""
+    """The error of the logits along the seed itself, in rows that begin at different places in it."""
     check_dtype(config.device, weights)
     (model, tokenizer, _), seed = opened()
     ids = torch.from_numpy(tokenizer.encode(read_midi(seed)).astype(np.int64))
@@ -89,7 +89,7 @@ def logits(config: CheckConfig, weights: str, static: bool) -> Outcome:
     plain = along(copy.deepcopy(model).to(DTYPES[weights]), prompts, then, len(ids), False)
     mine = fast(model, config.device, weights, static)
     there = [p.to(config.device) for p in prompts], then.to(config.device), len(ids), False
-    if config.device == "cuda":  # the graph is captured, which takes its time
+    if config.device == "cuda":  # capturing the graph takes time
         along(mine, *there)
     start = perf_counter()
     got = along(mine, *there).cpu()

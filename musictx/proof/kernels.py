@@ -1,8 +1,8 @@
-"""Each attention kernel on the device, output and gradients, beside the definition in float64 on the CPU.
+"""Checks each attention kernel on the device, output and gradients, against the definition in float64 on the CPU.
 
 The tolerance comes from data: twice the error that plain PyTorch attention makes in the same dtype on the same device.
-Plain attention itself is held on a GPU against the CPU's. Sizes are odd on purpose: single steps, prefill behind a
-cache, heads that are no power of two, tables shorter and longer than the music.
+Plain attention on a GPU is itself compared with the CPU's. Sizes are odd on purpose: single steps, prefill behind a
+cache, heads of other sizes than powers of two, tables shorter and longer than the music.
 """
 
 import math
@@ -42,7 +42,7 @@ Size = tuple[int, int, int, int]
 
 
 class Case(NamedTuple):
-    """One size in one dtype: what goes in, and output and gradients in float64 and by plain attention."""
+    """One size in one dtype: the inputs, and output and gradients in float64 and by plain attention."""
 
     tensors: list[Tensor]
     exact: list[Tensor]
@@ -50,17 +50,17 @@ class Case(NamedTuple):
 
 
 def by_pytorch(q: Tensor, k: Tensor, v: Tensor, rel: Tensor) -> Tensor:
-    """What all forms but the table run: PyTorch's fused attention. The table is zeros, and no kernel's."""
+    """PyTorch's fused attention, which all forms but the table use. The table is zeros, and no kernel reads it."""
     return causal_attention(q, k, v, 0.0, 1 / math.sqrt(q.shape[-1])) + 0 * rel.sum()
 
 
 def dtypes(device: str) -> list[str]:
-    """Those that models compute in: no CPU has products of float16 worth the name."""
+    """The dtypes that models compute in: CPUs have no fast products of float16."""
     return list(DTYPES) if device == "cuda" else ["float32", "bfloat16"]
 
 
 def checks(config: CheckConfig) -> Iterator[Check]:
-    """All but the Triton kernels. Plain attention on a CPU is what it would be measured by."""
+    """All kernels but Triton's. On a CPU plain attention is skipped, since it would be compared with itself."""
     cases, on_cpu = cache(partial(case, config.device)), partial(case, "cpu", then=config.device)
     skew, chunked = IMPLEMENTATIONS["skew"], IMPLEMENTATIONS["chunked"]
     no_table = partial(cases, table=False)
@@ -81,7 +81,7 @@ def checks(config: CheckConfig) -> Iterator[Check]:
 
 
 def triton_checks(config: CheckConfig) -> Iterator[Check]:
-    """Both ways to the table's gradient: added by atomics, and the same in every bit."""
+    """The Triton kernels, with both ways to the table's gradient: added by atomics, and deterministic."""
     cases = cache(partial(case, config.device))
     attends = [partial(triton_attention, deterministic=d) for d in (False, True)]
     for dtype in dtypes(config.device):
@@ -92,7 +92,7 @@ def triton_checks(config: CheckConfig) -> Iterator[Check]:
 def _held(
     config: CheckConfig, attends: Sequence[Attend], dtype: str, cases: Callable[[Size, str], Case]
 ) -> Callable[[], Outcome]:
-    """The worst of all sizes; a ConfigError is a kernel's own word that it cannot run here."""
+    """The worst of all sizes; with a ConfigError a kernel says that it cannot run here."""
 
     def measure() -> Outcome:
         check_dtype(config.device, dtype)
@@ -108,7 +108,7 @@ def _held(
 
 
 def case(device: str, size: Size, dtype: str, wider: int = 0, table: bool = True, then: str | None = None) -> Case:
-    """Plain attention runs on `device`, and what is held against it on `then` (None: there too)."""
+    """Plain attention runs on `device`, and the kernel compared with it on `then` (None: there too)."""
     tq, tk, d, m = size
     g = torch.Generator().manual_seed(tq * 1000 + tk)
     shapes = [(BATCH, HEADS, tq, d + wider), (BATCH, HEADS, tk, d + wider), (BATCH, HEADS, tk, d)]
@@ -118,7 +118,7 @@ def case(device: str, size: Size, dtype: str, wider: int = 0, table: bool = True
     rounded = [x.to(DTYPES[dtype]) for x in drawn]
     exact = results(reference, [x.double() for x in rounded])
     plain = results(reference, [x.to(device) for x in rounded])
-    if not table:  # its gradient is none of the kernel's
+    if not table:  # the kernel does not compute its gradient
         exact, plain = exact[:4], plain[:4]
     return Case([x.to(then or device) for x in rounded], exact, plain)
 
@@ -132,8 +132,8 @@ def results(attend: Attend, tensors: list[Tensor]) -> list[Tensor]:
 
 
 def compare(attend: Attend, given: Case, size: Size) -> list[Outcome]:
-    """A float32 sum of D products is rounded D times, by sqrt(D) roundings in all; of half precision only the last
-    counts."""
+    """Compares a kernel with float64. A float32 sum of D products is rounded D times, by sqrt(D) roundings in all; in
+    half precision only the last rounding counts."""
     tq, tk, d, m = size
     got = results(attend, given.tensors)
     roundings = math.sqrt(d) if got[0].dtype == torch.float32 else 1.0
@@ -145,7 +145,7 @@ def compare(attend: Attend, given: Case, size: Size) -> list[Outcome]:
 
 
 def seconds(attend: Attend, config: CheckConfig, dtype: torch.dtype) -> float:
-    """Of a pass forward and backward; the median of three, after one to warm up."""
+    """Seconds of a pass forward and backward; the median of three, after one to warm up."""
     b, h, d = TIMED
     new = torch.zeros((), device=config.device, dtype=dtype)
     q, k, v = (torch.randn_like(new.expand(b, h, config.timed_length, d)) for _ in range(3))

@@ -1,4 +1,4 @@
-"""A check, what came of it, its line in the report; and whose figures these are."""
+"""A check, its outcome and its line in the report; and the machine that the figures come from."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ BF16_FROM = (8, 0)  # compute capability
 
 
 def facts(device: str) -> list[str]:
-    """Versions, machine and device, a line each."""
+    """Lines on versions, machine and device."""
     lines = [
         f"versions  {', '.join(f'{name} {_version(name)}' for name in PACKAGES)}, Python {platform.python_version()}",
         f"commit    {git_commit() or 'none: installed from a package'}",
@@ -56,7 +56,7 @@ def _version(package: str) -> str:
 
 
 def _processor() -> str:
-    """Linux tells its name in a file alone."""
+    """The processor's name; Linux has it only in a file."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -64,22 +64,22 @@ def _processor() -> str:
 
 
 OK, FAILED, NOT_HERE = "ok", "FAILED", "not here"
-LONGEST = 300  # letters of an exception: some bring a page
+LONGEST = 300  # letters of an exception: some fill a page
 HEAD = f"{'check':<56}{'error':>10}{'limit':>10}{'seconds':>9}"
 
 
 class Unable(Exception):
-    """This device cannot do it, which is no failure; the text says why."""
+    """This device cannot do it, which does not count as a failure; the text says why."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """It holds if error <= limit, which no NaN does."""
+    """It holds if error <= limit, so never for NaN."""
 
     error: float
     limit: float
-    where: str = ""  # the worst of it was
-    note: str = ""  # what else it showed: how fast it was
+    where: str = ""  # the place of the worst error
+    note: str = ""  # anything else, such as how fast it was
 
     @property
     def holds(self) -> bool:
@@ -87,18 +87,18 @@ class Outcome:
 
     @property
     def share(self) -> float:
-        """Of its limit; above 1, or no number, where it does not hold."""
+        """The error as a share of its limit; above 1, or NaN, if it does not hold."""
         return self.error / self.limit if self.limit else float("inf") if self.error else 0.0
 
 
 @dataclass(frozen=True)
 class Check:
-    """Something to prove, and the settings that do without it, as a person types them ("": there are none)."""
+    """Something to prove, and the settings that avoid it, as a person types them ("": there are none)."""
 
     what: str
     safe: str
     measure: Callable[[], Outcome]  # raises Unable
-    proven_by: str = ""  # the check of those settings, where there is one
+    proven_by: str = ""  # the check of those settings, if there is one
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Row:
 
 
 def run(check: Check) -> Row:
-    """Whatever happens is a row; Ctrl-C alone gets through."""
+    """Runs a check and makes a row of any outcome or error; only Ctrl-C gets through."""
     start = perf_counter()
     try:
         outcome = check.measure()
@@ -132,7 +132,7 @@ def run(check: Check) -> Row:
 
 
 def advice(rows: Sequence[Row]) -> list[str]:
-    """What to use instead of whatever has failed, a line for each; nothing that has failed itself."""
+    """What to use instead of each check that failed, a line for each; never settings that failed themselves."""
     failed = {row.check.what: row.check for row in rows if row.state == FAILED}
     lines = []
     for what, check in failed.items():
@@ -142,14 +142,14 @@ def advice(rows: Sequence[Row]) -> list[str]:
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """The one nearest to its limit or farthest beyond; one without a number before all others."""
+    """The outcome nearest to its limit or farthest beyond it; NaN comes before all others."""
     return max(outcomes, key=lambda o: (o.share != o.share, o.share))
 
 
 def near_exact(name: str, got: Tensor, exact: Tensor, plain: Tensor, roundings: float = 1.0) -> Outcome:
-    """At most twice the error of plain PyTorch in the same dtype, and a rounding: of the result, or of the numbers
-    about 1 that cancelled in it. `exact` is float64; all may be on other devices. Raises ValueError for a shape or
-    dtype that is not the plain one's."""
+    """Allows twice the error of plain PyTorch in the same dtype, plus a rounding: of the result, or of numbers near 1
+    that cancelled in it. `exact` is float64; the tensors may be on different devices. Raises ValueError for a shape or
+    dtype other than the plain one's."""
     if (got.shape, got.dtype) != (plain.shape, plain.dtype):
         raise ValueError(f"{name} is {got.dtype} {tuple(got.shape)}, not {plain.dtype} {tuple(plain.shape)}")
     rounding = roundings * torch.finfo(got.dtype).eps * max(1.0, float(exact.abs().max()))

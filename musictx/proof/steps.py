@@ -1,8 +1,8 @@
-"""Cached steps beside float64: the model's own on the device, and those of one shape, which a CUDA graph holds there.
+"""Checks cached steps against float64: the model's own on the device, and those of one shape, which a CUDA graph holds.
 
 The tolerance comes from data: twice the error that the model's own steps make on the CPU in the same dtype. Every form
-of position steps with rows of different ages, in a cache that rolls and in one that does not, in memory that is taken
-over from other music, and again after a batch of another shape.
+of position steps with rows of different ages, in a rolling cache and in a fixed one, in memory left over from other
+music, and again after a batch of another shape.
 """
 
 import copy
@@ -24,12 +24,12 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 TIMED = tuple((form, "time") for form in timed_forms())
 VOCAB, CYCLE, STEPS = 61, 4, 25
 PROMPTS = (3, 9, 9, 1)  # tokens of each row's
-BATCHES = (4, 4, 3, 4)  # rows: a graph is replayed for other music, and captured anew
+BATCHES = (4, 4, 3, 4)  # rows: a graph is replayed for other music, then captured anew
 ROOMS = ((9 + STEPS, False), (7, True))  # tokens in the cache, and whether it rolls
 
 
 def checks(config: CheckConfig) -> Iterator[Check]:
-    """The model's own steps on a CPU are what all others are measured by."""
+    """Checks all steps but the model's own on a CPU, which all others are measured by."""
     on_gpu = config.device == "cuda"
     one_shape = ", graph" if on_gpu else ", one shape"
     for position, clock in (*((form, "index") for form in FORMS), *TIMED):
@@ -49,7 +49,7 @@ def _held(device: str, position: str, clock: str, dtype: str, static: bool) -> O
 
 
 def build(position: str, clock: str) -> Transformer:
-    """Weights larger than they start, or no token would be told from another."""
+    """A model with larger weights than at the start of training, or all tokens would look the same to it."""
     torch.manual_seed(0)
     kind = TransformerConfig(VOCAB, 48, 2, 3, 96, 0.0, 6, position=position, clock=clock, n_frequencies=3, cycle=CYCLE)
     model = Transformer(kind, torch.arange(VOCAB) / 10).eval()
@@ -60,7 +60,7 @@ def build(position: str, clock: str) -> Transformer:
 
 
 def compare(model: Transformer, device: str, static: bool) -> Outcome:
-    """The worst of all steps of this model, which is on the CPU, or of those of one shape."""
+    """The worst of all steps of this model, which is on the CPU, or of its steps of one shape."""
     exact_model, here = copy.deepcopy(model).double(), copy.deepcopy(model).to(device)
     mine = StaticSteps(here) if static else here
     g = torch.Generator().manual_seed(1)
@@ -79,6 +79,6 @@ def compare(model: Transformer, device: str, static: bool) -> Outcome:
 
 @torch.inference_mode()
 def along(model: LanguageModel, prompts: Sequence[Tensor], then: Tensor, room: int, rolling: bool) -> Tensor:
-    """Logits (T, B, V) after each of the tokens `then` (B, T), row b of which goes on from prompts[b]."""
+    """Logits (T, B, V) after each of the tokens `then` (B, T); row b continues prompts[b]."""
     _, state = prefill(model, prompts, range(len(prompts)), room, rolling)
     return torch.stack([model.step(then[:, t], state).clone() for t in range(then.shape[1])])  # the next overwrites it

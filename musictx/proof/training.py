@@ -1,6 +1,6 @@
-"""The demo's training, some steps of it in each precision, beside the same steps in float32 on the CPU.
+"""Checks some steps of the demo's training in each precision against the same steps in float32 on the CPU.
 
-Everything goes the way of `musictx train experiment=demo`: the same settings, the same door. What is learnt is real
+Everything goes the way of `musictx train experiment=demo`: the same settings, the same function. The model learns real
 music, but not the demo's corpus, which needs the package music21: the chorale inside musictx goes round the circle of
 fifths, beginning in each key, ten pieces to learn and two to validate. `store=` names real chorales instead.
 """
@@ -31,15 +31,15 @@ from musictx.training.run_folder import RunFolder
 EXPERIMENT = "experiment=demo"
 FIFTHS = [0, -5, 2, -3, 4, -1, 6, 1, -4, 3, -2, 5]  # semitones from the chorale's own key
 
-# how far the last losses may lie from float32's, as a share of what that has learnt. Measured on a CPU: bf16-mixed
+# how far the last losses may lie from float32's, as a share of the fall of float32's. Measured on a CPU: bf16-mixed
 # 0.0005, bf16-true 0.007 (docs/log.md); 16-mixed leaves out its first steps until its scale fits
 APART = {"32-true": 0.02, "bf16-mixed": 0.02, "bf16-true": 0.05, "16-mixed": 0.1}
-FALLEN = 0.9  # of the first loss, at most, the last ones must be
-FEWEST = 10  # steps in which a loss is seen to fall
+FALLEN = 0.9  # the last losses may be at most this share of the first
+FEWEST = 10  # fewer steps do not show a loss fall
 
 
 class Curve(NamedTuple):
-    """What a training logged."""
+    """The figures that a training logged."""
 
     losses: list[float]  # of each step
     nll: float  # of the validation at the end
@@ -47,7 +47,7 @@ class Curve(NamedTuple):
 
 
 def checks(config: CheckConfig) -> Iterator[Check]:
-    """Every precision; on a GPU the CPU's float32 first, which all are held against."""
+    """Checks every precision; on a GPU the CPU's float32 comes first, and all are compared with it."""
     train = cache(partial(trained, config))
     on_cpu, float32 = (f"train {config.steps} steps, 32-true{place}" for place in (" on the CPU", ""))
     yield Check(on_cpu, "", lambda: falls(train("cpu", "32-true")))
@@ -60,7 +60,7 @@ def checks(config: CheckConfig) -> Iterator[Check]:
 
 
 def triton_checks(config: CheckConfig) -> Iterator[Check]:
-    """The relative table, as attention=triton trains it."""
+    """Checks the relative table as attention=triton trains it."""
     train = cache(partial(trained, config))
     for precision in PRECISIONS:
         what = f"train {config.steps} steps, triton, {precision}"
@@ -86,13 +86,13 @@ def falls(curve: Curve) -> Outcome:
 
 
 def near(curve: Curve, float32: Curve, apart: float) -> Outcome:
-    """A loss that is no number has ended the training with an error of its own."""
+    """How near the last losses are. A NaN or infinite loss has already ended the training with its own error."""
     learnt = float32.losses[0] - _last(float32)
     return Outcome(abs(_last(curve) - _last(float32)), apart * learnt, note=_told(curve))
 
 
 def _last(curve: Curve) -> float:
-    """The mean of the last fifth."""
+    """The mean of the last fifth of the losses."""
     return mean(curve.losses[-max(len(curve.losses) // 5, 1) :])
 
 
@@ -101,7 +101,7 @@ def _told(curve: Curve) -> str:
 
 
 def trained(config: CheckConfig, device: str, precision: str, *words: str) -> Curve:
-    """One training, in a folder that is removed."""
+    """One training, in a temporary folder."""
     with TemporaryDirectory(prefix="musictx-check-") as place, open(os.devnull, "w") as nowhere:
         store, folder = config.store, Path(place) / "run"
         if store is None:
@@ -120,7 +120,7 @@ def trained(config: CheckConfig, device: str, precision: str, *words: str) -> Cu
 
 
 def write_keys(out: Path) -> None:
-    """The shipped chorale as a store of twelve pieces."""
+    """Writes the shipped chorale as a store of twelve pieces."""
     tokenizer = ChoraleTokenizer()
     score = read_midi(shipped_bundle(CHORALE).with_suffix(".mid"))
     ids = tokenizer.encode(score)

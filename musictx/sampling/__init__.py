@@ -1,1 +1,1 @@
-"""Ids out of a model, and music out of ids."""
+"""Draws ids from a model, and makes music of them."""

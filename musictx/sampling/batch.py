@@ -1,4 +1,4 @@
-"""Rows drawn together until each has come as far as was asked; one that goes in circles is warmed until it has left."""
+"""Draws rows together until each is as long as asked. The repetition guard warms a row while it goes in circles."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,19 +13,19 @@ from musictx.sampling.engine import ByChance, Drawn, Stream
 from musictx.sampling.settings import Progress, Sampling
 from musictx.tokenizers import Ids
 
-LOOK_EVERY = 32  # tokens: the only moments at which the device is waited for
+LOOK_EVERY = 32  # tokens: only at these looks does the program wait for the device
 
 
 class Take(NamedTuple):
-    """One row as it was drawn, and how far it came. Under the model alone: the log-probability of every token, and of
-    an end before it, (T,) each; `may_end` (T,) where the grammar allows one."""
+    """One row as it was drawn, and how far it came. The log-probabilities, (T,) each, are the model's own, without
+    filters or guidance: of every token, and of an end before it. `may_end` (T,): where the grammar allows an end."""
 
     ids: Ids  # (T,)
     log_p: NDArray[np.float64]
     end_log_p: NDArray[np.float64]
     may_end: NDArray[np.bool_]
     progress: Progress
-    stopped: str  # why it did not come as far as was asked; "" if it did
+    stopped: str  # why it is shorter than asked; "" if it is not
 
 
 class NoNumbers(Exception):
@@ -37,22 +37,22 @@ class NoNumbers(Exception):
 
 
 class Batch:
-    """Iterated, it draws a token a row at every step until every row's share reaches `goal` or `limit` tokens.
+    """An iterator: each step draws one token a row, until every row's share reaches `goal`, or `limit` tokens.
 
-    Whoever iterates may stop at any step, and says why with `stop`.
+    The caller may stop after any step, and says why with `stop`.
     """
 
     def __init__(self, stream: Stream, progress: list[Progress], sampling: Sampling, goal: float, limit: int) -> None:
         self.stream, self.progress, self.sampling = stream, progress, sampling
-        assert isinstance(stream.choose, ByChance)  # whose temperature follows the progress
+        assert isinstance(stream.choose, ByChance)  # its temperature follows the progress
         self.chance = stream.choose
         self.goal, self.limit = goal, limit
         n = len(progress)
         self.rows = np.zeros((n, 0), dtype=np.uint16)  # (B, T)
-        self.log_p = np.zeros((2, n, 0))  # (2, B, T) of the token, of the end
+        self.log_p = np.zeros((2, n, 0))  # (2, B, T): of the token, of the end
         self.may_end: list[bool] = []
         self.new: list[Drawn] = []  # since the last look
-        self.enough = np.zeros(n, dtype=np.int64)  # tokens at the look that found the row long enough; 0: not yet
+        self.enough = np.zeros(n, dtype=np.int64)  # tokens when a look found the row long enough; 0: not yet
         self.warmth = np.ones(n)
         self.stopped = ""
 
@@ -72,16 +72,16 @@ class Batch:
             self.stop(str(reason))
 
     def run(self) -> None:
-        """To the end. Raises NoNumbers."""
+        """Draws to the end. Raises NoNumbers."""
         for _ in self:
             pass
 
     def stop(self, why: str) -> None:
-        """The rows that are not long enough yet stay as they are."""
+        """Ends the drawing; rows that are too short yet keep what they have."""
         self.stopped = why
 
     def takes(self) -> list[Take]:
-        """Row by row up to the look at which it was long enough: the same whoever else was in the batch."""
+        """Every row up to the look that found it long enough: the same whatever other rows the batch has."""
         self._gather()
         end = np.where(self.enough > 0, self.enough, self.rows.shape[1])
         may_end = np.array(self.may_end, dtype=bool)
@@ -120,14 +120,14 @@ def _float64(*tensors: Tensor) -> NDArray[np.float64]:
 
 
 LOOK = 128  # tokens that must repeat: two bars of a chorale, some seconds of a performance
-LONGEST_LAG = 64  # so that a loop has gone round twice at least
-ALIKE = 0.95  # the share of tokens that repeat
-FEW = 4  # different tokens in `LOOK`: one note drummed, or one chord held
-WARMER, WARMEST = 1.25, 3.0  # factors on the temperature: for every look at which it goes on, and in all
+LONGEST_LAG = 64  # so that a loop has gone round at least twice
+ALIKE = 0.95  # the share of tokens that must repeat
+FEW = 4  # different tokens in `LOOK`: one repeated note, or one held chord
+WARMER, WARMEST = 1.25, 3.0  # factors on the temperature: for every look that finds a loop, and in all
 
 
 def caught(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or are but a few."""
+    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or hold few ids."""
     if rows.shape[1] < LOOK + LONGEST_LAG:
         return np.zeros(len(rows), dtype=bool)
     tail = rows[:, -LOOK - LONGEST_LAG :]
@@ -140,5 +140,5 @@ def caught(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def warmed(factor: NDArray[np.float64], rows: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The factor (B,) on each row's temperature after one more look: 1 as soon as a row has left its loop."""
+    """The factor (B,) on each row's temperature after one more look: 1 again once a row has left its loop."""
     return np.where(caught(rows), np.minimum(factor * WARMER, WARMEST), 1.0)

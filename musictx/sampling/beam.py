@@ -1,4 +1,4 @@
-"""Beam search: the likeliest music instead of music drawn by chance. For study: it soon goes in circles."""
+"""Beam search: finds the likeliest music instead of drawing. For study: it soon goes in circles."""
 
 from collections.abc import Iterator
 
@@ -11,11 +11,11 @@ from musictx.tokenizers.grammar import Grammar
 
 
 class Widest:
-    """Chooses, of all rows gone on with by any legal id, the `beams` likeliest."""
+    """Extends every row by every legal id, and chooses the `beams` likeliest."""
 
     def __init__(self, beams: int, device: torch.device | str) -> None:
         self.beams = beams
-        self.log_p = torch.empty(1, 0, device=device)  # (K, T) of each token so far, under the model alone
+        self.log_p = torch.empty(1, 0, device=device)  # (K, T) of each token so far, the model's own
 
     def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
         total = (self.log_p.sum(1, keepdim=True) + log_p).masked_fill(~legal, -torch.inf)  # (K, V)
@@ -26,8 +26,9 @@ class Widest:
 
 
 class Beams:
-    """The likeliest legal continuations found of a prompt (T,), the likeliest row first: iterated, it takes a step at a
-    time until all have `n_tokens`. `ids` and `log_p`, under the model alone, are (K, T). `grammar` has one row."""
+    """The likeliest legal continuations that beam search finds for a prompt (T,), the likeliest row first. An iterator:
+    a step at a time until all have `n_tokens`. `ids` and `log_p`, the model's own, are (K, T). `grammar` has one
+    row."""
 
     def __init__(
         self,

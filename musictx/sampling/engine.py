@@ -1,7 +1,7 @@
-"""Sampling over ids: every prompt read once, in blocks, then one cached step a token for all rows together.
+"""Sampling over ids: reads every prompt once, in blocks, then takes one cached step a token for all rows together.
 
-Each row has a stream of chance of its own: what row k draws is a function of (seed, k), whoever else is in the
-batch.
+Each row has its own random numbers: what row k draws is a function of (random seed, k), whatever other rows the
+batch has.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would 
 
 
 class Drawn(NamedTuple):
-    """One token a row: its id, and under the model alone the log-probability of it and of the end (B,) each. `rows`
-    (B,) are the rows that these go on from, where that is not each its own."""
+    """One token a row: its id, and the model's own log-probability of it and of the end, (B,) each. `rows` (B,) are
+    the rows that these continue; None: each its own."""
 
     ids: Tensor
     log_p: Tensor
@@ -32,23 +32,23 @@ class Drawn(NamedTuple):
 
 
 class Choose(Protocol):
-    """What becomes of the model's opinion: `ByChance`, `beam.Widest`, or a rule of one's own."""
+    """How the next ids are chosen from the model's logits: `ByChance`, `beam.Widest`, or another function."""
 
     def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
         """Logits (B · streams, V), the log-probabilities of the first stream and what is legal, (B, V) each -> ids
-        (n,), and the rows (n,) that they go on from; None: each from its own."""
+        (n,), and the rows (n,) that they continue; None: each its own."""
         ...
 
 
 class ByChance:
-    """Draws. What row b draws depends on its logits and on its key (seed, k) alone."""
+    """Draws. What row b draws depends only on its logits and on its key (random seed, k)."""
 
     def __init__(self, sampling: Sampling, keys: Sequence[tuple[int, int]], device: torch.device | str) -> None:
         self.sampling, self.uniforms = sampling, Uniforms(keys, device)
         self.temperature = torch.full((len(keys), 1), sampling.temperature, device=device)
 
     def heat(self, temperatures: Sequence[float]) -> None:
-        """Each row's temperature from now on."""
+        """Sets each row's temperature from now on."""
         like = self.temperature
         self.temperature = torch.tensor(temperatures, device=like.device, dtype=like.dtype)[:, None]
 
@@ -63,11 +63,11 @@ class ByChance:
 
 
 class Stream:
-    """Rows that go on for ever, a token each at every step: the one loop of all music that a model makes.
+    """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
 
-    Whoever iterates decides when it is enough. Nothing here waits for the device: they must look at `finite` now and
-    then. `logits` (B · streams, V) and `state` are those after what was read. Several streams, row by row, read the
-    same music after different beginnings; the first of them is what the model is said to think.
+    The caller decides when to stop. Nothing here waits for the device, so the caller must check `finite` now and then.
+    `logits` (B · streams, V) and `state` are those after the prompts. Several streams of one row read the same music
+    after different beginnings; reported probabilities are those of the first.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Stream:
         self.choose, self.eos, self.streams = choose, eos, streams
         self.finite = torch.ones(
             len(logits) // streams, dtype=torch.bool, device=logits.device
-        )  # False once logits were not
+        )  # False once a row's logits were NaN or infinite
         self.ids: Tensor | None = None
 
     def __iter__(self) -> Self:
@@ -111,7 +111,7 @@ class Stream:
 
 
 class Row(NamedTuple):
-    """Which prompt a row continues, and the key of its chance: (seed, k)."""
+    """Which prompt a row continues, and the key of its random numbers: (random seed, k)."""
 
     prompt: int
     key: tuple[int, int]
@@ -129,9 +129,9 @@ def begin_stream(
     bare: Sequence[Tensor] = (),
     pinned: bool = False,
 ) -> Stream:
-    """Rows that draw by chance, after their prompts (T,) int64, of any lengths; with seed guidance also after what is
-    `bare` of each. `room` tokens fit the model's state; with `rolling` they are the last, and with `pinned` the prompts
-    stay in sight beside them."""
+    """A stream of rows that draw after their prompts (T,) int64, of any lengths; with seed guidance each row is read
+    after its `bare` prompt too. The model's state holds `room` tokens; with `rolling` the last ones, and with `pinned`
+    the prompts stay in sight beside them."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
@@ -145,7 +145,7 @@ def begin_stream(
 def prefill(
     model: LanguageModel, prompts: Sequence[Tensor], of_row: Sequence[int], room: int, rolling: bool
 ) -> tuple[Tensor, Any]:
-    """Each prompt (T,) read once -> logits (B, V) after it and the joint state; row b continues prompt of_row[b]."""
+    """Reads each prompt (T,) once -> logits (B, V) after it and the joint state; row b continues prompt of_row[b]."""
     logits, states = {}, {}
     for i in sorted(set(of_row)):
         state = model.init_state(1, room, rolling)
@@ -158,15 +158,15 @@ def prefill(
     return torch.cat([logits[i] for i in of_row]), joint
 
 
-BLOCK = 256  # tokens drawn for ahead
+BLOCK = 256  # random numbers made ahead, one a token
 MAX_SEED = 2**63 - 1
 
 
 class Uniforms:
-    """Numbers in [0, 1) for a batch, one (B, 1) float64 a token; row b follows key b, (seed, k).
+    """Random numbers in [0, 1) for a batch, one (B, 1) float64 a token; row b follows key b, (random seed, k).
 
     Philox counts from its key (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"), so no two keys
-    share a stream, and it is numpy's on every device.
+    share a stream. Every device uses numpy's.
     """
 
     def __init__(self, keys: Sequence[tuple[int, int]], device: torch.device | str) -> None:

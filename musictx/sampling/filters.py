@@ -1,4 +1,4 @@
-"""From logits to one id a row: filters on (B, V), one draw for the whole batch; and where a NaN came from."""
+"""From logits to one id a row: filters on (B, V), and one draw for the whole batch. Finds where a NaN came from."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from musictx.sampling.settings import Sampling
 
 
 def filter_logits(logits: Tensor, sampling: Sampling, temperature: Tensor | float | None = None) -> Tensor:
-    """Logits (B, V) over the temperature, (B, 1) or the setting's, with all that is filtered out at -inf."""
+    """Divides logits (B, V) by the temperature, (B, 1) or the setting's, and sets those filtered out to -inf."""
     temperature = sampling.temperature if temperature is None else temperature
     logits = logits / temperature
     if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
@@ -32,7 +32,7 @@ def nucleus(logits: Tensor, mass: float) -> Tensor:
 
 
 def typical(logits: Tensor, mass: float) -> Tensor:
-    """The tokens whose surprise is nearest to the expected one, the entropy, until their probability reaches `mass`
+    """The tokens with a surprise nearest to the entropy, its expected value, until their probability reaches `mass`
     (Meister et al. 2022, "Locally Typical Sampling", section 4)."""
     log_p = logits.log_softmax(-1)
     p = log_p.exp()
@@ -54,20 +54,20 @@ def draw(logits: Tensor, sampling: Sampling, temperature: Tensor | float | None,
     if sampling.temperature == 0:
         return logits.argmax(-1)
     below = filter_logits(logits, sampling, temperature).softmax(-1).double().cumsum(-1)  # (B, V)
-    # a whisker below 1, or rounding could step past the last id that has any probability
+    # slightly below 1, or rounding could step past the last id that has any probability
     at = uniform * (1 - 2**-50) * below[:, -1:]
     ids = torch.searchsorted(below, at, right=True)[:, 0]
-    return ids.clamp_(max=logits.shape[-1] - 1)  # of NaN nothing is the first: the caller looks for them
+    return ids.clamp_(max=logits.shape[-1] - 1)  # NaN gives V, one past the last id: the caller checks for NaN
 
 
 class NanError(UserError):
-    """Logits that are no numbers: nothing can be drawn from them."""
+    """Logits are NaN or infinite: nothing can be drawn from them."""
 
 
 @torch.inference_mode()
 def nan_error(model: Any, ids: Tensor) -> NanError:
-    """What to tell a person whose model gave NaN or infinity somewhere after ids (T,): the layer is looked for in a
-    forward pass of its own."""
+    """The error for a model that gave NaN or infinity somewhere after ids (T,); a further forward pass finds the
+    layer."""
     first = first_bad_module(model, ids) if isinstance(model, nn.Module) else ""
     weights = [name for name, p in model.named_parameters() if not p.isfinite().all()] if first else []
     where = f"; {first} is the first layer to give them" if first else ""
@@ -87,7 +87,7 @@ def first_bad_module(model: nn.Module, ids: Tensor) -> str:
 
         return hook
 
-    # inner modules finish, and so report, before those around them
+    # inner modules finish first, so they report before those around them
     handles = [part.register_forward_hook(look(name)) for name, part in model.named_modules() if name]
     try:
         model(ids[None])

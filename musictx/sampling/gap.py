@@ -1,4 +1,4 @@
-"""A gap in music: what a model hears of both sides, and the sides put back around what it has drawn."""
+"""A gap in music: what a model hears of both sides, and how its fill is put between them."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,13 +17,13 @@ from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.gap import STEPS, clock_of, most_framing, read_first, split_at, step_of
 
 MOST_S = 24 * 3600.0
-LARGEST = 0.75  # share of what a model may hear that a gap may take
-SLACK = 8  # times as many tokens as the music around a gap has in such a time, and it is not music any more
+LARGEST = 0.75  # largest share of the window that a gap may take
+SLACK = 8  # times the tokens that the music around a gap has in such a time: a longer fill is not music
 
 
 class Gap(NamedTuple):
-    """`given` are all notes around the gap, in seconds, as the file has them, those too that reach into it. `before`
-    (Ta,) and `after` (Tc,) are the ids of its sides, `after` with EOS where the piece ends."""
+    """`given` are all notes around the gap, in seconds, as the file has them, with those that reach into it. `before`
+    (Ta,) and `after` (Tc,) are the ids of its sides; `after` ends with EOS, where the piece ends."""
 
     given: Score
     before: Ids
@@ -38,13 +38,13 @@ class Gap(NamedTuple):
 
 
 def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
-    """The least time between two borders, in seconds."""
+    """The shortest time between two borders, in seconds."""
     return quarter_s / STEPS_PER_QUARTER if tokenizer.metrical else STEPS[1]
 
 
 def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
-    """The gap from one moment to the next of a piece, of which the model can hear `heard`; what stood there is left
-    out. Borders go to the nearest step. Raises ConfigError for a region that is none."""
+    """Cuts a gap out of a piece and leaves out what stood there; `heard` are the notes that the model can hear. Borders
+    move to the nearest step. Raises ConfigError for an impossible region."""
     here = f"from_s={from_s:g} to_s={to_s:g}"
     if not (abs(from_s) < MOST_S and abs(to_s) < MOST_S):  # refuses NaN too
         raise ConfigError(f"{here}: give seconds, as in from_s=8 to_s=12")
@@ -68,12 +68,12 @@ def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter
 def join_with_gap(
     first: tuple[Score, Score], second: tuple[Score, Score], seconds: float, meter: Meter, tokenizer: Tokenizer
 ) -> Gap:
-    """One piece, `seconds` of nothing, and another piece in its own tempo: of both all notes, and those that the model
-    can hear. Raises ConfigError for no gap."""
+    """One piece, a gap of `seconds`, and another piece in its own tempo. Each comes as all its notes, and those that
+    the model can hear. Raises ConfigError for a gap shorter than a step."""
     (a, heard_a), (b, heard_b) = first, second
     step = step_s(tokenizer, a.quarter_s)
     before, after = tokenizer.encode(heard_a), tokenizer.encode(heard_b)
-    # where some of its last notes are not heard, silence stands in their place
+    # silence replaces last notes that the model cannot hear
     rest_s = round(a.duration_s / step) * step - tokenizer.seconds(before, a.quarter_s)
     before = np.concatenate([before, tokenizer.silence(rest_s, a.quarter_s)]).astype(np.uint16)
     from_s = tokenizer.seconds(before, a.quarter_s)
@@ -90,8 +90,8 @@ def ended(ids: Ids, tokenizer: Tokenizer) -> Ids:
 
 
 def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
-    """What comes after, then what is before: as much of both, beside the gap, as a model hears that looks `window`
-    tokens back. Raises ConfigError for a gap that leaves no room."""
+    """What comes after the gap, then what comes before it: as much of both as fits into a window beside the gap.
+    Raises ConfigError for a gap that leaves no room."""
     period, vocab = max(cycle, tokenizer.group), tokenizer.vocab
     before, after = gap.before, gap.after
     needed = tokens_in(gap, tokenizer)
@@ -122,12 +122,13 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, 
 
 
 def steps_in(gap: Gap, tokenizer: Tokenizer) -> int:
-    """How long the gap is, in the least steps of time."""
+    """How long the gap is, in steps of time."""
     return round(gap.seconds / step_s(tokenizer, gap.given.quarter_s))
 
 
 def tokens_in(gap: Gap, tokenizer: Tokenizer) -> int:
-    """How many tokens fill the gap: as many as the grid has there, or at the pace of the music around it."""
+    """How many tokens fill the gap: as many as the grid has there, or as many as the music around it has in that
+    time."""
     if tokenizer.voices:
         return steps_in(gap, tokenizer) * tokenizer.voices
     tokens = len(gap.before) + len(gap.after)
@@ -136,18 +137,18 @@ def tokens_in(gap: Gap, tokenizer: Tokenizer) -> int:
 
 
 def most_tokens(gap: Gap, tokenizer: Tokenizer) -> int:
-    """More would be no music."""
+    """The most tokens a fill may have: with more it would not be music."""
     return SLACK * (tokens_in(gap, tokenizer) + 32)
 
 
 def split_drawn(gap: Gap, ids: Ids, tokenizer: Tokenizer) -> Ids:
-    """Of what was drawn, ids (T,), what falls into the gap."""
+    """Keeps the drawn ids (T,) that fall into the gap."""
     ids = ids[ids < tokenizer.vocab.n_events]
     return split_at(tokenizer, ids, steps_in(gap, tokenizer) * step_of(tokenizer))[0]
 
 
 def check_gaps(settings: Settings) -> None:
-    """Raises ConfigError for what is asked of continuations alone."""
+    """Raises ConfigError for settings that only continuations take."""
     for name, asked in (
         ("seed_pinned=true", settings.seed_pinned),
         ("forced_ending=true", settings.forced_ending),
@@ -155,14 +156,14 @@ def check_gaps(settings: Settings) -> None:
         ("sampler.beams", settings.sampling.beams is not None),
     ):
         if asked:
-            raise ConfigError(f"{name} is for continuations, and a gap is filled here: leave it out")
+            raise ConfigError(f"{name} is for continuations, not for filling a gap: leave it out")
 
 
 def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple[Score, NDArray[np.bool_]]:
-    """The whole piece, with what was drawn, ids (T,), between its sides; and which notes are new, (N,).
+    """The whole piece, with the drawn ids (T,) as music between its sides; and which notes are new, (N,).
 
-    Notes beside the gap stay as they are. One that the file holds across a border sounds on where the new music goes on
-    with it; else it ends at the first border, and begins at the second.
+    Notes beside the gap stay as they are. A note that the file holds across a border sounds on if the new music
+    continues it; else it ends at the first border, and begins at the second.
     """
     given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)
@@ -177,7 +178,7 @@ def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple
     left_off = np.where(into, gap.from_s, left.offset_s)
     new_off, is_new = end * step, np.ones(len(drawn), dtype=bool)
     right_on, kept = np.where(out_of, gap.to_s, right.onset_s), np.ones(len(right), dtype=bool)
-    begun_by = dict[int, int]()  # a drawn note -> the note of the left side that it goes on with
+    begun_by = dict[int, int]()  # a drawn note -> the note of the left side that it continues
     for k in np.flatnonzero(begin < first).tolist():
         free = into & (left.pitch == drawn.pitch[k]) & ~np.isin(np.arange(len(left)), list(begun_by.values()))
         if free.any():

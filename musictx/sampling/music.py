@@ -1,4 +1,4 @@
-"""Primers in, their continuations out, and gaps in, what fills them: the one musical file above the sampling engine."""
+"""Continues primers and fills gaps: the one file on music above the sampling engine, which knows only ids."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,18 +28,18 @@ from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 
 MOST_VARIATIONS = 1000
-ENDING = (0.9, 1.1)  # shares of the asked length between which a forced ending falls
+ENDING = (0.9, 1.1)  # a forced ending falls between these shares of the asked length
 
 
 class Continuation(NamedTuple):
-    """Music that begins with the primer (or right after it) and the second at which the new music begins."""
+    """Music that begins with the primer (or right after it), and the second at which the new music begins."""
 
     score: Score
     new_from_s: float
-    stopped: str = ""  # why it is shorter than was asked; "" if it is not
-    variation: int = 0  # which one of its primer
-    mean_log_p: float = 0.0  # nats a token, under the model alone
-    unheard: int = 0  # of the primer's tokens, the oldest, which are more than the model looks back to
+    stopped: str = ""  # why it is shorter than asked; "" if it is not
+    variation: int = 0  # its number among those of one primer
+    mean_log_p: float = 0.0  # nats a token, by the model itself, without filters or guidance
+    unheard: int = 0  # how many of the primer's oldest tokens lie further back than the model looks
     is_new: NDArray[np.bool_] | None = None  # (N,) which notes fill a gap; None: those from `new_from_s` on
     new_to_s: float = np.inf  # the gap's second border
 
@@ -49,12 +49,12 @@ class Continuation(NamedTuple):
 
     @property
     def new(self) -> float | Filled:
-        """What is new, as pictures are told."""
+        """What is new, in the form that pictures take."""
         return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)
 
 
 def check(settings: Settings, variations: int) -> None:
-    """Raises ConfigError for amounts of music and seeds that no continuation can have, and rules that are not kept."""
+    """Raises ConfigError for impossible amounts of music and random seeds, and for rules that would not be applied."""
     max_tokens, beams, rules = settings.max_tokens, settings.sampling.beams, settings.rules
     for name, value, most in (("variations", variations, MOST_VARIATIONS), ("max_tokens", max_tokens, MOST_TOKENS)):
         if value is not None and not 0 < value <= most:
@@ -86,7 +86,7 @@ def continue_score(
     variations: int = 1,
     **settings: Any,
 ) -> list[Continuation]:
-    """`continue_primers` for one primer, which ends where its last note does, with `Settings(**settings)`; None begins
+    """Calls `continue_primers` for one primer, which ends with its last note, and `Settings(**settings)`; None begins
     from nothing."""
     primer = Primer(seed_score, seed_score.duration_s, Meter(seed_score.quarter_s)) if seed_score is not None else None
     if length_seconds is not None:
@@ -109,7 +109,7 @@ def continue_primers(
     it ends where the model thinks an end likeliest between 90 and 110 % of the length.
 
     Raises UserError for a silent primer, TokenError for one the vocabulary cannot hold, NanError for a model that gives
-    no numbers, ConfigError for impossible settings.
+    NaN or infinity, ConfigError for impossible settings.
     """
     drawing = Drawing(primers, model, tokenizer, settings, variations)
     for _ in drawing:
@@ -118,10 +118,10 @@ def continue_primers(
 
 
 class Drawing:
-    """What `continue_primers` draws, a step at a time: iterated, it gives each token of the rows of one batch.
+    """Draws what `continue_primers` returns, a step at a time. An iterator: each step gives a token a row of one batch.
 
-    Whoever iterates may stop after any step, at a deadline or when a person asks for it, and says why with `stop`.
-    `continuations` are what exists by then; lists may be short. Errors as in `continue_primers`.
+    The caller may stop after any step, at a deadline or when a person asks for it, and says why with `stop`.
+    `continuations` gives what exists by then; lists may be short. Errors as in `continue_primers`.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Drawing:
             raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
         self.primers, gaps = primers, [primer for primer in primers if isinstance(primer, Gap)]
         self.prompts = [_prompt(primer, model, tokenizer, settings) for primer in primers]
-        if gaps:  # nothing of what is heard may leave the window
+        if gaps:  # all that the model hears must stay in the window
             check_gaps(settings)
             most = max(most_tokens(gap, tokenizer) for gap in gaps)
             self.settings = settings = settings._replace(window=None, max_tokens=settings.max_tokens or most)
@@ -159,9 +159,9 @@ class Drawing:
             period = max(model.cycle, tokenizer.group)
             self.bare = [bare_prompt(p.heard, sampling, period, asked) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(variations)]
-        # how many rows share a batch must not shorten any of them
+        # the size of a batch must not shorten its rows
         self.limit = _limit(settings, min(len(self.asked), Settings().rows_at_once), tokenizer.group)
-        self.takes: list[tuple[int, int, Take]] = []  # prompt, variation
+        self.takes: list[tuple[int, int, Take]] = []  # prompt, variation, row as drawn
         self.rows: list[tuple[int, int]] = []  # of the batch under way
         self.batch: Batch | None = None
 
@@ -183,13 +183,13 @@ class Drawing:
             self._keep()
 
     def stop(self, why: str) -> None:
-        """The rows under way stay as long as they are, and tell why; no others are begun."""
+        """Ends the drawing. The current rows keep their length and the reason; no others begin."""
         if self.batch is not None:
             self.batch.stop(why)
             self._keep()
 
     def continuations(self) -> list[list[Continuation]]:
-        """Those of each primer that were begun, in order."""
+        """The continuations that have begun, primer by primer, in order."""
         out: list[list[Continuation]] = [[] for _ in self.prompts]
         for i, k, take in self.takes:
             if len(take.ids):
@@ -197,7 +197,7 @@ class Drawing:
         return out
 
     def _begin(self, rows: Sequence[tuple[int, int]]) -> Batch:
-        """Rows (prompt, variation) ready to be drawn; every prompt among them is read once."""
+        """A batch of rows (prompt, variation), ready to draw; reads each of their prompts once."""
         settings, tokenizer, used = self.settings, self.tokenizer, sorted({i for i, _ in rows})
         each = [self.prompts[i] for i, _ in rows]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
@@ -225,7 +225,8 @@ class Drawing:
         return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new, gap.to_s)
 
     def _search(self, beams: int) -> Iterator[Drawn]:
-        """The likeliest of each primer, once they are as long as was asked: one of another length says nothing."""
+        """The likeliest continuations of each primer, once all have the length asked for: only equal lengths can be
+        compared."""
         for i, prompt in enumerate(self.prompts):
             found = _beams(prompt, self.model, self.tokenizer, self.settings, beams, self.limit)
             yield from found
@@ -244,7 +245,7 @@ def _prompt(primer: Primer | Gap | None, model: LanguageModel, tokenizer: Tokeni
 
 
 def _limit(settings: Settings, rows: int, group: int) -> int:
-    """Tokens that no row may exceed: of a whole number of groups, where the length is given in tokens."""
+    """The most tokens of a row: a whole number of groups, if the length is given in tokens."""
     limit = min(settings.max_tokens or MOST_TOKENS, MOST_TOKENS // rows)
     if settings.length.tokens is not None:
         most = int(np.ceil(settings.length.tokens * (ENDING[1] if settings.forced_ending else 1)))
@@ -253,7 +254,7 @@ def _limit(settings: Settings, rows: int, group: int) -> int:
 
 
 def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[int, bool]:
-    """Tokens the model's state must hold, and whether it is to roll."""
+    """How many tokens the model's state must hold, and whether it must roll."""
     most = max(len(prompt.heard) for prompt in prompts) + limit
     return (window, True) if window is not None and most > window else (most, False)
 
@@ -267,7 +268,7 @@ def _beams(
 
 
 def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, settings: Settings) -> Continuation:
-    """Ids as music: cut where it was asked to end, the primer before it or not."""
+    """Makes music of ids: cut at the length asked for, with or without the primer."""
     ids, start_s, end_s = take.ids, prompt.start_s, np.inf
     if settings.forced_ending and not take.stopped:
         ids = ids[: _likeliest_end(take)]
@@ -291,7 +292,7 @@ def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, settings: 
 
 
 def _likeliest_end(take: Take) -> int:
-    """After how many tokens the model thinks an end likeliest, near the asked length."""
+    """How many tokens come before the likeliest end near the asked length."""
     share = take.progress.at(np.arange(len(take.ids)))
     possible = take.may_end & (share >= ENDING[0]) & (share <= ENDING[1])
     return int(np.where(possible, take.end_log_p, -np.inf).argmax()) if possible.any() else len(take.ids)

@@ -1,4 +1,4 @@
-"""The primer: which part of a seed is continued, and the moment at which it ends."""
+"""The primer: the part of a seed that the model continues, and the moment at which it ends."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ ENDS = ("start", "end")
 
 
 class Primer(NamedTuple):
-    """Music whose time 0 is where it begins, and the second at which it ends and new music goes on."""
+    """Music that begins at time 0, and the second at which it ends and new music begins."""
 
     score: Score
     end_s: float
@@ -19,18 +19,18 @@ class Primer(NamedTuple):
 
 
 class Part(NamedTuple):
-    """How much of a seed, at most one of the three (none: all of it), taken from its `start` or its `end`; `on_beat`
-    from the beat on at which, or before which, it would begin."""
+    """How much of a seed: at most one of the three (none: all of it), taken from its `start` or its `end`. With
+    `on_beat` it begins on a beat, if need be a little earlier."""
 
     seconds: float | None = None
     bars: int | None = None
     notes: int | None = None
     side: str = "start"
-    on_beat: bool = False  # for models of a grid, to which every primer begins on a beat
+    on_beat: bool = False  # for models of a grid, which read every primer from a beat on
 
 
 def check_part(part: Part) -> None:
-    """Raises ConfigError for more than one amount, and for amounts and sides that cannot be."""
+    """Raises ConfigError for more than one amount, and for impossible amounts and sides."""
     given = {name: value for name in ("seconds", "bars", "notes") if (value := getattr(part, name)) is not None}
     if len(given) > 1:
         names = ", ".join(f"seed_{name}={value}" for name, value in given.items())
@@ -43,8 +43,8 @@ def check_part(part: Part) -> None:
 
 
 def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  # noqa: B008 - it is immutable
-    """The part of a seed that is asked for. Bars end at their bar line, all else where its last note does at the
-    latest. Raises ConfigError for an impossible part, UserError for one without notes."""
+    """The part of a seed that is asked for. Bars end at their bar line, all else with the last note at the latest.
+    Raises ConfigError for an impossible part, UserError for one without notes."""
     check_part(part)
     end_s = score.duration_s
     from_end = part.side == "end"

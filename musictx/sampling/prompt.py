@@ -1,4 +1,4 @@
-"""A primer as a model gets it: ids up to the very moment at which it ends, the newest of them if they are too many."""
+"""A primer as a model reads it: its ids up to the moment at which it ends, only the newest if there are too many."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -21,12 +21,12 @@ class Prompt(NamedTuple):
     start_s: float  # when the new music begins
     quarter_s: float
     bar_s: float
-    program: int | None  # of all notes, where ids do not say it
-    unheard: int  # of the oldest ids, which are more than the model gets
+    program: int | None  # for all notes, if ids do not say it
+    unheard: int  # number of oldest ids that the model does not read
 
 
 def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
-    """None is a beginning from nothing; `cycle` is the model's.
+    """The prompt of a primer; None begins from nothing. `cycle` is the model's.
 
     Raises UserError for a silent primer, TokenError for one that the vocabulary cannot hold."""
     bos = np.array([tokenizer.vocab.bos])
@@ -53,6 +53,6 @@ def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None,
 
 
 def program_of(score: Score, tokenizer: Tokenizer) -> int | None:
-    """The instrument of most of its notes, which new ones get too; None where ids say it, or there is none."""
+    """The instrument of most notes, which new notes get too; None if ids say it, or there is none."""
     melodic = score.program[score.program != DRUMS]
     return int(np.bincount(melodic).argmax()) if len(melodic) and not tokenizer.programs else None

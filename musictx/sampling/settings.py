@@ -1,6 +1,6 @@
-"""What a person can ask of a continuation, with its defaults: how a next token is drawn, how much, under which rules.
+"""What a person can ask of a continuation, with defaults: how the next token is drawn, how much, under which rules.
 
-`Sampling` and `Rules` are parts of the commands' schemas too, and `Settings` gives `musictx generate` its defaults.
+The commands' schemas contain `Sampling` and `Rules` too, and `Settings` gives `musictx generate` its defaults.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ MOST_TOKENS = 1_000_000  # of all rows together
 
 @dataclass(frozen=True)
 class Length:
-    """At most one of the four; none is 20 seconds. Raises ConfigError for others and for amounts that cannot be."""
+    """At most one of the four; none means 20 seconds. Raises ConfigError for more, and for impossible amounts."""
 
     seconds: float | None = None
     bars: float | None = None
@@ -38,14 +38,14 @@ class Length:
                 raise ConfigError(f"length_{name}={value}: give more than 0 and at most {MOST[name]:g}")
 
     def in_seconds(self, bar_s: float) -> float | None:
-        """The seconds asked for; None when it is notes or tokens."""
+        """The seconds asked for; None for notes or tokens."""
         if self.bars is not None:
             return self.bars * bar_s
         return DEFAULT_S if self.notes is None and self.tokens is None and self.seconds is None else self.seconds
 
 
 class Progress:
-    """How far one row has come on its way, measured whenever it is looked at; 1 is the length that was asked for."""
+    """How far one row has come, measured at every look; 1 is the length asked for."""
 
     def __init__(
         self, length: Length, bar_s: float, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
@@ -71,7 +71,7 @@ class Progress:
             notes = len(self.tokenizer.decode(np.concatenate([self.prompt, row]), self.quarter_s))
             return (notes - self.start_notes) / self.length.notes
         assert self.seconds is not None
-        if self.tokenizer.pace is not None:  # every id moves the clock by itself: only the new ones need be asked
+        if self.tokenizer.pace is not None:  # every id moves the clock by itself: measuring the new ones is enough
             whole = self.tokens - self.tokens % self.tokenizer.group
             before = self.tokenizer.seconds(row[whole : self.tokens], self.quarter_s)
             self.elapsed_s += self.tokenizer.seconds(row[whole:], self.quarter_s) - before
@@ -81,7 +81,7 @@ class Progress:
         return self.elapsed_s / self.seconds
 
     def at(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-        """The share after each number of tokens, on straight lines between the looks."""
+        """The share after each number of tokens, interpolated linearly between the looks."""
         at, share = np.array(self.seen).T
         between: NDArray[np.float64] = np.interp(tokens, at, share)
         return between
@@ -92,9 +92,9 @@ AUTO = "auto"
 SHARES = ("top_p", "min_p", "typical")
 
 
-@dataclass  # not frozen: a schema of Hydra's that is frozen takes no overrides
+@dataclass  # not frozen: a frozen Hydra schema takes no overrides
 class Sampling:
-    """How a next token is drawn: the filters act after the temperature, one after the other, from top_k to typical.
+    """How the next token is drawn: the filters act after the temperature, one after the other, from top_k to typical.
 
     Raises ConfigError for impossible values.
     """
@@ -102,27 +102,34 @@ class Sampling:
     temperature: float = setting(
         1.0, "below 1 the likely tokens come more often, above 1 the unlikely; 0: always the likeliest"
     )
-    temperature_end: float | None = setting(None, "the temperature goes in a line to this over the asked length")
-    top_k: int | None = setting(None, "of this many likeliest tokens; null: of all")
-    top_p: float | None = setting(0.98, "of the likeliest tokens that have this probability together; null: of all")
-    min_p: float | None = setting(None, "of tokens with this share of the likeliest one's probability; null: of all")
-    typical: float | None = setting(
-        None, "of the tokens that surprise as much as expected, with this probability together; null: of all"
+    temperature_end: float | None = setting(None, "the temperature moves linearly to this over the asked length")
+    top_k: int | None = setting(None, "draw from this many likeliest tokens; null: from all")
+    top_p: float | None = setting(
+        0.98, "draw from the likeliest tokens that have this probability together; null: from all"
     )
-    guard: bool = setting(True, "raise the temperature while the music goes in circles")
+    min_p: float | None = setting(
+        None, "draw from tokens with at least this share of the likeliest one's probability; null: from all"
+    )
+    typical: float | None = setting(
+        None,
+        "draw from the tokens with a surprise nearest to the expected, with this probability together; null: from all",
+    )
+    guard: bool = setting(True, "the repetition guard: raises the temperature while the music goes in circles")
     beams: int | None = setting(
-        None, "search for the likeliest music, so many ways at once, instead of drawing; needs length_tokens"
+        None, "search for the likeliest music with this many beams instead of drawing; needs length_tokens"
     )
     seed_guidance: int | float | str | None = setting(
         AUTO,
-        "hold on to the seed: 1 or 2 bring its motifs back, 0 leaves out unlikely tokens alone; null: not; auto: as "
+        "hold on to the seed: 1 or 2 bring its motifs back, 0 only leaves out unlikely tokens; null: off; auto: as "
         "the bundle says, which was chosen on validation",
     )
-    guidance_tokens: int = setting(17, "how much of the seed's end guidance does not count as the seed, in tokens")
-    guidance_cut: float = setting(0.01, "guidance draws no token with less than this share of the likeliest's chance")
+    guidance_tokens: int = setting(17, "guidance does not count this many tokens at the seed's end as the seed")
+    guidance_cut: float = setting(
+        0.01, "guidance draws only tokens with at least this share of the likeliest one's probability"
+    )
 
     def __post_init__(self) -> None:
-        # logits overflow when divided by less, and -inf becomes NaN when divided by very much more
+        # a smaller divisor makes logits overflow, a far larger one turns -inf into NaN
         if self.temperature != 0 and not 1e-3 <= self.temperature <= 1e3:
             raise ConfigError(f"sampler.temperature={self.temperature}: give 0 (greedy) or 0.001 to 1000")
         if self.temperature_end is not None:
@@ -161,15 +168,15 @@ class Sampling:
 
     @property
     def strength(self) -> float | None:
-        """Of seed guidance; none where it is left to a bundle and none was asked."""
+        """The strength of seed guidance; None if it is off, or still left to the bundle."""
         return None if self.seed_guidance is None or isinstance(self.seed_guidance, str) else float(self.seed_guidance)
 
     def suited(self, own: float | None) -> "Sampling":
-        """With what a bundle says of seed guidance, where that was left to it; beams search without."""
+        """With the bundle's `own` seed guidance, if the setting is auto; beams search without any."""
         return self if self.seed_guidance != AUTO else replace(self, seed_guidance=None if self.beams else own)
 
     def temperature_at(self, progress: float) -> float:
-        """The temperature at a share of the asked length; the end's beyond it."""
+        """The temperature at a share of the asked length; beyond it, the temperature of the end."""
         if self.temperature_end is None:
             return self.temperature
         return self.temperature + (self.temperature_end - self.temperature) * min(max(progress, 0.0), 1.0)
@@ -180,7 +187,7 @@ PLAIN = Sampling(top_p=None, guard=False, seed_guidance=None)  # the model's own
 
 
 class Settings(NamedTuple):
-    """What is asked of every continuation of one call; `continue_primers` explains them."""
+    """The settings of all continuations of one call; `continue_primers` explains them."""
 
     sampling: Sampling = Sampling()
     length: Length = Length()
@@ -193,4 +200,4 @@ class Settings(NamedTuple):
     device: str = "cpu"
     rows_at_once: int = 16  # in one batch
     seed_pinned: bool = False
-    own_guidance: float | None = None  # what the bundle's header says, where `sampling` leaves it to that
+    own_guidance: float | None = None  # from the bundle's header, used where `sampling` says auto

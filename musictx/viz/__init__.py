@@ -1,1 +1,1 @@
-"""See it and hear it: Scores in, a picture or a sound file out."""
+"""Turns Scores into pictures, films and sound files."""

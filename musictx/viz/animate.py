@@ -1,4 +1,4 @@
-"""A piano roll that plays: what is still to come is pale, a line moves over the page, then the page turns."""
+"""A piano roll that plays: a line moves over the page, notes to come are pale, then the page turns."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -36,21 +36,21 @@ FORMATS = (".gif", ".mp4")
 WIDTH_IN, DPI = 9.0, 100
 PAGE_S = 15.0
 FRAME_S = {".gif": 0.08, ".mp4": 0.04}  # a GIF counts hundredths of a second
-PALE = 0.3  # of its colour has what is still to come
+PALE = 0.3  # share of its colour that a note to come has
 MOST_S = 900.0
 
 Picture = NDArray[np.uint8]  # (height, width, 3)
 
 
 def film(title: str, score: Score, new: New, path: Path, bars_s: NDArray[Any] | None = None) -> None:
-    """GIF, or MP4 with sound, by the suffix; `bars_s` as in `piano_roll`. Written whole or not at all.
+    """Writes a GIF, or an MP4 with sound, by the suffix, whole or not at all; `bars_s` as in `piano_roll`.
 
-    Raises ConfigError for another suffix, for music of more than a quarter of an hour, and for MP4 where
+    Raises ConfigError for another suffix, for music of more than a quarter of an hour, and for MP4 if
     imageio-ffmpeg is not installed.
     """
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise ConfigError(f"{path}: a film is {' or '.join(FORMATS)}: give a name that ends so")
+        raise ConfigError(f"{path}: a film is {' or '.join(FORMATS)}: give a name that ends in one of them")
     if score.duration_s > MOST_S:
         raise ConfigError(f"a film of {score.duration_s:.0f} s: at most {MOST_S:.0f} s can be made; cut the piece")
     write = _write_gif if suffix == ".gif" else _write_mp4
@@ -60,7 +60,7 @@ def film(title: str, score: Score, new: New, path: Path, bars_s: NDArray[Any] | 
 
 
 def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[Any] | None = None) -> Iterator[Picture]:
-    """A picture every `frame_s` from 0 to the end of the music, all of one size, which is even as codecs want it."""
+    """A picture every `frame_s` from 0 to the end of the music, all of one even size, as codecs need it."""
     low, high = key_range([score])
     for start_s in np.arange(0, max(score.duration_s, frame_s), PAGE_S):
         figure = new_figure(WIDTH_IN, max(1.2 * KEY_IN * (high - low), LEAST_IN) + 0.9, DPI)
@@ -90,9 +90,9 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[A
 
 
 def _write_gif(shots: Iterator[Picture], score: Score, path: Path) -> None:
-    """With one palette for all frames, so that only what changes from one to the next is written."""
+    """Writes all frames with one palette, so that the file holds only what changes from one to the next."""
     shade = np.linspace(0, 1, 51)[:, None]
-    tint = shade[3:]  # of all that is nearly white, white alone: Pillow does not always take the nearest colour
+    tint = shade[3:]  # no nearly white tints, only white: Pillow does not always take the nearest colour
     ramps = [1 - tint * (1 - np.array(to_rgb(colour))) for colour in (SEED_COLOUR, NEW_COLOUR)]
     ramps += [STRIKE_SHADE * ramp for ramp in ramps] + [np.delete(shade, -2, 0).repeat(3, 1)]
     palette = Image.new("P", (1, 1))

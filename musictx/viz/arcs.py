@@ -1,4 +1,4 @@
-"""What attention looks at: arcs over a piano roll to the notes that count, and figures of all heads as heat maps."""
+"""Draws what attention looks at: arcs over a piano roll to the notes with weight, and heat maps of all heads."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +18,8 @@ from musictx.viz.piano_roll import boxes, draw_keys, draw_time, key_range, shade
 
 GREY, MOTIF_COLOUR = "#80868b", "#009E73"
 HEAD_COLOURS = ("#D55E00", "#0072B2", "#CC79A7", "#E69F00", "#56B4E9", "#7B4FA3", "#A6761D", "#1B7837")
-LEAST, MOST_ARCS, MOST_MARKED = 0.005, 16, 3  # weight of an arc that is drawn; arcs a head; motifs that are marked
-LIFT = 0.9  # of the keyboard: how far the longest arc is pulled up, twice what it rises
+LEAST, MOST_ARCS, MOST_MARKED = 0.005, 16, 3  # least weight of an arc; most arcs a head; most marked motifs
+LIFT = 0.9  # of the keyboard: how far the longest arc is pulled up; it rises half as far
 AHEAD = 0.06  # of the width: music after the note
 
 
@@ -33,11 +33,11 @@ class Head(NamedTuple):
 def draw_arcs(
     title: str, score: Score, note: int, heads: Sequence[Head], motif: Sequence[NDArray[Any]], path: Path
 ) -> None:
-    """PNG, SVG or PDF: the music up to `note`, or to what is looked at after it, and arcs from it to the notes that the
-    heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark, oldest first, the one that leads
-    to the note last.
+    """Writes a PNG, SVG or PDF: the music up to `note`, or to notes looked at after it, and arcs from it to the notes
+    that the heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark, oldest first, the one
+    that leads to the note last.
 
-    Written whole or not at all. Raises ConfigError for another suffix.
+    Writes the file whole or not at all. Raises ConfigError for another suffix.
     """
     check_format(path)
     now_s, motif = float(score.onset_s[note]), motif[-MOST_MARKED:]
@@ -46,7 +46,7 @@ def draw_arcs(
         counts |= head.weight >= LEAST
     marked = np.concatenate([np.zeros(0, np.int64), *motif])
     start_s = min([now_s, *score.onset_s[counts].tolist(), *score.onset_s[marked].tolist()])
-    end_s = max([now_s, *score.onset_s[counts].tolist()])  # what is read as a whole may be looked at ahead
+    end_s = max([now_s, *score.onset_s[counts].tolist()])  # a melody is read whole, so heads may look ahead in it
     width_s = max((end_s - start_s) / (1 - 2 * AHEAD), 4.0)
     span_s = max(end_s - (1 - AHEAD) * width_s, 0.0), end_s + AHEAD * width_s
     seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
@@ -81,7 +81,7 @@ def draw_arcs(
         look = {"edgecolor": hue, "lw": 0.6 + 4.4 * strength, "alpha": 0.3 + 0.55 * strength}
         axes.add_patch(PathPatch(arc, facecolor="none", capstyle="round", zorder=3, **look))
     if not arcs:
-        alike = f"no note has {LEAST:.1%} of the weight: it lies on many tokens alike"
+        alike = f"no note has {LEAST:.1%} of the weight: it is spread over many tokens"
         axes.text(0.5, 0.5, alike, transform=axes.transAxes, ha="center", color=INK, fontsize=10, zorder=3)
     handles: list[Any] = [
         Line2D([], [], color=hue, lw=3, label=f"{head.name}, heaviest {head.weight.max(initial=0):.1%}")
@@ -98,7 +98,7 @@ def _hues(n: int) -> list[str]:
 
 
 def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Curve:
-    """From the beginning of one note to that of the other; the farther away, the higher it rises."""
+    """An arc from the beginning of one note to that of the other; longer arcs rise higher."""
     x, y = score.onset_s[[past, note]], score.pitch[[past, note]].astype(float)
     pull = y.max() + lift * np.sqrt(abs(x[1] - x[0]) / width_s)
     return Curve([(x[0], y[0]), (x.mean(), pull), (x[1], y[1])], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3])
@@ -115,9 +115,10 @@ def _bracket(axes: Axes, score: Score, notes: NDArray[Any], name: str, top: floa
 
 
 def draw_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:
-    """PNG, SVG or PDF: one heat map a (title, values (L, H), format) side by side, layers downwards, heads across.
+    """Writes a PNG, SVG or PDF: one heat map a (title, values (L, H), format) side by side, layers downwards, heads
+    across.
 
-    Written whole or not at all. Raises ConfigError for another suffix.
+    Writes the file whole or not at all. Raises ConfigError for another suffix.
     """
     check_format(path)
     n_layers, n_heads = maps[0][1].shape

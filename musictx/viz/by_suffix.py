@@ -1,4 +1,4 @@
-"""A score as a picture, a film or sound: the suffix of the file's name says which."""
+"""Writes a score as a picture, a film or sound; the suffix of the file's name says which."""
 
 from math import inf
 from pathlib import Path
@@ -25,8 +25,8 @@ def write_as(
     row_s: float | None = None,
     soundfont: Path | None = None,
 ) -> None:
-    """`new` is what a `Panel` says is new; the others are as in `piano_roll` and `write_wav`.
-    Written whole or not at all. Raises ConfigError for another suffix."""
+    """Writes the score, whole or not at all. `new` is as in `Panel`; the others are as in `piano_roll` and
+    `write_wav`. Raises ConfigError for another suffix."""
     suffix = path.suffix.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
     if suffix in sound.FORMATS:

@@ -1,4 +1,6 @@
-"""Plots of figures: curves over time with their intervals, bars of several models, histograms of a collection."""
+"""Plots figures: curves over time with their intervals, dots with intervals for several models, histograms of a
+collection.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -17,7 +19,7 @@ from musictx.music.score import Score
 from musictx.viz.piano_roll import SEED_COLOUR
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")  # Okabe and Ito 2008
-MARKERS = "os^Dv*"  # told apart without colour too
+MARKERS = "os^Dv*"  # distinct without colour too
 SUFFIXES = (".png", ".svg")
 
 
@@ -30,18 +32,18 @@ def draw_curves(
     references: Sequence[tuple[float, str]] = (),
     solid: Mapping[str, int] | None = None,
 ) -> None:
-    """A PNG or SVG, by the suffix: a line with its band per name -> (x, mean, low, high), each (W,), and a dashed
-    level per (y, label) of `references`. Of a name in `solid` so many points are joined by a solid line, the others
-    by a dashed one.
+    """Writes a PNG or SVG, by the suffix: a line with its band per name -> (x, mean, low, high), each (W,), and a
+    dashed level per (y, label) of `references`. For a name in `solid` a solid line joins that many first points and a
+    dashed one the others.
 
-    NaN leaves a gap. Written whole or not at all. Raises ConfigError for no curve, for columns of unlike length and
-    for another suffix.
+    NaN leaves a gap. Writes the file whole or not at all. Raises ConfigError for no curve, for columns of different
+    lengths and for another suffix.
     """
     columns = {name: [np.asarray(c, dtype=np.float64) for c in curve] for name, curve in curves.items()}
     if not columns:
         raise ConfigError("no curve to draw: give at least one")
     if path.suffix.lower() not in SUFFIXES:
-        raise ConfigError(f"{path}: curves are drawn as {' or '.join(SUFFIXES)}; give a name that ends so")
+        raise ConfigError(f"{path}: curves are drawn as {' or '.join(SUFFIXES)}; give a name that ends in one of them")
     for name, (x, *ys) in columns.items():
         if any(y.shape != x.shape or x.ndim != 1 for y in ys):
             shapes = ", ".join(str(c.shape) for c in (x, *ys))
@@ -71,14 +73,14 @@ def draw_curves(
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(length=3, labelsize=9)
     figure.legend(loc="outside upper right", ncols=min(len(columns), 4), frameon=False, fontsize=9)
-    # a file that is the same whenever it is drawn: no date, no random names
+    # the same file every time: no date, no random names
     dated: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix.lower() == ".svg" else {}
     with replacing(path) as partial, rc_context({"svg.hashsalt": "musictx"}):
         figure.savefig(partial, **dated)
 
 
 def draw_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str, title: str = "") -> None:
-    """A PNG or SVG of a dot and its interval per name -> (mean, low, high): a bar would ask for a zero."""
+    """Writes a PNG or SVG of a dot and its interval per name -> (mean, low, high); bars would have to begin at 0."""
     figure = Figure(figsize=(8, 1.2 + 0.45 * len(bars)), dpi=140, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
@@ -114,7 +116,7 @@ def count_music(scores: Sequence[Score], tokens: Sequence[int]) -> dict[str, Bin
 
 
 def draw_histograms(title: str, histograms: dict[str, Bins], path: Path) -> None:
-    """One PNG with all of them side by side. Written whole or not at all."""
+    """Writes one PNG with all of them side by side, whole or not at all."""
     figure = Figure(figsize=(12, 6), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title)

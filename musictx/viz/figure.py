@@ -1,4 +1,4 @@
-"""Paper for the pictures: one style, and a file whose suffix says its format."""
+"""The figure under every picture: one style, and a file whose suffix says its format."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ def new_figure(width_in: float, height_in: float, dpi: int = 110) -> Figure:
 
 
 def check_format(path: Path) -> None:
-    """Raises ConfigError for a suffix that names no picture."""
+    """Raises ConfigError for a suffix that is not a picture's."""
     if path.suffix.lower() not in FORMATS:
-        raise ConfigError(f"{path}: a picture is one of {', '.join(FORMATS)}: give a name that ends so")
+        raise ConfigError(f"{path}: a picture is one of {', '.join(FORMATS)}: give a name that ends in one of them")
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """PNG, SVG or PDF by the suffix; the same figure gives the same bytes. Written whole or not at all. Raises
+    """Writes a PNG, SVG or PDF by the suffix, whole or not at all; the same figure gives the same bytes. Raises
     ConfigError for another suffix."""
     check_format(path)
     suffix = path.suffix.lower()

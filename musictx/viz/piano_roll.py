@@ -1,5 +1,5 @@
-"""Piano rolls: the seed in one colour and new music in another, a melody and its voices, or what the seed made
-likelier.
+"""Piano rolls: the seed in one colour and new music in another, a melody and its voices, or the notes that the seed
+made likelier.
 """
 
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from musictx.music.score import Filled, Score, marked
 from musictx.viz.figure import FAINT, INK, check_format, new_figure, save_figure
 
-SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # told apart by colour-blind eyes too (Okabe and Ito 2008)
+SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # distinct for colour-blind eyes too (Okabe and Ito 2008)
 BLACK_KEYS = {1, 3, 6, 8, 10}
 WIDTH_IN, KEY_IN, LEAST_IN = 12.0, 0.034, 1.9  # a row's width, a semitone's height in it, its least height
-ROW_S = 60.0  # longer music goes on in a row below
+ROW_S = 60.0  # longer music continues in a row below
 MOST_ROWS = 40
 STRIKE = 0.0022  # of a row's width: the darker beginning of a note
 STRIKE_SHADE = 0.62  # of its brightness
-PALEST = 0.15  # how much of its colour the softest note has
+PALEST = 0.15  # share of its colour that the softest note has
 
 New = float | NDArray[np.bool_] | Filled  # the second at which new music begins, or which notes are new (N,)
-Panel = tuple[str, Score, New]  # title, score, what is new in it
+Panel = tuple[str, Score, New]  # title, score, its new part
 
 
 def piano_roll(
@@ -38,11 +38,11 @@ def piano_roll(
     bars_s: NDArray[Any] | None = None,
     row_s: float | None = None,
 ) -> None:
-    """PNG, SVG or PDF by the suffix: the panels below each other, on one time axis and one range of pitch.
+    """Writes a PNG, SVG or PDF by the suffix: the panels below each other, with one time axis and one range of pitch.
 
     With `bars_s`, seconds at which bars begin, as `Meter.bars_s` gives them, time is counted in bars. Music longer than
-    `row_s` (None: about a minute) goes on in further rows. Written whole or not at all. Raises ConfigError for another
-    suffix, ValueError when there is no panel.
+    `row_s` (None: about a minute) continues in further rows. Writes the file whole or not at all. Raises ConfigError
+    for another suffix, ValueError without panels.
     """
     check_format(path)
     save_figure(draw_rolls(panels, bars_s, row_s), path)
@@ -54,7 +54,7 @@ def draw_rolls(
     row_s: float | None = None,
     words: tuple[str, str] | None = None,
 ) -> Figure:
-    """As `piano_roll`; `words` are what the legend calls the two colours."""
+    """Draws as `piano_roll` does; `words` name the two colours in the legend."""
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
     low, high = key_range([score for _, score, _ in panels])
@@ -79,7 +79,7 @@ def draw_rolls(
 
 
 def draw_legend(axes: Axes, new: New, words: tuple[str, str] | None = None) -> None:
-    """What the two colours are, above the upper right corner."""
+    """Explains the two colours above the upper right corner."""
     words = words or (("seed", "continuation") if isinstance(new, float | int) else ("kept", "new"))
     axes.legend(
         handles=[Patch(color=c, label=word) for c, word in zip((SEED_COLOUR, NEW_COLOUR), words, strict=True)],
@@ -96,7 +96,7 @@ def draw_legend(axes: Axes, new: New, words: tuple[str, str] | None = None) -> N
 
 
 def key_range(scores: Sequence[Score]) -> tuple[int, int]:
-    """The lowest and the highest key to draw: a little more than is played."""
+    """The lowest and the highest key to draw: slightly beyond the notes."""
     sounding = [score.pitch for score in scores if len(score)]
     low = min((int(pitch.min()) for pitch in sounding), default=60) - 2
     high = max((int(pitch.max()) for pitch in sounding), default=72) + 2
@@ -104,7 +104,7 @@ def key_range(scores: Sequence[Score]) -> tuple[int, int]:
 
 
 def draw_keys(axes: Axes, low: int, high: int) -> None:
-    """The keyboard as a background: black keys shaded, a line and a name at every C."""
+    """Draws the keyboard as a background: black keys shaded, a line and a name at every C."""
     for pitch in range(low, high + 1):
         if pitch % 12 in BLACK_KEYS:
             axes.axhspan(pitch - 0.5, pitch + 0.5, color="#f4f5f6", lw=0, zorder=0)
@@ -125,21 +125,21 @@ def new_notes(score: Score, new: New) -> NDArray[np.bool_]:
 
 
 def borders_s(new: New) -> tuple[float, ...]:
-    """Where new music begins, and ends, in seconds; a mask alone has no borders."""
+    """When new music begins and ends, in seconds; a plain mask has no borders."""
     if isinstance(new, Filled):
         return new.from_s, new.to_s
     return (new,) if isinstance(new, float | int) else ()
 
 
 def draw_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) -> None:
-    """The notes of a row as boxes, new ones in the second colour, with a dashed line at their borders."""
+    """Draws the notes of a row as boxes, new ones in the second colour, with a dashed line at their borders."""
     seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
     is_new = new_notes(score, new)
     for colour, chosen in ((SEED_COLOUR, ~is_new), (NEW_COLOUR, is_new)):
         part = score.select(chosen & seen)
         corners, faces = boxes(part, span_s[1] - span_s[0]), shades(part.velocity, colour)
         axes.add_collection(PolyCollection(list(corners), facecolors=faces, lw=0), autolim=False)
-        # where a note is struck shows among long ones that the pedal holds
+        # a darker beginning shows each onset among long notes that the pedal holds
         struck = corners.copy()
         struck[:, 1:3, 0] = np.minimum(struck[:, 1:3, 0], struck[:, :1, 0] + STRIKE * (span_s[1] - span_s[0]))
         axes.add_collection(PolyCollection(list(struck), facecolors=STRIKE_SHADE * faces, lw=0), autolim=False)
@@ -149,7 +149,7 @@ def draw_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) 
 
 
 def boxes(score: Score, width_s: float) -> NDArray[Any]:
-    """(N, 4, 2) corners. A sliver is left open at each end so that repeated notes show; none is too thin to see."""
+    """(N, 4, 2) corners. A small gap at each end keeps repeated notes apart; no box is too thin to see."""
     pixel_s = width_s / 1200
     length = np.maximum(score.offset_s - score.onset_s, pixel_s)
     length = np.maximum(length - 1.5 * pixel_s, 0.7 * length)
@@ -159,14 +159,14 @@ def boxes(score: Score, width_s: float) -> NDArray[Any]:
 
 
 def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
-    """(N, 3) the colour itself for velocity 127, paler ones for softer notes; opaque, so that overlaps stay."""
+    """(N, 3) the colour itself for velocity 127, paler for softer notes; opaque, so that overlaps keep their colour."""
     share = PALEST + (1 - PALEST) * (velocity[:, None].astype(float) - 1) / 126
     mixed: NDArray[Any] = 1 - share * (1 - np.array(to_rgb(colour)))
     return mixed
 
 
 def draw_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | None, minutes: bool) -> None:
-    """Ticks and faint lines at round seconds, or at bar lines, which are counted from 1."""
+    """Draws ticks and faint lines at round seconds, or at bar lines, which count from 1."""
     axes.set_xlim(span_s[0], span_s[1] + 0.004 * (span_s[1] - span_s[0]))
     if bars_s is not None:
         here = np.flatnonzero((bars_s > span_s[0] - 1e-6) & (bars_s < span_s[1] + 1e-6))
@@ -184,7 +184,7 @@ def draw_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | No
 
 
 class Pair(NamedTuple):
-    """A panel: what it is called, what was given, and what is new."""
+    """A panel: its title, the given melody, and the new voices."""
 
     title: str
     melody: Score
@@ -192,25 +192,25 @@ class Pair(NamedTuple):
 
 
 def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
-    """PNG, SVG or PDF by the suffix. Written whole or not at all. Raises ConfigError for another suffix."""
+    """Writes a PNG, SVG or PDF by the suffix, whole or not at all. Raises ConfigError for another suffix."""
     check_format(path)
     save_figure(draw_accompanied(panels), path)
 
 
 def draw_accompanied(panels: Sequence[Pair]) -> Figure:
-    """One panel below the other, longer music in rows of a minute."""
+    """Draws one panel below the other, longer music in rows of a minute."""
     both = [(title, *marked(melody, voices)) for title, melody, voices in panels]
     return draw_rolls(both, words=("melody", "voices"))
 
 
 SEED_COLOUR = "#80868b"
 HUES = LinearSegmentedColormap.from_list("raised", ["#D55E00", "#e8e6e3", "#0072B2"])  # for colour-blind eyes too
-LEAST_NATS = 0.5  # where all gains are small, they look small
+LEAST_NATS = 0.5  # small gains must look small
 
 
 def draw_raised(title: str, score: Score, raised: NDArray[Any], note: int, path: Path) -> None:
-    """PNG, SVG or PDF. `raised` (N,): nats by which the seed made each note likelier, NaN for the seed's; a frame is
-    around number `note`. Written whole or not at all. Raises ConfigError for another suffix."""
+    """Writes a PNG, SVG or PDF. `raised` (N,): nats by which the seed made each note likelier, NaN for the seed's own;
+    a frame marks number `note`. Writes the file whole or not at all. Raises ConfigError for another suffix."""
     check_format(path)
     low, high = key_range([score])
     width_s = max(score.duration_s, 1.0)

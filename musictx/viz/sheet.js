@@ -6,7 +6,7 @@ const radios = [...form.querySelectorAll("input[type=radio]")];
 const questions = new Set(radios.map((radio) => radio.name));
 const players = [...document.querySelectorAll("audio")];
 let answers = {};
-let key = null; // until it is opened
+let key = null; // until the listener opens it
 let kept = true;
 
 function remember() {
@@ -23,7 +23,7 @@ function show() {
     (kept ? "" : " This browser does not keep them: download them before you leave the page.");
 }
 
-// what each continuation was given; who made it is told once the key is open
+// the answers for each continuation; its source is null until the key is open
 function rows() {
   return radios.filter((radio) => radio.name.startsWith("choice-")).map((radio) => {
     const piece = Number(radio.name.split("-")[1]), letter = radio.value;

@@ -1,6 +1,6 @@
 """A blind listening sheet: one HTML page with its sound inside, which needs no network and keeps its key closed.
 
-Its sounds differ in nothing but their music: they are of one length, one loudness and one number of bytes.
+Its sounds differ only in their music: all have the same length, loudness and number of bytes.
 """
 
 import io
@@ -25,7 +25,7 @@ MOST = len(ascii_uppercase)  # continuations of one seed
 
 
 class Trial(NamedTuple):
-    """One seed and its continuations in the order in which they are heard, all as MP3, and who made each."""
+    """One seed and its continuations in the order in which people hear them, all as MP3, and who made each."""
 
     seed: bytes
     sounds: list[bytes]
@@ -33,7 +33,7 @@ class Trial(NamedTuple):
 
 
 def listening_sheet(trials: Sequence[Trial], composer: str, about: str, credit: str) -> str:
-    """The page. `composer` is the source to be found; `about` is shown with the key, `credit` always."""
+    """The page. `composer` is the source to find; the page shows `about` with the key, and `credit` always."""
     folder = Path(__file__).parent
     parts = {suffix: folder.joinpath(f"sheet.{suffix}").read_text(encoding="utf-8") for suffix in ("html", "css", "js")}
     sources = [trial.sources for trial in trials]
@@ -56,7 +56,7 @@ def _trial(n: int, trial: Trial, of: int) -> str:
     letters = ascii_uppercase[: len(trial.sounds)]
     rows = [
         f'<fieldset class="row"><legend>{letter}</legend>{_player(f"Piece {n}, continuation {letter}", sound)}\n'
-        f"{_choices(f'rating-{n}-{letter}', f'How well does {letter} go on?', RATINGS)}</fieldset>"
+        f"{_choices(f'rating-{n}-{letter}', f'How well does {letter} continue?', RATINGS)}</fieldset>"
         for letter, sound in zip(letters, trial.sounds, strict=True)
     ]
     return (
@@ -94,7 +94,7 @@ HIGH_PASS = (1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621)
 
 
 def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audio:
-    """(samples,) mono, of exactly so many seconds: what rings on is faded out, what is missing is silence.
+    """(samples,) mono, of exactly this many seconds: longer sound fades out, silence fills up shorter sound.
 
     Raises SoundFontError."""
     sound = np.zeros(round(seconds * RATE), np.float32)
@@ -106,7 +106,7 @@ def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audi
 
 
 def loudness(sound: Audio) -> float:
-    """LUFS of a mono sound (samples,), pauses left out; minus infinity for silence. ITU-R BS.1770-4, annex 1."""
+    """LUFS of a mono sound (samples,) without pauses; minus infinity for silence. ITU-R BS.1770-4, annex 1."""
     n = 1 << (len(sound) + RATE // 10).bit_length()  # with room for the filters' tails
     z = np.exp(-2j * np.pi * np.fft.rfftfreq(n, 1 / RATE) / FILTERS_HZ)
     weights = np.ones_like(z)
@@ -123,7 +123,7 @@ def loudness(sound: Audio) -> float:
 
 
 def alike(sounds: Sequence[Audio]) -> list[Audio]:
-    """All as loud as each other: at LEVEL, or as far below as the highest peak among them asks for."""
+    """Makes all equally loud: at LEVEL, or as far below it as the highest peak among them requires."""
     peaks = [float(np.abs(sound).max(initial=0.0)) for sound in sounds]
     full = [sound / peak if peak > 0 else sound for sound, peak in zip(sounds, peaks, strict=True)]
     levels = [loudness(sound) for sound in full]  # with the peak at 0 dB
@@ -132,13 +132,13 @@ def alike(sounds: Sequence[Audio]) -> list[Audio]:
 
 
 def mp3(sound: Audio) -> bytes:
-    """A mono sound (samples,) at a constant bit rate: as many bytes for any sound of a length. Every browser plays it.
+    """A mono sound (samples,) at a constant bit rate: sounds of one length have as many bytes. Every browser plays it.
 
-    Raises UserError where libsndfile is too old to write it."""
+    Raises UserError if libsndfile is too old to write it."""
     if "MP3" not in soundfile.available_formats():
         raise UserError(
-            f"libsndfile {soundfile.__libsndfile_version__} writes no MP3: pip install --force-reinstall soundfile "
-            "brings one that does, 1.1 or newer"
+            f"libsndfile {soundfile.__libsndfile_version__} cannot write MP3: pip install --force-reinstall soundfile "
+            "brings one that can, 1.1 or newer"
         )
     file = io.BytesIO()
     soundfile.write(

@@ -1,4 +1,4 @@
-"""Where a piece resembles itself: repeats show as stripes beside the diagonal, sections as blocks (Foote 1999)."""
+"""Shows where a piece resembles itself: repeats are stripes beside the diagonal, sections are blocks (Foote 1999)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from musictx.files import replacing
 from musictx.music.score import DRUMS, Score
 from musictx.viz.piano_roll import NEW_COLOUR
 
-PARTS = 16  # of a window: its rhythm is the number of onsets in each
+PARTS = 16  # of a span: its rhythm is the number of onsets in each
 MOST_WINDOWS = 2000
 MOST_BESIDE = 3  # panels in a row
 
@@ -22,20 +22,20 @@ Floats = NDArray[np.float64]
 
 
 def self_similarity(score: Score, window_s: float) -> Floats:
-    """(N, N) how alike the windows of `window_s` seconds are, 0 … 1: the mean of two cosine similarities, of seconds
-    per pitch class and of onsets per sixteenth of the window.
+    """(N, N) how similar the spans of `window_s` seconds are, 0 … 1: the mean of two cosine similarities, of seconds
+    per pitch class and of onsets per sixteenth of the span.
 
-    Windows where nothing sounds, or nothing begins, are like each other alone in that. Drums have rhythm, no pitch
-    class. Raises ConfigError for windows of no length or too many.
+    Spans where nothing sounds, or nothing begins, resemble only each other in that. Drums have rhythm, but no pitch
+    class. Raises ConfigError for spans without length, or too many.
     """
     if not window_s > 0:
         raise ConfigError(f"window_s={window_s}: give seconds, more than 0, such as the length of a bar")
     if score.duration_s / window_s > MOST_WINDOWS:
         raise ConfigError(
-            f"window_s={window_s:g} makes {score.duration_s / window_s:,.0f} windows, at most {MOST_WINDOWS:,} are "
+            f"window_s={window_s:g} makes {score.duration_s / window_s:,.0f} spans, at most {MOST_WINDOWS:,} are "
             f"drawn: give {np.ceil(score.duration_s * 100 / MOST_WINDOWS) / 100:g} or more"
         )
-    # rounded, so that an onset on a bar line is not in the bar before by a hair
+    # rounded, so that an onset on a bar line does not fall into the bar before
     onset, offset = (np.round(x / window_s, 6) for x in (score.onset_s, score.offset_s))
     part = (onset * PARTS).astype(np.int64)
     n = max(int(np.ceil(offset.max(initial=0))), int(part.max(initial=-1)) // PARTS + 1)
@@ -50,9 +50,10 @@ def self_similarity(score: Score, window_s: float) -> Floats:
 def draw_self_similarity(
     panels: Sequence[tuple[str, Score]], path: Path, window_s: float, new_from_s: float | None = None
 ) -> None:
-    """One PNG (or what the suffix says) with a matrix for each (title, score); dashed lines where new music begins.
+    """Writes one PNG (or another format by the suffix) with a matrix for each (title, score); dashed lines mark the
+    beginning of new music.
 
-    Written whole or not at all. Raises ConfigError as `self_similarity` does, ValueError when there is no panel.
+    Writes the file whole or not at all. Raises ConfigError as `self_similarity` does, ValueError without panels.
     """
     if not panels:
         raise ValueError("draw_self_similarity needs at least one panel")
@@ -85,17 +86,17 @@ def draw_self_similarity(
 
 
 def _chroma(onset: Floats, offset: Floats, pitch_class: NDArray[Any], n: int) -> NDArray[Any]:
-    """(n, 12) how long each pitch class sounds in each window; all times in windows."""
+    """(n, 12) how long each pitch class sounds in each span; all times are in spans."""
     first = onset.astype(np.int64)
     last = np.maximum(np.ceil(offset).astype(np.int64) - 1, first)
-    note = np.repeat(np.arange(len(onset)), last - first + 1)  # once for each window that it reaches
+    note = np.repeat(np.arange(len(onset)), last - first + 1)  # once for each span that it reaches
     window = first[note] + np.arange(len(note)) - np.searchsorted(note, note)
     length = np.clip(offset[note] - window, 0, 1) - np.clip(onset[note] - window, 0, 1)
     return np.bincount(window * 12 + pitch_class[note], length, n * 12).reshape(n, 12)
 
 
 def _unit_rows(features: NDArray[Any]) -> Floats:
-    """(N, K) -> (N, K + 1), every row of length 1; the last column marks rows of nothing but 0."""
+    """(N, K) -> (N, K + 1), every row of length 1; the last column marks rows that are all 0."""
     marked = np.column_stack([features, ~features.any(1)]).astype(np.float64)
     unit: Floats = marked / np.linalg.norm(marked, axis=1, keepdims=True)
     return unit

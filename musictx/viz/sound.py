@@ -1,7 +1,7 @@
-"""A Score as sound, through a SoundFont: numpy and pip's packages, no network.
+"""Renders a Score as sound through a SoundFont: with numpy and pip's packages, without a network.
 
-A key is rendered once, as long as its longest note, and each of its notes adds the beginning of that, as loud as
-its velocity says.
+A key is rendered once, as long as its longest note; each of its notes adds the beginning of that, as loud as its
+velocity says.
 """
 
 from functools import cache
@@ -21,16 +21,16 @@ from musictx.viz.soundfont import Envelope, Region, SoundFont
 
 Audio = NDArray[np.floating[Any]]  # float32
 Voice = list[float]  # onset_s, offset_s, velocity
-FULL_DB = 100.0  # what an envelope's fall of 1 means
+FULL_DB = 100.0  # an envelope's fall of 1, in dB
 SILENT = 0.8  # of that fall: the note is over
 PIANOS = range(8)
-SPREAD = 0.3  # of a piano's keys from left to right, as its player hears them: fonts often have it mono
-HOP = 512  # samples from one setting of the filter to the next
+SPREAD = 0.3  # of a piano's keys from left to right, as its player hears them: many fonts are mono
+HOP = 512  # samples between two settings of the filter
 LOWEST_HZ = 8.176  # MIDI key 0, from which cutoffs count
 
 
 def render(score: Score, font: SoundFont, sample_rate: int) -> Audio:
-    """(samples, 2) left and right, not normalised, to the end of the last note's release."""
+    """(samples, 2) left and right, not normalised, up to the end of the last note's release."""
     voices = _voices(score, font)
     tails_s = (offset + region.loudness.release_s * SILENT for (region, _), v in voices.items() for _, offset, _ in v)
     audio = np.zeros((int(np.ceil(max(tails_s, default=0.0) * sample_rate)), 2), np.float32)
@@ -53,7 +53,7 @@ def render(score: Score, font: SoundFont, sample_rate: int) -> Audio:
 def _voices(score: Score, font: SoundFont) -> dict[tuple[Region, float], list[Voice]]:
     """Every note with each of its regions, gathered by region and pan."""
     voices: dict[tuple[Region, float], list[Voice]] = {}
-    choked: dict[tuple[int, int], tuple[float, list[Voice]]] = {}  # what sounds in each class, and since when
+    choked: dict[tuple[int, int], tuple[float, list[Voice]]] = {}  # the sounding notes of each class, and since when
     columns = (score.onset_s, score.offset_s, score.pitch, score.velocity, score.program)
     for onset, offset, key, velocity, program in zip(*(c.tolist() for c in columns), strict=True):
         spread = SPREAD * (key - 64) / 88 if program in PIANOS else 0.0
@@ -71,7 +71,7 @@ def _voices(score: Score, font: SoundFont) -> dict[tuple[Region, float], list[Vo
 
 
 def _wave(region: Region, length: int, sample_rate: int) -> Audio:
-    """(at most `length`,) the key held down, as loud as velocity 127."""
+    """(at most `length`,) the sound of the key held down, as loud as velocity 127."""
     fade = region.loudness
     if fade.drop >= SILENT:
         length = min(length, int(sample_rate * (fade.delay_s + fade.attack_s + fade.hold_s + SILENT * fade.decay_s)))
@@ -94,7 +94,7 @@ def _wave(region: Region, length: int, sample_rate: int) -> Audio:
 
 
 def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
-    """How far it has risen, from 0 to 1, and fallen since, from 0 to its drop."""
+    """How far it has risen, from 0 to 1, and then fallen, from 0 to its drop."""
     time_s = time_s - envelope.delay_s
     rise = (time_s / envelope.attack_s).clip(0, 1)
     fall = ((time_s - envelope.attack_s - envelope.hold_s) / envelope.decay_s).clip(0, envelope.drop)
@@ -102,7 +102,7 @@ def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
 
 
 def _swept(region: Region, sound: Audio, sample_rate: int) -> Audio:
-    """The low-pass of 12 dB an octave that the second envelope moves, by spectra of overlapping frames."""
+    """Applies the low-pass of 12 dB an octave that the second envelope moves, on spectra of overlapping frames."""
     n_frames = -(-len(sound) // HOP) + 1
     time_s = np.arange(n_frames, dtype=np.float32) * HOP / sample_rate
     rise, fall = _envelope(region.sweep, time_s)
@@ -129,13 +129,13 @@ GENERAL_MIDI = Path(pretty_midi.__file__).with_name("TimGM6mb.sf2")  # Tim Brech
 
 
 def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Path | None = None) -> None:
-    """16-bit stereo, peak-normalised; WAV or FLAC by the name's suffix. Written whole or not at all.
+    """Writes 16-bit stereo, peak-normalised, as WAV or FLAC by the name's suffix, whole or not at all.
 
     `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for another suffix, SoundFontError
-    for a font that cannot be read.
+    for a font that it cannot read.
     """
     if path.suffix.lower() not in FORMATS:
-        raise ConfigError(f"{path}: sound is written as {' or '.join(FORMATS)}: give a name that ends so")
+        raise ConfigError(f"{path}: sound is written as {' or '.join(FORMATS)}: give a name that ends in one of them")
     audio = synthesize(score, sample_rate, soundfont)
     peak = np.abs(audio).max(initial=0.0)
     samples = np.rint(audio * (PEAK * 32767 / peak if peak > 0 else 0.0)).astype(np.int16)
@@ -144,7 +144,7 @@ def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Pa
 
 
 def synthesize(score: Score, sample_rate: int = 44_100, soundfont: Path | None = None) -> Audio:
-    """(samples, 2) float32, as loud as font and velocities make it. Raises SoundFontError."""
+    """(samples, 2) float32, as loud as the font and the velocities make it. Raises SoundFontError."""
     return render(score, _font(soundfont or GENERAL_MIDI), sample_rate)
 
 

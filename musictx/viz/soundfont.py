@@ -1,7 +1,7 @@
-"""SoundFont 2 files (Creative Labs 2006, "SoundFont Technical Specification" 2.04): what a key sounds with.
+"""Reads SoundFont 2 files (Creative Labs 2006, "SoundFont Technical Specification" 2.04): the samples behind a key.
 
-Read are the ranges of keys and velocities, tuning, loops, attenuation, pan, both envelopes and the low-pass filter
-that the second one sweeps; LFOs, modulators, chorus and reverb are not.
+It reads the ranges of keys and velocities, tuning, loops, attenuation, pan, both envelopes and the low-pass filter
+that the second one sweeps; it ignores LFOs, modulators, chorus and reverb.
 """
 
 import struct
@@ -26,7 +26,7 @@ ROWS = {  # of the tables in the `pdta` list, section 7
     b"igen": "<u2,<i2",
     b"shdr": "S20,<u4,<u4,<u4,<u4,<u4,u1,i1,<u2,<u2",  # name, start, end, loop from, loop to, Hz, key, cents, …
 }
-# Generators, section 8.1.2; a place in the samples has a fine one and one in steps of 32768
+# Generators, section 8.1.2; a place in the samples has a fine generator and one in steps of 32768
 START, END, LOOP, LOOP_END = (0, 4), (1, 12), (2, 45), (3, 50)
 CUTOFF, RESONANCE, SWEEP, PAN = 8, 9, 11, 17
 SWEEP_ENVELOPE, LOUDNESS_ENVELOPE = 25, 33  # each the first of delay, attack, hold, decay, sustain, release, by key ×2
@@ -44,8 +44,8 @@ class SoundFontError(UserError):
 
 @dataclass(frozen=True)
 class Envelope:
-    """Rises from 0 to 1, holds, falls towards 1 - `drop`; units of `drop` and what the fall is linear in are its
-    user's. `decay_s` and `release_s` are of a fall all the way."""
+    """Rises from 0 to 1, holds, falls towards 1 - `drop`; the caller decides the units of `drop` and the scale on which
+    the fall is linear. `decay_s` and `release_s` are the times of a whole fall."""
 
     delay_s: float
     attack_s: float
@@ -61,19 +61,19 @@ class Region:
 
     samples: NDArray[np.int16]  # (S,)
     loop: tuple[int, int] | None  # from, up to
-    rate_hz: float  # samples a second at this key, tuning counted in
+    rate_hz: float  # samples a second at this key, with tuning
     gain: float
     pan: float  # -0.5 left … 0.5 right
     cutoff_cents: float  # above 8.176 Hz
-    sweep_cents: float  # what its envelope adds to the cutoff at its height
+    sweep_cents: float  # added to the cutoff at the height of its envelope
     resonance_db: float
     loudness: Envelope  # a fall of 1 is 100 dB
     sweep: Envelope
-    choke: int  # a later note of the same class ends this one; 0: none does
+    choke: int  # class: a later note of it ends this one; 0: none does
 
 
 class SoundFont:
-    """Raises SoundFontError for a file that is not there, is no SoundFont 2, or is damaged."""
+    """An open SoundFont. Raises SoundFontError for a file that is missing, damaged or not a SoundFont 2."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -92,20 +92,20 @@ class SoundFont:
                 for head, zones in zip(tables[b"phdr"][:-1], presets, strict=True)
             }
             self._known: dict[tuple[tuple[int, int], int, int], Region] = {}
-            for layers in self._presets.values():  # what leads nowhere is told now, not in the middle of a piece
+            for layers in self._presets.values():  # reports broken references now, not in the middle of a piece
                 for zones in layers:
                     self._region(zones, 60)
         except (KeyError, IndexError, ValueError, OverflowError, struct.error) as error:
             reason = " ".join(str(error).split())
             raise SoundFontError(
-                f"soundfont={path} is damaged or no SoundFont 2 ({reason}): give another .sf2 file"
+                f"soundfont={path} is damaged or not a SoundFont 2 ({reason}): give another .sf2 file"
             ) from None
         if not self._presets:
             raise SoundFontError(f"soundfont={path} holds no instruments: give another .sf2 file")
 
     def regions(self, program: int, is_drums: bool, key: int, velocity: int) -> list[Region]:
-        """What sounds together for one note: the same objects for the same key. Of a program that is missing, the one
-        with the next lower number."""
+        """The regions that sound together for one note: the same objects for the same key. The next lower program
+        replaces a missing one."""
         bank = DRUM_BANK if is_drums else 0
         lower = [p for b, p in self._presets if b == bank and p <= program]
         preset = (bank, max(lower)) if lower else min(self._presets)
@@ -159,7 +159,7 @@ class SoundFont:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The leaves of a RIFF file, lists opened; a length that reaches past the end is cut there."""
+    """The leaves of a RIFF file, also inside its lists; a chunk that claims to be longer than the file ends with it."""
     if data[:4] != b"RIFF" or data[8:12] != b"sfbk":
         raise ValueError(f"it begins with {data[:4]!r}, SoundFonts begin with b'RIFF'")
     at = 12
@@ -173,8 +173,8 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _zones(heads: list[Any], bags: list[Any], generators: list[Any], target: int) -> Iterator[list[Zone]]:
-    """The zones of every preset or instrument that lead to a `target`; one that leads nowhere and comes first gives
-    defaults to the others, section 7.3."""
+    """The zones of every preset or instrument that lead to a `target`; a first zone that leads nowhere gives defaults
+    to the others, section 7.3."""
     first_bag = 3 if target == INSTRUMENT else 1
     for head, following in pairwise(heads):
         zones, shared = [], Zone()

@@ -1,1 +1,1 @@
-"""The page in the browser: music in, continued, seen and heard. Needs the optional extra `web`."""
+"""The page in the browser: takes music, continues it, shows and plays it. Needs the optional extra `web`."""

@@ -1,5 +1,5 @@
-"""Continuing music, or writing a region of it anew, for somebody who waits: told how far it is, ended when time is
-over.
+"""Continues music, or writes a region of it anew, for a person who waits: reports its progress, and stops at the time
+limit.
 """
 
 import time
@@ -23,7 +23,7 @@ from musictx.tokenizers.gap import knows_gaps
 from musictx.web.session import Heard, Music
 
 TELL_EVERY = 16  # tokens
-SLIDER_S = 0.1  # the step in which a primer is chosen
+SLIDER_S = 0.1  # the step of the slider that chooses a primer
 HOLD = "how close to the seed"  # the name of its slider
 Tell = Callable[[float], None]  # gets seconds of new music
 
@@ -45,7 +45,7 @@ class Wish(NamedTuple):
     temperature: float = Sampling.temperature
     top_p: float = 0.95
     variations: int = 2
-    model: str = ""  # empty: the one that the music was begun with
+    model: str = ""  # empty: the one that the music began with
     hold: float | None = None  # seed guidance, 0 for none; None: the model's own
 
 
@@ -59,11 +59,11 @@ def draw_takes(
     ending: Callable[[], bool] = lambda: False,
     own_guidance: float | None = None,
 ) -> tuple[Continuation, ...]:
-    """The continuations, shorter than wished where the time did not suffice, or where it is `ending`. Raises UserError
-    for what cannot be."""
+    """The continuations, shorter than wished if time ran out, or the server is `ending`. Raises UserError for
+    impossible wishes."""
     check_wish(wish, limits)
     primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
-    # where the slider stands as the model set it, a primer too short to hold on to is no mistake of a person's
+    # with the slider at the model's own value, a primer too short to hold on to is not the person's mistake
     guidance = AUTO if wish.hold in (None, own_guidance) else wish.hold or None
     sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=guidance)
     settings = Settings(sampling, Length(wish.length_s), seed=chance, own_guidance=own_guidance)
@@ -78,7 +78,7 @@ def draw_takes(
 def in_time(
     drawing: Drawing, music: Music, limits: Limits, end_s: float, tell: Tell, ending: Callable[[], bool]
 ) -> tuple[Continuation, ...]:
-    """What is drawn of the music until the monotonic clock shows `end_s`, or it is `ending`. Raises UserError for
+    """What is drawn until the monotonic clock shows `end_s`, or the server is `ending`. Raises UserError if that is
     nothing."""
     seen = list[int]()
     for step in drawing:
@@ -98,7 +98,7 @@ def went_by(limits: Limits) -> str:
 
 
 def make_primer(music: Music, wish: Wish, on_beat: bool = False) -> Primer:
-    """The part of the music that is continued. Raises UserError where no note begins in it."""
+    """The part of the music that the model continues. Raises UserError if no note begins in it."""
     start_s, end_s = span(music, wish)
     seconds = None if end_s - start_s >= music.score.duration_s else end_s - start_s
     try:
@@ -110,14 +110,14 @@ def make_primer(music: Music, wish: Wish, on_beat: bool = False) -> Primer:
 
 
 def span(music: Music, wish: Wish) -> tuple[float, float]:
-    """From when to when the primer is in the music, in seconds; on a grid it begins with the beat at or before."""
+    """Where in the music the primer begins and ends, in seconds; on a grid it begins with the beat at or before."""
     whole_s = music.score.duration_s
     long_s = whole_s if wish.primer_s > whole_s - SLIDER_S else max(wish.primer_s, SLIDER_S)
     return (whole_s - long_s, whole_s) if wish.primer_from == "end" else (0.0, long_s)
 
 
 def check_wish(wish: Wish, limits: Limits) -> None:
-    """Raises ConfigError for more than one person may ask for."""
+    """Raises ConfigError for more than the page allows one person."""
     for name, value, most in (
         ("length", wish.length_s, limits.length_s),
         ("variations", wish.variations, limits.variations),
@@ -127,20 +127,20 @@ def check_wish(wish: Wish, limits: Limits) -> None:
 
 
 def shorten(music: Music, limits: Limits) -> Music:
-    """As much of the music as is taken, and a note where it is longer. Raises UserError where nothing remains."""
+    """As much of the music as the page takes, and a line if it was longer. Raises UserError if nothing remains."""
     score, written, left = beginning(music.score, limits), music.written, ""
     if not len(score):
         raise UserError(f"{music.name}: no note begins in its first {limits.music_s:g} s")
     if len(score) < len(music.score):
-        left = f"Longer music is not taken here: these are the first {score.duration_s:.0f} s."
+        left = f"The page takes no longer music: these are the first {score.duration_s:.0f} s."
     if written is not None:
         written = written._replace(score=beginning(written.score, limits))
     return music._replace(score=score, written=written if written and len(written.score) else None, note=left)
 
 
 def fit(music: Music, tokenizer: Tokenizer) -> Music:
-    """The music as a model hears it, and a note of what is left out or changed. Raises UserError where nothing remains,
-    TokenError for what the vocabulary cannot hold otherwise."""
+    """The music as a model hears it, and lines on what is left out or changed. Raises UserError if nothing remains,
+    TokenError for anything else that the vocabulary cannot hold."""
     played = music.played or Heard(music.score, music.meter)
     (score, meter), left = played, ""
     if tokenizer.metrical and music.written:
@@ -172,7 +172,7 @@ def fit(music: Music, tokenizer: Tokenizer) -> Music:
 
 
 def beginning(score: Score, limits: Limits) -> Score:
-    """The music up to where it becomes more than is taken."""
+    """The music up to where it becomes more than the page takes."""
     sounding_s = np.cumsum(np.minimum(score.offset_s, limits.music_s) - score.onset_s)
     few = np.arange(len(score)) < limits.notes
     taken = few & (score.onset_s < limits.music_s) & (sounding_s <= limits.sounding_s)
@@ -185,7 +185,7 @@ MOST_S = 1e9  # a browser's program may send any number
 
 
 class Region(NamedTuple):
-    """From when to when, in seconds, as a person has dragged or typed it; None: nothing is typed."""
+    """Where it begins and ends, in seconds, as a person has dragged or typed it; None: nothing is typed."""
 
     from_s: Any
     to_s: Any
@@ -201,8 +201,8 @@ def fill_takes(
     tell: Tell,
     ending: Callable[[], bool] = lambda: False,
 ) -> tuple[Continuation, ...]:
-    """The music with the region written anew, as often as wished; silent after what was drawn where the time did not
-    suffice, or where it is `ending`. Raises UserError for what cannot be."""
+    """The music with the region written anew, as often as wished; the rest of the region is silent if time ran out, or
+    the server is `ending`. Raises UserError for impossible wishes."""
     gap = make_gap(music, region, ready.tokenizer, limits)
     check_wish(wish._replace(length_s=gap.seconds), limits)
     sampling = Sampling(wish.temperature, top_p=wish.top_p)
@@ -213,8 +213,8 @@ def fill_takes(
 
 
 def make_gap(music: Music, region: Region, tokenizer: Tokenizer, limits: Limits) -> Gap:
-    """The music around the region, whose borders go to the model's nearest steps. Raises UserError for a region that
-    is none."""
+    """The music around the region, whose borders move to the model's nearest steps. Raises UserError for an impossible
+    region."""
     from_s, to_s = region
     if not all(isinstance(at, int | float) and abs(at) < MOST_S for at in region):
         raise UserError("there is no region to fill: drag over the roll, or type where it begins and ends")
@@ -224,14 +224,14 @@ def make_gap(music: Music, region: Region, tokenizer: Tokenizer, limits: Limits)
     if from_s < 0 or from_s >= whole_s:
         raise UserError(f"{here} is outside the music, which is from 0 to {whole_s:.2f} s: give a region inside it")
     if first >= last:
-        raise UserError(f"{here} is no region: give one of at least {step:g} s, the beginning first")
+        raise UserError(f"{here} is not a region: give one of at least {step:g} s, the beginning first")
     if last >= end:
         raise UserError(
-            f"{here}: nothing comes after it, for the music ends at {whole_s:.2f} s: end the region earlier, or press "
-            "Continue with a primer up to where it begins"
+            f"{here}: nothing comes after it, since the music ends at {whole_s:.2f} s: end the region earlier, or "
+            "press Continue with a primer up to where it begins"
         )
     if to_s - from_s > limits.length_s:
-        raise UserError(f"{here}: at most {limits.length_s:g} s are written anew at once: give less")
+        raise UserError(f"{here}: the page writes at most {limits.length_s:g} s anew at once: give less")
     return cut_gap(music.score, music.score, from_s, to_s, music.meter, tokenizer)
 
 

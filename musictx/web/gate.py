@@ -1,11 +1,9 @@
-"""What comes in at all: where the page listens, and requests of our own hosts and pages alone.
-
-What comes in at all: requests of our own hosts and pages, to the few addresses that the page needs.
+"""Lets in only requests of our own hosts and pages, to the few addresses that the page needs.
 
 Gradio answers many more. Some run a handler at once, past its queue (/run, /api, /component_server), some free a place
 in the queue while the handler still runs (/cancel), some fetch addresses for whoever asks (/file=http…, /proxy=).
 
-Where the page listens, and under which names it answers: no name is ever looked up.
+Also says where the page listens, and under which names it answers: it never looks a name up.
 """
 
 import re
@@ -38,39 +36,39 @@ class Gate:
             await self.app(scope, receive, send)
             return
         status, why = refused
-        # what is left of the body is not read: the connection goes
+        # the rest of the body is not read: the connection closes
         answer = PlainTextResponse(f"{why}\n", status, headers={"Connection": "close"})
         await answer(scope, receive, send)
 
     def refused(self, scope: Scope) -> tuple[int, str] | None:
-        """Status and reason, None for what may pass."""
+        """Status and reason; None for a request that may pass."""
         named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
         if len(named) != 1 or host_of(named[0]) not in self.hosts:
-            return 421, "no page of this name is here; allowed_hosts= of musictx serve tells the names"
+            return 421, "no page of this name is here; allowed_hosts= of musictx serve sets the names"
         if len(origins) > 1 or any(origin_host(origin) not in self.hosts for origin in origins):
             return 421, "another site's page may not use this one"
         method, path = scope["method"], scope["path"]
         if method in ("GET", "HEAD") and (path in SEEN or path.startswith(BELOW)):
             return None
         if method != "POST" or path not in self.posts:
-            return 404, "there is no such address; the model is asked through the page's queue alone"
+            return 404, "there is no such address; only the page's queue reaches the model"
         length = dict(scope["headers"]).get(b"content-length", b"")
         if not length.isdigit() or len(length) > 20:
-            return 411, "say how long the request is: Content-Length"
+            return 411, "the request does not say how long it is: send Content-Length"
         if int(length) > self.posts[path]:
             return 413, f"{int(length)} bytes exceed the maximum allowed size: {self.posts[path]} bytes are taken"
         return None
 
 
-LOCAL = ("localhost", "127.0.0.1", "[::1]")  # what a browser on this machine calls it
+LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in its own browsers
 NAME = r"\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*"
 HOST = re.compile(rf"({NAME})(?::([0-9]{{1,5}}))?", re.ASCII | re.IGNORECASE)
 ORIGIN = re.compile(rf"https?://({NAME})(?::([0-9]{{1,5}}))?", re.ASCII | re.IGNORECASE)
 
 
 def listening(host: str) -> str:
-    """The address to listen at. Raises ConfigError for a name other than localhost: it would have to be looked up."""
+    """The address to listen at. Raises ConfigError for names other than localhost, since they would need a look-up."""
     if host == "localhost":
         return "127.0.0.1"
     try:
@@ -82,15 +80,16 @@ def listening(host: str) -> str:
 
 
 def answered(address: str, allowed: str | Iterable[object] | None) -> tuple[str, ...]:
-    """The hosts that requests may name, the one to tell people first. On loopback these are this machine's own names;
-    elsewhere other people's machines may reach the page, so a person says what they call it. Raises ConfigError."""
+    """The hosts that requests may name; the first is the one to tell people. On loopback these are this machine's own
+    names; elsewhere other machines reach the page, so a person must give the names that they use. Raises
+    ConfigError."""
     names = tuple(_plain(str(name)) for name in ([allowed] if isinstance(allowed, str) else allowed or ()))
     own = _plain(address)
     if own in LOCAL:
         return (own, *LOCAL, *names)
     if not names:
         raise ConfigError(
-            f"host={address} is reached from elsewhere: give allowed_hosts=, the names or addresses that people "
+            f"other machines can reach host={address}: give allowed_hosts=, the names or addresses that people "
             "type, such as allowed_hosts=[music.example.org,192.168.1.5]"
         )
     return names
@@ -111,12 +110,12 @@ def _plain(name: str) -> str:
 
 
 def host_of(header: str) -> str | None:
-    """The host that a Host header names, None where it names none or an impossible port."""
+    """The host that a Host header names; None if it names none, or an impossible port."""
     return _host(HOST.fullmatch(header))
 
 
 def origin_host(header: str) -> str | None:
-    """The host of the page that sent a request, by its Origin header; None for `null` and whatever else."""
+    """The host of the page that sent a request, by its Origin header; None for `null` and anything else."""
     return _host(ORIGIN.fullmatch(header))
 
 

@@ -1,4 +1,4 @@
-// Two octaves to play with the mouse, a finger, the computer's keys or a MIDI keyboard. Sent: [on_s, off_s, pitch, velocity].
+// Two octaves to play with the mouse, a finger, the computer's keys or a MIDI keyboard. Sends [on_s, off_s, pitch, velocity].
 const LOW = 55, HIGH = 79, KEYS = "awsedftgyhujkolp";
 const BLACK = [1, 3, 6, 8, 10];
 const keys = element.querySelector(".keys");

@@ -3,7 +3,7 @@
 const FAR = 4; // pixels: less is a click
 let region = [null, null];
 let drag = null;
-let dragged = false; // the click that ends a drag is none
+let dragged = false; // the click that ends a drag does not count
 
 function frame() {
   const [data, [from_s, to_s]] = [roll(), region];
@@ -21,10 +21,10 @@ function choose(chosen) {
   });
 }
 
-// Fill waits while another variation is chosen, or it would fill the one before.
+// Fill waits until the new variation is chosen, or it would fill the old one.
 const hold = (waits) => document.querySelectorAll("#region button").forEach((button) => (button.disabled = waits));
 
-// In the row of the panel that is nearest to the pointer, and no farther than its ends.
+// The second under the pointer in the panel's nearest row, within the ends of that row.
 function reached(event) {
   const { x, y } = point(event);
   const away = (b) => Math.max(b.top - y, y - b.top - b.height);
@@ -41,7 +41,7 @@ element.addEventListener("pointerdown", (event) => {
   if (box) drag = { panel: box.panel, x: event.clientX, from_s: secondsAt(box, x), before: region };
 });
 element.addEventListener("pointermove", (event) => {
-  if (!event.buttons) drag = null; // let go elsewhere
+  if (!event.buttons) drag = null; // the button was released elsewhere
   if (!drag || !event.isPrimary || !roll()) return;
   if (!dragged && Math.abs(event.clientX - drag.x) < FAR) return;
   if (!dragged) event.target.closest(".picture")?.setPointerCapture(event.pointerId);

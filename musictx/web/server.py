@@ -1,4 +1,4 @@
-"""The page behind an address, for this machine alone unless told otherwise; nothing is fetched from elsewhere."""
+"""Serves the page at an address, only to this machine unless told otherwise; fetches nothing from elsewhere."""
 
 import asyncio
 import os
@@ -21,19 +21,19 @@ from musictx.web.page import CSS, Page
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
 
-LEAVE_S = 1  # for people's connections, at the end
+LEAVE_S = 1  # left for open connections at the end
 
 
 def run_page(studio: Studio, title: str, address: str, port: int, hosts: tuple[str, ...], uploads: Path) -> None:
     """Answers at an address for `hosts` until Ctrl-C or SIGTERM, whose handler then runs. Raises UserError for an
-    address that cannot be had."""
+    address that it cannot use."""
     with listen(address, port) as door:
         page = Page(studio, title, Uploads(uploads, studio.limits))
         gate = Gate(application(page), hosts, studio.limits.upload_bytes)
         config = uvicorn.Config(gate, ws="none", log_level="warning", timeout_graceful_shutdown=LEAVE_S)
         try:
             Server(config, page, f"http://{hosts[0]}:{port}/").run([door])
-            raise KeyboardInterrupt  # uvicorn hears it where a shell has made us deaf to it, and does not pass it on
+            raise KeyboardInterrupt  # uvicorn catches Ctrl-C, even if a shell made us ignore it, and keeps it
         finally:
             studio.work.end()
             close_all()
@@ -45,11 +45,11 @@ def listen(address: str, port: int) -> socket.socket:
     try:
         return socket.create_server((address, port), family=family, dualstack_ipv6=both)
     except OSError:
-        raise UserError(f"nothing can listen at {address} port {port}: give another port=, or host=127.0.0.1") from None
+        raise UserError(f"cannot listen at {address} port {port}: give another port=, or host=127.0.0.1") from None
 
 
 def application(page: Page) -> FastAPI:
-    """Gradio's own application, below ours for uploads: Gradio keeps equal files of two people in one place."""
+    """Gradio's application below ours, which handles uploads: Gradio keeps equal files of two people in one place."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -81,7 +81,7 @@ def application(page: Page) -> FastAPI:
 
 
 class Server(uvicorn.Server):
-    """Tells when the page is there; at the end nobody waits for what will not come."""
+    """Prints when the page is ready; at the end it closes all connections, so that nobody waits."""
 
     def __init__(self, config: uvicorn.Config, page: Page, address: str) -> None:
         super().__init__(config)
@@ -95,12 +95,12 @@ class Server(uvicorn.Server):
         self.page.studio.work.ending = True
         self.page.blocks._queue.close()
         for connection in list(self.server_state.connections):
-            connection.transport.close()  # pages listen for as long as they are open
+            connection.transport.close()  # an open page keeps its connection
         await super().shutdown(sockets)
 
 
 def look() -> gr.themes.Base:
-    """Quiet, and dense enough for one screen; the fonts are the machine's own."""
+    """A quiet theme, dense enough for one screen, in the machine's own fonts."""
     theme = gr.themes.Default(
         primary_hue="amber",
         spacing_size="sm",

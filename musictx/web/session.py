@@ -1,4 +1,4 @@
-"""What one person has at the page: music to begin with, dropped, played or chosen; what came of it; the way back."""
+"""One person's session at the page: the music to begin with, dropped, played or chosen, its continuations, and undo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from musictx.music.score import Meter, Score
 from musictx.playing.accompanying import Accompanied
 from musictx.sampling.music import Continuation
 
-NAME_LENGTH = 60  # of music that came of music that came of music …
+NAME_LENGTH = 60  # limits the name of a continuation of a continuation of …
 
 
 class Heard(NamedTuple):
@@ -27,21 +27,21 @@ class Heard(NamedTuple):
 
 
 class Music(NamedTuple):
-    """Something to begin with as the model of that name hears it, and what a person should know of it."""
+    """Music to begin with, as the model of that name hears it, and what a person should know about it."""
 
     name: str
     score: Score
     meter: Meter
     note: str = ""
     model: str = ""
-    played: Heard | None = None  # as it sounds, what another model would hear it from; None: the score itself
+    played: Heard | None = None  # as it sounds, for other models; None: the score itself
     written: Heard | None = None  # at its first tempo, for models that count beats; None: as it sounds
-    tracks: int = 1  # that sound, without the drums
-    drums: bool = False  # there were some, which are left out
+    tracks: int = 1  # with notes, without the drums
+    drums: bool = False  # the file has some, which are left out
 
 
 class Step(NamedTuple):
-    """Music, and its continuations, or its melody with voices, if there are any yet."""
+    """Music, and its continuations or harmonisations if there are any yet."""
 
     music: Music
     takes: tuple[Continuation | Accompanied, ...] = ()
@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
     @property
     def score(self) -> Score:
-        """What is heard: the chosen continuation, or the music itself."""
+        """The notes that the person hears: the chosen continuation, or the music itself."""
         return self.takes[self.chosen].score if self.takes else self.music.score
 
     @property
@@ -63,7 +63,7 @@ class Step(NamedTuple):
 
     @property
     def as_music(self) -> Music:
-        """What is heard as music to begin with."""
+        """The same notes as music to begin with."""
         if not self.takes:
             return self.music
         name = self.name if len(self.name) <= NAME_LENGTH else self.music.name
@@ -86,13 +86,13 @@ class Session(NamedTuple):
         return Session(self.steps[:-1])
 
     def choose(self, variation: int) -> Session:
-        """Another of the newest continuations; one that does not exist changes nothing."""
+        """Chooses another of the newest continuations; one that does not exist changes nothing."""
         if self.now is None or not 0 <= variation < len(self.now.takes):
             return self
         return Session((*self.steps[:-1], self.now._replace(chosen=variation)))
 
     def go_on(self) -> Session:
-        """The chosen continuation as music to begin with; without one nothing changes."""
+        """Begins with the chosen continuation; without one nothing changes."""
         if self.now is None or not self.now.takes:
             return self
         return self.push(Step(self.now.as_music))
@@ -108,14 +108,14 @@ def read_played(notes: Any) -> Music:
     if not isinstance(notes, list) or not notes:
         raise UserError("nothing was played: play a few notes, then take them")
     if len(notes) > MOST_NOTES:
-        raise UserError(f"{len(notes)} notes were played: up to {MOST_NOTES} are taken")
+        raise UserError(f"{len(notes)} notes were played: play at most {MOST_NOTES}")
     if not all(isinstance(note, list) and len(note) == 4 and all(map(_finite, note)) for note in notes):
-        raise UserError("the keyboard sent something that is no music: reload the page and play again")
+        raise UserError("the keyboard sent something that is not music: reload the page and play again")
     onset_s, offset_s, pitch, velocity = np.array(notes, dtype=np.float64).T
     onset_s, offset_s = onset_s - onset_s.min(), offset_s - onset_s.min()
     offset_s = np.maximum(offset_s, onset_s + SHORTEST_S)
     if offset_s.max() > MOST_S:
-        raise UserError(f"{offset_s.max():.0f} s were played: up to {MOST_S:g} s are taken")
+        raise UserError(f"{offset_s.max():.0f} s were played: play at most {MOST_S:g} s")
     score = Score(onset_s, offset_s, pitch.clip(0, 127).round(), velocity.clip(1, 127).round())
     return Music("played", score, Meter(score.quarter_s))
 
@@ -124,7 +124,7 @@ def _finite(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) < 1e9
 
 
-SHIPPED = {  # by the name of its file
+SHIPPED = {  # file name -> title
     "chorale": "The opening of a chorale",
     "elise": "Beethoven: Für Elise",
     "gymnopedie": "Satie: Gymnopédie",
@@ -163,7 +163,7 @@ def _hymn() -> Score:
 
 
 def _prelude() -> Score:
-    """Each bar twice the same eight notes: the two lowest are held, the others ring."""
+    """Each bar plays the same eight notes twice and holds the two lowest."""
     step_s, order = 0.2, (0, 1, 2, 3, 4, 2, 3, 4)
     pitch = np.array([bar[k] for bar in PRELUDE for _ in range(2) for k in order])
     onset_s = step_s * np.arange(len(pitch))

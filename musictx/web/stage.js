@@ -1,4 +1,4 @@
-// The rolls: a click chooses a note and moves the player there; a line follows what is heard.
+// The rolls: a click chooses a note and moves the player there; a line follows the sound.
 const roll = () => {
   const picture = element.querySelector(".picture");
   return picture && JSON.parse(picture.dataset.roll);
@@ -12,7 +12,7 @@ function place(part, box, from_s, to_s) {
   part.style.height = `${100 * box.height}%`;
 }
 
-// Lays parts of a kind over a stretch of time; those that there were go.
+// Lays parts of a kind over a span of time and removes the old ones.
 function cover(kind, boxes, from_s, to_s) {
   element.querySelectorAll(`.${kind}`).forEach((old) => old.remove());
   for (const box of boxes) {

@@ -1,6 +1,4 @@
-"""What is seen and heard of a step, as HTML: rolls that can be clicked, a player, files to take home and how long they
-stay.
-"""
+"""Shows and plays a step, as HTML: rolls to click, a player, files to download and how long they stay."""
 
 import base64
 import html
@@ -24,16 +22,16 @@ from musictx.viz.sound import write_wav
 from musictx.web.session import Step
 
 SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
-# tells the script above of the primer that a person is choosing
+# tells the script above about the primer that a person is choosing
 MOTIF = """(seconds, side) => { document.querySelector("#stage .picture")?.dispatchEvent(
     new CustomEvent("primer", { bubbles: true, detail: { seconds, side } })) }"""
-# and of the region that the two fields hold
+# and about the region in the two fields
 REGION = """(...region) => { document.dispatchEvent(new CustomEvent("region", { detail: region })) }"""
 WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
 
 
 def stage(step: Step | None, folder: Path) -> str:
-    """The HTML for a step, its files written below `folder`; before there is any, a word of welcome."""
+    """Writes a step's files below `folder` and returns its HTML; without a step, a word of welcome."""
     if step is None:
         return WELCOME
     place = new_place(folder)
@@ -50,7 +48,7 @@ def stage(step: Step | None, folder: Path) -> str:
         f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>'
         for kind, path in (("MIDI", midi), ("WAV", wav))
     )
-    whole_s = None if step.takes else step.score.duration_s  # of which a primer can be chosen
+    whole_s = None if step.takes else step.score.duration_s  # a primer can be chosen from it
     data = html.escape(json.dumps({"boxes": boxes, "chosen": step.chosen, "whole_s": whole_s}))
     return (
         f'<div class="picture" data-roll="{data}"><img alt="piano roll" src="{picture}"><i class="playhead"></i></div>'
@@ -59,7 +57,7 @@ def stage(step: Step | None, folder: Path) -> str:
 
 
 def rolls(step: Step, place: Path) -> tuple[str, list[dict[str, float]]]:
-    """The picture as a data address, and where in it the panels lie: fractions of its size from the upper left, the
+    """The picture as a data address, and where its panels lie: fractions of its size from the upper left, and the
     seconds and pitches at their edges."""
     names = [f"variation {k + 1}" for k in range(len(step.takes))]
     panels: list[Panel] = [(name, t.score, t.new) for name, t in zip(names, step.takes, strict=True)]
@@ -88,14 +86,14 @@ def _address(path: Path) -> str:
     return f"gradio_api/file={quote(str(path))}"
 
 
-KEEP_S = 3600.0  # files that nobody took by then go away
-KEEP_BYTES = 2**30  # of all people together: the oldest go first
-PEN = Lock()  # matplotlib's settings are one for all threads
-BROOM = Lock()  # what one thread removes another must not look at
+KEEP_S = 3600.0  # older files are removed
+KEEP_BYTES = 2**30  # of all people together: beyond it the oldest are removed
+PEN = Lock()  # all threads share matplotlib's settings
+BROOM = Lock()  # no thread may look at what another removes
 
 
 def new_place(folder: Path) -> Path:
-    """A folder whose name cannot be guessed; those of long ago are removed, and those that are too much."""
+    """Makes a folder whose name nobody can guess; removes folders that are old, or beyond the limit."""
     with BROOM:
         held = 0
         for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
@@ -108,7 +106,7 @@ def new_place(folder: Path) -> Path:
 
 
 def _size(place: Path) -> int:
-    """Bytes of its files; another thread may just rename one."""
+    """Bytes of its files; another thread may rename one meanwhile."""
     size = 0
     for file in place.iterdir():
         with suppress(FileNotFoundError):
@@ -117,5 +115,5 @@ def _size(place: Path) -> int:
 
 
 def as_data(svg: Path) -> str:
-    """An SVG file as an address that holds it."""
+    """An SVG file as a data address."""
     return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode()

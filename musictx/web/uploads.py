@@ -1,4 +1,4 @@
-"""People's files: bounded in sum until they are read, read by a process of its own with limits, soon gone."""
+"""Uploaded files: limited in total, read by a separate process with limits of its own, and soon removed."""
 
 import asyncio
 import os
@@ -21,10 +21,10 @@ from musictx.errors import MidiError, UserError
 from musictx.music.read import read_tracks
 from musictx.web.session import Heard, Music
 
-UNTAKEN_S = 60.0  # a page takes its file at once: whoever does not by then is gone
-LOOK_S = 5.0  # between looks for those
-ARRIVE_S = 60.0  # a file has a claim on its room only so long
-PLACE_BYTES = 2**12  # that a file takes beside its contents
+UNTAKEN_S = 60.0  # a page takes its file at once: after this the page is gone
+LOOK_S = 5.0  # between looks for such files
+ARRIVE_S = 60.0  # a file must have arrived by then
+PLACE_BYTES = 2**12  # disk space that a file takes beside its contents
 NAME_BYTES = 200
 
 
@@ -35,11 +35,12 @@ class Uploads:
         folder.mkdir(exist_ok=True)
         self.folder, self.limits = folder.resolve(), limits
         self.arriving = 0  # bytes
-        self._lock = Lock()  # files come and go in one thread, and are read in others
+        self._lock = Lock()  # one thread adds and removes files, others read them
 
     async def receive(self, request: Request) -> Response:
-        """Keeps a form's file for its page and answers with a list of its path, as Gradio's own /upload does."""
-        length = int(request.headers["content-length"])  # the gate lets nothing in without
+        """Keeps a form's file for its page and answers with a list that holds its path, as Gradio's own /upload
+        does."""
+        length = int(request.headers["content-length"])  # the gate refuses requests without it
         if self.held() + self.arriving + length > self.limits.uploads_bytes:
             return PlainTextResponse("the server holds too many files just now: drop yours again in a minute", 503)
         self.arriving += length
@@ -50,12 +51,12 @@ class Uploads:
                     return PlainTextResponse("there is no file in the form", 400)
                 return JSONResponse([str(self._keep(file.filename or "", await file.read()))])
         except (TimeoutError, ClientDisconnect):
-            return PlainTextResponse("the file took too long to come: drop it again", 408)
+            return PlainTextResponse("the file took too long to arrive: drop it again", 408)
         finally:
             self.arriving -= length
 
     async def progress(self, _: Request) -> Response:
-        """A page asks how far its file has come: files are small, so they are there."""
+        """A page asks how much of its file has arrived: files are small, so the answer is all."""
         return PlainTextResponse('data: {"msg": "done"}\n\n', media_type="text/event-stream")
 
     def _keep(self, name: str, data: bytes) -> Path:
@@ -66,11 +67,11 @@ class Uploads:
         return path
 
     def owns(self, path: Path) -> bool:
-        """Whether a path lies where this folder's files do; the file may be gone."""
+        """Whether a path is one of this folder's files, which may be gone."""
         return Path(os.path.abspath(path)).parent.parent == self.folder
 
     def take(self, path: Path) -> bytes | None:
-        """The contents of a file, which is gone then; None where it was gone before, or never was an upload."""
+        """Returns a file's contents and removes it; None if it was gone already, or never an upload."""
         if not self.owns(path):
             return None
         with self._lock:
@@ -84,7 +85,7 @@ class Uploads:
             return sum(path.stat().st_size + PLACE_BYTES for path in self.folder.glob("*/*"))
 
     def forget(self, age_s: float) -> None:
-        """Removes the files that are older."""
+        """Removes older files."""
         with self._lock:
             for place in self.folder.iterdir():
                 if place.stat().st_mtime < time.time() - age_s:
@@ -97,7 +98,7 @@ class Uploads:
 
 
 def plain_file_name(name: str) -> str:
-    """A name as a person may have given it, that is a file's name on any disk."""
+    """Turns a name that a person gave into one that any disk accepts."""
     name = re.sub(r"[/\\\x00-\x1f]", " ", name).encode("utf-8", "replace")[-NAME_BYTES:].decode("utf-8", "ignore")
     return name.strip(" .") or "music.mid"
 
@@ -113,10 +114,10 @@ class Read(NamedTuple):
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> Music:
-    """Raises UserError that says in one line what is wrong with the file."""
+    """Reads an uploaded file. Raises UserError, one line on what is wrong with it."""
     size = len(data)
     if size > limits.upload_bytes:
-        raise UserError(f"{name}: {size / 2**20:.1f} MB; files up to {limits.upload_bytes / 2**20:g} MB are taken")
+        raise UserError(f"{name}: {size / 2**20:.1f} MB is too much: give at most {limits.upload_bytes / 2**20:g} MB")
     if not size:
         raise UserError(f"{name}: the file is empty: give a MIDI file")
     allowed = ReaderLimits(limits.file_seconds, limits.memory_mb)
@@ -127,7 +128,7 @@ def read_upload(data: bytes, name: str, limits: Limits) -> Music:
 
 
 def read_music(data: bytes) -> Read | str:
-    """In the reader process: the music without drums, or why there is none."""
+    """Runs in the reader process: the music without drums, or why there is none."""
     try:
         tracks = read_tracks(data, "")
         changes = tracks.clock is not None and tracks.clock.changes
@@ -145,5 +146,5 @@ def read_music(data: bytes) -> Read | str:
 
 
 def plain_name(name: str) -> str:
-    """A file's name without its suffix, of letters, digits and what does no harm in titles and in other names."""
+    """A file's name without its suffix: letters, digits and characters that are safe in titles and file names."""
     return " ".join(re.sub(r"[^\w.-]+", " ", Path(name).stem).split()).strip(".")[:NAME_LENGTH] or "music"

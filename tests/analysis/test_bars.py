@@ -45,7 +45,7 @@ def test_repeated_bars_are_those_that_came_before_note_for_note():
     assert repeated_share(music(A, B, A, A), from_bar=2) == 1.0
     assert repeated_share(music(A, [], [], B)) == 0.0  # silence repeats nothing
     assert np.isnan(repeated_share(Score.empty()))
-    with pytest.raises(ConfigError, match="bar_quarters=0.1: give a quarter of a quarter or more"):
+    with pytest.raises(ConfigError, match="bar_quarters=0.1: give 0.25, a sixteenth, or more"):
         repeated_share(music(A), bar_quarters=0.1)
 
 

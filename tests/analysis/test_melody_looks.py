@@ -65,11 +65,13 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(bundle):
     assert looks.sounding == pytest.approx(rows[..., 4], abs=1e-6)
     away = [4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7]
     assert looks.steps_away == pytest.approx((rows * away).sum(-1), abs=1e-5)
-    with pytest.raises(ConfigError, match=r"^note \d+, at 0.00 s, is one of the melody, which is read and not written"):
+    with pytest.raises(
+        ConfigError, match=r"^note \d+, at 0.00 s, belongs to the melody, which the model does not write: give"
+    ):
         look_at_melody(model, TOK, ids, traced, melody[0], "cpu")
     assert pitch[last_below(traced, TOK)] == 59
     alone = TOK.encode_grid(np.where(np.arange(4) == 0, GRID, REST).astype(np.int16))
-    with pytest.raises(ConfigError, match="^all notes are of one line: give a file that `musictx accompany` wrote"):
+    with pytest.raises(ConfigError, match="^all notes are in one line: give a file that `musictx accompany` wrote"):
         last_below(TOK.trace(alone, 0.6), TOK)
 
 
@@ -91,7 +93,7 @@ def test_the_command_draws_both_pictures(bundle, tmp_path):
     say.append("overwrite=true")
     assert "layer 1 head 0" in ok([*say, "layer=1", "head=0", "at=0.6"], tmp_path).stdout
     assert "layer=5: the model has layers 0 to 1" in refused([*say, "layer=5"], tmp_path)
-    assert "is one of the melody" in refused([*say, "at=note7"], tmp_path)
+    assert "belongs to the melody" in refused([*say, "at=note7"], tmp_path)
     assert "seed_seconds= is for models that continue a seed: leave it out" in refused(
         [*say, "seed_seconds=1"], tmp_path
     )

@@ -81,7 +81,9 @@ def test_a_performance_is_cut_where_its_clock_says(ids, part_s):
 
 def test_what_cannot_be_measured_is_told():
     short = split(tune(0, 64), tune(1, 64))
-    with pytest.raises(UserError, match="0 pieces last for a seed of 2.4 s and 4.8 s after it: give shorter times"):
+    with pytest.raises(
+        UserError, match="0 pieces are long enough for a seed of 2.4 s and 4.8 s after it: give shorter times"
+    ):
         places(short, CHORALE, 2.4, 2, 2.4, 4)
     for seed_s, parts, part_s in ((0.0, 1, 1.0), (1.0, 0, 1.0), (1.0, 1, math.nan)):
         with pytest.raises(ConfigError, match="give more than 0 of each"):

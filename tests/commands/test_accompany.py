@@ -42,7 +42,7 @@ def rows(score):
 def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, bundle):
     say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o", "variations=2"]
     told = ok([*say, "png=true", "sampler.temperature=0.9"], tmp_path).stdout
-    assert "tune-1.mid: 7 notes of the melody as they were" in told
+    assert "tune-1.mid: 7 notes of the melody, unchanged" in told
     assert "1 of its 7 notes begin beside the sixteenths; the voices go by the nearest one, the melody stays" in told
     assert "share a sixteenth" not in told
     names = {p.name for p in (tmp_path / "o").iterdir()}
@@ -159,9 +159,9 @@ def test_a_file_that_is_there_is_not_written_over(melody, tmp_path, bundle):
 
 def test_each_task_has_its_own_models(world, melody, bundle, tmp_path):
     line = refused(["musictx", "generate", f"bundle={bundle}", f"seed_midi={melody}", "out=o"], tmp_path)
-    assert "model.kind=encoder_decoder takes source and ids, and continues no music: give another" in line
+    assert "model.kind=encoder_decoder takes source and ids, and cannot continue music: give another" in line
     assert not (tmp_path / "o").exists()
-    with pytest.raises(BundleError, match="this model: model.kind=encoder_decoder .* continues no music"):
+    with pytest.raises(BundleError, match="this model: model.kind=encoder_decoder .* cannot continue music"):
         musictx.load(bundle).continue_midi(melody)
     with pytest.raises(BundleError, match="this model was trained for objective=next_token, and accompanies no melody"):
         musictx.load(world.hymn_bundle).accompany(melody)

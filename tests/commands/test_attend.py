@@ -58,7 +58,7 @@ def test_pictures_and_a_table(world, tmp_path, name):
     ("arg", "text"),
     [
         ("layer=1", "layer=1: the model has layers 0 to 0"),
-        ("head=0", "head=0 of which layer\\? give layer=0 to 0 too"),
+        ("head=0", "head=0 needs a layer: give layer=0 to 0 too"),
         ("at=99", "at=99: give a second up to .* or note1 to note"),
         ("format=bmp", "format=bmp: choose one of png, svg, pdf"),
         ("midi=none.mid", "none.mid: no such file"),
@@ -133,5 +133,5 @@ def test_a_piece_longer_than_the_models_positions_is_told_so(world):
     _, tokenizer, _ = open_bundle(world.hymn_bundle)
     config = TransformerConfig(tokenizer.vocab.size, 8, 1, 2, 16, 0.0, position="learned", max_positions=64)
     ids = tokenizer.encode(read_midi(world.hymn, one_tempo=True))
-    with pytest.raises(ConfigError, match="its [0-9]+ tokens are more than the 64 positions of the model; give a"):
+    with pytest.raises(ConfigError, match="its [0-9]+ tokens are more than the model's 64 positions; give a"):
         raised_notes(Transformer(config), tokenizer, ids, tokenizer.trace(ids, 0.6), 4.8, "cpu")

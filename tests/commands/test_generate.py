@@ -99,7 +99,7 @@ def test_ctrl_c_writes_what_exists_and_says_so(world, tmp_path, opened, monkeypa
     assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["tune 0-1.mid", "tune 0-2.mid"]
     seed = read_midi(world.seed)
     assert len(read_midi(tmp_path / "o" / "tune 0-1.mid")) > len(seed) - 3
-    assert "interrupted: what there was by then is written, the rest is missing" in capsys.readouterr().out
+    assert "interrupted: what existed by then is written, the rest is missing" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

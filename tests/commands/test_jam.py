@@ -245,7 +245,7 @@ def test_karaoke_and_wrapped_files_are_files_not_ports(world, tmp_path):
 
 def test_players_without_music(world, tmp_path):
     write_midi(Score.empty(), tmp_path / "phrase.mid")
-    assert "phrase.mid: the player has no notes: give a file with music in it" in refused(
+    assert "phrase.mid: the file has no notes to play: give one with music in it" in refused(
         command(world, tmp_path), tmp_path
     )
     assert "none.mid: no such file" in refused(command(world, tmp_path, input="none.mid"), tmp_path)
@@ -258,7 +258,7 @@ def test_notes_that_a_model_does_not_have_are_told(world, tmp_path):
     phrases(tmp_path / "phrase.mid", [0.0], pitch=10)
     told = ok(command(world, tmp_path, bundle=world.hymn_bundle), tmp_path).stdout
     assert "replies: none; no phrase ended with a pause" in told
-    assert "8 notes were outside the model's range, and not heard" in told
+    assert "8 notes were outside the model's range, so it did not hear them" in told
     assert len(begins(tracks(tmp_path / "session.mid")["player"])) == 8
 
 
@@ -274,8 +274,8 @@ def test_notes_that_a_model_does_not_have_are_told(world, tmp_path):
         ({"threads": 0}, "threads=0: give 1 to 64"),
         ({"window": 4}, "window=4: give 8 or more"),
         ({"seed": -1}, "seed=-1: give 0 to 9223372036854775807"),
-        ({"output": "Piano", "realtime": False}, "realtime=false: a port knows no other time"),
-        ({"virtual": True}, "virtual=true: there is no port to make"),
+        ({"output": "Piano", "realtime": False}, "realtime=false: a port runs in real time"),
+        ({"virtual": True}, "virtual=true: there is no port to create"),
     ],
 )
 def test_impossible_settings(settings, text):

@@ -238,7 +238,7 @@ def test_two_rows_have_two_names(world, tmp_path):
     copy = tmp_path / "other.safetensors"
     copy.write_bytes(world.hymn_bundle.read_bytes())
     words = [f"bundles=[{world.hymn_bundle},{copy}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html"]
-    with pytest.raises(UserError, match="names= holds a, guided, which guided= calls a row of its own: give another"):
+    with pytest.raises(UserError, match="names= holds a, guided, a name that guided= gives to its row: give another"):
         command.listen(settings("listen", *words, "guided=1", "names=[a,'a, guided']"))
 
 

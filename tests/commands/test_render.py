@@ -41,7 +41,7 @@ def test_bars_rows_and_a_continuation(world, tmp_path):
         (["out=a.png", "row_seconds=0"], "row_seconds=0.0: give seconds above 0, or null"),
         (["out=a.png", "new_from=-1"], "new_from=-1.0: give seconds above 0, or null"),
         (["out=a.wav", "soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file, or null"),
-        (["out=a.wav", "soundfont=there.png"], "soundfont=there.png is damaged or no SoundFont 2"),
+        (["out=a.wav", "soundfont=there.png"], "soundfont=there.png is damaged or not a SoundFont 2"),
         (["out=a.wav", "midi=none.mid"], "none.mid: no such file"),
         ([], "out=… is required and was not given"),
     ],

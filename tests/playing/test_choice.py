@@ -73,7 +73,7 @@ def test_four_voices_on_a_grid_are_what_the_encoding_takes(music, reason):
 
 def test_a_few_ornaments_are_told():
     why = choose_bundle(ornamented(1), "it").why
-    assert why == "it is four voices on a grid, but for 1 of its 65 notes"
+    assert why == "it is four voices on a grid, except for 1 of its 65 notes"
 
 
 def test_a_chorale_that_slows_down_is_continued_as_it_is_written(tmp_path, capsys):

@@ -111,8 +111,8 @@ def test_its_bundle_says_how_much_music_it_learnt_with(filler):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["infill={seed}", "from_s=2"], "infill= wants a region: give from_s= and to_s=, or from_bar= and to_bar="),
-        (["infill={seed}", "from_s=2", "to_s=3", "to_bar=3"], "infill= wants a region"),
+        (["infill={seed}", "from_s=2"], "infill= needs a region: give from_s= and to_s=, or from_bar= and to_bar="),
+        (["infill={seed}", "from_s=2", "to_s=3", "to_bar=3"], "infill= needs a region"),
         (["infill={seed}", "from_s=3", "to_s=3"], "tune 0.mid: from_s=3 to_s=3: give a region of at least one step"),
         (["infill={seed}", "from_s=3", "to_s=2"], "tune 0.mid: from_s=3 to_s=2: give a region of at least one step"),
         (["infill={seed}", "from_s=3", "to_s=nan"], "tune 0.mid: from_s=3 to_s=nan: give seconds"),
@@ -123,13 +123,13 @@ def test_its_bundle_says_how_much_music_it_learnt_with(filler):
         (["infill={seed}", "from_s=1", "to_s=2", "length_seconds=3"], "length_seconds=3.0 does not go with infill="),
         (
             ["infill={seed}", "from_s=1", "to_s=2", "seed_pinned=true"],
-            "seed_pinned=true is for continuations, and",
+            "seed_pinned=true is for continuations, not",
         ),
         (["infill={seed}", "from_s=1", "to_s=2", "draws=4"], "draws=4 does not go with infill=: leave it out"),
         (["infill={seed}", "from_s=1", "to_s=2", "seed_midi=elise"], "seed_midi=elise does not go with infill="),
         (
             ["infill={seed}", "between={seed},{seed}"],
-            "infill= and between= are given: fill a gap inside one",
+            "infill= and between= are both given: fill a gap inside one",
         ),
         (["between={seed},"], "give two files with a comma between them, as in between=a.mid,b.mid"),
         (["between={seed}"], "give two files with a comma between them, as in between=a.mid,b.mid"),
@@ -170,7 +170,7 @@ def test_what_python_is_told_otherwise(world, filler):
     player = musictx.load(filler)
     with pytest.raises(ConfigError, match=r"^infill=…: music is filled with fill\(…\) and fill_between\(…\)"):
         player.continue_midi(world.seed, infill="a.mid")
-    with pytest.raises(ConfigError, match="^infill= wants a region"):
+    with pytest.raises(ConfigError, match="^infill= needs a region"):
         player.fill(world.seed)
     with pytest.raises(ConfigError, match="^fill_between takes two MIDI files, not a Score: write it to one first$"):
         player.fill_between(read_midi(world.seed), world.seed)

@@ -95,5 +95,5 @@ def test_what_continues_refuses_it_in_one_line(world, tmp_path):
     ):
         given = "runs=[harmoniser]" if words[0] == "compare" else "bundle=harmoniser"
         line = refused(["musictx", *words, given], tmp_path)
-        assert "continues no music: give another" in line
+        assert "cannot continue music: give another" in line
     assert not list(tmp_path.iterdir())

@@ -227,5 +227,5 @@ def test_between_two_pieces_what_is_not_heard_of_the_first_stays_too():
 )
 def test_what_is_of_continuations_alone(changed, text):
     settings = Settings(length=Length(seconds=1.0))._replace(**changed)
-    with pytest.raises(ConfigError, match=f"^{text}, and a gap is filled here: leave it out$"):
+    with pytest.raises(ConfigError, match=f"^{text}, not for filling a gap: leave it out$"):
         continue_primers([gap_of()], noise(PERFORMANCE.vocab.size), PERFORMANCE, settings)

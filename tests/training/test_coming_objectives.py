@@ -168,7 +168,7 @@ def test_voices_for_a_melody_are_learnt_by_a_kind_that_takes_both(world, tmp_pat
     settings = [f"data.path={world.hymn_store}", *HYMNS, "objective=toys:Lower"]
     bundle = fit(config_of(world, tmp_path / "run", *settings, "trainer.scheduled_sampling=0.3", model=["model=pair"]))
     assert curve(bundle)[0] == pytest.approx(4.5, abs=0.3)
-    with pytest.raises(BundleError, match="model.kind=pair takes source and ids, and continues no music: give another"):
+    with pytest.raises(BundleError, match="model.kind=pair takes source and ids, and cannot continue music: give"):
         open_bundle(bundle)
     opened, store = open_bundle(bundle, continues=False), Store(world.hymn_store)
     pieces, asked = store.split("validation"), Lower(store.tokenizer)

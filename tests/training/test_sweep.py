@@ -87,5 +87,5 @@ def test_jobs_handed_out_by_submitit_come_back(world, tmp_path):
     assert [run.state for run in list_runs(tmp_path / "runs")] == ["finished"]
     wrong = refused([*words, "model.d_model=15"], tmp_path)
     assert "a job of the sweep failed: model.d_model=15 cannot be shared by model.n_heads=2" in wrong
-    logs = wrong.rpartition("; all that it said is in ")[2]
+    logs = wrong.rpartition("; its whole output is in ")[2]
     assert any("model.d_model=15" in log.read_text() for log in Path(logs).glob("*_log.err"))

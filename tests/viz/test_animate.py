@@ -80,7 +80,7 @@ def test_silence_is_a_film_of_one_picture(tmp_path):
 @pytest.mark.parametrize(
     ("name", "end_s", "text"),
     [
-        ("a.avi", 1.0, "a.avi: a film is .gif or .mp4: give a name that ends so"),
+        ("a.avi", 1.0, "a.avi: a film is .gif or .mp4: give a name that ends in one of them"),
         ("a.gif", 901.0, "a film of 901 s: at most 900 s can be made; cut the piece"),
     ],
 )

@@ -58,7 +58,7 @@ def test_the_motif_and_where_it_was_before_are_marked(tmp_path):
 
 def test_where_nothing_stands_out_it_says_so(tmp_path):
     text = draw(tmp_path, [Head("mean", np.full(8, 0.004))], name="a.svg").read_text()
-    assert "no note has 0.5% of the weight: it lies on many tokens alike<" in text
+    assert "no note has 0.5% of the weight: it is spread over many tokens<" in text
     assert "mean, heaviest 0.4%<" in text
     draw(tmp_path, [Head("mean", np.zeros(8))])
 
@@ -78,6 +78,6 @@ def test_heat_maps_of_all_heads(tmp_path):
 def test_another_format(tmp_path, name):
     for drawn in (lambda p: draw_heads([("x", np.ones((1, 1)), "")], p), lambda p: draw(p.parent, [], name=p.name)):
         with pytest.raises(
-            ConfigError, match=f"{name}: a picture is one of .png, .svg, .pdf: give a name that ends so"
+            ConfigError, match=f"{name}: a picture is one of .png, .svg, .pdf: give a name that ends in one of them"
         ):
             drawn(tmp_path / name)

@@ -65,5 +65,5 @@ def test_mp3_has_as_many_bytes_for_silence_as_for_noise():
 
 def test_a_library_without_mp3_is_told(monkeypatch):
     monkeypatch.setattr(soundfile, "available_formats", lambda: {"WAV": "x"})
-    with pytest.raises(UserError, match=r"libsndfile \S+ writes no MP3: pip install --force-reinstall soundfile"):
+    with pytest.raises(UserError, match=r"libsndfile \S+ cannot write MP3: pip install --force-reinstall soundfile"):
         mp3(sine(440))

@@ -62,7 +62,9 @@ def test_a_vector_picture_keeps_its_words(tmp_path):
 
 
 def test_another_format(tmp_path):
-    with pytest.raises(ConfigError, match=r"roll.bmp: a picture is one of .png, .svg, .pdf: give a name that ends so"):
+    with pytest.raises(
+        ConfigError, match=r"roll.bmp: a picture is one of .png, .svg, .pdf: give a name that ends in one of them"
+    ):
         piano_roll([("x", SCORE, 2.0)], tmp_path / "roll.bmp")
 
 

@@ -66,7 +66,7 @@ def test_windows_of_no_length_and_too_many_are_refused():
     music = score((0, 50, 60), (90, 100, 62))
     with pytest.raises(ConfigError, match="window_s=0: give seconds, more than 0"):
         self_similarity(music, 0)
-    with pytest.raises(ConfigError, match="10,000 windows, at most 2,000 are drawn: give 0.05 or more"):
+    with pytest.raises(ConfigError, match="10,000 spans, at most 2,000 are drawn: give 0.05 or more"):
         self_similarity(music, 0.01)
     assert self_similarity(music, 0.05).shape == (2000, 2000)
     assert self_similarity(Score.empty(), 1.0).shape == (0, 0)

@@ -89,7 +89,9 @@ def test_silence_is_silent(tmp_path):
 
 
 def test_another_suffix_and_another_font(tmp_path):
-    with pytest.raises(ConfigError, match="a.mp3: sound is written as .wav or .flac: give a name that ends so"):
+    with pytest.raises(
+        ConfigError, match="a.mp3: sound is written as .wav or .flac: give a name that ends in one of them"
+    ):
         write_wav(Score.empty(), tmp_path / "a.mp3")
     with pytest.raises(SoundFontError, match="x.sf2: no such file"):
         write_wav(Score.empty(), tmp_path / "a.wav", soundfont=tmp_path / "x.sf2")

@@ -150,9 +150,9 @@ def test_a_closed_hi_hat_ends_an_open_one(tmp_path):
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"MThd", "damaged or no SoundFont 2 .it begins with b'MThd', SoundFonts begin with b'RIFF'.: give another"),
-        (font_bytes([{SAMPLE: 0}])[:40], "damaged or no SoundFont 2 .it has no ibag.: give"),
-        (font_bytes([{SAMPLE: 7}]), "damaged or no SoundFont 2 .list index out of range"),
+        (b"MThd", "damaged or not a SoundFont 2 .it begins with b'MThd', SoundFonts begin with b'RIFF'.: give another"),
+        (font_bytes([{SAMPLE: 0}])[:40], "damaged or not a SoundFont 2 .it has no ibag.: give"),
+        (font_bytes([{SAMPLE: 7}]), "damaged or not a SoundFont 2 .list index out of range"),
         (font_bytes([{SAMPLE: 0, 0: 9000}]), "a sample from 9000 to 2205 of 2205, at 22050 Hz"),
     ],
 )

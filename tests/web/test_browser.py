@@ -227,7 +227,7 @@ def test_a_region_is_typed_and_a_wrong_one_is_told(visit):
     assert page.locator(".region").count() == 0
     last.fill("2.4")
     seed.framed(0.6, 2.4)
-    for to_s, told in (("0.5", "0.6 to 0.5 s is no region"), ("5.4", "0.6 to 5.4 s: nothing comes after it")):
+    for to_s, told in (("0.5", "0.6 to 0.5 s is not a region"), ("5.4", "0.6 to 5.4 s: nothing comes after it")):
         last.fill(to_s)
         button(page, "Fill").click()
         page.locator(".status.wrong", has_text=told).wait_for()

@@ -98,7 +98,7 @@ def test_elsewhere_only_the_hosts_that_a_person_allows():
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.5", "127.0.0.2"])
 def test_elsewhere_they_are_required(address):
-    with pytest.raises(ConfigError, match=rf"host={address} is reached from elsewhere: give allowed_hosts=, the names"):
+    with pytest.raises(ConfigError, match=rf"other machines can reach host={address}: give allowed_hosts=, the names"):
         answered(address, [])
 
 

@@ -16,7 +16,7 @@ def test_a_port_that_is_taken(world, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         line = refused(["musictx", "serve", f"bundle={world.hymn_bundle}", f"port={port}"], tmp_path)
-    assert line == f"error: nothing can listen at 127.0.0.1 port {port}: give another port=, or host=127.0.0.1"
+    assert line == f"error: cannot listen at 127.0.0.1 port {port}: give another port=, or host=127.0.0.1"
 
 
 def test_without_the_extra(monkeypatch, world):
@@ -53,7 +53,7 @@ def test_one_host_or_a_list(word):
 
 def test_whoever_listens_elsewhere_says_for_whom(tmp_path):
     line = refused(["musictx", "serve", "host=0.0.0.0"], tmp_path)
-    assert line.startswith("error: host=0.0.0.0 is reached from elsewhere: give allowed_hosts=, the names or addresses")
+    assert line.startswith("error: other machines can reach host=0.0.0.0: give allowed_hosts=, the names or addresses")
 
 
 def test_weights_that_do_not_exist(world, tmp_path):

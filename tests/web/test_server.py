@@ -95,7 +95,7 @@ def test_nothing_goes_past_the_queue(server):
         "cancel",
     ):
         answers = at_once(lambda _, address=address: server.ask(f"{API}/{address}", body), range(6))
-        assert answers == [(404, "there is no such address; the model is asked through the page's queue alone\n")] * 6
+        assert answers == [(404, "there is no such address; only the page's queue reaches the model\n")] * 6
     assert made(server) == before
 
 

@@ -229,7 +229,7 @@ def test_only_what_is_taken_of_the_music_chooses(both, tmp_path, world):
     )
     music = studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid").now.music
     assert music.model == "chorale"
-    assert music.note.startswith("Longer music is not taken here: these are the first 1 s. The chorale model plays")
+    assert music.note.startswith("The page takes no longer music: these are the first 1 s. The chorale model plays")
 
 
 def test_a_chorale_that_slows_down_is_on_the_grid_to_one_model_and_as_it_sounds_to_the_other(both, tmp_path):

@@ -42,7 +42,7 @@ def silence(path):
     [
         (lambda path: path.write_bytes(b"\x89PNG and so on"), "not a MIDI file: it begins with"),
         (lambda path: path.write_bytes(b""), "the file is empty"),
-        (lambda path: path.write_bytes(b"MThd" + bytes(6000)), "files up to 0.00476837 MB are taken"),
+        (lambda path: path.write_bytes(b"MThd" + bytes(6000)), "MB is too much: give at most 0.00476837 MB"),
         (drums, "there are only drums in it"),
         (silence, "there are no notes in it"),
     ],
