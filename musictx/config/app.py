@@ -31,8 +31,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def conf_dir() -> Path:
     """The Hydra groups: inside an installed package, beside it in a checkout."""
-    inside = Path(__file__).parent / "conf"
-    return inside if inside.is_dir() else Path(__file__).parent.parent / "conf"
+    inside = Path(__file__).parents[1] / "conf"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "conf"
 
 
 def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
