@@ -60,11 +60,15 @@ def test_each_word_stands_once_and_every_file_name_and_setting_it_gives_is_there
                 assert name in names, f"{word}: {name} is in none of its files"
 
 
-@pytest.mark.parametrize("page", ["words", "structure"])
-def test_every_file_of_the_package_that_a_page_names_is_there(page):
+@pytest.mark.parametrize("page", ["words", "structure", "extending"])
+def test_every_file_that_a_page_names_is_there(page):
     named = re.findall(r"`([\w/]+\.(?:py|js))`", (ROOT / "docs" / f"{page}.md").read_text())
-    assert len(named) > 30
-    assert not [name for name in named if not any((folder / name).exists() for folder in (PACKAGE, ROOT))]
+    assert len(named) > 15
+    folders = [ROOT, PACKAGE]
+    if page == "extending":  # its tables leave out the folder that they are about, and a person's file is in none
+        folders += [PACKAGE / "tokenizers", PACKAGE / "model" / "position"]
+        named.remove("blanks.py")
+    assert not [name for name in named if not any((folder / name).exists() for folder in folders)]
 
 
 def test_the_workflow_runs_the_two_commands_on_two_pythons():
