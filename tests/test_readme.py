@@ -50,7 +50,7 @@ def test_the_set_up_installs_what_the_first_command_needs():
     (lines,) = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert lines.rstrip().endswith("pip install '.[web]'")
-    assert set(re.findall(r"pip install '\.\[(\w+)\]'", README)) == {"web", "jam"} <= set(extras)
+    assert set(re.findall(r"pip install '\.\[(\w+)\]'", README)) == {"web", "jam", "film"} <= set(extras)
     assert COMMANDS[0] == "musictx serve"
 
 
