@@ -1,4 +1,4 @@
-"""The recipe of docs/extending.md, as it stands there: an objective comes from a person's own file, and goes again."""
+"""The recipe of docs/extending.md, as written there: an objective comes from a person's own file, and goes again."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from musictx.model.bundle import read_header
 TEXT = (ROOT / "docs" / "extending.md").read_text().split("## An objective\n")[1].split("\n## ")[0]
 (CODE,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 (SHELL,) = re.findall(r"```bash\n(.*?)```", TEXT, flags=re.DOTALL)
-TRAIN, HIDDEN, PLAIN, GENERATE = map(shlex.split, SHELL.splitlines())
+TRAIN, BLANKS, PLAIN, GENERATE = map(shlex.split, SHELL.splitlines())
 SMALLER = [*TINY, *[word for word in QUICK if "max_steps" not in word], "trainer.progress_bar=false"]
 
 
@@ -20,7 +20,7 @@ SMALLER = [*TINY, *[word for word in QUICK if "max_steps" not in word], "trainer
 def place(world, tmp_path):
     shutil.copytree(world.store, tmp_path / "my_store")
     shutil.copy(world.seed, tmp_path / "my.mid")
-    (tmp_path / "hidden.py").write_text(CODE)
+    (tmp_path / "blanks.py").write_text(CODE)
     return tmp_path
 
 
@@ -30,17 +30,17 @@ def nats(said):
 
 def test_an_objective_of_ones_own_is_learnt_scored_and_taken_away(world, place):
     ok([*TRAIN, *SMALLER, f"init_from={world.bundle}"], place)
-    header = read_header(place / "outputs" / "hidden" / "model.safetensors")
-    assert header.objective == {"name": "hidden:Hidden", "settings": {"share": 0.2}, "added": [["HIDDEN", 0, 0]]}
+    header = read_header(place / "outputs" / "blanks" / "model.safetensors")
+    assert header.objective == {"name": "blanks:Blanks", "settings": {"share": 0.2}, "added": [["BLANK", 0, 0]]}
     assert header.model["vocab_size"] == 392
-    hidden, plain = (nats(ok([*words, "data.segment=32"], place).stdout) for words in (HIDDEN, PLAIN))
-    assert 0 < abs(hidden - plain) < 1
+    blanks, plain = (nats(ok([*words, "data.segment=32"], place).stdout) for words in (BLANKS, PLAIN))
+    assert 0 < abs(blanks - plain) < 1
     ok([*GENERATE, "length_tokens=30"], place)
 
-    (place / "hidden.py").unlink()
+    (place / "blanks.py").unlink()
     shutil.rmtree(place / "continued")
-    for words in ([*TRAIN, *SMALLER, "out=again"], HIDDEN):
-        assert "error: objective=hidden:Hidden: hidden cannot be imported from this folder" in refused(words, place)
-    assert "give objective=hidden:Hidden to run it, or objective=next_token" in refused(HIDDEN[:-1], place)
+    for words in ([*TRAIN, *SMALLER, "out=again"], BLANKS):
+        assert "error: objective=blanks:Blanks: blanks cannot be imported from this folder" in refused(words, place)
+    assert "give objective=blanks:Blanks to run it, or objective=next_token" in refused(BLANKS[:-1], place)
     assert nats(ok([*PLAIN, "data.segment=32"], place).stdout) == plain  # the bundle is none the worse
     ok([*GENERATE, "length_tokens=30"], place)

@@ -1,4 +1,4 @@
-"""The recipe of docs/extending.md for a sense of position, as it stands there: added, used by the commands, proven,
+"""The recipe of docs/extending.md for a form of position, as written there: added, used by the commands, proven,
 taken away."""
 
 import re
@@ -17,7 +17,7 @@ from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.read import read_midi
 from musictx.training.metrics import read_metrics
 
-SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A sense of position\n")[1].split("\n## ")[0]
+SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A form of position\n")[1].split("\n## ")[0]
 (CODE,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 COMMANDS = re.findall(r"^    python alibi.py (.*)$", SECTION, re.MULTILINE)
 

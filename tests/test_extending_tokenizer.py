@@ -1,4 +1,4 @@
-"""The recipe of docs/extending.md for a tokenizer, as it stands there: added, used by the commands, proven,
+"""The recipe of docs/extending.md for a tokenizer, as written there: added, used by the commands, proven,
 taken away."""
 
 import re

@@ -1,5 +1,6 @@
 """What the house promises to those who come in: commands that exist, one version, links that lead somewhere."""
 
+import ast
 import re
 import tomllib
 
@@ -14,6 +15,15 @@ from musictx.playing.player import Player
 
 MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/extending.md"]
+PAGES += [f"docs/{name}.md" for name in ("words", "structure", "data", "training", "models")]
+PACKAGE = ROOT / "musictx"
+
+
+def defined(file):
+    """The names that a module defines: its classes, functions, attributes and settings."""
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    yield from (node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef))
+    yield from (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
 def test_the_changelog_ends_with_the_version_that_is_built():
@@ -29,6 +39,36 @@ def test_every_link_and_every_make_target_of_a_page_is_there(page):
         assert ((ROOT / page).parent / link.partition("#")[0]).exists(), link
     for target in re.findall(r"`?\bmake (\w+)\b(?=`|  #|$)", text, flags=re.MULTILINE):
         assert target in MAKE, target
+
+
+def test_each_word_stands_once_and_every_file_name_and_setting_it_gives_is_there():
+    entries = re.findall(r"^- \*\*(.+?)\*\*: (.*)$", (ROOT / "docs" / "words.md").read_text(), flags=re.MULTILINE)
+    words = [word for word, _ in entries]
+    assert sorted(words) == sorted(set(words))
+    assert len(words) > 70
+    schemas = [*(PACKAGE / "config").glob("*.py"), PACKAGE / "sampling" / "settings.py"]
+    settings = {name for file in schemas for name in defined(file)}
+    for word, meaning in entries:
+        given = re.findall(r"`([^`]+)`", meaning)
+        paths = [PACKAGE / name for name in given if name.endswith(".py")]
+        assert paths or word == "room", f"{word}: where does it live?"
+        names = {name for path in paths for name in defined(path)}  # each path is opened, so it exists
+        for name in given:
+            if setting := re.fullmatch(r"(?:\w+\.)?(\w+)=\w*", name):
+                assert setting[1] in settings, f"{word}: no setting {name}"
+            elif not name.endswith((".py", "/")):
+                assert name in names, f"{word}: {name} is in none of its files"
+
+
+@pytest.mark.parametrize("page", ["words", "structure", "extending"])
+def test_every_file_that_a_page_names_is_there(page):
+    named = re.findall(r"`([\w/]+\.(?:py|js))`", (ROOT / "docs" / f"{page}.md").read_text())
+    assert len(named) > 15
+    folders = [ROOT, PACKAGE]
+    if page == "extending":  # its tables leave out the folder that they are about, and a person's file is in none
+        folders += [PACKAGE / "tokenizers", PACKAGE / "model" / "position"]
+        named.remove("blanks.py")
+    assert not [name for name in named if not any((folder / name).exists() for folder in folders)]
 
 
 def test_the_workflow_runs_the_two_commands_on_two_pythons():

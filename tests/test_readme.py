@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 import zipfile
 from statistics import median
 
@@ -17,12 +18,8 @@ from musictx.music.read import read_midi
 from musictx.music.write import write_midi
 
 README = (ROOT / "README.md").read_text()
-COMMANDS = [
-    line.split("  #")[0].strip()
-    for block in re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
-    for line in block.splitlines()
-    if line.strip()
-]
+BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)]
+COMMANDS = [line for block in BLOCKS for line in block if not line.startswith("#")]
 # the README's sizes are for an evening; these run the same code in seconds
 SMALLER = {
     "musictx train": [*TINY, *QUICK, "trainer.progress_bar=false"],
@@ -42,6 +39,19 @@ def test_the_readme_shows_all_three_uses():
     }
     prepared = {command.split()[2] for command in COMMANDS if command.startswith("musictx prepare")}
     assert prepared == {*CORPORA}
+
+
+def test_a_sentence_before_each_command_says_when_to_use_it():
+    for block in BLOCKS:
+        assert [line.startswith("# ") for line in block] == [True, False] * (len(block) // 2), block
+
+
+def test_the_set_up_installs_what_the_first_command_needs():
+    (lines,) = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert lines.rstrip().endswith("pip install '.[web]'")
+    assert set(re.findall(r"pip install '\.\[(\w+)\]'", README)) == {"web", "jam", "film"} <= set(extras)
+    assert COMMANDS[0] == "musictx serve"
 
 
 @pytest.mark.parametrize("target", ["demo", "test"])
@@ -101,7 +111,7 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "mine/model.safetensors",
         "continued/my-3.mid",
         "continued/my.png",
-        "warmer/my-1.mid",
+        "calmer/my-1.mid",
         "best/my-1.mid",
         "new/new-1.mid",
         "filled/my-3.mid",
