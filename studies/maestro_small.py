@@ -44,7 +44,8 @@ SCORED_H = {
 
 
 def train_small(names: list[str], hours: float, store: Path, out: Path, minutes: float, more: list[str]) -> list[Path]:
-    """The finished folders. Beside each model's runs lies a JSON file: what was tried and what it cost."""
+    """Trains the models in turn; returns the finished folders. A JSON file beside a model's runs records the rates
+    tried and their cost."""
     end, finished = monotonic() + 60 * minutes, []
     for name in names:
         words = ["train", "experiment=maestro", f"name={name}", f"data.path={store}", *COMMON, *MODELS[name][0], *more]

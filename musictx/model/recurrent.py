@@ -228,7 +228,7 @@ class AdditiveAttention(nn.Module):
         return torch.tanh(self.join(torch.cat([found.to(h.dtype), h], -1)))
 
     def find(self, q: Tensor, seen: Tensor, alive: Tensor) -> Tensor:
-        """Queries (B, T, A), the last of which stands behind all of `seen` (B, S, A + C) -> contexts (B, T, C)."""
+        """Queries (B, T, A), the last one after all of `seen` (B, S, A + C) -> contexts (B, T, C)."""
         t, before = q.shape[1], seen.shape[1] - q.shape[1] + 1  # keys before the first query
         out = []
         for start in range(0, t, BLOCK):

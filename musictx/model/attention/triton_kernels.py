@@ -23,7 +23,7 @@ import triton.language as tl
 
 INTERPRETED = tl.constexpr(triton.knobs.runtime.interpret)
 LN2 = tl.constexpr(0.6931471805599453)
-SIZES = ["H", "TQ", "TK", "M", "LEAD", "AHEAD", "NEAR", "B", "SPLITS"]  # a new length is no new kernel
+SIZES = ["H", "TQ", "TK", "M", "LEAD", "AHEAD", "NEAR", "B", "SPLITS"]  # a new length needs no new kernel
 
 
 @triton.jit
