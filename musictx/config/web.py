@@ -31,7 +31,7 @@ LIMITS, MB = Limits(), 2**20
 
 @dataclass
 class ServeConfig:
-    """musictx serve: opens a page on which people continue and fill music. The limits are for one request of one
+    """musictx serve: open a page on which people continue and fill music. The limits are for one request of one
     person."""
 
     bundle: str | None = setting(
