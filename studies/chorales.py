@@ -165,7 +165,7 @@ def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, officia
     where = f"{len(held_out)} training pieces, which were then learnt too; validation and test chose nothing"
     notes |= {"fitted": f"steps, dropout and temperature on {where}", "held_out": held_out}
     notes |= {"val_nll_uncalibrated": at_1}
-    corpus = official.manifest.corpus  # the current wording, without the selection's addition
+    corpus = official.manifest.corpus  # the store's present wording
     header = replace(header, corpus=corpus.name, licence=corpus.licence)
     shape = header.model | {"trained_length": min(LOOK_BACK, model.window)}
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ class GenerateConfig:
     from_bar: int | None = setting(None, "infill: the gap's first bar, counted from 1")
     to_bar: int | None = setting(None, "infill: the gap's last bar")
     seed_seconds: float | None = setting(
-        None, "the part of the seed to continue, the primer; give at most one of three; null: all of it"
+        None, "length of the primer, the part of the seed to continue; give at most one of three; null: all of it"
     )
     seed_bars: int | None = setting(None, "the primer, in bars")
     seed_notes: int | None = setting(None, "the primer, in notes")

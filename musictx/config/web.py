@@ -40,7 +40,7 @@ class ServeConfig:
         "harmoniser beside them",
     )
     host: str = setting(
-        "127.0.0.1", "127.0.0.1: only this machine; 0.0.0.0 or ::: everybody who reaches it, which needs allowed_hosts"
+        "127.0.0.1", "127.0.0.1: only this machine; 0.0.0.0 or :: for everybody who reaches it, with allowed_hosts"
     )
     allowed_hosts: Any = setting(
         None,

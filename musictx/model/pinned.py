@@ -118,6 +118,6 @@ class Pinned:
 
     @staticmethod
     def of_rows(state: KVCache, seeds: Sequence[int], model: Any) -> Pinned:
-        """The joint state of a Transformer's rows that have just read their prompts, with primers of so many tokens; 0
-        for a row that pins nothing."""
+        """The joint state of a Transformer's rows that have just read their prompts, of so many tokens; 0 for a row
+        that pins nothing."""
         return Pinned(state, torch.tensor(seeds, device=state.k.device), model)

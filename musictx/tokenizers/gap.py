@@ -92,8 +92,8 @@ def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
 
 
 def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: float, period: int) -> Ids:
-    """The ids before x: C and its frame. `before_tokens` is the number of tokens of A and B, of which only the place in
-    the period counts; `length` is that of x, A, B and C together, on the clock. Raises ConfigError for a length that
+    """The ids before x: C and its frame. `before_tokens` is the number of tokens of A and B; only its remainder by
+    `period` matters. `length` is that of x, A, B and C together, on the clock. Raises ConfigError for a length that
     BACK cannot hold."""
     units, vocab = round(length / unit_of(tokenizer)), tokenizer.vocab
     if not 0 <= units < 32 * DIGITS[0]:

@@ -123,7 +123,7 @@ class Tokenizer:
         return self.decode(ids, quarter_s).duration_s
 
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
-        """Ids that let so much time pass; none in an encoding whose notes carry their own time."""
+        """Ids that let so much time pass; none if the next note itself says when it begins."""
         return np.zeros(0, dtype=np.uint16)
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:

@@ -136,7 +136,7 @@ def differences(config: TrainConfig, folder: Path) -> list[str]:
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keeps other processes from training in `folder`. A killed process releases the lock, its loaders' workers within
-    seconds. Where files cannot be locked it prints so and goes on. Raises ConfigError."""
+    seconds. Where files cannot be locked it says so and continues. Raises ConfigError."""
     place = folder / CHECKPOINTS / LOCK
     place.parent.mkdir(parents=True, exist_ok=True)
     with open(place, "a") as file:

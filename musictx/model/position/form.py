@@ -30,7 +30,7 @@ class Form(nn.Module):
     timed: ClassVar[bool] = False  # whether it can count musical time instead of the index
     limit: ClassVar[str | None] = None  # the setting with the number of positions; None: unlimited
     movable: ClassVar[bool] = False  # whether `moved` can move keys that have their position
-    preset: ClassVar[tuple[str, ...]] = ()  # parameters that keep the values of their constructor
+    preset: ClassVar[tuple[str, ...]] = ()  # parameters whose initial values the form sets itself
 
     def __init__(self, d_head: int, more_key_width: int = 0) -> None:
         super().__init__()

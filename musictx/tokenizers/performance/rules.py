@@ -57,7 +57,7 @@ class EventRules:
         self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, P + 1) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
         self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) for silent rows
-        # (B, V) what may follow the last id; any music after a prompt: it may end in a VELOCITY and have no note left
+        # (B, V) what may follow the last id; after a prompt any music: no note may be legal after its last VELOCITY
         self.next = on_device([music] * len(places))
         said = [[p.has_velocity] for p in places]
         self.has_velocity = None if all(map(all, said)) else on_device(said)  # (B, 1) None: all rows have
