@@ -1,14 +1,14 @@
-"""What goes with a soprano: four models of one size and one budget of CPU time write the alto, tenor and bass of it.
+"""Accompaniment compared: four models of one size and one budget of CPU time write alto, tenor and bass for a soprano.
 
     python data_prep/jsb.py out=outputs/stores/jsb
-    python studies/accompany.py                             # cut at any moment, the same command goes on
+    python studies/accompany.py                             # stopped at any moment, the same command resumes
     python studies/accompany.py --cpu-s 20 --seeds 1 --out outputs/trial --json outputs/trial.json
 
-All have the same windows, optimiser and schedule, fitted to the steps that each makes in its CPU seconds, and keep
-their last weights: nothing is chosen. The figure is nats a token of Bach's own lower voices, whole pieces, with 95 % of
-resampled pieces, over the seeds together; differences are taken piece by piece. Then the first seed's models write
-voices below the first sopranos of the test split, with no rules in their way, and what goes wrong between them is
-counted beside Bach's own.
+All have the same windows, optimiser and schedule, scaled to the steps that each makes in its CPU seconds, and keep
+their last weights: nothing is chosen. The figure is nats a token of Bach's own lower voices, whole pieces, with 95 %
+intervals from resampled pieces, over all random seeds; differences are taken piece by piece. Then the models of the
+first random seed write voices below the first sopranos of the test split, without rules, and the script counts their
+voice-leading errors beside Bach's own.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def words_of(name: str, args: argparse.Namespace, out: Path, steps: int, seed: i
 
 
 def steps_of(name: str, args: argparse.Namespace) -> int:
-    """How many steps fit the budget: told by two short runs, once."""
+    """How many steps fit the budget; two short runs measure it once."""
     kept = args.out / "steps.json"
     known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     if name not in known:
@@ -73,7 +73,7 @@ def steps_of(name: str, args: argparse.Namespace) -> int:
 
 
 def trained(name: str, seed: int, args: argparse.Namespace) -> Path:
-    """The folder of the run, with what it cost."""
+    """The folder of the run; a file beside it keeps the run's CPU seconds."""
     out = args.out / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}"
     if not RunFolder(out).is_finished:
         spent = musictx(words_of(name, args, out, steps_of(name, args), seed))
@@ -83,7 +83,7 @@ def trained(name: str, seed: int, args: argparse.Namespace) -> Path:
 
 
 def scored(run: Path, args: argparse.Namespace) -> dict[str, list[list[float]]]:
-    """Nats and tokens of each piece, by split; the test split is read once for a run."""
+    """Nats and tokens of each piece, by split; reads the test split once for a run."""
     kept = run / "pieces.json"
     if not kept.exists():
         opened, store, found = open_bundle(run / "model.safetensors", continues=False), Store(args.store, "chorale"), {}
@@ -99,8 +99,8 @@ def scored(run: Path, args: argparse.Namespace) -> dict[str, list[list[float]]]:
 
 
 def rows(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any]:
-    """The table: of each model and split the mean of all seeds with its interval over pieces, and what it has more than
-    the encoder-decoder on the same pieces."""
+    """The table: for each model and split the mean over all random seeds with its interval over pieces, and the
+    difference from the encoder-decoder on the same pieces."""
     table: dict[str, Any] = {}
     nats: dict[tuple[str, str], Any] = {}
     for name, folders in runs.items():
@@ -130,10 +130,10 @@ def rows(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any
 
 
 def counted(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any]:
-    """What is counted per hundred beats of the first pieces of the test split: Bach's, each model's of the first seed,
-    and those of the harmoniser inside the package, which has
-    learnt for longer, without and with the rules of `musictx accompany`."""
-    from musictx.analysis.voice_leading import per_hundred_beats, voice_leading  # when all else is kept
+    """Voice-leading counts per hundred beats in the first pieces of the test split: Bach's, each model's with the first
+    random seed, and those of the harmoniser inside the package, which has trained for longer, without and with the
+    rules of `musictx accompany`."""
+    from musictx.analysis.voice_leading import per_hundred_beats, voice_leading  # only after all else is saved
 
     store, found = Store(args.store, "chorale"), {}
     given, shipped = (store, "test", args.pieces), bundle_path("harmoniser")
@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/accompany"), help="all runs")
     parser.add_argument("--cpu-s", type=float, default=300.0, help="CPU seconds of each training")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--pieces", type=int, default=24, help="of the test split, to draw voices for")
+    parser.add_argument("--pieces", type=int, default=24, help="pieces of the test split to draw voices for")
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany.json"))
     args, args.overrides = parse_options(parser, sys.argv[1:])
     os.environ["OMP_NUM_THREADS"] = "1"

@@ -1,4 +1,4 @@
-"""Voices drawn below every soprano of a split at once, by any of the models that `accompany.py` compares."""
+"""Draws voices below every soprano of a split at once, with any of the models that `accompany.py` compares."""
 
 from itertools import islice
 from pathlib import Path
@@ -40,7 +40,7 @@ def begin(model: Any, objective: str, melodies: list[Tensor], tokenizer: Tokeniz
 
 def drawn(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) -> list[Grid]:
     """A grid (S, 4) for each of the first pieces of the split: its own soprano and the model's voices, with the
-    sampler's defaults and no rule but that every id is music."""
+    sampler's defaults and one rule: every id is music."""
     opened = open_bundle(bundle, continues=False)
     model: Any = opened.model
     tokenizer: Any = opened.tokenizer
@@ -64,7 +64,7 @@ def drawn(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) ->
 
 
 def ruled(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) -> list[Grid]:
-    """The same as `musictx accompany` draws it, whose rules are kept: one piece after the other."""
+    """The same with the rules of `musictx accompany`, one piece after the other."""
     opened, usual = open_bundle(bundle, continues=False), AccompanyConfig()
     model: Any = opened.model
     tokenizer: Any = opened.tokenizer

@@ -1,4 +1,4 @@
-"""CPU seconds as the measure of a training: what a command took, and how many steps fit so many of them."""
+"""Measures trainings in CPU seconds: what a command took, and how many steps fit a budget."""
 
 import os
 import resource
@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-PROBE_STEPS = 3, 33  # thirds of them in windows of each length, where windows grow twice
+PROBE_STEPS = 3, 33  # multiples of three: where windows grow twice, a third of them at each length
 
 
 class Spent(NamedTuple):
-    cpu_s: float  # of all processes of the command, start included
-    ended: bool  # False: it had to be stopped
+    cpu_s: float  # all processes of the command, start included
+    ended: bool  # False: the script stopped it
 
 
 def musictx(words: list[str], at_most_s: float | None = None) -> Spent:
-    """`musictx` with these words on one core, stopped by SIGTERM after so many seconds of the clock. Leaves the script
-    when it fails."""
+    """Runs `musictx` with these words on one core, and stops it by SIGTERM after so many seconds of wall time. Exits
+    the script if it fails."""
     print("$ musictx", *words, flush=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen([sys.executable, "-m", "musictx", *words], env=os.environ | {"OMP_NUM_THREADS": "1"})
@@ -37,7 +37,8 @@ def musictx(words: list[str], at_most_s: float | None = None) -> Spent:
 
 
 def probe(folder: Path, train: Callable[[int], float]) -> tuple[float, float]:
-    """CPU seconds of two short runs of `PROBE_STEPS`; `train` makes one of so many steps in the folder, which goes."""
+    """CPU seconds of two short runs of `PROBE_STEPS`; `train` makes one of so many steps in the folder, which is then
+    removed."""
     seconds = []
     for steps in PROBE_STEPS:
         seconds.append(train(steps))
@@ -46,7 +47,7 @@ def probe(folder: Path, train: Callable[[int], float]) -> tuple[float, float]:
 
 
 def steps_within(seconds: float, probes: Sequence[float]) -> int:
-    """How many steps fit the seconds, told by those of two short runs."""
+    """How many steps fit the seconds, by the times of two short runs."""
     few, more = PROBE_STEPS
     a_step_s = max((probes[1] - probes[0]) / (more - few), 1e-6)
     return max(int((seconds - probes[0]) / a_step_s) + few, 10)

@@ -1,17 +1,16 @@
-"""The chorale model inside the package, from the store to the bundle; cut at any moment, the same command goes on.
+"""The chorale model inside the package, from the store to the bundle; stopped at any moment, the same command resumes.
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/chorales.py                            # a trial of minutes: --fraction 0.005 --out outputs/trial
     python studies/chorales.py --test --bundle musictx/bundles/chorale.safetensors --results studies/results
 
-What is chosen is chosen on 20 of the 229 training pieces. Every recipe below learns the other 209 to the end of its
-schedules, in windows of 512 and then of 1,024 ids, and gets the one temperature that suits the 20 best (Guo et al.
-2017, On Calibration of Modern Neural Networks, section 4.2). The best recipe then learns all 229 for as many steps and
-has the same temperature. The last weights are kept everywhere. The official validation is read at the end and chooses
-nothing, the test split is read with `--test` alone, once for a bundle. Settings of `musictx train` (key=value) hold for
-every run.
+All choices use 20 of the 229 training pieces. Every recipe below learns the other 209 to the end of its schedules, in
+windows of 512 and then of 1,024 ids, and gets the one temperature that fits the 20 best (Guo et al. 2017, On
+Calibration of Modern Neural Networks, section 4.2). The best recipe then learns all 229 for as many steps, with the
+same temperature. Every run keeps its last weights. The official validation is read at the end and chooses nothing; the
+test split is read only with `--test`, once for a bundle. Settings of `musictx train` (key=value) hold for every run.
 
-The bundle holds float16. Beside it goes its seed, the beginning of a test piece, which no training has seen.
+The bundle holds float16. Its seed goes beside it: the beginning of a test piece, which no training has seen.
 """
 
 import argparse
@@ -44,36 +43,36 @@ from musictx.tokenizers import Tokenizer
 
 
 class Recipe(NamedTuple):
-    steps: int  # of windows of 512
-    long_steps: int  # of windows of 1,024, which follow
+    steps: int  # steps with windows of 512
+    long_steps: int  # steps with windows of 1,024, which follow
     dropout: float
 
 
 RECIPES = [Recipe(steps, n, p) for steps, p in ((2000, 0.2), (3000, 0.2), (3000, 0.3)) for n in (200, 400)]
 COMMON = ["trainer.progress_bar=false", "trainer.sample_every=null", "trainer.checkpoint_every=100"]
 HELD_OUT = 20  # pieces
-ALIKE = 0.1  # share of its sketch that no held-out piece has in common with any other piece; 0.4 counts as one piece
-VALIDATIONS = 5  # of each stage while recipes are compared, for their curves
+ALIKE = 0.1  # held-out pieces share less of their sketch with every other piece; at 0.4 two count as one piece
+VALIDATIONS = 5  # validations in each stage while recipes are compared, for their curves
 TEMPERATURES = [round(1 + k / 100, 2) for k in range(-10, 31)]
 SEED_STEPS = 32  # sixteenths: two bars
-LOOK_BACK = 512  # tokens: with the 1,024 of its last training endless music came to rest (docs/log.md)
+LOOK_BACK = 512  # tokens: with the 1,024 of its last training, endless music came to rest (docs/log.md)
 
 
 def hold_out(pieces: Sequence[Piece], _: Sequence[str]) -> list[str]:
-    """A split for each piece: a seeded choice, among those that have little in common with any other, is validation.
+    """A split for each piece: validation gets a seeded random choice of pieces that share little with any other.
     Raises StoreError when there are too few."""
     sketch = np.stack([piece.signature for piece in pieces])  # (P, hashes)
     alike = (sketch[:, None] == sketch).mean(-1)  # (P, P)
     np.fill_diagonal(alike, 0)
     alone = np.flatnonzero(alike.max(1) < ALIKE)
     if len(alone) < HELD_OUT:
-        raise StoreError(f"{len(alone)} training pieces are unlike all others, {HELD_OUT} are needed: give more music")
+        raise StoreError(f"only {len(alone)} training pieces are unlike all others, not {HELD_OUT}: give more music")
     held_out = set(np.random.default_rng(0).choice(alone, HELD_OUT, replace=False).tolist())
     return ["validation" if i in held_out else "train" for i in range(len(pieces))]
 
 
 def selection_store(official: Store, out: Path) -> Store:
-    """The training pieces of `official` as a store of their own, some of them its validation."""
+    """A new store of the training pieces of `official`, some of them its validation."""
     if not (out / "manifest.json").exists():
         train, tokenizer, pieces = official.split("train"), official.tokenizer, []
         for name, ids in zip(train.names, train, strict=True):
@@ -83,12 +82,13 @@ def selection_store(official: Store, out: Path) -> Store:
         finish(pieces, [], tokenizer, corpus, hold_out, PrepareJsbConfig(out=str(out)))
     store = Store(out, official.tokenizer.name)
     if sum(info.tokens for info in store.manifest.splits.values()) != official.manifest.splits["train"].tokens:
-        raise StoreError(f"{out} was made of another store than {official.path}: give that one again, or another --out")
+        raise StoreError(f"{out} was made from another store than {official.path}: give that one, or another --out")
     return store
 
 
 def learn(recipe: Recipe, store: Store, folder: Path, validations: int, overrides: list[str]) -> Path:
-    """Both stages of a recipe, each with its schedule to the end; the second one's bundle. Stages are shared."""
+    """Trains both stages of a recipe, each with its whole schedule; returns the second one's bundle. Recipes share
+    stages."""
     bundle, name = None, f"dropout-{recipe.dropout:g}"
     for experiment, steps in (("jsb", recipe.steps), ("jsb_whole", recipe.long_steps)):
         name += f"-{steps}"
@@ -104,7 +104,7 @@ def learn(recipe: Recipe, store: Store, folder: Path, validations: int, override
 def load(path: Path) -> tuple[Any, BundleHeader]:
     model, header = load_bundle(path)
     if kind_of(model) != "transformer":
-        raise BundleError(f"{path} is no Transformer, whose last norm takes the temperature: leave model= out")
+        raise BundleError(f"{path} is not a Transformer, and the temperature needs its last norm: leave model= out")
     return model, header
 
 
@@ -125,7 +125,7 @@ def nll_by_temperature(model: Any, split: Split, tokenizer: Tokenizer) -> list[f
 
 
 def compared(recipes: list[Recipe], store: Store, folder: Path, overrides: list[str]) -> list[dict[str, Any]]:
-    """Every recipe with the temperature that the held-out pieces like best, and what they then cost; the best first."""
+    """Every recipe with its best temperature for the held-out pieces, and their NLL at it; the best recipe first."""
     rows = []
     for recipe in recipes:
         model, _ = load(learn(recipe, store, folder, VALIDATIONS, overrides))
@@ -135,7 +135,7 @@ def compared(recipes: list[Recipe], store: Store, folder: Path, overrides: list[
         rows.append(recipe._asdict() | row)
         print(told(rows[-1]), flush=True)
         if best in (0, len(nll) - 1):
-            print(f"warning: {TEMPERATURES[best]} is the last temperature that was tried: far from calibrated")
+            print(f"warning: {TEMPERATURES[best]} is the last temperature tried: far from calibrated")
     return sorted(rows, key=lambda row: row["nll"])
 
 
@@ -146,18 +146,18 @@ def told(row: dict[str, Any]) -> str:
 
 @torch.no_grad()
 def divide_logits(model: Any, temperature: float) -> None:
-    """Once and for all: the head that follows the last norm has no bias, so this is the same for every logit."""
+    """Divides all logits by the temperature, in the weights: the head after the last norm has no bias."""
     model.norm.weight /= temperature
     model.norm.bias /= temperature
 
 
 def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, official: Store, target: Path) -> None:
-    """The last weights with their temperature as float16, what was fitted where in the header, and the seed beside."""
+    """Writes the last weights with their temperature as float16, the fits in the header, and the seed beside them."""
     model, header = load(source)
     validation, tokenizer = official.split("validation"), official.tokenizer
     at_1 = negative_log_likelihood(model, validation, tokenizer, None).nll
     divide_logits(model, chosen["temperature"])
-    model.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})  # as it will be read
+    model.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})  # as loading reads them
     nll = negative_log_likelihood(model, validation, tokenizer, None).nll
     notes = {key: value for key, value in header.notes.items() if key != "name"} | {"made_by": "studies/chorales.py"}
     notes |= {"calibrated": chosen["temperature"], **{name: chosen[name] for name in Recipe._fields}}
@@ -165,7 +165,7 @@ def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, officia
     where = f"{len(held_out)} training pieces, which were then learnt too; validation and test chose nothing"
     notes |= {"fitted": f"steps, dropout and temperature on {where}", "held_out": held_out}
     notes |= {"val_nll_uncalibrated": at_1}
-    corpus = official.manifest.corpus  # in the words of today
+    corpus = official.manifest.corpus  # the store's present wording
     header = replace(header, corpus=corpus.name, licence=corpus.licence)
     shape = header.model | {"trained_length": min(LOOK_BACK, model.window)}
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, officia
 
 
 def score(bundle: Path, store: Store, split: str, out: Path) -> None:
-    """What `musictx evaluate` finds, as JSON, unless it is there."""
+    """Writes the figures of `musictx evaluate` as JSON, unless they are there."""
     if out.exists() and json.loads(out.read_text()).get("bundle_sha256") == file_hash(bundle):
         print(f"{out}: kept, this bundle has read the {split} split already")
         return
@@ -191,8 +191,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/chorales"), help="all stores and runs")
     parser.add_argument("--bundle", type=Path, help="default: chorale.safetensors in --out")
     parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
-    parser.add_argument("--fraction", type=float, default=1.0, help="of all steps, for a trial")
-    parser.add_argument("--test", action="store_true", help="read the test split, when all else is done")
+    parser.add_argument("--fraction", type=float, default=1.0, help="share of all steps, for a trial")
+    parser.add_argument("--test", action="store_true", help="read the test split after all else")
     args, overrides = parse_options(parser, sys.argv[1:])
     bundle, results = args.bundle or args.out / "chorale.safetensors", args.results or args.out
     if not 0 < args.fraction <= 1:

@@ -1,12 +1,13 @@
-"""What a model that fills gaps knows of both sides, and how what it fills meets them: the tables of docs/models.md.
+"""What a model that fills gaps knows about both sides, and how its fills meet them: the tables of docs/models.md.
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/fill.py --store outputs/stores/jsb --bundle chorale --plain outputs/plain.safetensors
 
-Gaps stand at random moments of held-out pieces. Their true middles are read by the model after both sides and after
-the left alone, and by a model that never learnt to fill (`--plain`) after the left alone. Then gaps are filled, one a
-piece: by both sides, and by the plain model that continues the left and is cut at the border; the true middles beside.
-Prints a table, writes all figures as JSON, a picture of what the right side is worth over time, and MIDI of a few.
+Gaps are at random moments of held-out pieces. The model scores their true middles after both sides and after the left
+side only; a model that never learnt to fill (`--plain`) scores them after the left side only. Then one gap a piece is
+filled: given both sides, and by the plain model, which continues the left side and is cut at the border; the true
+middles are beside them. Prints a table, writes all figures as JSON, a picture of what the right side is worth over
+time, and a few MIDI files.
 """
 
 import argparse
@@ -40,13 +41,13 @@ from musictx.tokenizers import Ids
 from musictx.viz.curves import draw_curves
 
 TRUE, BOTH, LEFT = "true middles", "both sides", "left side, plain model"
-PART_S = 0.6  # a quarter of the chorales
+PART_S = 0.6  # a quarter note of the chorales
 FEATURES = ("pitch_range", "scale_consistency", "polyphony", "note_density", "mean_duration_s")
 MOST_MIDI = 10
 
 
 def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: bool, seed: int) -> list[Ids]:
-    """What a model puts into each gap: told of both sides, or going on from the left."""
+    """What a model puts into each gap, given both sides, or continuing the left side."""
     model, tokenizer = for_steps(opened.model), opened.tokenizer
     seconds = found[0].gap.seconds
     settings = Settings(length=Length(seconds=seconds), window=window, seed=seed)
@@ -63,12 +64,12 @@ def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: boo
 
 
 def wholes(found: list[TrueGap], middles: list[Ids], opened: Opened) -> list[Score]:
-    """The pieces with these middles."""
+    """The pieces with these middles in their gaps."""
     return [fill(each.gap, ids, opened.tokenizer, None)[0] for each, ids in zip(found, middles, strict=True)]
 
 
 def parts(found: list[TrueGap], pieces: list[Score]) -> list[Score]:
-    """What sounds in the gaps, from their beginning on."""
+    """The music in the gaps, timed from their beginning."""
     out = []
     for (_, gap, _), score in zip(found, pieces, strict=True):
         inside = score.select((score.offset_s > gap.from_s + 1e-6) & (score.onset_s < gap.to_s - 1e-6))
@@ -79,7 +80,7 @@ def parts(found: list[TrueGap], pieces: list[Score]) -> list[Score]:
 
 
 def row_of(found: list[TrueGap], pieces: list[Score], index: CorpusIndex, metrical: bool) -> dict[str, Any]:
-    """Borders and copying, with intervals over pieces, and the statistics of what is in the gaps."""
+    """Borders and copying, with intervals over pieces, and the statistics of the music in the gaps."""
     borders: list[list[Border]] = [
         [border(score, each.gap.from_s, each.gap.to_s)] for each, score in zip(found, pieces, strict=True)
     ]
@@ -137,7 +138,7 @@ def table(found: dict[float, dict[str, Any]]) -> str:
 
 
 def plainly(value: Any) -> Any:
-    """Intervals and arrays as JSON has them."""
+    """Intervals and arrays as plain values for JSON."""
     if isinstance(value, dict):
         return {str(key): plainly(each) for key, each in value.items()}
     if isinstance(value, FillGain):
@@ -153,13 +154,13 @@ def run() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
     parser.add_argument("--bundle", default="chorale")
-    parser.add_argument("--plain", required=True, help="a bundle that never learnt to fill, else alike")
+    parser.add_argument("--plain", required=True, help="a bundle that never learnt to fill, but is otherwise equal")
     parser.add_argument("--split", default="validation")
     parser.add_argument("--seconds", type=float, nargs="+", default=[2.0, 5.0, 10.0])
-    parser.add_argument("--gaps", type=int, default=4, help="a piece, whose true middles are read")
-    parser.add_argument("--pieces", type=int, default=64, help="in which one gap is filled")
+    parser.add_argument("--gaps", type=int, default=4, help="gaps in each piece whose true middles are scored")
+    parser.add_argument("--pieces", type=int, default=64, help="pieces in which one gap is filled")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, help="of the processor; all of them unless it is given")
+    parser.add_argument("--threads", type=int, help="threads of the processor; default: all")
     parser.add_argument("--out", type=Path, default=Path("outputs/fill.json"))
     args = parser.parse_args(sys.argv[1:])
     if args.threads is not None:
@@ -174,7 +175,7 @@ def run() -> None:
         columns = np.array([(i.mean, i.low, i.high) for i in known.gain_to_end]).T
         curves[f"gap of {seconds:g} s"] = (-(known.to_end_s - PART_S / 2), *columns)
     picture = args.out.with_suffix(".png")
-    draw_curves(curves, picture, "seconds to the second border", "gain in nats a token by knowing what comes after")
+    draw_curves(curves, picture, "seconds to the second border", "gain in nats a token from the music after the gap")
     print(f"{args.out}, {picture}: all figures, and the gain over time")
 
 

@@ -1,10 +1,10 @@
-"""Twenty pieces of a person's own on top of the model inside the package: the table of docs/training.md.
+"""Fine-tunes the model inside the package on twenty pieces of a person's own: the table of docs/training.md.
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/fine_tune.py --jsb outputs/stores/jsb --out outputs/fine-tune
 
-The pieces are Kyries by Palestrina in four voices, of music21's corpus, each of another mass: the first twenty to
-learn from, two of them to validate, the next eight held out. Finished runs are kept: the same command goes on.
+The pieces are Kyries by Palestrina in four voices, from music21's corpus, each from another mass: the first twenty to
+learn from, two of them to validate, the next eight held out. Finished runs are kept: the same command resumes.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def kyries(n: int) -> list[Grid]:
 
 
 def prepare(out: Path) -> Split:
-    """The store of what is learnt from, as a person would make it of MIDI files; and what is held out."""
+    """Writes the store of the pieces to learn, as a person would from MIDI files; returns the held-out pieces."""
     grids = kyries(LEARNT + HELD_OUT)
     midi = out / "my_pieces"
     midi.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def scores(bundle: Path, splits: list[Split]) -> list[float]:
 
 
 def train(folder: Path, settings: list[str], args: argparse.Namespace) -> float:
-    """Trains, and returns the minutes that it took; of a run that was stopped, the last part's."""
+    """Trains, and returns the minutes that it took; for a resumed run, those of the last part."""
     steps = [f"trainer.max_steps={args.steps}", f"trainer.validate_every={max(args.steps // 6, 1)}"]
     steps += [f"trainer.warmup_steps={args.steps // 7}", "trainer.sample_every=null", "trainer.precision=bf16-mixed"]
     place = [f"init_from={shipped_bundle(CHORALE)}", f"data.path={args.out / 'store'}", f"out={folder}"]
@@ -83,7 +83,7 @@ def train(folder: Path, settings: list[str], args: argparse.Namespace) -> float:
     if status := subprocess.run(words, check=False).returncode:
         sys.exit(status)
     if not RunFolder(folder).is_finished:
-        sys.exit("interrupted: the same command goes on")
+        sys.exit("interrupted: the same command resumes")
     return (perf_counter() - start) / 60
 
 
@@ -98,7 +98,7 @@ def report(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jsb", type=Path, required=True, help="the store of what the model learnt first")
+    parser.add_argument("--jsb", type=Path, required=True, help="the store that the model learnt first")
     parser.add_argument("--out", type=Path, default=Path("outputs/fine-tune"))
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--json", type=Path, default=Path("studies/results/fine-tune.json"))

@@ -1,15 +1,15 @@
-"""How closely a model may hold on to its seed: the strength of guidance that its bundle's header names.
+"""Chooses a model's strength of seed guidance, which its bundle's header then names.
 
     python studies/guidance.py --store outputs/stores/jsb --models chorale --strengths 1 1.5 2 3
     python studies/guidance.py --store outputs/stores/jsb --models chorale --test
     python studies/guidance.py --store outputs/stores/jsb --models chorale --write
 
-Held-out beginnings are continued without guidance and with each strength, several times with other chances. The largest
-strength is chosen at which nothing speaks against the music: motif retention not above the composers' 1 by its
-interval, longest run from the seed and bars that come again not above the composers' by theirs, and no statistic's
-overlap below plain sampling's by its own interval. `--test` reads the test split with the strength that validation
-chose, and refuses to do so twice; `--write` puts the strength into the bundle's header, where every command finds it.
-Settings of `musictx compare` may follow.
+Continues held-out beginnings without guidance and with each strength, several times with other random seeds. Chooses
+the largest strength with no objection: motif retention is not above the composers' 1 by its interval, the longest copy
+from the seed and returning bars are not above the composers' by theirs, and no statistic's overlap is below plain
+sampling's by its own interval. `--test` reads the test split with the strength that validation chose, and refuses to do
+so twice; `--write` puts the strength into the bundle's header, where every command finds it. Settings of `musictx
+compare` may follow.
 """
 
 import argparse
@@ -36,17 +36,17 @@ from musictx.music.score import Score
 from musictx.playing.opening import Opened, common_store, find_bundles, name_bundles, open_bundle
 from musictx.sampling.settings import Settings
 
-Draws = list[dict[str, Any]]  # of each, retained, from_seed and repeated: (mean, low, high); overlaps: name -> the same
+Draws = list[dict[str, Any]]  # each: retained, from_seed and repeated (mean, low, high); overlaps: name -> the same
 
 
 def against(draws: Draws, plain: Draws, composers: dict[str, Any]) -> list[str]:
-    """What speaks against a strength, by its draws; nothing if it may be the default."""
+    """The objections to a strength, by its draws; none if it may be the default."""
     found = []
     low = _mean(draws, "retained")[1]
     if not low <= 1:
         found.append(f"motif retention above 1, from {low:.2f} on")
     for name in ("from_seed", "repeated"):
-        if composers[name] is None:  # nobody has counted beats
+        if composers[name] is None:  # these tokens count no beats
             continue
         mean, most = _mean(draws, name)[0], composers[name][2]
         if not mean <= most:
@@ -59,12 +59,12 @@ def against(draws: Draws, plain: Draws, composers: dict[str, Any]) -> list[str]:
 
 
 def choose(rows: list[dict[str, Any]]) -> float | None:
-    """The largest strength that nothing speaks against."""
+    """The largest strength without an objection."""
     return max((row["strength"] for row in rows if row["strength"] is not None and not row["against"]), default=None)
 
 
 def measured(opened: Opened, split: Split, strengths: list[float], draws: int, config: CompareConfig) -> dict[str, Any]:
-    """The plain row first, then one for each strength; what the composers' own continuations are like."""
+    """The plain row first, then one for each strength; beside them the figures of the composers' own continuations."""
     held_out = beginnings(split, opened.tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     composers, rows = _kept(held_out.true, held_out, config, opened), []
     model = for_steps(opened.model)
@@ -94,7 +94,7 @@ def _kept(scores: list[Score], held_out: Beginnings, config: CompareConfig, open
 
 
 def _mean(draws: Draws, name: str) -> Any:
-    """Of the estimates and of both ends of their intervals, over the draws."""
+    """The mean over the draws of the estimates and of both ends of their intervals."""
     return np.mean([draw[name] for draw in draws], axis=0)
 
 
@@ -105,7 +105,7 @@ def _line(row: dict[str, Any]) -> str:
     words += f", from the seed {_mean(row['draws'], 'from_seed')[0]:.1f}"
     if row["draws"][0]["repeated"] is not None:
         words += f", bars again {_mean(row['draws'], 'repeated')[0]:.2f}"
-    return f"{words}: {'; '.join(row['against']) or 'nothing against it'}"
+    return f"{words}: {'; '.join(row['against']) or 'no objection'}"
 
 
 def study(args: argparse.Namespace) -> None:
@@ -122,9 +122,9 @@ def study(args: argparse.Namespace) -> None:
         known, strengths, split = kept.get(name, {}), args.strengths, "validation"
         if args.test:
             if known.get("chosen") is None:
-                raise ConfigError(f"{name}: validation chose no strength that the test split could be read with")
+                raise ConfigError(f"{name}: validation chose no strength to read the test split with")
             if "test" in known:
-                raise ConfigError(f"{name}: {args.json} holds its figures on the test split, which is read once")
+                raise ConfigError(f"{name}: {args.json} holds its test figures already, and the test is read once")
             strengths, split = [known["chosen"]], "test"
         opened = open_bundle(bundle, "cpu", config.attention.impl)
         print(f"{name}, {split}")
@@ -137,10 +137,10 @@ def study(args: argparse.Namespace) -> None:
 
 
 def write(path: Path, bundles: dict[str, Path]) -> None:
-    """What was chosen, into the headers."""
+    """Writes the chosen strengths into the bundles' headers."""
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if missing := bundles.keys() - kept.keys():
-        raise ConfigError(f"{path} says nothing of {', '.join(sorted(missing))}: choose a strength first")
+        raise ConfigError(f"{path} has no strength for {', '.join(sorted(missing))}: choose one first, without --write")
     for name, bundle in bundles.items():
         add_notes(bundle, seed_guidance=kept[name]["chosen"])
         print(f"{bundle}: seed_guidance={kept[name]['chosen']}")
@@ -151,9 +151,9 @@ def main() -> None:
     parser.add_argument("--store", default="outputs/stores/jsb")
     parser.add_argument("--models", nargs="+", default=["chorale"], help="run folders, bundles, piano, chorale")
     parser.add_argument("--strengths", type=float, nargs="+", default=[1.0, 1.5, 2.0, 3.0])
-    parser.add_argument("--draws", type=int, default=3, help="of every piece, with other chances")
-    parser.add_argument("--test", action="store_true", help="read the test split with what was chosen")
-    parser.add_argument("--write", action="store_true", help="put what was chosen into the bundles' headers")
+    parser.add_argument("--draws", type=int, default=3, help="draws of every piece, each with its own random seed")
+    parser.add_argument("--test", action="store_true", help="read the test split with the chosen strength")
+    parser.add_argument("--write", action="store_true", help="write the chosen strength into the bundles' headers")
     parser.add_argument("--json", type=Path, default=Path("studies/results/guidance/chosen.json"))
     args, args.overrides = parse_options(parser, sys.argv[1:])
     study(args)

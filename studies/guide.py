@@ -1,13 +1,13 @@
-"""What width, learning rate and batch are good for how much music: curves for 1, 10 and 100 hours of MAESTRO.
+"""Which width, learning rate and batch suit how much music: curves for 1, 10 and 100 hours of MAESTRO.
 
     python studies/guide.py --archive maestro-v3.0.0-midi.zip                         # one GPU, bf16
     python studies/guide.py --archive maestro-v3.0.0-midi.zip --device cpu --widths 64 128 256 --layers 4 \\
         --batches 2 8 32 --tokens 1000000 --out outputs/guide-cpu --json studies/results/guide-cpu.json \\
         data.length=512 data.segment=512
 
-Every width is trained on every amount of music with the middle learning rate and batch; the other rates and batches
+It trains every width on every amount of music with the middle learning rate and batch, and the other rates and batches
 with the middle width on the middle amount. All runs see the same number of tokens, rounded to whole steps, and are
-scored on the same validation pieces. Finished runs are kept: the same command goes on where it was stopped.
+scored on the same validation pieces. Finished runs are kept: the same command resumes where it stopped.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from musictx.config.app import parse_options
 from musictx.training.run_folder import RunFolder
 
 D_HEAD = 32
-VALIDATIONS = 6  # of each run
+VALIDATIONS = 6  # validations in each run
 SCORED_H = 1.0  # hours of validation
 
 
@@ -48,7 +48,7 @@ def middle(args: argparse.Namespace) -> Cell:
 
 
 def cells(args: argparse.Namespace) -> list[Cell]:
-    """All widths on all amounts of music, all rates and all batches, the other settings in the middle."""
+    """All widths on all amounts of music, all rates and all batches; the other settings take their middle value."""
     found = [middle(args)._replace(hours=h, width=w) for h, w in product(args.hours, args.widths)]
     found += [middle(args)._replace(lr=lr) for lr in args.rates]
     found += [middle(args)._replace(batch=batch) for batch in args.batches]
@@ -56,7 +56,7 @@ def cells(args: argparse.Namespace) -> list[Cell]:
 
 
 def prepare(archive: Path, hours: float, out: Path) -> Path:
-    """The store of so many hours to train on."""
+    """The store with so many hours to train on."""
     store = out / f"store-{hours:g}h"
     if not (store / "manifest.json").exists():
         with zipfile.ZipFile(archive) as full:
@@ -71,7 +71,7 @@ def prepare(archive: Path, hours: float, out: Path) -> Path:
 
 
 def check(args: argparse.Namespace, overrides: list[str]) -> None:
-    """Leaves the script for a folder with runs of other settings, whose names do not tell them."""
+    """Exits the script if the folder holds runs of other settings, which their names would not show."""
     asked = {name: getattr(args, name) for name in ("device", "layers", "dropout", "tokens")} | {"overrides": overrides}
     kept = args.out / "settings.json"
     if kept.exists() and json.loads(kept.read_text()) != asked:
@@ -83,7 +83,7 @@ def check(args: argparse.Namespace, overrides: list[str]) -> None:
 
 
 def train(cell: Cell, store: Path, args: argparse.Namespace, overrides: list[str]) -> dict[str, Any]:
-    """One run through `musictx train`, unless it is there; its curve of validation NLL by tokens, empty where the loss
+    """One run of `musictx train`, unless it is there; returns its curve of validation NLL by tokens, empty if the loss
     diverged."""
     folder = args.out / str(cell)
     length = next((int(o.split("=")[1]) for o in overrides if o.startswith("data.length=")), 2048)
@@ -123,8 +123,8 @@ def report(results: list[dict[str, Any]]) -> str:
 
 
 def draw(results: list[dict[str, Any]], crossing: Cell, path: Path) -> None:
-    """Validation NLL by tokens seen: the widths on each amount of music (of a single width the amounts), then the rates
-    and the batches, where there are several."""
+    """Draws validation NLL by tokens seen: the widths on each amount of music (for a single width the amounts), then
+    the rates and the batches, where there are several."""
     several = {name: len({r[name] for r in results}) > 1 for name in Cell._fields}
     at = f"{crossing.hours:g} hours, width {crossing.width}"
     wanted: list[tuple[str, str, dict[str, float]]] = [(at, name, {}) for name in ("lr", "batch") if several[name]]
@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=[8, 32, 128], help="windows")
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--tokens", type=int, default=100_000_000, help="that every run sees")
+    parser.add_argument("--tokens", type=int, default=100_000_000, help="tokens that every run sees")
     parser.add_argument("--json", type=Path, default=Path("studies/results/guide.json"), help="a plot goes beside it")
     args, overrides = parse_options(parser, sys.argv[1:])
     check(args, overrides)

@@ -1,11 +1,11 @@
-"""The harmoniser inside the package, from the store to the bundle; cut at any moment, the same command goes on.
+"""The harmoniser inside the package, from the store to the bundle; stopped at any moment, the same command resumes.
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/harmoniser.py                          # ten to twelve core-minutes; a trial: trainer.max_steps=2
     python studies/harmoniser.py --test --bundle musictx/bundles/harmoniser.safetensors --results studies/results
 
-Both stages learn the training split, `experiment=harmoniser` and then `harmoniser_whole`; the weights kept are those of
-the best official validation. The test split is read with `--test` alone, once for a bundle. Settings of `musictx train`
+Both stages learn the training split, `experiment=harmoniser` and then `harmoniser_whole`, and keep the weights of the
+best official validation. The test split is read only with `--test`, once for a bundle. Settings of `musictx train`
 (key=value) hold for both stages. The bundle holds float16.
 """
 
@@ -32,7 +32,7 @@ COMMON = ["trainer.progress_bar=false", "trainer.checkpoint_every=100"]
 
 
 def learn(store: Path, folder: Path, overrides: list[str]) -> Path:
-    """Both stages; the second one's bundle."""
+    """Trains both stages; returns the second one's bundle."""
     begun: list[str] = []
     for stage in STAGES:
         out = folder / stage
@@ -42,10 +42,10 @@ def learn(store: Path, folder: Path, overrides: list[str]) -> Path:
 
 
 def write_bundle(source: Path, store: Store, target: Path) -> None:
-    """The weights as float16, with what they cost then."""
+    """Writes the weights as float16, with their validation NLL in the header."""
     opened = open_bundle(source, continues=False)
     model, header = opened.model, opened.header
-    model.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})  # as it will be read
+    model.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})  # as loading reads them
     _, objective = scored_by(str(source), opened, None)
     validation = store.split("validation")
     nll = negative_log_likelihood(model, validation, opened.tokenizer, None, objective=objective).nll
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/harmoniser"), help="both runs")
     parser.add_argument("--bundle", type=Path, help="default: harmoniser.safetensors in --out")
     parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
-    parser.add_argument("--test", action="store_true", help="read the test split, when all else is done")
+    parser.add_argument("--test", action="store_true", help="read the test split after all else")
     args, overrides = parse_options(parser, sys.argv[1:])
     bundle, results = args.bundle or args.out / "harmoniser.safetensors", args.results or args.out
     store = Store(args.store, "chorale")
@@ -77,7 +77,7 @@ def main() -> None:
         found = results / f"harmoniser-{split}.json"
         score(bundle, store, split, found)
         low, high = json.loads(found.read_text())["per_token"][1:]
-        print(f"{split}: {low:.3f} to {high:.3f} in 95 % of pieces' resamples")
+        print(f"{split}: {low:.3f} to {high:.3f} in 95 % of resamples of the pieces")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""The chorale model that fills gaps too: what studies/chorales.py made, taught on; the same command goes on.
+"""Teaches the chorale models of studies/chorales.py to fill gaps too; stopped, the same command resumes.
 
     python studies/chorales.py --out outputs/chorales
     python studies/infill.py --chorales outputs/chorales --bundle musictx/bundles/chorale.safetensors
 
-Both models of its best recipe learn on with `objective=infill`: that of 209 training pieces, for which the 20 pieces
-held out find the temperature, and that of all 229, which is shipped. Before that their clock becomes musical time: on a
-grid every token takes as long, so it changes nothing, but that a token may stand where it sounds. Official validation
-chooses nothing; the test split is read with `--test` alone.
+Both models of its best recipe keep learning with `objective=infill`: that of 209 training pieces, whose temperature
+comes from the 20 held-out pieces, and that of all 229, which is shipped. First their clock becomes musical time: on a
+grid every token takes the same time, so the only change is that a token can have the time at which it sounds. Official
+validation chooses nothing; the test split is read only with `--test`.
 """
 
 import argparse
@@ -28,14 +28,14 @@ from musictx.files import replacing
 from musictx.model.bundle import save_bundle
 from musictx.tokenizers import Tokenizer
 
-STEPS, LONG_STEPS = 1500, 200  # of windows of 512, then of 1,024
-PLAIN = 0.4  # of the windows stay as they are
+STEPS, LONG_STEPS = 1500, 200  # steps with windows of 512, then of 1,024
+PLAIN = 0.4  # share of windows without a gap
 FILL = {"fill_steps": STEPS, "fill_long_steps": LONG_STEPS, "plain_share": PLAIN}
 TAUGHT = ["objective=infill", f"objective_settings={{plain: {PLAIN}}}", *COMMON]
 
 
 def in_time(source: Path, tokenizer: Tokenizer, target: Path) -> Path:
-    """The same model with its clock in sixteenths for tokens: frequencies per sixteenth, the same angles."""
+    """The same model with its clock in sixteenths instead of tokens: frequencies per sixteenth, the same angles."""
     if not target.exists():
         model, header = load(source)
         assert tokenizer.pace is not None  # a grid has one
@@ -50,7 +50,7 @@ def in_time(source: Path, tokenizer: Tokenizer, target: Path) -> Path:
 
 
 def learn(init: Path, store: Store, folder: Path, overrides: list[str]) -> Path:
-    """Both stages; the second one's bundle."""
+    """Trains both stages; returns the second one's bundle."""
     bundle = init
     for experiment, steps, warmup, validate_every in (("jsb", STEPS, 50, 250), ("jsb_whole", LONG_STEPS, 10, 100)):
         folder = folder.with_name(f"{folder.name}-{steps}")
@@ -68,16 +68,18 @@ def name_of(recipe: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
-    parser.add_argument("--chorales", type=Path, default=Path("outputs/chorales"), help="its runs and their choice")
+    parser.add_argument(
+        "--chorales", type=Path, default=Path("outputs/chorales"), help="studies/chorales.py's runs and choice"
+    )
     parser.add_argument("--out", type=Path, default=Path("outputs/infill"), help="all runs")
     parser.add_argument("--bundle", type=Path, help="default: chorale.safetensors in --out")
     parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
-    parser.add_argument("--test", action="store_true", help="read the test split, when all else is done")
+    parser.add_argument("--test", action="store_true", help="read the test split after all else")
     args, overrides = parse_options(parser, sys.argv[1:])
     results, bundle = args.results or args.out, args.bundle or args.out / "chorale.safetensors"
     found = args.chorales / "chorale-selection.json"
     if not found.exists():
-        raise ConfigError(f"{found} is not there: run studies/chorales.py --out {args.chorales} first")
+        raise ConfigError(f"{found} does not exist: run studies/chorales.py --out {args.chorales} first")
     recipe: dict[str, Any] = json.loads(found.read_text())["recipes"][0]  # the best
     official, selection = Store(args.store, "chorale"), Store(args.chorales / "selection", "chorale")
     taught = {}

@@ -1,10 +1,10 @@
-"""The table of the JSB chorales: every kind of model at one size, tuned with one budget, three seeds, one report.
+"""The table of the JSB chorales: every kind of model, one size, one budget for tuning, three random seeds, one report.
 
     python studies/jsb.py --store outputs/stores/jsb --out outputs/jsb-table --steps 1500
 
 Each model is trained for a third of the steps with every learning rate; the rate with the lowest validation NLL is
-trained with all seeds. Settings of `musictx train` (key=value) hold for every run. Finished runs are kept: the same
-command goes on where it was stopped.
+trained with all random seeds. Settings of `musictx train` (key=value) hold for every run. Finished runs are kept: the
+same command resumes where it stopped.
 """
 
 import argparse
@@ -24,10 +24,10 @@ MUON = ["trainer.optimizer=muon", "trainer.weight_decay=0.1"]
 SMALL = ["model.d_model=192", "model.n_layers=3", "model.n_heads=3", "model.d_ff=768", "model.dropout=0.1"]
 TRANSFORMER = [*SMALL, "data.length=256", "trainer.batch_size=8"]
 RECURRENT = ["model.n_layers=3", "model.dropout=0.1", "data.length=128", "trainer.batch_size=16"]
-# short windows teach faster, long ones teach what is far: 256 ids, then 512, then 1,024, which most pieces fit
+# short windows teach faster, long ones teach long distances: 256 ids, then 512, then 1,024, which most pieces fit
 GROWING = [*TRANSFORMER, "data.length=1024", "data.grow_from=256", "trainer.batch_size=2"]
-WIDER = "model.d_ff=784"  # where no distances are learnt, so that all have as many parameters
-# positions and distances up to a window's have rows of their own, for which the feed-forward layers make room
+WIDER = "model.d_ff=784"  # for models that learn no distances, so that all have as many parameters
+# a row for each position or distance in a window; narrower feed-forward layers keep the number of parameters
 LEARNED = ["model.position=learned", "model.max_positions=1024", "model.d_ff=616", "data.segment=1024"]
 FAR = ["model.position=relative", "model.max_distance=512", "model.d_ff=560"]
 MODELS = {  # overrides, and the learning rates tried; all within 5 % of the same number of parameters
@@ -48,7 +48,8 @@ COMMON = ["data.transpose=5", "trainer.precision=bf16-mixed", "trainer.max_epoch
 
 
 def train(name: str, lr: float, seed: int, steps: int, args: argparse.Namespace) -> Path:
-    """The bundle of one run, trained unless it is there. A tenth of the steps warms up, a twentieth is averaged."""
+    """The bundle of one run, trained unless it is there. A tenth of the steps warms up, the average spans a
+    twentieth."""
     folder = Path(args.out) / f"{name}-{lr:g}-{seed}-{steps}"
     lengths = [f"trainer.max_steps={steps}", f"trainer.validate_every={max(steps // 5, 1)}"]
     lengths += [f"trainer.warmup_steps={steps // 10}", f"trainer.ema_decay={1 - 1 / max(steps // 20, 2)}"]
@@ -57,8 +58,8 @@ def train(name: str, lr: float, seed: int, steps: int, args: argparse.Namespace)
 
 
 def trained(*words: str) -> Path:
-    """The bundle of `musictx train` with these words, which is made unless it is there. Leaves the script when it was
-    interrupted, and when the folder holds a run of other settings."""
+    """The bundle of `musictx train` with these words, trained unless it is there. Exits the script if the run was
+    interrupted, or if the folder holds a run of other settings."""
     config = settings("train", *words)
     folder = Path(config.out)
     if not RunFolder(folder).is_finished:
@@ -66,7 +67,7 @@ def trained(*words: str) -> Path:
     elif changed := RunFolder(folder).differences(sized_as_bundle(config)):
         sys.exit(f"{folder} was trained with other settings ({', '.join(changed)}): give another --out")
     if not RunFolder(folder).is_finished:
-        sys.exit("interrupted: the same command goes on")
+        sys.exit("interrupted: the same command resumes")
     return folder / "model.safetensors"
 
 
@@ -77,7 +78,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--pieces", type=int, default=64, help="continued for motif retention and copying")
+    parser.add_argument("--pieces", type=int, default=64, help="pieces to continue for motif retention and copying")
     parser.add_argument("--json", default="studies/results/jsb.json")
     args, args.overrides = parse_options(parser, sys.argv[1:])
     study(args)

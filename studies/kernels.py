@@ -1,10 +1,11 @@
-"""What the Triton kernels take of each card with the tuning they are shipped with. Any machine can tell, without a GPU.
+"""Compiles the Triton kernels for each card with their shipped tuning and reports their use of it, without a GPU.
 
     make kernels
     python studies/kernels.py --cards 80 90 --dtypes bfloat16 --json outputs/kernels.json
 
-The operators run as they do on the card, but each launch ends when Triton and ptxas have compiled the kernel: registers
-of a thread, bytes it spills from them, shared memory of a block. Ends with status 1 where that is more than there is.
+The operators run as on the card, but each launch ends after Triton and ptxas have compiled the kernel. The report gives
+registers and spilled bytes of a thread, and shared memory of a block. Exits with status 1 if a kernel needs more shared
+memory than its card has.
 """
 
 import argparse
@@ -36,7 +37,7 @@ CARDS = {
     120: ("RTX 50", 99),
 }
 D_HEADS = (16, 32, 64, 128)  # others are padded to the next of these
-DTYPES = ("bfloat16", "float32", "float16")  # float16 has bfloat16's tuning and is compiled if it is asked for
+DTYPES = ("bfloat16", "float32", "float16")  # float16 has bfloat16's tuning and is compiled only on request
 KERNELS = {
     "forward": "forward",
     "query_gradient": "queries",
@@ -47,7 +48,7 @@ KERNELS = {
 
 
 class Row(NamedTuple):
-    """One kernel, compiled for one card. Bytes of registers are of a thread, of shared memory of a block."""
+    """One kernel, compiled for one card. Registers and spilled bytes are per thread, shared memory per block."""
 
     capability: int
     dtype: str
@@ -67,7 +68,7 @@ class Row(NamedTuple):
 
 
 class Driver:
-    """What Triton asks a driver about the card that it compiles for."""
+    """A driver that tells Triton which card to compile for."""
 
     def __init__(self, capability: int) -> None:
         self.capability = capability
@@ -86,7 +87,8 @@ class Driver:
 
 @contextmanager
 def compiled(capability: int, take: Callable[[str, dict[str, Any], Any, str], None]) -> Iterator[None]:
-    """Within, a launch compiles for that card and gives `take` the kernel's name, options, result and ptxas' report."""
+    """Inside the block, a launch compiles for that card and calls `take` with the kernel's name, options, result and
+    ptxas' report."""
     import triton
 
     from musictx.model.attention import triton_kernels
@@ -99,7 +101,7 @@ def compiled(capability: int, take: Callable[[str, dict[str, Any], Any, str], No
             def launch(*args: Any, **options: Any) -> None:
                 with redirect_stdout(io.StringIO()) as report:
                     result = self.kernel.warmup(*args, grid=grid, **options)
-                if report.getvalue():  # nothing is printed for one that is compiled already
+                if report.getvalue():  # a kernel that is compiled already prints nothing
                     take(self.name, options, result, report.getvalue())
 
             return launch
@@ -148,7 +150,7 @@ HEAD += f"{'spill B':>9}{'shared KB':>10}{'of':>5}"
 
 
 def line(row: Row) -> str:
-    """Under HEAD."""
+    """A row of the table under HEAD."""
     tile, misfit = f"{row.tile}x{row.tile}", "" if row.fits else "   DOES NOT FIT"
     launch = f"{row.kernel:<24}{tile:>6}{row.warps:>6}{row.stages:>7}{row.registers:>10}{row.spilled_bytes:>9}"
     shared = f"{row.shared_bytes / 1024:>10.1f}{row.shared_limit // 1024:>5}"
@@ -156,7 +158,7 @@ def line(row: Row) -> str:
 
 
 def verdict(rows: list[Row]) -> str:
-    """The worst of all rows, in words."""
+    """The summary of all rows, in words."""
     spilling = [row for row in rows if row.spilled_bytes]
     too_large = [row for row in rows if not row.fits]
     worst = max((row.spilled_bytes for row in rows), default=0)

@@ -1,14 +1,14 @@
-"""A trained model that goes on for ten times as long as it looks back: what a token costs, and whether it stays music.
+"""A trained model continues for ten of its windows: what a token costs, and whether it stays music.
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/long.py --store outputs/stores/jsb --threads 1
     python studies/long.py --store outputs/stores/jsb --out outputs/near.json window=512 sampler.top_p=1
     python studies/long.py --store outputs/stores/jsb --out outputs/kept.json --contexts 40 seed_pinned=true
 
-A seed is continued in several rows as `musictx generate` would, whose settings may follow: with the guidance that the
-bundle names, `sampler.seed_guidance=null` without. Each part of so many tokens is measured, and so are the parts of
-held-out pieces, which say what is usual. Prints a table, writes all figures as JSON, a picture beside them and the
-first row as MIDI.
+It continues a seed in several rows as `musictx generate` does; settings of that command may follow. The bundle names
+the strength of guidance; `sampler.seed_guidance=null` does without. It measures each part of so many tokens, and the
+same parts of held-out pieces, which show what is usual. Prints a table, writes all figures as JSON, a picture beside
+them and the first row as MIDI.
 """
 
 import argparse
@@ -51,13 +51,13 @@ from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.viz.curves import COLOURS
 
-LINES = 10  # of the table, or nearly
+LINES = 10  # lines of the table, about
 ALIKE, LATELY = 64, 2048  # ids: a bar of a chorale, two chorales
-PERCENTILES = (5, 95)  # of the held-out parts
+PERCENTILES = (5, 95)  # percentiles of the held-out parts
 
 
 class Cost(NamedTuple):
-    """Of one step of all rows, and of the process, at the end of a part."""
+    """The cost of one step of all rows, and the memory of the process, at the end of a part."""
 
     tokens: int
     ms_per_step: float
@@ -65,15 +65,15 @@ class Cost(NamedTuple):
 
 
 class Music(NamedTuple):
-    """What a part is like; NaN where it has nothing to measure."""
+    """The figures of a part; NaN where there is nothing to measure."""
 
     notes_per_s: float
-    entropy_bits: float  # of pitch classes
+    entropy_bits: float  # entropy of pitch classes
     note_s: float
-    nll: float  # nats a token, under the model alone
-    looping: float  # share of the looks at which the guard would call it a loop
-    heard: float  # share of ids that end a bar which came lately already
-    kept: float  # share of the seed's motifs that are in it; in held-out pieces that is chance
+    nll: float  # nats a token, under the model without guidance
+    looping: float  # share of checks at which the repetition guard would call it a loop
+    heard: float  # share of ids that end a recently repeated bar
+    kept: float  # share of the seed's motifs in this part; in held-out pieces only by chance
 
 
 PANELS = {  # figure: its name in the picture
@@ -89,7 +89,8 @@ PANELS = {  # figure: its name in the picture
 def parts(
     tokenizer: Tokenizer, ids: np.ndarray, log_p: np.ndarray, quarter_s: float, every: int, seed: Score
 ) -> list[Music]:
-    """The last ids (T,), those with a log-probability, by so many at a time; what is over is left out."""
+    """The figures of the last ids (T,), those with a log-probability, `every` ids at a time; a shorter rest is left
+    out."""
     score, again, out = tokenizer.decode(ids, quarter_s), heard_before(ids), []
     start = len(ids) - len(log_p)
     for first in range(start, len(ids) - every + 1, every):
@@ -106,7 +107,7 @@ def parts(
 
 
 def heard_before(ids: np.ndarray) -> np.ndarray:
-    """(T,) True where the last `ALIKE` ids came already, at most `LATELY` ids ago."""
+    """(T,) True where the last `ALIKE` ids occurred before, at most `LATELY` ids ago."""
     newest: dict[bytes, int] = {}
     out = np.zeros(len(ids), dtype=bool)
     for n in range(ALIKE, len(ids) + 1):
@@ -117,7 +118,7 @@ def heard_before(ids: np.ndarray) -> np.ndarray:
 
 
 def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: int) -> tuple[list[Cost], Batch]:
-    """All rows drawn as `musictx generate` draws them, and the clock read after each part."""
+    """Draws all rows as `musictx generate` does, and reads the clock after each part."""
     model, tokenizer, each = opened.model, opened.tokenizer, [prompt] * rows
     ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
     grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
@@ -131,7 +132,7 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
     batch, costs = Batch(stream, progress, sampling, 1.0, 0), []
     for end in range(every, settings.length.tokens + 1, every):
         batch.limit, start = end, perf_counter()
-        batch.run()  # ends with a look, which waits for the device
+        batch.run()  # ends with a check, which waits for the device
         if batch.stopped:
             raise UserError(batch.stopped)
         costs.append(Cost(end, (perf_counter() - start) / every * 1000, memory_mb(settings.device)))
@@ -143,7 +144,7 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
 def held_out(
     opened: Opened, split: Split, quarter_s: float, reach: int, device: str, every: int, seed: Score
 ) -> list[Music]:
-    """The parts of the first `reach` tokens of every piece."""
+    """The figures of the parts in the first `reach` tokens of every piece."""
     out, tokenizer = [], opened.tokenizer
     for piece in split:
         ids = np.asarray(piece[:reach])
@@ -174,7 +175,7 @@ def report(costs: list[Cost], drawn: np.ndarray, real: np.ndarray) -> str:
 
 
 def draw(costs: list[Cost], drawn: np.ndarray, real: np.ndarray, title: str, path: Path) -> None:
-    """Six small panels over tokens: each row thin, their mean bold, the range of held-out parts shaded."""
+    """Draws six small panels over tokens: each row thin, their mean bold, the range of held-out parts shaded."""
     figure = Figure(figsize=(11, 5.2), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     tokens = np.array([cost.tokens for cost in costs])
@@ -204,7 +205,7 @@ def draw(costs: list[Cost], drawn: np.ndarray, real: np.ndarray, title: str, pat
 
 
 def long(args: argparse.Namespace, config: GenerateConfig) -> None:
-    """Raises UserError."""
+    """The whole study. Raises UserError."""
     args.device = check_device(config.device)
     where, source = begin(args, ("contexts", "every")), seed_path(str(config.seed_midi))
     opened = open_bundle(bundle_path(str(config.bundle)), config.device, config.attention.impl)
@@ -212,7 +213,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     opened = opened._replace(model=for_steps(opened.model, weights))
     tokenizer, reach = opened.tokenizer, config.window or opened.model.window
     if reach is None:
-        raise ConfigError("this model looks back without end: give window=, the tokens to count as one")
+        raise ConfigError("this model's memory is unlimited: give window=, the tokens to count as one window")
     config.length_tokens = args.contexts * reach
     if args.every % tokenizer.group or args.every > reach:
         raise ConfigError(f"--every {args.every}: give a multiple of {tokenizer.group}, {reach} at most")
@@ -235,7 +236,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
         for ids, take in zip(rows, batch.takes(), strict=True)
     ]
     drawn, real = np.array(music), np.array(held)
-    kept = ", the seed kept in sight" if settings.seed_pinned else ""
+    kept = ", the primer kept in sight" if settings.seed_pinned else ""
     title = f"{len(rows)} continuations of {source.name}, a rolling cache of {settings.window:,} tokens{kept}"
     print(f"{title}; {where}\n{report(costs, drawn, real)}")
     facts = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
@@ -253,8 +254,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", default="outputs/stores/jsb", help="held-out pieces to compare with")
     parser.add_argument("--split", default="validation")
-    parser.add_argument("--contexts", type=int, default=10, help="so many windows are drawn")
-    parser.add_argument("--every", type=int, default=512, help="tokens of a part")
+    parser.add_argument("--contexts", type=int, default=10, help="windows to draw")
+    parser.add_argument("--every", type=int, default=512, help="tokens in a part")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--out", default="outputs/long.json")
     parser.add_argument("overrides", nargs="*", help="settings of musictx generate; default: the chorale model's own")

@@ -6,11 +6,11 @@
         --minutes 20 --seconds 10 --pieces 2                                                    # a trial
 
 On a GPU the models have the paper's size (6 layers, width 512, windows of 2,048) and learn for `--steps`; the report is
-of the validation split. On a CPU they are those of `maestro_small.py` and learn for as many steps as fit `--hours` of
-one core. Before that each learns for a tenth of them with two learning rates; an hour of validation chooses, so that
-the report is of the test split.
+on the validation split. On a CPU they are those of `maestro_small.py` and learn for as many steps as fit `--hours` of
+one core. First each learns for a tenth of them with two learning rates; an hour of validation chooses the rate, so the
+report is on the test split.
 
-Each call trains for `--minutes` at the most and is stopped by SIGTERM; the same command goes on from the checkpoint.
+Each call trains for at most `--minutes` and ends by SIGTERM; the same command resumes from the checkpoint.
 Settings of `musictx train` (key=value) hold for every run.
 """
 
@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def spread(rows: list[dict[str, str]], hours: float) -> list[str]:
-    """Names of pieces of `hours` in all, from all over the table: every 7th first, then those after them."""
+    """Names of pieces of `hours` in all, spread over the table: every 7th first, then those after them."""
     names, so_far_s = [], 0.0
     for k in range(7):
         for row in rows[k::7]:
@@ -51,7 +51,7 @@ def spread(rows: list[dict[str, str]], hours: float) -> list[str]:
 
 
 def part_of(archive: Path, hours: dict[str, float], fraction: float, folder: Path) -> Path:
-    """A folder with the table of the archive and files of so many hours of each split, or of every n-th of them."""
+    """A folder with the archive's table and files of so many hours from each split, or every n-th of those files."""
     with zipfile.ZipFile(archive) as full:
         table = next(name for name in full.namelist() if name.endswith(".csv"))
         rows = list(csv.DictReader(io.StringIO(full.read(table).decode())))
@@ -62,7 +62,7 @@ def part_of(archive: Path, hours: dict[str, float], fraction: float, folder: Pat
 
 
 def extract(archive: Path, names: list[str], folder: Path) -> Path:
-    """A folder with the table of the archive and those of its files."""
+    """A folder with the archive's table and these of its files."""
     with zipfile.ZipFile(archive) as full:
         table = next(name for name in full.namelist() if name.endswith(".csv"))
         root = table.rpartition("/")[0]
@@ -75,7 +75,7 @@ def extract(archive: Path, names: list[str], folder: Path) -> Path:
 
 
 def call(args: list[str], seconds: float | None = None) -> bool:
-    """Runs a command; False when it had to be stopped. Leaves the script when it fails."""
+    """Runs a command; False if it had to be stopped. Exits the script if it fails."""
     print("$", *args, flush=True)
     process = subprocess.Popen([sys.executable, *args])
     try:
@@ -90,7 +90,7 @@ def call(args: list[str], seconds: float | None = None) -> bool:
 
 
 def train_paper(names: list[str], steps: int, store: Path, out: Path, minutes: float, more: list[str]) -> list[Path]:
-    """The finished folders."""
+    """Trains the models in turn; returns the finished folders."""
     end, finished = monotonic() + 60 * minutes, []
     common = ["trainer=gpu", f"data.path={store}", f"trainer.max_steps={steps}", "trainer.max_epochs=100000"]
     for name in names:
@@ -108,13 +108,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("outputs/maestro"))
-    parser.add_argument("--fraction", type=float, default=1.0, help="of the files, for a trial")
+    parser.add_argument("--fraction", type=float, default=1.0, help="share of the files, for a trial")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--minutes", type=float, default=10.0, help="of training in this call")
-    parser.add_argument("--steps", type=int, default=20_000, help="of each model on a GPU")
-    parser.add_argument("--hours", type=float, default=2.0, help="of one core, for each model on a CPU")
-    parser.add_argument("--seconds", type=float, default=90.0, help="of new music in each continuation compared")
-    parser.add_argument("--pieces", type=int, default=64, help="continued for motif retention and copying")
+    parser.add_argument("--minutes", type=float, default=10.0, help="minutes of training in this call")
+    parser.add_argument("--steps", type=int, default=20_000, help="steps of each model on a GPU")
+    parser.add_argument("--hours", type=float, default=2.0, help="hours of one core, for each model on a CPU")
+    parser.add_argument("--seconds", type=float, default=90.0, help="new music in each continuation, in seconds")
+    parser.add_argument("--pieces", type=int, default=64, help="pieces to continue for motif retention and copying")
     parser.add_argument("--models", nargs="*", choices=list(MODELS))
     args, overrides = parse_options(parser, sys.argv[1:])
     small = args.device == "cpu"

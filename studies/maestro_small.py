@@ -1,8 +1,8 @@
 """The models of `maestro.py --device cpu`: about 4 million parameters, two core-hours each, the better of two rates.
 
 Every Transformer has the same blocks and learns in windows of 512, 1,024 and 2,048 ids, a third of the steps each. The
-LSTM is the one of Performance RNN (Simon & Oore 2017), which carries its state from window to window. The learning rate
-is held for half of the steps and then falls to zero; the last weights are kept.
+LSTM is that of Performance RNN (Simon & Oore 2017), which carries its hidden state from window to window. The learning
+rate is held for half of the steps and then falls to zero; every run keeps its last weights.
 """
 
 import json
@@ -35,7 +35,7 @@ MODELS = {  # settings, and the learning rates tried; all within 5 % of the same
     "sinusoidal": ([*BLOCKS, "model.position=sinusoidal"], (2e-3, 5e-3)),
     "lstm": (LSTM, (1e-3, 4e-3)),
 }
-TRIED = 0.1  # of the time, for each learning rate
+TRIED = 0.1  # share of the time for each learning rate
 SCORED_H = {
     "train": 1e9,
     "validation": 1.0,
@@ -44,7 +44,8 @@ SCORED_H = {
 
 
 def train_small(names: list[str], hours: float, store: Path, out: Path, minutes: float, more: list[str]) -> list[Path]:
-    """The finished folders. Beside each model's runs lies a JSON file: what was tried and what it cost."""
+    """Trains the models in turn; returns the finished folders. A JSON file beside a model's runs records the rates
+    tried and their cost."""
     end, finished = monotonic() + 60 * minutes, []
     for name in names:
         words = ["train", "experiment=maestro", f"name={name}", f"data.path={store}", *COMMON, *MODELS[name][0], *more]
@@ -65,7 +66,7 @@ def train_small(names: list[str], hours: float, store: Path, out: Path, minutes:
 
 
 def learn(note: dict[str, Any], noted: Path, label: str, lr: float, share: float, end: float) -> bool:
-    """One run, begun or gone on with until the clock says `end`; whether it is finished. Keeps `note` up to date."""
+    """Starts or resumes a run until the clock says `end`; returns whether it is finished. Keeps `note` up to date."""
     folder = noted.with_name(f"{noted.stem}-{label}")
 
     def words(steps: int, place: Path) -> list[str]:

@@ -1,13 +1,12 @@
-"""The long training of the piano model: MAESTRO v3, in stages of longer windows, cut at any moment and gone on with.
+"""The long training of the piano model: MAESTRO v3, in stages of longer windows; it can stop and resume at any moment.
 
-    python studies/piano.py --archive maestro-v3.0.0-midi.zip --minutes 150   # goes on where it was stopped
-    python studies/piano.py --archive maestro-v3.0.0-midi.zip --branch 300    # a model of what is learnt by now
+    python studies/piano.py --archive maestro-v3.0.0-midi.zip --minutes 150   # resumes where it stopped
+    python studies/piano.py --archive maestro-v3.0.0-midi.zip --branch 300    # a model of the training so far
 
-The learning rate is held. A model is made at any time by a branch: a copy of the last checkpoint, trained for so many
-steps while the rate falls to zero; the long run does not notice. The last stage ends with its own fall. A stage that
+The learning rate is held. A branch makes a model at any time: a copy of the last checkpoint, trained for so many steps
+while the rate falls to zero; the long run stays unchanged. The last stage ends with its own fall. A stage that
 holds its rate can be left early: with `--enough 8000` the next one begins from its last checkpoint after so many steps.
-`OMP_NUM_THREADS` says how many cores it takes. During training one hour of the validation is scored; the whole is for
-`musictx evaluate`.
+`OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation; `musictx evaluate` scores the whole.
 """
 
 import argparse
@@ -29,7 +28,7 @@ class Stage(NamedTuple):
     length: int  # ids in a window
     batch: int  # windows
     steps: int
-    decay_share: float  # of the steps, at the end
+    decay_share: float  # share of the steps, at the end, in which the learning rate falls
 
 
 STAGES = [Stage(512, 16, 13_000, 0.0), Stage(1024, 8, 2_000, 0.0), Stage(2048, 4, 3_000, 0.8)]  # of 8,192 tokens a step
@@ -52,7 +51,7 @@ SCORED_H = 1.0  # hours of validation during training
 
 
 def prepare(archive: Path, out: Path) -> Path:
-    """The store: all of MAESTRO's training pieces, and an hour of its validation."""
+    """The store: all training pieces of MAESTRO, and an hour of its validation."""
     store = out / "store"
     if not (store / "manifest.json").exists():
         with zipfile.ZipFile(archive) as full:
@@ -73,7 +72,7 @@ def may_leave(stage: Stage, folder: Path, enough: int | None) -> bool:
 
 
 def words_of(stage: Stage, store: Path, folder: Path, before: Path | None) -> list[str]:
-    """What `musictx train` is told. `before`: a checkpoint to begin with."""
+    """The words of `musictx train`. `before`: a checkpoint to begin with."""
     words = ["-m", "musictx", "train", "experiment=maestro", "name=piano", f"data.path={store}", f"out={folder}"]
     words += [*TRAINER, f"data.length={stage.length}", f"data.segment={stage.length}"]
     words += [f"trainer.batch_size={stage.batch}", f"trainer.max_steps={stage.steps}"]
@@ -85,9 +84,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=ROOT / "outputs/piano")
-    parser.add_argument("--minutes", type=float, default=150.0, help="of training in this call")
-    parser.add_argument("--enough", type=int, help="steps after which a stage whose rate is held is left; default: all")
-    parser.add_argument("--branch", type=int, help="steps: make a model of the last checkpoint, and train no further")
+    parser.add_argument("--minutes", type=float, default=150.0, help="minutes of training in this call")
+    parser.add_argument("--enough", type=int, help="leave a stage whose rate is held after so many steps; default: all")
+    parser.add_argument("--branch", type=int, help="steps: only make a model from the last checkpoint")
     args, overrides = parse_options(parser, sys.argv[1:])
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.out)

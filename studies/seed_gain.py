@@ -1,10 +1,11 @@
-"""What each kind of model remembers of a seed: the curves of seed gain over time, without drawing a note.
+"""What each kind of model remembers about a seed: the curves of seed gain over time, without drawing a note.
 
     python studies/jsb.py --store outputs/stores/jsb --out outputs/jsb-table --steps 1500
     python studies/seed_gain.py --store outputs/stores/jsb --table outputs/jsb-table --steps 1500
 
-All seeds of a kind that the table holds are read, and a line is their mean. Its interval is over pieces and seeds: both
-are drawn anew. Beyond the window that a kind was trained on its line is dashed. Writes JSON and a picture beside it.
+It reads the runs of all random seeds of a kind in the table; a line is their mean. The interval comes from resampling
+pieces and random seeds. Where a line is dashed, the kind looks farther than its training window. Writes JSON and a
+picture beside it.
 """
 
 import argparse
@@ -43,8 +44,8 @@ LOOKS = {  # name for people, colour, marker: recurrent grey, absolute positions
 def over_seeds(
     saved: NDArray[np.float64], tokens: NDArray[np.int64], resamples: int = 2000, seed: int = 0
 ) -> list[Interval]:
-    """Nats a token of each part, from nats saved (S, P, W) and tokens (P, W): the mean of S seeds, with its interval
-    over resamples of seeds and of pieces."""
+    """Nats a token of each part, from nats saved (S, P, W) and tokens (P, W): the mean over S random seeds, with its
+    interval over resamples of random seeds and of pieces."""
     rng = np.random.default_rng(seed)
     seeds, pieces = (draw(n, resamples, rng) for n in saved.shape[:2])  # (R, S), (R, P)
     figures = np.einsum("rs,rp,spw->rw", seeds / len(saved), pieces, saved, optimize=True) / (pieces @ tokens)
@@ -53,7 +54,7 @@ def over_seeds(
 
 
 def measured(bundles: list[Path], found: list[Place]) -> dict[str, Any]:
-    """One kind of model, all its seeds."""
+    """The figures of one kind of model, over all its random seeds."""
     saved, windows, nll = [], [], []
     for bundle in bundles:
         opened = open_bundle(bundle, "cpu", "auto")
@@ -66,15 +67,15 @@ def measured(bundles: list[Path], found: list[Place]) -> dict[str, Any]:
 
 
 def picture(kinds: dict[str, Any], reach: list[int], path: Path) -> None:
-    """Gain over time, a line a kind with its name at the end; `reach`: tokens from the seed's beginning to the end of
-    each part."""
+    """Draws gain over time, one line for each kind with its name at the end; `reach`: tokens from the seed's beginning
+    to the end of each part."""
     figure = Figure(figsize=(9, 5), dpi=140, layout="constrained")
     FigureCanvasAgg(figure)
     axes, order = figure.subplots(), sorted(kinds, key=lambda name: -kinds[name]["gain"][-1]["mean"])
     axes.axhline(0, color="#777777", lw=1)
     means = [part["mean"] for kind in kinds.values() for part in kind["gain"]]
     low, high = min(0.0, *means), max(means)
-    room = (high - low or 1.0) / 20  # intervals that leave the picture are in the JSON
+    room = (high - low or 1.0) / 20  # the JSON has the intervals that leave the picture
     axes.set_ylim(low - 2 * room, high + 5 * room)
     ends = apart([kinds[name]["gain"][-1]["mean"] for name in order], 1.2 * room)
     for k, (name, end) in enumerate(zip(order, ends, strict=True)):
@@ -91,7 +92,7 @@ def picture(kinds: dict[str, Any], reach: list[int], path: Path) -> None:
     axes.set(xlabel=f"seconds after the seed, in parts of {PART_S:g}", xticks=PART_S * np.arange(1, PARTS + 1))
     axes.set(ylabel="nats a token that the seed saves")
     axes.set_xlim(PART_S - 0.3, PART_S * PARTS + 4.4)
-    title = f"What is left of a motif: JSB chorales, seeds of {SEED_S:g} s"
+    title = f"What a seed still saves: JSB chorales, seeds of {SEED_S:g} s"
     axes.set_title(f"{title}; dashed: farther than in training", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#ececec", lw=0.8)
@@ -101,7 +102,7 @@ def picture(kinds: dict[str, Any], reach: list[int], path: Path) -> None:
 
 
 def apart(heights: list[float], least: float) -> list[float]:
-    """Heights from the top down, moved so that neighbours are `least` away from each other."""
+    """Heights from the top down, moved so that neighbours are at least `least` apart."""
     out: list[float] = []
     for height in heights:
         out.append(min(height, out[-1] - least) if out else height)
@@ -118,7 +119,7 @@ def study(args: argparse.Namespace) -> None:
         if bundles := [path for folder in folders if (path := folder / "model.safetensors").exists()]:
             kinds[name] = measured(bundles, found)
             words = ", ".join("{mean:.3f} ({low:.3f} to {high:.3f})".format(**part) for part in kinds[name]["gain"])
-            print(f"{name:<14} {len(bundles)} seeds: {words}", flush=True)
+            print(f"{name:<14} {len(bundles)} random seeds: {words}", flush=True)
     if not kinds:
         raise UserError(f"no model of {args.steps} steps in {', '.join(map(str, args.table))}: run studies/jsb.py")
     facts = {"split": args.split, "pieces": len(found), "seed_s": SEED_S, "part_s": PART_S, "tokens": reach}

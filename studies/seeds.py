@@ -1,4 +1,4 @@
-"""The two piano seeds inside the package, made anew from the notes below, with a little of a player's time and touch.
+"""Makes the two piano seeds inside the package from the notes below, with a little of a player's timing and touch.
 
     python studies/seeds.py musictx/bundles
 
@@ -63,13 +63,13 @@ def notes(voice: str) -> np.ndarray:
 
 
 def play(piece: Piece) -> Score:
-    """The time breathes over four bars, no note is struck quite on it, and what the left hand strikes rings to the end
-    of its bar, as with the pedal. The upbeat begins at 0."""
+    """The tempo varies over four bars, notes begin slightly off the beat, and notes of the left hand ring to the end of
+    their bar, as with the pedal. The upbeat begins at 0."""
     right, left = notes(piece.right), notes(piece.left)
     left[:, 1] = piece.units - (left[:, 0] - piece.upbeat) % piece.units
     onset, length, pitch = np.concatenate([right, left]).T
     phrase = 2 * np.pi * (onset - piece.upbeat) / (4 * piece.units)
-    uneven = np.sin(12.9898 * np.arange(1, len(onset) + 1))  # of no pattern that is heard
+    uneven = np.sin(12.9898 * np.arange(1, len(onset) + 1))  # without an audible pattern
     onset_s = seconds(onset, piece) + 0.012 * (1 + uneven)
     offset_s = seconds(onset + length, piece) + 0.03 * uneven
     loud = np.where(np.arange(len(onset)) < len(right), 58, 42) + 8 * np.sin(phrase / 2) ** 2 + 5 * uneven
@@ -77,7 +77,7 @@ def play(piece: Piece) -> Score:
 
 
 def seconds(units: np.ndarray, piece: Piece) -> np.ndarray:
-    """Slower at the ends of a phrase of four bars and faster within, by a tenth at most."""
+    """Times in seconds: slower at the ends of a phrase of four bars and faster within, by at most a tenth."""
     period = 4 * piece.units
     swing = lambda t: 0.1 * period / (2 * np.pi) * np.sin(2 * np.pi * (t - piece.upbeat) / period)  # noqa: E731
     return piece.unit_s * (units + swing(units) - swing(np.zeros(1)))

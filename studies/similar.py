@@ -1,14 +1,14 @@
-"""Whether pieces that are played again are known again, and no others: MAESTRO with jitter, at other speeds, louder.
+"""Whether the near-duplicate search finds replayed pieces and no others: MAESTRO with jitter, at other speeds, louder.
 
     git worktree add ../before 82cf6b6
     python studies/similar.py --archive maestro-v3.0.0-midi.zip --before ../before
 
-Twenty pieces, each as it is and played again with jitter: every onset moved by a normal number of so many milliseconds,
-3 to 5 % faster or slower, another loudness. They are prepared as a person's own folder with a seeded split; counted are
-the pieces whose performances are in one group, and on one side. Then all of MAESTRO: which pairs share a group although
-the table gives them another composer and another title. With `--before` the twenty are prepared with another checkout,
-too, and preparing MAESTRO is timed with both in turn. Pieces that the settings of `musictx/data/similar.py` were chosen
-on are not among the twenty.
+Twenty pieces, each unchanged and replayed with jitter: every onset moves by a normal random number of so many
+milliseconds, 3 to 5 % faster or slower, another loudness. The script prepares them as a person's own folder with a
+seeded split, and counts the pieces whose performances are in one group, and in one split. Then all of MAESTRO: which
+pairs share a group although the table gives them another composer and another title. With `--before` another checkout
+prepares the twenty too, and preparing MAESTRO is timed with both in turn. The twenty exclude the pieces on which the
+settings of `musictx/data/similar.py` were chosen.
 """
 
 import argparse
@@ -34,8 +34,8 @@ from musictx.music.score import Score
 from musictx.music.write import write_midi
 
 PIECES = 20
-TOGETHER = [[8, 20], [8], [20], [40]]  # ms of jitter: of the performances that stand beside each piece
-DEVELOPMENT = [(1, 40), (1, 60), (6, 400)]  # seed, pieces: those that the settings were chosen on
+TOGETHER = [[8, 20], [8], [20], [40]]  # ms of jitter of the performances beside each piece
+DEVELOPMENT = [(1, 40), (1, 60), (6, 400)]  # random seed, pieces: the settings were chosen on these
 TIMED = """
 import sys
 from pathlib import Path
@@ -51,7 +51,7 @@ print(perf_counter() - start)
 
 
 def fresh(n: int, seed: int) -> list[int]:
-    """Twenty of n pieces, none of them of the development."""
+    """Twenty of n pieces, without those of the development."""
     seen = [np.random.default_rng(s).choice(n, count, replace=False) for s, count in DEVELOPMENT]
     order = np.random.default_rng(seed).permutation(n)
     return [int(i) for i in order[~np.isin(order, np.concatenate(seen))][:PIECES]]
@@ -66,7 +66,7 @@ def play_again(score: Score, jitter_s: float, rng: np.random.Generator) -> Score
 
 
 def write_folder(archive: zipfile.ZipFile, names: list[str], jitters_ms: list[int], seed: int, folder: Path) -> None:
-    """Every piece as it is and once for each jitter, named `piece performance`."""
+    """Writes every piece unchanged and once for each jitter, named `piece performance`."""
     rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for k, name in enumerate(names):
@@ -85,7 +85,7 @@ def prepare(checkout: Path, script: str, *words: str) -> None:
 
 
 def known_again(names: list[str], performances: int, seed: int, out: Path, checkout: Path) -> dict[str, Any]:
-    """How many pieces have all their performances in one group, and on one side; the groups of several pieces."""
+    """How many pieces have all their performances in one group, and in one split; the groups of several pieces."""
     prepare(checkout, "folder.py", f"path={out / 'midi'}", f"out={out / 'store'}", f"seed={seed}")
     manifest = json.loads((out / "store" / "manifest.json").read_text(encoding="utf-8"))
     sides = [{name[:2] for name in split["pieces"]} for split in manifest["splits"].values()]
@@ -99,7 +99,7 @@ def known_again(names: list[str], performances: int, seed: int, out: Path, check
 
 
 def false_edges(archive: Path, table: dict[str, dict[str, str]], out: Path) -> dict[str, Any]:
-    """The groups among all of MAESTRO, and the pairs in them that have neither composer nor title in common."""
+    """The groups in all of MAESTRO, and the pairs in them that share neither composer nor title."""
     prepare(ROOT, "maestro.py", f"path={archive}", f"out={out / 'maestro'}")
     extra = json.loads((out / "maestro" / "manifest.json").read_text(encoding="utf-8"))["extra"]
     groups = extra["near_duplicates"]
@@ -119,7 +119,7 @@ def false_edges(archive: Path, table: dict[str, dict[str, str]], out: Path) -> d
 
 
 def seconds(archive: Path, checkouts: dict[str, Path], repeats: int, out: Path) -> dict[str, list[float]]:
-    """Of preparing MAESTRO with each checkout, in turn."""
+    """Seconds of preparing MAESTRO with each checkout, in turn."""
     found: dict[str, list[float]] = {name: [] for name in checkouts}
     for _ in range(repeats):
         for name, checkout in checkouts.items():
@@ -133,7 +133,7 @@ def seconds(archive: Path, checkouts: dict[str, Path], repeats: int, out: Path) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, required=True)
-    parser.add_argument("--before", type=Path, help="another checkout, to be timed in turn")
+    parser.add_argument("--before", type=Path, help="another checkout, timed in turn")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102, 103], help="one for every twenty pieces")
     parser.add_argument("--out", type=Path, default=Path("outputs/similar"))

@@ -1,14 +1,13 @@
-"""A speed record: how far a recipe comes on MAESTRO in so many CPU seconds of one core, the whole schedule included.
+"""A speed record: the NLL that a recipe reaches on MAESTRO in so many CPU seconds of one core, with its whole schedule.
 
 The mark is 2.50 nats a token.
 
-    python studies/speedrun.py --archive maestro-v3.0.0-midi.zip                       # each change alone, in turn
+    python studies/speedrun.py --archive maestro-v3.0.0-midi.zip                       # each change by itself, in turn
     python studies/speedrun.py --archive maestro-v3.0.0-midi.zip --recipes all --seconds 400 --seeds 0 1 2
 
-Trained on 100 hours of MAESTRO, scored on one hour of its validation in inputs of 512 ids, as `guide.py` has them. What
-counts is all that `musictx train` costs, of all its processes, start and validation too. Two short runs of each recipe
-tell how many steps fit the seconds. A finished run is kept, one that was cut
-short is made again.
+Models learn 100 hours of MAESTRO and are scored on one hour of its validation in segments of 512 ids, as in `guide.py`.
+The seconds count all processes of `musictx train`, start and validation too. Two short runs of each recipe measure how
+many steps fit the seconds. A finished run is kept; one that was cut short starts again.
 """
 
 import argparse
@@ -31,7 +30,7 @@ BASE = [
     *("trainer.progress_bar=false", f"data.length={LENGTH}", f"data.segment={LENGTH}"),
     *("model.position=relative_fourier", "model.d_model=256", "model.n_layers=4", "model.n_heads=8", "model.d_ff=1024"),
 ]
-CHANGES = {  # each alone, against the base
+CHANGES = {  # each by itself, against the base
     "no_dropout": ["model.dropout=0"],
     "hold": ["trainer.schedule=hold"],
     "heads_of_64": ["model.n_heads=4"],
@@ -46,14 +45,14 @@ RECIPES = {"base": [], **CHANGES, "all": [word for name in TOGETHER for word in 
 
 
 def train(recipe: str, seed: int, steps: int, store: Path, folder: Path, overrides: list[str]) -> float:
-    """One run through `musictx train`; the CPU seconds of all its processes."""
+    """One run of `musictx train`; returns the CPU seconds of all its processes."""
     words = ["train", "experiment=maestro", f"data.path={store}", f"out={folder}", *BASE, *RECIPES[recipe]]
     words += [f"trainer.max_steps={steps}", f"trainer.validate_every={steps}", f"trainer.warmup_steps={steps // 10}"]
     return musictx([*words, f"seed={seed}", *overrides]).cpu_s
 
 
 def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overrides: list[str]) -> dict[str, Any]:
-    """A row of the table, from a run that is kept or made."""
+    """A row of the table, from a kept run or a new one."""
     folder = args.out / f"{recipe}-{args.seconds:g}s-seed{seed}"
     kept = folder.with_suffix(".json")
     words = [*BASE, *RECIPES[recipe], *overrides]
@@ -91,11 +90,11 @@ def report(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, required=True)
-    parser.add_argument("--hours", type=float, default=100.0, help="of music to train on")
+    parser.add_argument("--hours", type=float, default=100.0, help="hours of music to train on")
     parser.add_argument("--out", type=Path, default=ROOT / "outputs/speedrun")
     parser.add_argument("--recipes", nargs="+", default=list(RECIPES), choices=list(RECIPES))
-    parser.add_argument("--seconds", type=float, default=150.0, help="of CPU time that each run may take")
-    parser.add_argument("--steps", type=int, help="of each run, in place of --seconds")
+    parser.add_argument("--seconds", type=float, default=150.0, help="CPU seconds that each run may take")
+    parser.add_argument("--steps", type=int, help="steps of each run, in place of --seconds")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--json", type=Path, default=ROOT / "studies/results/speedrun.json")
     args, overrides = parse_options(parser, sys.argv[1:])

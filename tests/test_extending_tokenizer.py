@@ -68,7 +68,7 @@ def test_one_that_says_the_least_in_a_module_of_its_own(world, tmp_path):
     ok([tmp_path / "mine.py", "generate", bundle, f"seed_midi={world.seed}", "length_notes=4", "out=made"], tmp_path)
     assert list((tmp_path / "made").glob("*.mid"))
     error = refused([tmp_path / "mine.py", "attend", bundle, f"midi={world.seed}", "out=made"], tmp_path)
-    assert "triples does not tell which token belongs to which note: give its tokenizer a trace" in error
+    assert "triples does not say which token belongs to which note: give its tokenizer a trace" in error
 
 
 def test_its_store_holds_what_it_encodes(world, triples, tmp_path):

@@ -116,7 +116,7 @@ def test_no_store(tmp_path):
 
 def test_a_truncated_bundle(world, tmp_path):
     (tmp_path / "cut.safetensors").write_bytes(world.bundle.read_bytes()[:5000])
-    assert "cut.safetensors is damaged or no bundle" in generate(world, tmp_path, bundle="cut.safetensors")
+    assert "cut.safetensors is damaged or not a bundle" in generate(world, tmp_path, bundle="cut.safetensors")
 
 
 def test_a_missing_bundle_and_none_at_all(world, tmp_path):

@@ -111,7 +111,7 @@ class BenchTrainingConfig:
 
 @dataclass
 class CheckConfig:
-    """musictx check: checks kernels, training and sampling on this machine's device, and prints a report to paste."""
+    """musictx check: check kernels, training and sampling on this machine's device, and print a report to paste."""
 
     device: str = setting("cpu", "cpu or cuda")
     parts: list[str] = setting(["kernels", "training", "steps", "generation", "triton"], "what to check")

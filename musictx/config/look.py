@@ -12,7 +12,7 @@ from musictx.tokenizers.rules import Rules
 
 @dataclass
 class AttendConfig:
-    """musictx attend: shows which past notes the model looks at when it generates a note, and what each head does."""
+    """musictx attend: show which past notes the model looks at when it generates a note, and what each head does."""
 
     bundle: str | None = setting(
         None,
@@ -40,7 +40,7 @@ class AttendConfig:
 
 @dataclass
 class RenderConfig:
-    """musictx render: turns a MIDI file into a picture, a film or a sound, by the suffix of `out`."""
+    """musictx render: turn a MIDI file into a picture, a film or a sound, by the suffix of `out`."""
 
     midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
     out: str = setting(MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound")
@@ -56,7 +56,7 @@ class RenderConfig:
 
 @dataclass
 class ListenConfig:
-    """musictx listen: makes a blind listening sheet, one HTML file in which people tell models from composers."""
+    """musictx listen: make a blind listening sheet, one HTML file in which people tell models from composers."""
 
     bundles: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
     names: list[str] | None = setting(None, "names for the key; null: each run's own")

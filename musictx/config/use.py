@@ -14,7 +14,7 @@ ASKED = Settings()  # the defaults of a continuation
 
 @dataclass
 class GenerateConfig:
-    """musictx generate: continues seed MIDI files, or fills a gap in one."""
+    """musictx generate: continue seed MIDI files, or fill a gap in one."""
 
     bundle: str | None = setting(
         None,
@@ -34,7 +34,7 @@ class GenerateConfig:
     from_bar: int | None = setting(None, "infill: the gap's first bar, counted from 1")
     to_bar: int | None = setting(None, "infill: the gap's last bar")
     seed_seconds: float | None = setting(
-        None, "the part of the seed to continue, the primer; give at most one of three; null: all of it"
+        None, "length of the primer, the part of the seed to continue; give at most one of three; null: all of it"
     )
     seed_bars: int | None = setting(None, "the primer, in bars")
     seed_notes: int | None = setting(None, "the primer, in notes")
@@ -81,7 +81,7 @@ class GenerateConfig:
 
 @dataclass
 class EvaluateConfig:
-    """musictx evaluate: measures a model's nats per token, note and second on a split, beside simple baselines."""
+    """musictx evaluate: measure a model's nats per token, note and second on a split, beside simple baselines."""
 
     bundle: str = setting(MISSING, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
     data: DataConfig = field(default_factory=DataConfig)
@@ -97,7 +97,7 @@ class EvaluateConfig:
 
 @dataclass
 class CompareConfig:
-    """musictx compare: compares several models on one store, in a report with a table and pictures."""
+    """musictx compare: compare several models on one store, in a report with a table and pictures."""
 
     runs: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
     names: list[str] | None = setting(None, "names for the table; null: each run's own")
@@ -123,7 +123,7 @@ class CompareConfig:
 
 @dataclass
 class DemoConfig:
-    """musictx demo: prepares Bach chorales, trains on them and continues them."""
+    """musictx demo: prepare Bach chorales, train on them and continue them."""
 
     out: str = setting(MISSING, "the run's folder, which also gets the music")
     store: str = setting(MISSING, "the store of chorales; prepared if it does not exist")
@@ -134,7 +134,7 @@ class DemoConfig:
 
 @dataclass
 class JamConfig:
-    """musictx jam: continues what a person plays, whenever they pause."""
+    """musictx jam: continue what a person plays, whenever they pause."""
 
     bundle: str | None = setting(
         None,
@@ -171,7 +171,7 @@ class JamConfig:
 
 @dataclass
 class AccompanyConfig:
-    """musictx accompany: writes alto, tenor and bass for a melody, and leaves the melody unchanged."""
+    """musictx accompany: write alto, tenor and bass for a melody, and leave the melody unchanged."""
 
     bundle: str = setting(
         "harmoniser", "the model: harmoniser, a file that `musictx train objective=conditional` made, or a run's folder"

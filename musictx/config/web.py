@@ -31,7 +31,7 @@ LIMITS, MB = Limits(), 2**20
 
 @dataclass
 class ServeConfig:
-    """musictx serve: opens a page on which people continue and fill music. The limits are for one request of one
+    """musictx serve: open a page on which people continue and fill music. The limits are for one request of one
     person."""
 
     bundle: str | None = setting(
@@ -40,7 +40,7 @@ class ServeConfig:
         "harmoniser beside them",
     )
     host: str = setting(
-        "127.0.0.1", "127.0.0.1: only this machine; 0.0.0.0 or ::: everybody who reaches it, which needs allowed_hosts"
+        "127.0.0.1", "127.0.0.1: only this machine; 0.0.0.0 or :: for everybody who reaches it, with allowed_hosts"
     )
     allowed_hosts: Any = setting(
         None,

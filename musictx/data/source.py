@@ -104,7 +104,7 @@ def _refusal(name: str, reason: str) -> Callable[[int], bytes]:
 def _file(name: str, path: str) -> Item:
     def load(limit: int) -> bytes:
         try:
-            if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for ever
+            if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait forever
                 raise MidiError(name, "not a file: it is a folder, pipe or device")
             with open(path, "rb") as file:
                 return _bounded(file.read(limit + 1), limit, name)

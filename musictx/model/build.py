@@ -1,4 +1,4 @@
-"""The one place that knows every kind of model: settings in, model out, and what can be asked of it."""
+"""The only place that knows every kind of model: settings in, model out, and what each kind can do."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -13,26 +13,26 @@ from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
 from musictx.model.transformer import Transformer, TransformerConfig
 
-Model = Transformer | Recurrent  # what continues music; the others obey `protocol.SourceModel`
-SOURCE = ("source", "ids")  # what a model of a source and a target is called with
+Model = Transformer | Recurrent  # these continue music; the others obey `protocol.SourceModel`
+SOURCE = ("source", "ids")  # the inputs of a model of a source and a target
 
 
 class Kind(NamedTuple):
-    """A kind of model, and what commands may ask of it: what a row does not say, its models cannot do. Each has a
-    config and a model of its own classes, by which it is known."""
+    """A kind of model, and what commands may ask of it: its models cannot do what the row does not name. The classes
+    of its config and its model identify it."""
 
     config: type[Any]  # its settings, a dataclass
     model: type[Any]
-    build: Callable[[Any, Tensor | None], Any]  # of its settings and the tokenizer's pace (V,)
-    describe: Callable[[Any], tuple[str, str]]  # its settings in words: what it is made of, and what computes it
-    inputs: tuple[str, ...] = ("ids",)  # what its forward pass is called with; an objective's examples have the same
-    carries: bool = False  # `init_state` and `carry`: windows of training go on where the last ended
-    blocks: bool = False  # `blocks`, which fsdp shares out and a backward pass can compute again
+    build: Callable[[Any, Tensor | None], Any]  # from its settings and the tokenizer's pace (V,)
+    describe: Callable[[Any], tuple[str, str]]  # its settings in words: its parts, and the kernel that computes it
+    inputs: tuple[str, ...] = ("ids",)  # the inputs of its forward pass; an objective's examples have the same
+    carries: bool = False  # `init_state` and `carry`: a training window can start where the last ended
+    blocks: bool = False  # `blocks`, which fsdp splits and a backward pass can compute again
     adapters: bool = False  # the linear layers of its blocks learn LoRA
-    packed: bool = False  # on a CPU bfloat16 is for its linear layers alone
+    packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
-    pinned: bool = False  # keys of its seed can stay in sight
-    readout: bool = False  # attention over its past that can be looked at
+    pinned: bool = False  # the keys of its primer can stay in sight
+    readout: bool = False  # its attention over the past can be read
 
 
 def _layers_of_cells(config: RecurrentConfig) -> tuple[str, str]:
@@ -86,13 +86,13 @@ KINDS: dict[str, Kind] = {
 
 
 def check_kind(kind: str) -> None:
-    """Raises ConfigError for a kind of model that does not exist."""
+    """Raises ConfigError for an unknown kind of model."""
     if kind not in KINDS:
         raise ConfigError(f"model.kind={kind}: choose one of {', '.join(KINDS)}")
 
 
 def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
-    """Raises ConfigError for an objective whose examples, `inputs`, this kind of model does not take."""
+    """Raises ConfigError for an objective whose examples, with `inputs`, this kind of model does not take."""
     if KINDS[kind].inputs != inputs:
         gives, takes = (" and ".join(names) for names in (inputs, KINDS[kind].inputs))
         able = " or ".join(name for name, row in KINDS.items() if row.inputs == inputs)
@@ -103,25 +103,26 @@ def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
 
 
 def settings_of(kind: str) -> set[str]:
-    """The names of all settings that this kind of model has."""
+    """The names of all settings of this kind of model."""
     return {field.name for field in fields(KINDS[kind].config)}
 
 
 def model_config(kind: str, settings: Mapping[str, Any]) -> Any:
-    """Raises ConfigError for an unknown kind and sizes that cannot be, TypeError for settings it does not have."""
+    """The config of a kind of model. Raises ConfigError for an unknown kind or impossible sizes, TypeError for unknown
+    settings."""
     check_kind(kind)
     return KINDS[kind].config(**settings)
 
 
 def build_model(config: Any, pace: Tensor | None = None) -> Model:
-    """`pace` (V,) as in `Transformer`."""
+    """The model of a config; `pace` (V,) as in `Transformer`."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.build(config, pace)
     return model
 
 
 def _name(model: object) -> str | None:
-    for cls in type(model).__mro__:  # fsdp makes a class of its own of a model's
+    for cls in type(model).__mro__:  # fsdp derives its own class from a model's
         for name, kind in KINDS.items():
             if kind.model is cls:
                 return name
@@ -129,26 +130,26 @@ def _name(model: object) -> str | None:
 
 
 def kind_of(model: object) -> str:
-    """The key in KINDS. Raises TypeError for what is in no row: nothing is taken for another kind."""
+    """The model's key in KINDS. Raises TypeError for a model in no row, and never takes it for another kind."""
     if (name := _name(model)) is None:
-        raise TypeError(f"{type(model).__name__} is no kind of model: build.py has {', '.join(KINDS)}")
+        raise TypeError(f"{type(model).__name__} is not a kind of model: build.py has {', '.join(KINDS)}")
     return name
 
 
 def can(model: object, ability: str) -> bool:
-    """Whether the model's row says so; a model in no row has none of these abilities."""
+    """Whether the model's row has this ability; a model in no row has none."""
     name = _name(model)
     return name is not None and bool(getattr(KINDS[name], ability))
 
 
 def inputs_of(model: object) -> tuple[str, ...]:
-    """What the model is called with; a model in no row is one of a person's own, which goes on from ids."""
+    """The inputs of the model; a model in no row is a person's own, which takes ids."""
     name = _name(model)
     return KINDS[name].inputs if name is not None else ("ids",)
 
 
 def describe_model(model: Model) -> str:
-    """One line: what the model is made of and which kernel runs."""
+    """One line: the model's parts and its kernel."""
     made_of, where = KINDS[kind_of(model)].describe(model.config)
     parameters = f"{sum(p.numel() for p in model.parameters()):,} parameters"
     return f"model: {made_of}, {parameters}" + (f"; {where}" if where else "")

@@ -1,6 +1,6 @@
-"""A model as one `.safetensors` file whose header holds all that generating needs. Nothing is unpickled.
+"""A bundle: a model as one `.safetensors` file whose header holds all that generating needs. Nothing is unpickled.
 
-A checkpoint of a training has that header too, and is read in the same way: tensors and plain values alone.
+A training's checkpoint has the same header and is read in the same way: only tensors and plain values.
 """
 
 import json
@@ -25,7 +25,7 @@ KEY = "musictx"
 
 @dataclass(frozen=True)
 class BundleHeader:
-    """What a bundle says of itself; `notes` is free for more."""
+    """The header of a bundle; `notes` is free for more."""
 
     model: dict[str, Any]
     tokenizer: str
@@ -41,7 +41,7 @@ class BundleHeader:
 
     @property
     def origin(self) -> str:
-        """What the weights were learnt from, and the licence that comes with it."""
+        """The corpus that the weights were trained on, and its licence."""
         return f"trained on {self.corpus}, licence {self.licence}"
 
     @property
@@ -51,12 +51,12 @@ class BundleHeader:
 
     @property
     def seed_guidance(self) -> float | None:
-        """How closely this model holds on to a seed unless it is told: `studies/guidance.py` chooses it."""
+        """The model's default strength of seed guidance, which `studies/guidance.py` chooses; None: no default."""
         own = self.notes.get("seed_guidance")
         return None if own is None else float(own)
 
     def to_json(self) -> str:
-        """Without an objective where there is none to tell, as it has always been."""
+        """The header as JSON, without an empty objective, as older versions wrote it."""
         return json.dumps({key: value for key, value in asdict(self).items() if key != "objective" or value})
 
 
@@ -66,16 +66,16 @@ class Bundle(NamedTuple):
 
 
 def save_bundle(path: Path, model: Model, header: BundleHeader, dtype: torch.dtype | None = None) -> None:
-    """Writes the whole bundle or nothing. `dtype` stores the weights in fewer bits; they are read back as float32."""
+    """Writes the whole bundle or nothing. `dtype` stores the weights in fewer bits; loading makes them float32."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     if dtype is not None:
         tensors = {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}
-    with replacing(path) as partial:  # save_file would keep others from reading what it writes
+    with replacing(path) as partial:  # save_file would write a file that others may not read
         partial.write_bytes(save(tensors, {KEY: header.to_json()}))
 
 
 def add_notes(path: Path, **notes: Any) -> None:
-    """Writes more notes into a bundle's header; its tensors stay as they are, bit for bit."""
+    """Writes more notes into a bundle's header; its tensors stay the same, bit for bit."""
     header = read_header(path)
     header = replace(header, notes=header.notes | notes)
     content = save(_tensors(path), {KEY: header.to_json()})
@@ -84,7 +84,7 @@ def add_notes(path: Path, **notes: Any) -> None:
 
 
 def read_header(path: Path) -> BundleHeader:
-    """The header alone. Raises BundleError for a file that is missing, damaged, or no bundle of ours."""
+    """Reads only the header. Raises BundleError for a file that is missing, damaged, or not a musictx bundle."""
     if not path.is_file():
         raise BundleError(f"{path}: no such bundle; `musictx train` writes one as model.safetensors")
     try:
@@ -95,23 +95,23 @@ def read_header(path: Path) -> BundleHeader:
                 metadata = file.metadata() or {}
     except (SafetensorError, OSError, RuntimeError, pickle.UnpicklingError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise BundleError(f"{path} is damaged or no bundle ({reason}): copy or train it again") from None
+        raise BundleError(f"{path} is damaged or not a bundle ({reason}): copy or train it again") from None
     if KEY not in metadata:
         kind = "checkpoint" if _is_checkpoint(path) else "safetensors file"
-        raise BundleError(f"{path} is a {kind}, but no musictx bundle: give one that `musictx train` wrote")
+        raise BundleError(f"{path} is a {kind}, but not a musictx bundle: give one that `musictx train` wrote")
     try:
         raw = json.loads(metadata[KEY])
         if raw["format"] > FORMAT:
             raise BundleError(f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade")
         header = BundleHeader(**raw)
-        _ = header.added, header.seed_guidance  # can be read
+        _ = header.added, header.seed_guidance  # raise here if unreadable
         return header
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BundleError(f"{path}: its header is damaged ({error!r}): copy or train it again") from None
 
 
 def _is_checkpoint(path: Path) -> bool:
-    """What torch.save writes is a zip archive."""
+    """Whether torch.save wrote the file, as a zip archive."""
     with open(path, "rb") as file:
         return file.read(4) == b"PK\x03\x04"
 
@@ -129,8 +129,8 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 
 def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -> Bundle:
-    """The model, ready to evaluate, and its header. `attention` names another implementation than it was
-    trained with: they share weights. Raises BundleError; ConfigError for an unknown implementation."""
+    """The model, ready to evaluate, and its header. `attention` chooses another implementation than in training: all
+    share weights. Raises BundleError; ConfigError for an unknown implementation."""
     header = read_header(path)
     try:
         settings = dict(header.model)

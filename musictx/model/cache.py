@@ -1,4 +1,4 @@
-"""Keys and values of the tokens seen so far, in memory that is taken once."""
+"""Keys and values of the tokens seen so far, in memory that is allocated once."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from torch import Tensor
 
 
 def indices(start: int, t: int, device: torch.device) -> Tensor:
-    """(1, t) float64 of the tokens from `start` on."""
+    """(1, t) float64: the indices of the tokens from `start` on."""
     return torch.arange(start, start + t, dtype=torch.float64, device=device)[None]
 
 
 class Cache(Protocol):
-    """The past as a model and its blocks ask for it, between `begin` and `advance`: what they see of it, in which order
-    and with what masked, is the cache's own business."""
+    """The past of a model and its blocks, used between `begin` and `advance`. The cache decides which keys they see, in
+    which order, and which are masked."""
 
     length: int  # tokens seen
-    clock: Tensor  # (B, 1) float64, the musical time reached
+    clock: Tensor  # (B, 1) float64, the musical time so far
 
     @property
     def masked(self) -> Tensor | None:
-        """(B, seen) True where a key that `append` shows is not there for its row; None: all are there."""
+        """(B, seen) True where a row may not see a key that `append` returns; None: it may see all."""
         ...
 
     @property
     def age(self) -> Tensor | None:
-        """(seen,) how many tokens each key is behind the one query; None: they are in order, the query's own last."""
+        """(seen,) how many tokens each key is behind the one query; None: keys are in order, the query's own last."""
         ...
 
     def begin(self, t: int) -> Tensor:
-        """Makes room for `t` more tokens; where they stand in their rows, (B or 1, t) float64."""
+        """Makes room for `t` more tokens; returns their positions in their rows, (B or 1, t) float64."""
         ...
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores new k, v (B, H, t, D) of a layer; all that its queries look at, (B, H, seen, D)."""
+        """Stores new k, v (B, H, t, D) of a layer; returns all that its queries see, (B, H, seen, D)."""
         ...
 
     def advance(self, t: int, clock: Tensor) -> None:
-        """`t` tokens are in all layers, and the clock (B, 1) is there."""
+        """Counts `t` tokens that all layers have stored, and sets the clock (B, 1)."""
         ...
 
 
 class KVCache:
     """Keys (layers, B, H, room, Dk) and values (…, D) of the last tokens; `length` counts all tokens ever seen.
 
-    With a `window` the cache rolls: a token sees at most the `window` last, itself among them, and memory and time a
-    token stay the same for ever. `clock` (B, 1) is the musical time reached.
+    With a `window` the cache rolls: a token sees at most the last `window` tokens, itself included, and memory and time
+    per token stay constant. `clock` (B, 1) is the musical time so far.
 
     All rows end at the same slot, so that distances between tokens are the same in all. Rows of prompts of different
-    lengths (`join`) begin at different ones: `behind` (B, 1) says how many tokens fewer than `length` each has seen.
+    lengths (`join`) begin at different slots: `behind` (B, 1) says how many tokens fewer than `length` each has seen.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class KVCache:
     ) -> None:
         self.k, self.v, self.clock, self.window = k, v, clock, window
         self.length, self.end = length, end  # tokens seen; where the next one is stored
-        self.behind = behind  # None: all rows are of one age
+        self.behind = behind  # None: all rows have seen equally many tokens
         self.most_behind = int(behind.max()) if behind is not None else 0
         self.masked: Tensor | None = None
         self.age = None  # keys are in order
@@ -75,14 +75,14 @@ class KVCache:
     def empty(
         cls, n_layers: int, batch: int, n_heads: int, max_T: int, widths: tuple[int, int], like: Tensor, rolling: bool
     ) -> KVCache:
-        """Room for `max_T` tokens; a rolling cache takes twice as much, so that it moves its content but rarely."""
+        """Room for `max_T` tokens; a rolling cache takes twice as much, so that it rarely moves its content."""
         shape = (n_layers, batch, n_heads, max_T * (1 + rolling))
-        k, v = (like.new_empty((*shape, width)) for width in widths)  # memory is taken as it is written to
+        k, v = (like.new_empty((*shape, width)) for width in widths)  # the system gives memory on the first write
         return cls(k, v, like.new_zeros((batch, 1)).double(), max_T if rolling else None)
 
     def begin(self, t: int) -> Tensor:
-        """Makes room for `t` more tokens in every layer; where they stand in their rows, (B or 1, t) float64. Raises
-        ValueError when there is no room."""
+        """Makes room for `t` more tokens in every layer; returns their positions in their rows, (B or 1, t) float64.
+        Raises ValueError when there is no room."""
         room = self.k.shape[3]
         if self.window is not None:
             if t > self.window:
@@ -107,7 +107,8 @@ class KVCache:
         return self.k[layer, :, :, first:end], self.v[layer, :, :, first:end]
 
     def _masked(self, t: int) -> Tensor | None:
-        """(B, seen) True where a row has no token among what `append` shows for `t` more; None where all rows do."""
+        """(B, seen) True where `append`, after `t` more tokens, returns a slot without a token of that row; None if
+        there is no such slot."""
         end = self.end + t
         first = max(end - self.window, 0) if self.window is not None else 0
         begin = self.end - self.length  # the slot of the first token ever seen, long overwritten in an old cache
@@ -116,7 +117,7 @@ class KVCache:
         return torch.arange(first, end, device=self.k.device) < begin + self.behind
 
     def advance(self, t: int, clock: Tensor) -> None:
-        """`t` tokens are in all layers."""
+        """Counts `t` tokens that all layers have stored, and sets the clock (B, 1)."""
         self.length, self.end, self.clock = self.length + t, self.end + t, clock
 
     def repeat(self, n: int) -> KVCache:
@@ -124,7 +125,7 @@ class KVCache:
         return self.take(torch.zeros(n, dtype=torch.long, device=self.k.device))
 
     def take(self, rows: Tensor) -> KVCache:
-        """The rows (n,) of this batch, in that order, as a cache of their own."""
+        """The rows (n,) of this batch, in that order, as a new cache."""
         behind = self.behind[rows] if self.behind is not None else None
         k, v = (x.new_empty((x.shape[0], len(rows), *x.shape[2:])) for x in (self.k, self.v))
         for new, old in ((k, self.k), (v, self.v)):
@@ -133,7 +134,7 @@ class KVCache:
 
     @classmethod
     def join(cls, caches: Sequence[KVCache]) -> KVCache:
-        """Caches of one model and one room as one batch; each row goes on as it would have alone."""
+        """Caches of one model and of equal room as one batch; each row continues as it would alone."""
         length, end = max(c.length for c in caches), max(c.end for c in caches)
         rows = sum(c.k.shape[1] for c in caches)
         like = caches[0]
@@ -142,7 +143,7 @@ class KVCache:
         for c in caches:
             n = c.k.shape[1]
             for new, old in ((k, c.k), (v, c.v)):
-                new[:, row : row + n, :, : end - c.end] = 0  # masked, but what is no number would show
+                new[:, row : row + n, :, : end - c.end] = 0  # masked, but a NaN there would spread
                 new[:, row : row + n, :, end - c.end : end] = old[:, :, :, : c.end]
             own = c.behind if c.behind is not None else c.clock.new_zeros(n, 1).long()
             behind.append(own + length - c.length)

@@ -1,8 +1,8 @@
-"""The encoder-decoder Transformer (Vaswani et al. 2017, section 3): a source is read whole, a target written to it.
+"""The encoder-decoder Transformer (Vaswani et al. 2017, section 3): reads a whole source and writes a target for it.
 
 Blocks, forms of position and cache are those of `transformer.py`. The encoder has no causal mask, and its relative
-distances go both ways. The decoder is causal, and looks at the source in each of its layers: there the distance is in
-musical time, steps of a grid, from a source token to the token that is to be found.
+distances go both ways. The decoder is causal, and each of its layers attends to the source: there the distance is in
+musical time, steps of a grid, from a source token to the token to predict.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from musictx.model.transformer import Block, TransformerConfig, initialise
 
 @dataclass(frozen=True)
 class EncoderDecoderConfig(TransformerConfig):
-    """Sizes of an encoder-decoder, whose decoder has `n_layers`. Raises ConfigError for sizes that cannot be."""
+    """Sizes of an encoder-decoder whose decoder has `n_layers`. Raises ConfigError for impossible sizes."""
 
     n_encoder_layers: int = 2
     source_group: int = 1  # ids of the source that make one step of time
-    target_group: int = 3  # and of the target; `cycle` counts both together
-    pad: int = -1  # the id that fills sources up; -1: nothing does
+    target_group: int = 3  # ids of the target in a step; `cycle` counts both together
+    pad: int = -1  # the id that fills sources up; -1: none
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -36,9 +36,11 @@ class EncoderDecoderConfig(TransformerConfig):
             if getattr(self, name) < 1:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: give 1 or more")
         if self.clock != "index":
-            raise ConfigError(f"model.clock={self.clock}: an encoder-decoder has a clock of its own; leave it out")
+            raise ConfigError(f"model.clock={self.clock}: an encoder-decoder has its own clock; leave it out")
         if self.cycle > 1 and self.cycle % self.group:
-            raise ConfigError(f"model.cycle={self.cycle}: a step has {self.group} ids; give a multiple of it, or 1")
+            raise ConfigError(
+                f"model.cycle={self.cycle}: a step has {self.group} ids; give a multiple of {self.group}, or 1"
+            )
 
     @property
     def group(self) -> int:
@@ -46,20 +48,20 @@ class EncoderDecoderConfig(TransformerConfig):
         return self.source_group + self.target_group
 
     def stream(self, group: int) -> TransformerConfig:
-        """The stream that has `group` ids a step, as a Transformer of its own: its place in a beat goes by them."""
+        """The config of the stream with `group` ids a step, as a Transformer: its cycle counts only these ids."""
         return replace(self, cycle=max(self.cycle // self.group * group, 1))
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
-    """(B, S) True where a source is filled up, but for its first id: a softmax over nothing is no number."""
+    """(B, S) True where PAD fills up a source, except at its first id: a softmax over nothing is NaN."""
     masked = source == pad
     masked[:, 0] = False
     return masked
 
 
 class Source(NamedTuple):
-    """What the decoder looks at, made once: keys (layers, B, H, S, Dk) and values (layers, B, H, S, D), the step of
-    each (S,) float64, and True where a row has none (B, S)."""
+    """The encoded source, made once: keys (layers, B, H, S, Dk) and values (layers, B, H, S, D), the step of each (S,)
+    float64, and True (B, S) where a row has none."""
 
     k: Tensor
     v: Tensor
@@ -72,7 +74,7 @@ class Source(NamedTuple):
 
 
 class SourceState:
-    """What a decoder remembers: the source, and its own cache of the tokens so far."""
+    """The state of a decoder: the source, and a cache of the tokens so far."""
 
     def __init__(self, source: Source, past: KVCache) -> None:
         self.source, self.past = source, past
@@ -91,7 +93,7 @@ class SourceState:
 
 
 class EncoderBlock(Block):
-    """A block whose tokens see all others of their row."""
+    """A block in which a token sees all others of its row."""
 
     def __init__(self, config: TransformerConfig, layer: int) -> None:
         super().__init__(config, layer)
@@ -105,7 +107,7 @@ class EncoderBlock(Block):
         cache: Cache | None = None,
         masked: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """As in `Block`; tokens at `masked` (B, S) are seen by none."""
+        """As in `Block`; no token sees those at `masked` (B, S)."""
         q, k, v = self.heads(x, first_v)
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()
@@ -117,7 +119,7 @@ class EncoderBlock(Block):
 
 
 class CrossAttention(nn.Module):
-    """Every token of the target looks at the whole source."""
+    """Attention of every token of the target to the whole source."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -129,7 +131,7 @@ class CrossAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys (B, H, S, Dk) and values (B, H, S, D) of what the encoder made of the source, (B, S, C)."""
+        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C)."""
         b, s, _ = source.shape
         k, v = self.keys_values(source).view(b, s, 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
         return self.attend.keys(k, self.attend.phase(at[None], k.dtype)), v
@@ -141,7 +143,7 @@ class CrossAttention(nn.Module):
         return q
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, masked: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
-        """The stream (B, T, C) with what its tokens, which are for the steps `at` (T,), find in the source."""
+        """Adds to the stream (B, T, C) what its tokens find in the source; they are for the steps `at` (T,)."""
         q = self.queries(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         distance = (at[:, None] - source_at).long()  # (T, S)
@@ -151,7 +153,7 @@ class CrossAttention(nn.Module):
 
 
 class DecoderBlock(Block):
-    """A causal block that looks at the source between its attention and its MLP."""
+    """A causal block that attends to the source between its self-attention and its MLP."""
 
     def __init__(self, config: TransformerConfig, layer: int) -> None:
         super().__init__(config, layer)
@@ -160,7 +162,7 @@ class DecoderBlock(Block):
     def decode(
         self, x: Tensor, first_v: Tensor | None, index: Tensor, cache: Cache | None, source: Source, at: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """As `forward`, for tokens at `index` (B or 1, T) of the target, which are for the steps `at` (T,)."""
+        """As `forward`, for tokens at `index` (B or 1, T) of the target, for the steps `at` (T,)."""
         found, first_v = self.look_back(x, first_v, index, cache)
         layer = source.k[self.layer], source.v[self.layer]
         x = self.cross(self.add(x, found), *layer, source.masked, source.at, at)
@@ -168,7 +170,7 @@ class DecoderBlock(Block):
 
 
 class Stream(nn.Module):
-    """What source and target have each of their own: how a token is told its place, and the last norm."""
+    """The parts that source and target do not share: the embedding of a token's place, and the last norm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -177,14 +179,14 @@ class Stream(nn.Module):
         self.norm = nn.LayerNorm(config.d_model)
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:
-        """Embeddings (B, T, C) of tokens at `index` (1, T) that know it."""
+        """Adds their place to the embeddings (B, T, C) of tokens at `index` (1, T)."""
         if self.beat is not None:
             x = x + self.beat(index.long() % self.beat.num_embeddings)
         return x if self.places is None else x + self.places(index, x.dtype)
 
 
 class EncoderDecoder(nn.Module):
-    """source (B, S), ids (B, T) -> logits (B, T, V) of the target after each of the ids. Those begin with what stands
+    """source (B, S), ids (B, T) -> logits (B, T, V) of the target after each of the ids. The ids begin with the token
     before the target (BOS), so that the id at t is for the target's step t // target_group."""
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
@@ -204,7 +206,7 @@ class EncoderDecoder(nn.Module):
 
     @property
     def reach(self) -> int | None:
-        """How many positions source and target have each; None: they have no end."""
+        """How many positions source and target have each; None: unlimited."""
         limit = FORMS[self.config.position].limit
         return getattr(self.config, limit) if limit else None
 
@@ -212,7 +214,7 @@ class EncoderDecoder(nn.Module):
         return self._run(ids, self.encode(source), None)
 
     def encode(self, source: Tensor) -> Source:
-        """What the decoder looks at of a source (B, S), PAD where a row has ended."""
+        """The encoded source (B, S), PAD where a row has ended."""
         self.check_reach(source.shape[1])
         index = indices(0, source.shape[1], source.device)  # (1, S)
         at = index // self.config.source_group
@@ -229,7 +231,7 @@ class EncoderDecoder(nn.Module):
         return list(self.decoder)  # type: ignore[arg-type]
 
     def init_state(self, source: Tensor, max_T: int) -> SourceState:
-        """For a source (B, S), which is read here, and `max_T` tokens in all."""
+        """A state for a source (B, S), which it reads, and for `max_T` tokens in all."""
         c = self.config
         widths = self._decoder[0].attend.key_width, c.d_model // c.n_heads
         like = self.embed.weight.detach()
@@ -237,7 +239,7 @@ class EncoderDecoder(nn.Module):
         return SourceState(self.encode(source), past)
 
     def prefill(self, ids: Tensor, state: SourceState) -> Tensor:
-        """ids (B, T) into the state -> logits (B, V) after the last."""
+        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         return self._run(ids, state.source, state.past)[:, -1]
 
     def step(self, ids: Tensor, state: SourceState) -> Tensor:
@@ -258,7 +260,7 @@ class EncoderDecoder(nn.Module):
         return F.linear(self.target.norm(x), self.embed.weight)  # (B, T, V)
 
     def check_reach(self, n_tokens: int) -> None:
-        """Raises ConfigError if there are no positions for so many tokens of the source or the target."""
+        """Raises ConfigError if the model has too few positions for this many tokens of source or target."""
         if self.reach is not None and n_tokens > self.reach:
             form = self.config.position
             raise ConfigError(

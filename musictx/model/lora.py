@@ -1,7 +1,7 @@
-"""LoRA (Hu et al. 2021): a bundle's weights W stay, and a matrix of low rank beside each of them is learnt, W + B A.
+"""LoRA (Hu et al. 2021): a bundle's weights W stay, and training learns a matrix of low rank beside each, W + B A.
 
-Not by the package peft: it brings transformers and accelerate, takes seconds to import, and adapters that answer to the
-name of their weight leave every other part of the training as it is.
+We do not use the package peft: it brings transformers and accelerate and takes seconds to import. Our adapters keep the
+name of their weight, so every other part of the training stays the same.
 """
 
 import math
@@ -13,11 +13,11 @@ from torch.nn.utils import parametrize
 from musictx.errors import ConfigError
 from musictx.model.transformer import Transformer
 
-HELD = ".parametrizations.weight."  # in the names of an adapted matrix: HELD + original, 0.a, 0.b
+HELD = ".parametrizations.weight."  # part of an adapted matrix's names: HELD + original, 0.a, 0.b
 
 
 class Adapter(nn.Module):
-    """W (out, in) -> W + B A. B begins as zero: before the first step nothing is changed."""
+    """W (out, in) -> W + B A. B begins as zero: before the first step nothing changes."""
 
     def __init__(self, weight: Tensor, rank: int) -> None:
         super().__init__()
@@ -30,8 +30,8 @@ class Adapter(nn.Module):
 
 
 def add_adapters(model: Transformer, rank: int) -> None:
-    """One for each linear layer of the blocks; nothing else learns from then on. Raises ConfigError for a rank that
-    the matrices cannot have."""
+    """Adds an adapter to each linear layer of the blocks; nothing else learns from then on. Raises ConfigError for a
+    rank above that of the matrices."""
     layers = [m for m in model.blocks.modules() if isinstance(m, nn.Linear)]
     least = min(min(layer.weight.shape) for layer in layers)
     if rank > least:
@@ -52,7 +52,7 @@ def describe_adapters(model: nn.Module, rank: int) -> str:
 
 
 def merged(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """A state dict as it would be without adapters: each added to its weight."""
+    """A state dict without adapters: each is added to its weight."""
     plain = {name: tensor for name, tensor in tensors.items() if HELD not in name}
     for name, weight in tensors.items():
         if name.endswith(f"{HELD}original"):

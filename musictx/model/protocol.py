@@ -1,4 +1,4 @@
-"""What sampling and evaluation know of a model: the same for a KV cache and a hidden state."""
+"""The interface of a model for sampling and evaluation: the same for a KV cache and a hidden state."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, Self
@@ -7,12 +7,12 @@ from torch import Tensor
 
 
 class State(Protocol):
-    """What a model remembers of the tokens it has seen."""
+    """What a model remembers about the tokens it has seen."""
 
     length: int  # tokens seen
 
     def repeat(self, n: int) -> "State":
-        """The one row of a batch as n rows, so that one prefill serves n continuations."""
+        """Repeats the only row n times, so that one prefill serves n continuations."""
         ...
 
     def take(self, rows: Tensor) -> "State":
@@ -21,12 +21,12 @@ class State(Protocol):
 
     @classmethod
     def join(cls, states: Sequence[Self]) -> Self:
-        """States made alike, of prompts of any lengths, as one batch; each row goes on as it would have alone."""
+        """States of equal room, of prompts of any lengths, as one batch; each row continues as it would alone."""
         ...
 
 
 class Steps(Protocol):
-    """What a stream asks of any model whose state has read all that comes before."""
+    """What a stream needs from a model whose state has read everything before."""
 
     def step(self, ids: Tensor, state: Any) -> Tensor:
         """One more token a row, ids (B,) -> logits (B, V)."""
@@ -34,7 +34,7 @@ class Steps(Protocol):
 
 
 class LanguageModel(Protocol):
-    """A causal model over ids. Cached step-by-step equals one full pass."""
+    """A causal model over ids. Cached steps equal one full pass."""
 
     def __call__(self, ids: Tensor) -> Tensor:
         """ids (B, T) -> logits (B, T, V) of the token after each."""
@@ -42,20 +42,20 @@ class LanguageModel(Protocol):
 
     @property
     def window(self) -> int | None:
-        """How many tokens back it looks with profit, for music that goes on for ever; None: its memory has no end."""
+        """How many tokens back it should look in endless music; None: its memory is unlimited."""
         ...
 
     @property
     def cycle(self) -> int:
-        """After how many tokens its sense of place repeats (1: it has none); the token after BOS has place 0."""
+        """After how many tokens its places repeat (1: it has none); the token after BOS has place 0."""
         ...
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> Any:
-        """For `max_T` tokens in all; a rolling state goes on for ever and remembers at least the last `max_T`."""
+        """A state for `max_T` tokens in all; a rolling one has no end and remembers at least the last `max_T`."""
         ...
 
     def prefill(self, ids: Tensor, state: Any) -> Tensor:
-        """ids (B, T) into the state -> logits (B, V) after the last."""
+        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         ...
 
     def step(self, ids: Tensor, state: Any) -> Tensor:
@@ -64,8 +64,8 @@ class LanguageModel(Protocol):
 
 
 class SourceModel(Protocol):
-    """A model that writes a target to a source. Cached step-by-step equals one full pass; no logits depend on later
-    ids of the target, all on the whole source."""
+    """A model that writes a target for a source. Cached steps equal one full pass; no logits depend on later ids of the
+    target, all depend on the whole source."""
 
     def __call__(self, source: Tensor, ids: Tensor) -> Tensor:
         """source (B, S), PAD where it has ended, ids (B, T) -> logits (B, T, V) of the token after each."""
@@ -73,15 +73,15 @@ class SourceModel(Protocol):
 
     @property
     def cycle(self) -> int:
-        """After how many tokens of source and target together its sense of place repeats; 1: it has none."""
+        """After how many tokens of source and target together its places repeat; 1: it has none."""
         ...
 
     def init_state(self, source: Tensor, max_T: int) -> Any:
-        """For a source (B, S), which is read here and never again, and `max_T` tokens in all."""
+        """A state for a source (B, S), which it reads once, and for `max_T` tokens in all."""
         ...
 
     def prefill(self, ids: Tensor, state: Any) -> Tensor:
-        """ids (B, T) into the state -> logits (B, V) after the last."""
+        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         ...
 
     def step(self, ids: Tensor, state: Any) -> Tensor:
@@ -90,7 +90,7 @@ class SourceModel(Protocol):
 
 
 def newest(n_ids: int, at_most: int, period: int) -> int:
-    """Where to begin to read a piece of `n_ids`, one `period` or more, without its BOS: at most so many tokens (or one
-    period) from its end, at the token before a whole period, which then stands in the place of BOS."""
+    """Where to begin reading a piece of `n_ids`, one `period` or more, without its BOS: at most `at_most` tokens (or
+    one period) from its end, at the token before a whole period, which then takes the place of BOS."""
     start = max(n_ids - max(at_most, period), 0)
     return start + -(start + 1) % period

@@ -1,7 +1,7 @@
-"""What attention looks at: the weights behind the fused kernels, for the queries that are asked for alone.
+"""Attention weights, which the fused kernels never build, for chosen queries only.
 
-The kernels never build weights, so these are made again from the queries and keys that each layer hands to its
-attention, by the definition that its form gives. Memory is O(queries · T) for one layer at a time.
+We make them again from the queries and keys that each layer passes to its attention, by the definition that its form
+of position gives. Memory is O(queries · T) for one layer at a time.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Visit = Callable[[int, Tensor], None]
 @torch.inference_mode()
 def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visit) -> None:
     """Runs ids (B, T) through the model; `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in
-    any order. Row i says how much position i looks at each; it sums to 1 and is 0 after i."""
+    any order. A query's row says how much it looks at each position; it sums to 1 and is 0 after the query."""
 
     def reader(layer: int) -> Callable[[Form, tuple[Any, ...]], None]:
         def read(attend: Form, given: tuple[Any, ...]) -> None:
@@ -39,7 +39,7 @@ def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visi
 
 
 def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -> Tensor:
-    """(B, H, Q, T) of one layer: q (B, H, T, D), k (B, H, T, Dk) and the phases as its attention is given them."""
+    """(B, H, Q, T) of one layer: q (B, H, T, D), k (B, H, T, Dk) and the phases as its attention gets them."""
     distance = queries[:, None] - torch.arange(k.shape[2], device=k.device)  # (Q, T)
     phase = phase and tuple(x[:, :, queries] for x in phase)
     logits = attend.logits(q[:, :, queries], k, phase, distance)  # (B, H, Q, T)

@@ -1,9 +1,8 @@
-"""Recurrent baselines: stacked LSTM or tanh cells, with or without additive attention over their past states.
-
-Additive attention of a recurrent net over its own past states (Bahdanau et al. 2015, section 3.1).
+"""Recurrent baselines: stacked LSTM or tanh cells, with or without additive attention over their past states
+(Bahdanau et al. 2015, section 3.1).
 
 The tanh stands between query and key, so that no matrix product makes all scores: each pair costs a vector of A
-numbers. Blocks of queries are recomputed in the backward pass; memory grows as T, beyond that as block · window · A.
+numbers. The backward pass recomputes blocks of queries; memory grows with T, and besides with block · window · A.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ CELLS = ("lstm", "rnn")
 
 @dataclass(frozen=True)
 class RecurrentConfig:
-    """Sizes of a recurrent model. Raises ConfigError for sizes that cannot be."""
+    """Sizes of a recurrent model. Raises ConfigError for impossible sizes."""
 
     vocab_size: int
     d_model: int = 512
@@ -45,7 +44,7 @@ class RecurrentConfig:
 
 
 class RecurrentState:
-    """What the cells carry, `hidden` (h,) or (h, c), each (layers, B, C); `length` counts all tokens ever seen."""
+    """The state of the cells, `hidden` (h,) or (h, c), each (layers, B, C); `length` counts all tokens ever seen."""
 
     def __init__(self, hidden: tuple[Tensor, ...], past: Past | None, length: int = 0) -> None:
         self.hidden, self.past, self.length = hidden, past, length
@@ -55,26 +54,26 @@ class RecurrentState:
         return self.take(torch.zeros(n, dtype=torch.long, device=self.hidden[0].device))
 
     def take(self, rows: Tensor) -> RecurrentState:
-        """The rows (n,) of this batch, in that order, as a state of their own."""
+        """The rows (n,) of this batch, in that order, as a new state."""
         hidden = tuple(x.index_select(1, rows) for x in self.hidden)
         return RecurrentState(hidden, self.past and self.past.take(rows), self.length)
 
     @classmethod
     def join(cls, states: Sequence[RecurrentState]) -> RecurrentState:
-        """States of one model as one batch; each row goes on as it would have alone."""
+        """States of one model as one batch; each row continues as it would alone."""
         hidden = tuple(torch.cat(parts, 1) for parts in zip(*(s.hidden for s in states), strict=True))
         pasts = [s.past for s in states if s.past is not None]
         return cls(hidden, Past.join(pasts) if pasts else None, max(s.length for s in states))
 
     def detach(self) -> RecurrentState:
-        """Lets no gradient through to the tokens so far: the border of truncated back-propagation. Returns itself."""
+        """Stops gradients to the tokens so far: the border of truncated back-propagation. Returns itself."""
         self.hidden = tuple(x.detach() for x in self.hidden)
         if self.past is not None:
             self.past.rows = self.past.rows.detach()
         return self
 
     def reset(self, rows: Tensor) -> RecurrentState:
-        """Forgets all in the rows where `rows` (B,) bool: a new piece begins there. Returns itself."""
+        """Resets the rows where `rows` (B,) bool: a new piece begins there. Returns itself."""
         self.hidden = tuple(x.masked_fill(rows[:, None], 0.0) for x in self.hidden)
         if self.past is not None:
             self.past.alive = self.past.alive & ~rows[:, None]
@@ -98,8 +97,8 @@ class Recurrent(nn.Module):
 
     def _init(self) -> None:
         c = self.config.d_model
-        # no norm stands between: at the 0.02 of the Transformer the cells hear next to nothing and learn late, at 1 the
-        # head begins with wild guesses
+        # there is no norm in between: at the Transformer's 0.02 the cells' input is near zero and they learn late, at 1
+        # the head begins with wild guesses
         nn.init.normal_(self.embed.weight, std=0.2)
         for name, p in self.cells.named_parameters():
             if name.startswith("bias"):
@@ -117,22 +116,22 @@ class Recurrent(nn.Module):
 
     @property
     def window(self) -> None:
-        """Its memory has no end."""
+        """Its memory is unlimited."""
         return None
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> RecurrentState:
-        """A state that has seen nothing. It never grows, whatever `max_T`: it always rolls."""
+        """An empty state. It never grows, whatever `max_T`: it always rolls."""
         c, like = self.config, self.embed.weight.detach()
         hidden = tuple(like.new_zeros(c.n_layers, batch, c.d_model) for _ in range(2 if c.cell == "lstm" else 1))
         past = Past.empty(batch, c.window, c.d_attention + c.d_model, like) if c.additive else None
         return RecurrentState(hidden, past)
 
     def carry(self, ids: Tensor, state: RecurrentState) -> Tensor:
-        """ids (B, T) that go on from the state -> all logits (B, T, V)."""
+        """ids (B, T) that continue from the state -> all logits (B, T, V)."""
         return self._run(ids, state)
 
     def prefill(self, ids: Tensor, state: RecurrentState) -> Tensor:
-        """ids (B, T) into the state -> logits (B, V) after the last."""
+        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         return self._run(ids, state, last=True)[:, -1]
 
     def step(self, ids: Tensor, state: RecurrentState) -> Tensor:
@@ -147,7 +146,7 @@ class Recurrent(nn.Module):
             h = self.attention(h, state and state.past, last)
         if state is not None:
             after = after if self.config.cell == "lstm" else (after,)
-            # autocast gives them less precision than they are to be carried in
+            # autocast gives them less precision than the carried state has
             state.hidden = tuple(new.to(old.dtype) for new, old in zip(after, state.hidden, strict=True))
             state.length += ids.shape[1]
         h = h[:, -1:] if last else h
@@ -168,9 +167,9 @@ class Past:
         return cls(like.new_zeros(batch, window, width), like.new_zeros(batch, window, dtype=torch.bool))
 
     def then(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Past and new rows (B, T, A + C) but the last, which no query sees -> (B, window + T - 1, ·), alive."""
+        """Past and new rows (B, T, A + C) without the last, which no query sees -> (B, window + T - 1, ·), alive."""
         t = rows.shape[1]
-        if t == 1:  # a single query asks for no order: spare it the copies
+        if t == 1:  # a single query needs no order: skip the copies
             return self.rows, self.alive
         old, alive = self.ordered()
         return torch.cat([old, rows[:, :-1].to(old.dtype)], 1), torch.cat([alive, alive.new_ones(len(rows), t - 1)], 1)
@@ -180,7 +179,7 @@ class Past:
         t, window = rows.shape[1], self.rows.shape[1]
         slots = torch.arange(self.end + max(t - window, 0), self.end + t, device=rows.device) % window
         rows = rows[:, -window:].to(self.rows.dtype)
-        if torch.is_grad_enabled():  # the backward pass may still want the old ones
+        if torch.is_grad_enabled():  # the backward pass may still need the old ones
             self.rows = self.rows.index_copy(1, slots, rows)
         else:
             self.rows.index_copy_(1, slots, rows)
@@ -203,8 +202,8 @@ class Past:
 class AdditiveAttention(nn.Module):
     """States h (B, T, C) -> tanh of a mixture of each h_t and what it found in h_{t-window} … h_{t-1}, (B, T, C).
 
-    score(t, s) = v · tanh(W h_t + U h_s); the first state of all finds zeros. The mixture is that of Luong et al.
-    2015, equation 5.
+    score(t, s) = v · tanh(W h_t + U h_s); the very first state finds zeros. The mixture follows Luong et al. 2015,
+    equation 5.
     """
 
     def __init__(self, d_model: int, d_attention: int, window: int) -> None:
@@ -216,7 +215,7 @@ class AdditiveAttention(nn.Module):
         self.join = nn.Linear(2 * d_model, d_model)
 
     def forward(self, h: Tensor, past: Past | None = None, last: bool = False) -> Tensor:
-        """h (B, T, C), stored into `past` -> (B, T, C), or (B, 1, C) of the `last` alone."""
+        """h (B, T, C), stored into `past` -> (B, T, C), or (B, 1, C) of the `last` only."""
         rows = torch.cat([self.key(h), h], -1)  # (B, T, A + C)
         if past is None:
             seen, alive = rows[:, :-1], torch.ones(len(h), h.shape[1] - 1, dtype=torch.bool, device=h.device)
@@ -229,7 +228,7 @@ class AdditiveAttention(nn.Module):
         return torch.tanh(self.join(torch.cat([found.to(h.dtype), h], -1)))
 
     def find(self, q: Tensor, seen: Tensor, alive: Tensor) -> Tensor:
-        """Queries (B, T, A), the last of which stands behind all of `seen` (B, S, A + C) -> contexts (B, T, C)."""
+        """Queries (B, T, A), the last one after all of `seen` (B, S, A + C) -> contexts (B, T, C)."""
         t, before = q.shape[1], seen.shape[1] - q.shape[1] + 1  # keys before the first query
         out = []
         for start in range(0, t, BLOCK):
@@ -248,7 +247,7 @@ class AdditiveAttention(nn.Module):
     def _block(self, q: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
         k, h = torch.split(seen, self.sizes, -1)  # (B, K, A), (B, K, C)
         logits = self.score((q[:, :, None] + k[:, None]).tanh_())[..., 0]  # (B, R, K)
-        # finite, and zero afterwards: a query that may see nothing finds nothing instead of NaN
+        # finite, then zero: a query that sees nothing finds zeros instead of NaN
         weights = logits.masked_fill(~mask, torch.finfo(logits.dtype).min).softmax(-1).masked_fill(~mask, 0.0)
         found: Tensor = weights.to(h.dtype) @ h  # (B, R, C)
         return found

@@ -1,6 +1,6 @@
-"""The recurrent encoder-decoder with additive attention (Bahdanau et al. 2015): the baseline of the Transformer's.
+"""The recurrent encoder-decoder with additive attention (Bahdanau et al. 2015): the Transformer's baseline.
 
-The encoder reads both ways. Of the decoder's layers the lowest asks the source, and those above hear what it found
+The encoder reads both ways. The decoder's lowest layer queries the source, and the layers above get what it found
 (Wu et al. 2016, section 3): so a whole target is read layer by layer, not token by token.
 """
 
@@ -25,23 +25,25 @@ CELLS: dict[str, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM}
 
 @dataclass(frozen=True)
 class RecurrentEncoderDecoderConfig:
-    """Sizes of a recurrent encoder-decoder. Raises ConfigError for sizes that cannot be."""
+    """Sizes of a recurrent encoder-decoder. Raises ConfigError for impossible sizes."""
 
     vocab_size: int
     d_model: int = 256
-    n_layers: int = 2  # of the decoder
+    n_layers: int = 2  # layers of the decoder
     n_encoder_layers: int = 1
     cell: str = "gru"
     d_attention: int = 64
     dropout: float = 0.1
-    pad: int = -1  # the id that fills sources up; -1: nothing does
+    pad: int = -1  # the id that fills sources up; -1: none
 
     def __post_init__(self) -> None:
         for name, least in (("vocab_size", 1), ("d_model", 1), ("n_encoder_layers", 1), ("d_attention", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: give {least} or more")
         if self.n_layers < 2:
-            raise ConfigError(f"model.n_layers={self.n_layers}: one asks the source, one hears it; give 2 or more")
+            raise ConfigError(
+                f"model.n_layers={self.n_layers}: one layer queries the source, the next uses it; give 2 or more"
+            )
         if self.d_model % 2:
             raise ConfigError(f"model.d_model={self.d_model}: each half reads in one direction; give an even number")
         if self.cell not in CELLS:
@@ -61,7 +63,7 @@ class SourceAttention(AdditiveAttention):
         return torch.cat([self.key(h), h], -1)
 
     def look(self, s: Tensor, rows: Tensor, masked: Tensor) -> Tensor:
-        """States (B, T, C) -> (B, T, C); nothing is found where `masked` (B, S). Memory grows as block · S · A."""
+        """States (B, T, C) -> (B, T, C), without the source's `masked` (B, S). Memory grows as block · S · A."""
         q, out = self.query(s), []
         seen = ~masked[:, None]  # (B, 1, S)
         block: Any = self._block
@@ -74,8 +76,8 @@ class SourceAttention(AdditiveAttention):
 
 
 class HeardState:
-    """What a decoder carries: `rows` (B, S, A + C) of the source with `masked` (B, S), and the states of its lowest
-    layer and of those above, (h,) or (h, c), each (layers, B, C)."""
+    """The state of a decoder: `rows` (B, S, A + C) of the source with `masked` (B, S), and the hidden states of its
+    lowest layer and of those above, (h,) or (h, c), each (layers, B, C)."""
 
     def __init__(
         self, rows: Tensor, masked: Tensor, asking: tuple[Tensor, ...], hearing: tuple[Tensor, ...], length: int = 0
@@ -119,7 +121,7 @@ class RecurrentEncoderDecoder(nn.Module):
         return self._run(ids, self.init_state(source, ids.shape[1]))
 
     def init_state(self, source: Tensor, max_T: int) -> HeardState:
-        """For a source (B, S), which is read here. It never grows, whatever `max_T`."""
+        """A state for a source (B, S), which it reads. It never grows, whatever `max_T`."""
         masked = padding(source, self.config.pad)
         lengths = masked.shape[1] - masked.sum(1)
         packed = pack_padded_sequence(
@@ -134,7 +136,7 @@ class RecurrentEncoderDecoder(nn.Module):
         return HeardState(self.attention.rows(h), masked, asking, hearing)
 
     def prefill(self, ids: Tensor, state: HeardState) -> Tensor:
-        """ids (B, T) into the state -> logits (B, V) after the last."""
+        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
         return self._run(ids, state)[:, -1]
 
     def step(self, ids: Tensor, state: HeardState) -> Tensor:
@@ -149,7 +151,7 @@ class RecurrentEncoderDecoder(nn.Module):
         return F.linear(self.dropout(x + y), self.embed.weight)  # (B, T, V)
 
     def _cells(self, cells: nn.Module, x: Tensor, before: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """States (B, T, C) of the layers after x (B, T, C), and what they carry on."""
+        """States (B, T, C) of the layers after x (B, T, C), and their hidden state."""
         if self.config.cell == "lstm":
             h, after = cells(x, before)
             return h, after

@@ -1,4 +1,4 @@
-"""The models and seeds inside the package, and the one place where their names become paths."""
+"""The models and seeds inside the package, and the only place where their names become paths."""
 
 import sys
 from functools import cache
@@ -10,7 +10,7 @@ from musictx.errors import BundleError, MidiError
 FOLDER = Path(__file__).parents[1] / "bundles"
 PIANO, CHORALE, HARMONISER = "piano", "chorale", "harmoniser"
 BUNDLE = "model.safetensors"  # in the folder of a run
-NAMES = (PIANO, CHORALE)  # that continue music
+NAMES = (PIANO, CHORALE)  # models that continue music
 BUNDLES = (*NAMES, HARMONISER)
 KNOWN = f"{' or '.join(NAMES)}, the models inside musictx"
 SEEDS = ("elise", "gymnopedie", "chorale")
@@ -22,7 +22,7 @@ def is_shipped(name: str) -> bool:
 
 
 def absence(name: str) -> str:
-    """Why there is no model of that name, and where to get it."""
+    """Why the model of that name is missing, and where to get it."""
     return (
         f"this musictx was built without its {name} model: install the full wheel of the same version, "
         f"{version('musictx')}, from where you got this one, or build it from a checkout, python -m build --wheel, "
@@ -30,23 +30,23 @@ def absence(name: str) -> str:
     )
 
 
-@cache  # a path is asked for several times, the person told once
+@cache  # commands resolve a path several times, and tell the person once
 def tell_taken(name: str, what: str) -> None:
-    """A line where a file or folder here has the name of something inside the package, which comes before it."""
+    """Prints a line if a file or folder here has the name of something inside the package, which wins."""
     if Path(name).exists():
         print(f"{name} is the {what} inside musictx; ./{name} means the one in this folder", file=sys.stderr)
 
 
 def shipped_bundle(name: str) -> Path:
-    """The model of that name inside the package. Raises BundleError where the package was built without it."""
+    """The path of that model inside the package. Raises BundleError if the package was built without it."""
     if not is_shipped(name):
         raise BundleError(absence(name))
     return FOLDER / f"{name}.safetensors"
 
 
 def bundle_path(bundle: str) -> Path:
-    """What `bundle=` or `init_from=` says: a name of a model inside the package, before a file or folder of that name,
-    a file, or the folder of a run that has its model. Raises BundleError for others."""
+    """The path that `bundle=` or `init_from=` means: a model inside the package, before a file or folder of that name,
+    a file, or a run's folder that has its model. Raises BundleError for others."""
     if bundle in BUNDLES:
         tell_taken(bundle, "model")
         return shipped_bundle(bundle)
@@ -60,20 +60,20 @@ def bundle_path(bundle: str) -> Path:
 
 
 def _of_run(folder: Path) -> Path:
-    """A run's model. Raises BundleError where it has none yet, and says what there is instead."""
+    """The path of a run's model. Raises BundleError if it has none yet, and names its checkpoint if there is one."""
     if (folder / BUNDLE).is_file():
         return folder / BUNDLE
     checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
     if checkpoints:  # best.ckpt before last.ckpt
         raise BundleError(
-            f"{folder} holds no {BUNDLE}, its run is unfinished: go on with it, musictx train resume={folder}, or give "
+            f"{folder} holds no {BUNDLE}, its run is unfinished: resume it, musictx train resume={folder}, or give "
             f"{checkpoints[0]}"
         )
     raise BundleError(f"{folder} is a folder without {BUNDLE}: give the folder of a run that is finished, or a file")
 
 
 def seed_path(midi: str) -> Path:
-    """What `seed_midi=`, `midi=` or `input=` says: a name of a seed inside the package, before a file of that name, or
+    """The path that `seed_midi=`, `midi=` or `input=` means: a seed inside the package, before a file of that name, or
     a path. Raises MidiError for neither."""
     if midi in SEEDS:
         tell_taken(midi, "seed")

@@ -1,5 +1,5 @@
-"""Cached steps of one shape, so that a CUDA graph can hold one: one launch a token instead of hundreds. Their keys and
-values lie in places that are written round and round.
+"""Cached steps of one shape, so that a CUDA graph can hold one: one launch a token instead of hundreds. A ring buffer
+holds their keys and values.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ class StaticSteps:
     """A Transformer behind `musictx.model.protocol.LanguageModel`, for sampling on a GPU. On a CPU it takes the same
     steps without a graph, which is slower than the model itself.
 
-    A prompt is read into a KVCache as ever. The first step with a cache moves its content here, for good: the cache
-    then counts tokens alone, and no rows can be taken of it; there is room for one at a time. The logits of a step are
-    overwritten by the next, and the model's weights must stay where they are.
+    A prompt is read into a KVCache as usual. The first step with a cache moves its content here for good: the cache
+    then only counts tokens, and nobody can take rows from it; there is room for one cache at a time. Each step
+    overwrites the logits of the last, and the model's weights must stay at their addresses.
     """
 
     def __init__(self, model: Transformer) -> None:
         self.model = model
-        self.state: KVCache | None = None  # whose content this holds
+        self.state: KVCache | None = None  # the cache whose content this holds
         self.graph: torch.cuda.CUDAGraph | None = None
         self.ring: Ring | None = None
 
@@ -48,7 +48,7 @@ class StaticSteps:
 
     @torch.inference_mode()
     def step(self, ids: Tensor, state: Any) -> Tensor:
-        """Raises ValueError for a cache that is full, or whose content had moved here and made way for another's."""
+        """One token a row. Raises ValueError for a full cache, or one whose content another's has replaced here."""
         if state is not self.state:
             self._take(state)
         assert self.ring is not None
@@ -68,9 +68,9 @@ class StaticSteps:
         return self.logits
 
     def _take(self, state: KVCache) -> None:
-        """Moves a cache here; a graph is kept while the shapes are the same."""
+        """Moves a cache here; keeps the graph while the shapes are the same."""
         if state.k.shape[3] < state.end:
-            raise ValueError("the content of this cache was moved into StaticSteps, once: prefill a new one")
+            raise ValueError("StaticSteps has taken the content of this cache already: prefill a new one")
         if self.ring is None or not self.ring.fits(state):
             self.graph, self.ring = None, Ring(state)
             batch = state.k.shape[1]
@@ -81,7 +81,7 @@ class StaticSteps:
         self.state = state
 
     def _capture(self, ring: Ring) -> torch.cuda.CUDAGraph:
-        """What the warm-up writes is written again before it is seen."""
+        """Captures a step; whatever the warm-up writes is written again before a query sees it."""
         at, clock = ring.at.clone(), ring.clock.clone()
         aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
@@ -103,10 +103,10 @@ class StaticSteps:
 
 class Ring:
     """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room: a query looks at all slots,
-    what its row may not see is `masked`, and the keys' order is told by their `age`.
+    `masked` marks those its row may not see, and `age` gives the keys' order.
 
-    What changes from step to step stands on the device, in memory that stays, so a CUDA graph can hold a step.
-    `length` counts all tokens ever seen; who replays the steps counts.
+    All that changes from step to step is on the device, in memory that stays, so a CUDA graph can hold a step.
+    `length` counts all tokens ever seen; StaticSteps keeps the count.
     """
 
     def __init__(self, like: KVCache) -> None:
@@ -118,11 +118,11 @@ class Ring:
         self.at = torch.empty(1, dtype=torch.long, device=device)  # the index of the next token
         self.behind = torch.empty(b, 1, dtype=torch.long, device=device)
         self.clock = torch.empty(b, 1, dtype=torch.float64, device=device)
-        self.slot = self.age = self.masked = self.slots  # of the step under way: `begin` tells
+        self.slot = self.age = self.masked = self.slots  # of the current step: `begin` sets them
         self.length = 0
 
     def fits(self, cache: KVCache) -> bool:
-        """Whether the content of that cache can be moved into this memory."""
+        """Whether the content of that cache fits this memory."""
         layers, b, h, n, width = cache.k.shape
         return (self.k.shape, self.k.dtype) == ((layers, b, h, cache.window or n, width), cache.k.dtype)
 
@@ -130,14 +130,14 @@ class Ring:
         held = min(cache.end, self.room)
         slots = torch.arange(cache.length - held, cache.length, device=self.slots.device) % self.room
         for mine, theirs in ((self.k, cache.k), (self.v, cache.v)):
-            mine.zero_()  # what is masked must be a number all the same
+            mine.zero_()  # masked slots must be finite too
             mine[:, :, :, slots] = theirs[:, :, :, cache.end - held : cache.end]
         self.at.fill_(cache.length)
         self.behind.copy_(cache.behind if cache.behind is not None else torch.zeros_like(self.behind))
         self.clock.copy_(cache.clock)
 
     def begin(self, t: int) -> Tensor:
-        """One token a row; where it stands in its row, (B, 1)."""
+        """Makes room for one token a row; returns its position in its row, (B, 1)."""
         assert t == 1, "a ring takes steps of one token"
         self.slot = self.at % self.room  # (1,)
         self.age = (self.at - self.slots) % self.room  # (room,)
@@ -145,13 +145,13 @@ class Ring:
         return (self.at - self.behind).double()
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores new k, v (B, H, 1, ·) of a layer; returns all of its slots."""
+        """Stores new k, v (B, H, 1, ·) of a layer; returns all its slots."""
         keys, values = self.k[layer], self.v[layer]
         keys.index_copy_(2, self.slot, k)
         values.index_copy_(2, self.slot, v)
         return keys, values
 
     def advance(self, t: int, clock: Tensor) -> None:
-        """The token is in all layers."""
+        """Counts the token that all layers have stored, and sets the clock (B, 1)."""
         self.at += t
         self.clock.copy_(clock)

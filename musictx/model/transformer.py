@@ -1,4 +1,4 @@
-"""Decoder-only Transformer, pre-norm; its sense of position is one of `position.FORMS`."""
+"""Decoder-only Transformer, pre-norm; its form of position is one of `position.FORMS`."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MLPS = ("gelu", "swiglu")
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Sizes of a Transformer. Raises ConfigError for sizes that cannot be."""
+    """Sizes of a Transformer. Raises ConfigError for impossible sizes."""
 
     vocab_size: int
     d_model: int = 256
@@ -29,14 +29,14 @@ class TransformerConfig:
     attention: str = "skew"  # the kernel of the relative form
     position: str = "relative"
     clock: str = "index"  # what relative_fourier and rope count: tokens, or musical time
-    n_frequencies: int = 16  # of relative_fourier
-    max_positions: int = 2048  # of learned
+    n_frequencies: int = 16  # position=relative_fourier: frequencies in each head
+    max_positions: int = 2048  # position=learned: the longest input
     trained_length: int | None = None  # how far it looks back in endless music: its longest training window, or less
-    attention_dropout: float = 0.0  # on the attention weights
-    cycle: int = 1  # tokens are told their place in every so many: 16 for a beat of four voices; 1: they are not
-    mlp: str = "gelu"  # or swiglu, whose d_ff is the width after its gate
-    qk_norm: bool = False  # queries and keys of one length, a learned gain for each head
-    value_residual: bool = False  # each layer's values mixed with the first layer's
+    attention_dropout: float = 0.0  # dropout on the attention weights
+    cycle: int = 1  # each token learns its place in a cycle of so many: 16 for a beat of four voices; 1: no cycle
+    mlp: str = "gelu"  # or swiglu; the d_ff of swiglu is the width after its gate
+    qk_norm: bool = False  # scale queries and keys to one length, with a learned gain for each head
+    value_residual: bool = False  # mix each layer's values with the first layer's
 
     def __post_init__(self) -> None:
         sizes = (
@@ -84,7 +84,7 @@ class Block(nn.Module):
     """Attention, then a two-layer MLP, each on the normed stream and added to it."""
 
     def __init__(self, config: TransformerConfig, layer: int) -> None:
-        """`layer` counts from 0, whose values the others may mix into their own."""
+        """`layer` counts from 0; the other layers may mix the values of layer 0 into their own."""
         super().__init__()
         c, gated = config.d_model, config.mlp == "swiglu"
         self.config, self.layer = config, layer
@@ -100,18 +100,18 @@ class Block(nn.Module):
     def forward(
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where they are mixed in.
-        `at` (B or 1, T) is the clock of its tokens; they see those of the cache before them."""
+        """The stream (B, T, C) after this layer, and the first layer's values (B, H, T, D) where layers mix them in.
+        `at` (B or 1, T) is the clock of the tokens, which also see those of the cache."""
         found, first_v = self.look_back(x, first_v, at, cache)
         return self.feed(self.add(x, found)), first_v
 
     def look_back(
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None
     ) -> tuple[Tensor, Tensor | None]:
-        """What each token finds in itself and the tokens before it, (B, H, T, D), and the first layer's values."""
+        """Causal attention's output (B, H, T, D), and the first layer's values."""
         q, k, v = self.heads(x, first_v)
         if self.config.value_residual and first_v is None:
-            first_v = v.contiguous()  # a view could not leave a block that fsdp shares out
+            first_v = v.contiguous()  # a view could not leave a block that fsdp splits
         phase = self.attend.phase(at, k.dtype)
         k, masked, age = self.attend.keys(k, phase), None, None
         if cache is not None:
@@ -124,7 +124,7 @@ class Block(nn.Module):
         return self.config.attention_dropout if self.training else 0.0
 
     def heads(self, x: Tensor, first_v: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values (B, H, T, D) of the stream (B, T, C), before they are told their positions."""
+        """Queries, keys and values (B, H, T, D) of the stream (B, T, C), without their positions."""
         b, t, _ = x.shape
         q, k, v = self.qkv(self.norm_1(x)).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
         if self.gain is not None:  # Henry et al. 2020
@@ -137,22 +137,22 @@ class Block(nn.Module):
         return q, k, v
 
     def add(self, x: Tensor, found: Tensor) -> Tensor:
-        """The stream (B, T, C) with what attention found, (B, H, T, D)."""
+        """Adds attention's output (B, H, T, D) to the stream (B, T, C)."""
         joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
         return x + joined
 
     def feed(self, x: Tensor) -> Tensor:
-        """The stream (B, T, C) with the MLP added to it."""
+        """Adds the MLP's output to the stream (B, T, C)."""
         mixed: Tensor = self.dropout(self.down(self.activate(self.up(self.norm_2(x)))))
         return x + mixed
 
 
 def initialise(model: nn.Module, config: TransformerConfig) -> None:
-    """Draws all weights but those that the form of position makes itself."""
+    """Draws all weights except those that the form of position sets itself."""
     preset = FORMS[config.position].preset
     for name, p in model.named_parameters():
         if p.dim() >= 2 and not name.endswith(preset):
-            # the residual stream sums 2·layers projections: keep its variance at that of one (GPT-2)
+            # the residual stream sums 2·layers projections: keep its variance at that of one projection (GPT-2)
             into_stream = name.endswith(("project.weight", "down.weight"))
             nn.init.normal_(p, std=0.02 / math.sqrt(2 * config.n_layers) if into_stream else 0.02)
         elif name.endswith("bias"):
@@ -165,7 +165,7 @@ class Transformer(nn.Module):
     pace: Tensor  # (V,) where the clock is musical time
 
     def __init__(self, config: TransformerConfig, pace: Tensor | None = None) -> None:
-        """`pace` (V,): how far each id moves the clock, for `clock=time`; a model that is loaded brings its own."""
+        """`pace` (V,): how far each id moves the clock, for `clock=time`; a loaded model brings its own."""
         super().__init__()
         self.config = config
         if config.clock == "time":
@@ -186,13 +186,13 @@ class Transformer(nn.Module):
 
     @property
     def window(self) -> int:
-        """How many tokens back it looks when music goes on for ever: no farther than in training, or it would come to
-        rest (docs/log.md)."""
+        """How many tokens back it looks in endless music: no farther than in training, or the music would come to rest
+        (docs/log.md)."""
         return self.config.trained_length or self.reach or 2 * self.config.max_distance
 
     @property
     def reach(self) -> int | None:
-        """How many positions there are; None: they have no end."""
+        """How many positions there are; None: unlimited."""
         limit = FORMS[self.config.position].limit
         return getattr(self.config, limit) if limit else None
 
@@ -201,13 +201,13 @@ class Transformer(nn.Module):
         return self.config.cycle
 
     def init_state(self, batch: int, max_T: int, rolling: bool = False) -> KVCache:
-        """An empty cache for `max_T` tokens in all; a rolling one goes on for ever and shows the last `max_T`."""
+        """An empty cache for `max_T` tokens in all; a rolling one has no end and shows the last `max_T`."""
         c = self.config
         widths = self.key_width, c.d_model // c.n_heads
         return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
 
     def prefill(self, ids: Tensor, state: Cache) -> Tensor:
-        """ids (B, T) into the cache -> logits (B, V) after the last."""
+        """Reads ids (B, T) into the cache -> logits (B, V) after the last."""
         return self._run(ids, state)[:, -1]
 
     def step(self, ids: Tensor, state: Cache) -> Tensor:
@@ -227,11 +227,11 @@ class Transformer(nn.Module):
             x, first_v = block(x, first_v, at, cache)
         if cache is not None:
             cache.advance(t, at[:, -1:].expand_as(cache.clock))
-            x = x[:, -1:]  # only the last position is asked for: spare the head the others
+            x = x[:, -1:]  # the head needs only the last position
         return F.linear(self.norm(x), self.embed.weight)  # (B, T, V)
 
     def check_reach(self, n_tokens: int) -> None:
-        """Raises ConfigError if the model has no positions for so many tokens."""
+        """Raises ConfigError if the model has too few positions for this many tokens."""
         if self.reach is not None and n_tokens > self.reach:
             form = self.config.position
             raise ConfigError(
@@ -240,7 +240,7 @@ class Transformer(nn.Module):
             )
 
     def embed_at(self, ids: Tensor, index: Tensor) -> Tensor:
-        """ids (B, T) that stand at `index` (B or 1, T) -> (B, T, C)."""
+        """ids (B, T) at `index` (B or 1, T) -> (B, T, C)."""
         x: Tensor = self.embed(ids)
         if self.cycle > 1:
             x = x + self.place((index.long() - 1) % self.cycle)  # the token after BOS has place 0

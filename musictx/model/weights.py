@@ -1,7 +1,7 @@
-"""How weights are kept for generating: whole, in 8 bits, or in the order in which a CPU's matrix kernels read them.
+"""Keeps weights for generating: in full, in 8 bits, or in the order in which a CPU's matrix kernels read them.
 
-A step of few rows on a CPU is the time to read all weights once, and the kernels of plain layers read those of a
-single row with one thread. What fewer bits cost, `musictx evaluate` can say.
+A step of few rows on a CPU takes the time to read all weights once, and the kernels of plain layers read those of a
+single row with one thread. `musictx evaluate` measures what fewer bits cost.
 """
 
 from typing import Any, NoReturn, TypeVar
@@ -20,16 +20,16 @@ AUTO = "auto"
 
 
 def check_weights(weights: str, allowed: tuple[str, ...] = WEIGHTS) -> str:
-    """The kind of weights, if it exists. Raises ConfigError otherwise."""
+    """The kind of weights. Raises ConfigError for an unknown one."""
     if weights not in allowed:
         raise ConfigError(f"weights={weights}: choose one of {', '.join(allowed)}")
     return weights
 
 
 def choose_weights(weights: str, model: nn.Module) -> str:
-    """What `weights=auto` comes to, or what was asked for: int8 for a Transformer on a CPU with AVX-512, where a step
-    is faster with them and the likelihood the same (docs/log.md), else float32. It goes by model and CPU alone, so
-    that a seed gives the same music however many rows are drawn."""
+    """The kind that `weights=auto` means, or the one given: int8 for a Transformer on a CPU with AVX-512, where a step
+    is faster with it and the likelihood the same (docs/log.md), else float32. It depends only on model and CPU, so that
+    a random seed gives the same music for any number of rows."""
     if weights != AUTO:
         return weights
     on_cpu = all(p.device.type == "cpu" for p in model.parameters())
@@ -38,9 +38,9 @@ def choose_weights(weights: str, model: nn.Module) -> str:
 
 
 def with_weights(model: M, weights: str) -> M:
-    """The model with its weights in fewer bits, in place. On a CPU bfloat16 means a Transformer's linear layers, which
-    are nearly all there is to read, and attention stays exact; for other models, where the CPU has no kernels for it,
-    and on a GPU, it means the whole model. Raises ConfigError."""
+    """Changes the model's weights to fewer bits, in place. On a CPU bfloat16 means a Transformer's linear layers, which
+    hold nearly all weights, and attention stays exact; for other models, on a CPU without kernels for it, and on a GPU
+    it means the whole model. Raises ConfigError."""
     if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
         raise ConfigError(f"weights={weights}: this model was packed already; open its bundle again")
     if weights == "int8":
@@ -54,7 +54,7 @@ def with_weights(model: M, weights: str) -> M:
 
 
 def describe_weights(model: nn.Module) -> str:
-    """What `with_weights` came to for this model on this machine, in words."""
+    """The result of `with_weights` for this model on this machine, in words."""
     if any(isinstance(m, Int8Linear) for m in model.modules()):
         return "int8 linear layers"
     packed = {m.dtype for m in model.modules() if isinstance(m, PackedLinear)}
@@ -64,12 +64,13 @@ def describe_weights(model: nn.Module) -> str:
 
 
 def for_steps(model: M, weights: str = "float32") -> M:
-    """The model as it generates fastest here, in place; it can no longer be trained or saved. Raises ConfigError."""
+    """Changes the model to its fastest form for generating here, in place; it can no longer be trained or saved. Raises
+    ConfigError."""
     return pack(with_weights(model, weights))
 
 
-FEW_ROWS = 32  # up to here the kernel that reads int8 is faster than widening the weights first
-WIDTH = 32  # the kernel reads whole blocks of a row, past its end where a row has no whole number of them
+FEW_ROWS = 32  # up to this many rows the int8 kernel is faster than widening the weights first
+WIDTH = 32  # the kernel reads whole blocks, past the end of a row whose length is not a multiple
 
 
 class Int8Linear(nn.Module):
@@ -103,32 +104,31 @@ class Int8Linear(nn.Module):
 
 
 def to_int8(model: M) -> M:
-    """Replaces every linear layer, in place; embeddings, norms and positions stay. Raises ConfigError elsewhere than
-    on a CPU, and for a model without linear layers."""
+    """Replaces every linear layer, in place; embeddings, norms and positions stay. Raises ConfigError off the CPU, and
+    for a model without linear layers."""
     if any(p.device.type != "cpu" for p in model.parameters()):
         raise ConfigError("weights=int8 is for a CPU: give device=cpu, or weights=bfloat16")
     found = [
         (parent, name) for parent in model.modules() for name, m in parent.named_children() if type(m) is nn.Linear
     ]
     if not found:
-        raise ConfigError("weights=int8: this model has no linear layers that it could shrink; give weights=float32")
+        raise ConfigError("weights=int8: this model has no linear layers to shrink; give weights=float32")
     for parent, name in found:
         setattr(parent, name, Int8Linear(getattr(parent, name)))
     return model
 
 
-ROWS = 16  # what oneDNN is told to expect: its order for 1 row was slower at 1 to 16 rows (docs/log.md)
+ROWS = 16  # rows that oneDNN is to expect: its order for 1 row was slower at 1 to 16 rows (docs/log.md)
 
 
 class PackedLinear(nn.Module):
-    """The same linear layer within rounding; its weights have an order of oneDNN's own, which cannot be changed, saved
-    or sent elsewhere. With `dtype` bfloat16 the weights, what they are multiplied with and the results are rounded to
-    it, sums are not. With `gelu` that follows in the same kernel. Raises RuntimeError when gradients or its state are
-    asked for."""
+    """The same linear layer within rounding; its weights have oneDNN's own order, which cannot be changed, saved or
+    moved to another device. With `dtype` bfloat16, weights, inputs and results are rounded to it, sums are not. With
+    `gelu` the same kernel applies a GELU too. Raises RuntimeError when something needs its gradients or its state."""
 
     def __init__(self, linear: nn.Linear, dtype: torch.dtype, gelu: bool = False) -> None:
         super().__init__()
-        self.dtype, self.then = dtype, ("gelu", "none") if gelu else ("none", "")  # its kind of GELU is the exact one
+        self.dtype, self.then = dtype, ("gelu", "none") if gelu else ("none", "")  # oneDNN's GELU is the exact one
         self.packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach().to(dtype), ROWS)
         self.bias = None if linear.bias is None else linear.bias.detach().to(dtype)
 
@@ -150,7 +150,7 @@ class PackedLinear(nn.Module):
         self._refuse("saved")
 
     def _refuse(self, what: str) -> NoReturn:
-        raise RuntimeError(f"a model that was packed for generating cannot be {what}: open its bundle again")
+        raise RuntimeError(f"a model packed for generating cannot be {what}: open its bundle again")
 
 
 def can_pack(dtype: torch.dtype) -> bool:
@@ -161,9 +161,9 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 
 def pack(model: M, dtype: torch.dtype = torch.float32) -> M:
-    """Packs the float32 linear layers of a model that is to generate on a CPU, in place; where that cannot be, nothing
-    changes. A layer that holds what is no number stays as it is, so that it can be named. A GELU
-    goes into the kernel of its block's `up`."""
+    """Packs a model's float32 linear layers for generating on a CPU, in place; where no kernel exists, nothing changes.
+    A layer that holds NaN or infinity stays unpacked, so that an error can name it. A GELU joins the kernel of its
+    block's `up`."""
     if not can_pack(dtype):
         return model
     for parent in list(model.modules()):

@@ -1,7 +1,7 @@
-"""What a model is trained for: what a window of ids becomes, and what the model's answer to it costs.
+"""Objectives: how a window of ids becomes an example, and the loss of the model's answer.
 
-Training, validation, `musictx evaluate`, batch sizing and the benches all ask the same objective. `objective=infill`
-is the class `Infill` of `musictx/objectives/infill.py`, and `objective=my_module:Mine` one of a person's own
+Training, validation, `musictx evaluate`, batch sizing and the benches all use the same objective. `objective=infill`
+is the class `Infill` of `musictx/objectives/infill.py`, and `objective=my_module:Mine` is a person's own
 (docs/extending.md).
 """
 
@@ -20,34 +20,34 @@ from musictx.errors import ConfigError
 from musictx.tokenizers import EventRange, Tokenizer, with_added
 
 NEXT_TOKEN = "next_token"
-PARTS = ("added", "inputs", "continuous", "continues", "example", "loss")  # of a class that is an objective
+PARTS = ("added", "inputs", "continuous", "continues", "example", "loss")  # attributes of an objective's class
 
 
 class Example(NamedTuple):
-    """What a window becomes, or a batch of them (B, …)."""
+    """The example of a window, or a batch of examples (B, …)."""
 
-    inputs: Sequence[Tensor]  # what the model is called with; the last are the ids that it reads on, (T,)
-    targets: Tensor  # (T,) the id that it is to find at each place; PAD where nothing counts
+    inputs: Sequence[Tensor]  # the model's inputs; the last one is the ids of its stream, (T,)
+    targets: Tensor  # (T,) the id to predict at each place; PAD where nothing counts
 
 
 class Objective(Protocol):
-    """Made of the tokenizer, which knows the added ids then, and of `objective_settings=`."""
+    """Built from the tokenizer, which then knows the added ids, and from `objective_settings=`."""
 
     added: tuple[EventRange, ...]  # ids that it needs beyond the tokenizer's
     inputs: tuple[str, ...]  # names of `Example.inputs`, as a kind of model has them
-    continuous: bool  # examples may be cut in pieces of any length, which go on from one to the next
-    continues: bool  # a model that has learnt it goes on from a beginning
+    continuous: bool  # examples may be cut to any length, and the next one continues the last
+    continues: bool  # a model trained on it can continue a primer
     tokenizer: Tokenizer
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        """Of a window (T + 1,): BOS or the id before, then T ids, filled up with PAD. All chance comes out of `rng`,
-        which is a function of the window's number: several processes and a run that goes on draw the same."""
+        """The example of a window (T + 1,): BOS or the id before, then T ids, filled up with PAD. All chance comes from
+        `rng`, which depends only on the window's number: several processes and a resumed run draw the same."""
         ...
 
     def loss(
         self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """Nats in all, and how many tokens they are of: of a batch of examples (), or of each row of it (B,)."""
+        """The sum of nats and the number of tokens that count: of a batch of examples (), or of each row (B,)."""
         ...
 
 
@@ -59,13 +59,13 @@ def find_objective(name: str) -> type[Any]:
         if name not in known:
             raise ConfigError(f"objective={name}: choose one of {', '.join(known)}, or give my_module:MyObjective")
         module, cls = f"{__name__}.{name}", name.title().replace("_", "")
-    elif os.getcwd() not in sys.path:  # as `python -m` has it; last, so that nothing of it stands before a package
+    elif os.getcwd() not in sys.path:  # as `python -m` does; last, so that it hides no package
         sys.path.append(os.getcwd())
     try:
         found = getattr(import_module(module), cls, None)
-    except Exception as error:  # whatever a person's own file does
+    except Exception as error:  # a person's own file may raise anything
         raise ConfigError(
-            f"objective={name}: {module} cannot be imported from this folder or from what is installed "
+            f"objective={name}: {module} cannot be imported from this folder or the installed packages "
             f"({type(error).__name__}: {error})"
         ) from None
     if not isinstance(found, type):
@@ -76,8 +76,8 @@ def find_objective(name: str) -> type[Any]:
 
 
 def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int = 1) -> Objective:
-    """The objective over the tokenizer's ids and those that it adds; `settings` are names with values, or None. One
-    that has a parameter `cycle` is told the model's. Raises ConfigError."""
+    """The objective over the tokenizer's ids and those that it adds; `settings` are names with values, or None. An
+    objective with a parameter `cycle` gets the model's. Raises ConfigError."""
     cls = find_objective(name)
     if not isinstance(settings, Mapping | None):
         raise ConfigError(f"objective_settings={settings}: give names and values, 'objective_settings={{name: 1}}'")

@@ -1,4 +1,4 @@
-"""Voices for a melody: the soprano of a four-voice grid goes in as a whole, alto, tenor and bass come out."""
+"""Accompaniment: the whole soprano of a four-voice grid goes in, alto, tenor and bass come out."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from musictx.tokenizers import Tokenizer
 
 
 class Parts(NamedTuple):
-    """A window of the grid by voice: what stands before it (1,), its soprano (S,), and the voices below (3 S,)."""
+    """A window of the grid by voice: the token before it (1,), its soprano (S,), and the voices below (3 S,)."""
 
     before: Tensor
     melody: Tensor
@@ -21,17 +21,17 @@ class Parts(NamedTuple):
 
     @property
     def read(self) -> Tensor:
-        """(3 S,) the token before each of the lower voices'."""
+        """(3 S,) the token before each token of the lower voices."""
         return torch.cat([self.before, self.lower[:-1]])
 
 
 def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
-    """Of a window (T + 1,): what stands before it, then whole steps, an end of the piece not among them. Raises
+    """Splits a window (T + 1,), the token before it and then whole steps, by voice; the piece's EOS becomes PAD. Raises
     ConfigError for windows of other lengths."""
     steps, vocab = window[1:], tokenizer.vocab
     if len(steps) % tokenizer.voices:
         raise ConfigError(
-            f"objective={name}: windows of {len(steps)} ids are no whole steps of {tokenizer.voices} voices; give "
+            f"objective={name}: windows of {len(steps)} ids are not whole steps of {tokenizer.voices} voices; give "
             f"data.length and data.segment as multiples of {tokenizer.voices}"
         )
     steps = steps.masked_fill(steps == vocab.eos, vocab.pad).view(-1, tokenizer.voices)  # (S, 4)

@@ -1,4 +1,4 @@
-"""What goes between: the next token, known what comes after a gap."""
+"""Filling gaps: the next token, given the music after the gap."""
 
 import numpy as np
 import torch
@@ -12,13 +12,13 @@ from musictx.tokenizers.gap import ADDED, clock_of, most_framing, read_first, sp
 
 
 class Infill(NextToken):
-    """Windows are cut in two at a moment drawn evenly over their time, and what comes after is read first
-    (`musictx.tokenizers.gap`). Every token before that moment counts: each asks what comes next, where what comes
-    after is known, at all distances from it. A share `plain` of windows stays as it is. `cycle` is the model's."""
+    """Cuts a window in two at a moment drawn uniformly over its time, and puts the music after it first
+    (`musictx.tokenizers.gap`). Every token before that moment counts: the model predicts the next token and knows the
+    music after the cut, at all distances from it. A share `plain` of windows stays uncut. `cycle` is the model's."""
 
     added = ADDED
     continuous = False
-    compared_by = NEXT_TOKEN  # where `musictx evaluate` is told nothing: it continues music too
+    compared_by = NEXT_TOKEN  # the default of `musictx evaluate`: the model continues music too
 
     def __init__(self, tokenizer: Tokenizer, plain: float = 0.5, cycle: int = 1) -> None:
         if not 0 <= plain <= 1:
@@ -27,7 +27,7 @@ class Infill(NextToken):
         self.plain, self.period = plain, max(cycle, tokenizer.group)
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        """Inputs and targets (T,) as of the next token; what comes after a gap, and its frame, is not asked for."""
+        """Inputs and targets (T,) as for the next token; the music after a gap, and its frame, are not targets."""
         plain, share = rng.random() < self.plain, rng.random()
         ids = window[window != self.pad].numpy()
         x, music = ids[:1], ids[1:].astype(np.uint16)

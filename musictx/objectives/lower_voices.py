@@ -1,4 +1,4 @@
-"""What `conditional` asks, of a model that hears no soprano at all: alto, tenor and bass, one token after the other."""
+"""The task of `conditional` without the soprano: alto, tenor and bass, one token after the other."""
 
 import numpy as np
 from torch import Tensor
@@ -10,7 +10,7 @@ from musictx.tokenizers import Tokenizer
 
 
 class LowerVoices(NextToken):
-    """What the soprano is worth is the difference between this and `conditional`."""
+    """The difference between its loss and that of `conditional` is what the soprano is worth."""
 
     continuous = False
     continues = False

@@ -1,4 +1,4 @@
-"""What `conditional` asks, for a model of one stream: it reads the whole soprano, and then writes the voices below."""
+"""The task of `conditional` for a model of one stream: it reads the whole soprano, then writes the voices below."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The token after each: what a model that continues music is trained for."""
+"""Predicting the next token: the objective of a model that continues music."""
 
 from collections.abc import Callable
 
@@ -22,13 +22,13 @@ class NextToken:
         self.tokenizer, self.pad = tokenizer, tokenizer.vocab.pad
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        """Of (…, T + 1): every id is asked for but the first, and read but the last."""
+        """The example of (…, T + 1): all ids except the last are inputs, all except the first are targets."""
         return Example((window[..., :-1],), window[..., 1:])
 
     def loss(
         self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """Cross-entropy, in float32 whatever the logits are. A sum of rows is made in float64."""
+        """Cross-entropy, in float32 for logits of any type. With `by_row` it sums in float64."""
         logits, targets = model(*example.inputs), example.targets  # (B, T, V), (B, T)
         nats = F.cross_entropy(
             logits.flatten(0, 1).float(),

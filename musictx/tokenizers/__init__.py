@@ -1,4 +1,4 @@
-"""Score <-> ids. `build_tokenizer(name, state)` is the door; what an encoding gives beside, `Tokenizer` lists."""
+"""Score <-> ids. `build_tokenizer(name, state)` is the entry; `Tokenizer` lists what else an encoding gives."""
 
 import copy
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.tokenizer import Tokenizer
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
-TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # from what it has learnt, "" where that is nothing
+TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # from what it has learnt, "" for nothing
     "performance": PerformanceTokenizer,
     "chorale": ChoraleTokenizer,
     **{name: partial(MidiTokTokenizer, name) for name in KINDS},
@@ -24,7 +24,7 @@ TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # from what it has learnt
 
 def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] = ()) -> Tokenizer:
     """The tokenizer of that name, with what it has learnt, and with ids that an objective adds, (type, min, max) each.
-    Raises ConfigError naming the known ones, for a package that is not installed, for a state that is not this
+    Raises ConfigError for an unknown name, for a package that is not installed, for a state that is not this
     tokenizer's, and for a tokenizer that contradicts itself."""
     if name not in TOKENIZERS:
         raise ConfigError(f"tokenizer {name!r} does not exist: choose one of {', '.join(TOKENIZERS)}")
@@ -34,7 +34,7 @@ def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] =
 
 
 def _check(name: str, tokenizer: Tokenizer) -> None:
-    """Raises ConfigError where stores and bundles could not be opened again, or ids would have a wrong clock."""
+    """Raises ConfigError if stores and bundles could not be opened again, or ids would have a wrong clock."""
     if (own := getattr(tokenizer, "name", None)) != name:
         raise ConfigError(f"tokenizer {name!r} calls itself {own!r}, as its stores would: give its class name={name!r}")
     pace, size = tokenizer.pace, tokenizer.vocab.size
@@ -43,8 +43,8 @@ def _check(name: str, tokenizer: Tokenizer) -> None:
 
 
 def with_added(tokenizer: Tokenizer, added: Iterable[EventRange]) -> Tokenizer:
-    """The tokenizer with more ids after all of its own, which no music is written with: they mean something to an
-    objective alone, take no time and are never drawn. Its stores stay as they are. Raises ConfigError as `Vocab`."""
+    """The tokenizer with more ids after its own. No music uses them: only an objective does; they take no time and are
+    never drawn. Its stores stay the same. Raises ConfigError as `Vocab`."""
     rows = tuple(added)
     if not rows:
         return tokenizer
@@ -58,7 +58,7 @@ def with_added(tokenizer: Tokenizer, added: Iterable[EventRange]) -> Tokenizer:
 
 
 def knows_one_piano(tokenizer: Tokenizer) -> bool:
-    """Whether its notes have neither voices nor instruments."""
+    """Whether notes have neither voices nor instruments."""
     return not (tokenizer.voices or tokenizer.programs)
 
 

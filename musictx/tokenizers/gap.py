@@ -1,12 +1,13 @@
-"""Music around a gap, as a model that fills it reads it: what comes after stands first.
+"""Music around a gap, in the order in which a model that fills it reads it: the music after the gap comes first.
 
     AFTER … C, BACK_1024 BACK_32 BACK_1, BEFORE … x A B
 
-x is BOS or the token before A. B follows A as in all other music: its grammar, its held notes and what the model
-knows of continuing stay as they are. That order is the suffix-prefix-middle of Bavarian et al. 2022 (arXiv 2207.14255,
-section 3.1). The three digits of BACK say how long A, B and C are together, and move a clock back by that much: to a
-model that counts musical time (`model.clock=time`) every token stands where it sounds, C right behind B. AFTER and
-BEFORE are repeated until tokens have the same place in a cycle of `period` as in the piece.
+A is the music before the gap, B the fill, C the music after it; x is BOS or the token before A. B follows A as in all
+other music: its grammar, its held notes and what the model knows about continuing stay the same. This order is the
+suffix-prefix-middle of Bavarian et al. 2022 (arXiv 2207.14255, section 3.1). The three digits of BACK say how long A, B
+and C are together, and move the clock back by that much: for a model that counts musical time (`model.clock=time`)
+every token has the time at which it sounds, C right after B. AFTER and BEFORE repeat until tokens have the same place
+in a cycle of `period` as in the piece.
 """
 
 import copy
@@ -19,20 +20,20 @@ from musictx.errors import ConfigError
 from musictx.tokenizers.tokenizer import Tokenizer
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
-DIGITS = (1024, 32, 1)  # of the length, in units
+DIGITS = (1024, 32, 1)  # worth of the length's digits, in units
 ADDED = (
     EventRange("AFTER", 0, 0),
     *(EventRange(f"BACK_{worth}", 0, 31) for worth in DIGITS),
     EventRange("BEFORE", 0, 0),
 )
-STEPS = 1.0, 0.01  # of the clock between borders: a sixteenth where beats are counted, else a hundredth of a second
-CLOSE = 1e-6  # of a unit: times are sums of floats
+STEPS = 1.0, 0.01  # least time between borders: a sixteenth where the encoding counts beats, else 0.01 seconds
+CLOSE = 1e-6  # tolerance, as a share of a unit: times are sums of floats
 
 T = TypeVar("T", bound=Tokenizer)
 
 
 def knows_gaps(vocab: Vocab) -> bool:
-    """Whether its ids can say what comes after a gap."""
+    """Whether the vocabulary has the ids of `ADDED`."""
     return all(row in vocab.added for row in ADDED)
 
 
@@ -42,15 +43,15 @@ def step_of(tokenizer: Tokenizer) -> float:
 
 
 def unit_of(tokenizer: Tokenizer) -> float:
-    """The least time that a length is told in: a token of a grid, else a step."""
+    """The unit of a length: a token of a grid, else a step."""
     return step_of(tokenizer) / tokenizer.group
 
 
 def with_gap_clock(tokenizer: T) -> T:
-    """The tokenizer, which has `ADDED`, with a clock that BACK moves back. Raises ConfigError where it has none."""
+    """The tokenizer, which has `ADDED`, with a clock that BACK moves back. Raises ConfigError if it has no clock."""
     if tokenizer.pace is None:
         raise ConfigError(
-            f"objective=infill: {tokenizer.name} tokens do not tell time, and gaps are times: choose tokenizer=chorale "
+            f"objective=infill: {tokenizer.name} tokens carry no time, and gaps are times: choose tokenizer=chorale "
             "or performance"
         )
     moved, vocab = copy.copy(tokenizer), tokenizer.vocab
@@ -62,25 +63,25 @@ def with_gap_clock(tokenizer: T) -> T:
 
 
 def clock_of(tokenizer: Tokenizer, ids: NDArray[np.integer]) -> NDArray[np.float64]:
-    """(T,) where the clock stands after each id."""
-    assert tokenizer.pace is not None  # with_gap_clock has refused others
+    """(T,) the clock after each id."""
+    assert tokenizer.pace is not None  # with_gap_clock refuses others
     at: NDArray[np.float64] = np.cumsum(tokenizer.pace[ids])
     return at
 
 
 def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
-    """The music before and from a moment of the clock on; a shift of time across it becomes two."""
+    """The music before and after a moment of the clock; a shift of time across it becomes two."""
     assert tokenizer.pace is not None
     at, passes = clock_of(tokenizer, ids), tokenizer.pace[ids] > 0
     close = CLOSE * unit_of(tokenizer)
-    k = int(np.searchsorted(at, border - close))  # the token that gets there
+    k = int(np.searchsorted(at, border - close))  # the token that reaches the border
     if k == len(ids):
         return ids, ids[:0]
     if border < close:
         return ids[:0], ids
     if at[k] <= border + close:
         return ids[: k + 1], ids[k + 1 :]
-    first, last = k, k + 1  # of the shifts on end
+    first, last = k, k + 1  # the range of consecutive shifts
     while first and passes[first - 1]:
         first -= 1
     while last < len(ids) and passes[last]:
@@ -91,14 +92,12 @@ def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
 
 
 def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: float, period: int) -> Ids:
-    """What stands before x: C and its frame. `before_tokens` are those of A and B, of which no more counts than their
-    place in the period; `length` is that of x, A, B and C together, on the clock. Raises ConfigError for more than can
-    be told."""
+    """The ids before x: C and its frame. `before_tokens` is the number of tokens of A and B; only its remainder by
+    `period` matters. `length` is that of x, A, B and C together, on the clock. Raises ConfigError for a length that
+    BACK cannot hold."""
     units, vocab = round(length / unit_of(tokenizer)), tokenizer.vocab
     if not 0 <= units < 32 * DIGITS[0]:
-        raise ConfigError(
-            f"{length:g} of music around a gap: at most {32 * DIGITS[0] * unit_of(tokenizer):g} can be told"
-        )
+        raise ConfigError(f"{length:g} of music around a gap: give at most {32 * DIGITS[0] * unit_of(tokenizer):g}")
     begin = [vocab.id("AFTER")] * (before_tokens % period + 1)
     back = [vocab.id(f"BACK_{worth}", units // worth % 32) for worth in DIGITS]
     filled = len(begin) + len(after) + len(back)
@@ -107,5 +106,5 @@ def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: flo
 
 
 def most_framing(period: int) -> int:
-    """The most tokens that music read in this order has more: its frame, and a shift that has become two."""
+    """The most tokens that this order adds to the music: its frame, and a second shift where one is split."""
     return 2 * period + len(DIGITS) + 1

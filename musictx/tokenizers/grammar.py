@@ -1,4 +1,4 @@
-"""Which ids may come next, for a whole batch at once, after every token: the door to the encodings' grammars."""
+"""Which ids may come next, for a whole batch, after every token: the entry to the encodings' grammars."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,10 +14,10 @@ from musictx.tokenizers.tokenizer import Tokenizer
 
 
 class Grammar(Protocol):
-    """Where every row of a batch stands in its music."""
+    """Where every row of a batch is in its music."""
 
     def legal(self) -> Tensor:
-        """(B, V) bool: what may be drawn now; at least one id a row."""
+        """(B, V) bool: the ids that may be drawn now; at least one a row."""
         ...
 
     def update(self, ids: Tensor) -> None:
@@ -25,7 +25,7 @@ class Grammar(Protocol):
         ...
 
     def may_end(self) -> bool:
-        """Whether the music could stop here."""
+        """Whether the music may stop here."""
         ...
 
     def take(self, rows: Tensor) -> "Grammar":
@@ -34,7 +34,7 @@ class Grammar(Protocol):
 
 
 class Free:
-    """Any event may follow any other, but PAD, BOS and EOS never do. Music may stop between groups of `group` ids."""
+    """Any event may follow any other; PAD, BOS and EOS never may. Music may stop between groups of `group` ids."""
 
     def __init__(self, tokenizer: Tokenizer, rows: int, device: torch.device | str, drawn: int = 0) -> None:
         vocab = tokenizer.vocab
@@ -63,8 +63,8 @@ def build_grammar(
     quarter_s: Sequence[float],
     device: torch.device | str,
 ) -> Grammar:
-    """What an encoding allows after a prompt a row, at that row's tempo. Raises ConfigError for rules that it cannot
-    keep."""
+    """An encoding's grammar after one prompt for each row, at that row's tempo. Raises ConfigError for rules that it
+    cannot keep."""
     if not rules.masks:
         return Free(tokenizer, len(prompts), device)
     if (rules.voice_order or rules.voice_ranges or rules.no_parallels) and not tokenizer.voices:

@@ -1,4 +1,4 @@
-"""What a person may forbid the sampler, beyond what the encoding forbids by itself."""
+"""Rules that a person may set for the sampler, beyond those of the encoding itself."""
 
 import re
 from dataclasses import dataclass
@@ -18,27 +18,27 @@ SCALES = {
     "blues": (0, 3, 5, 6, 7, 10),
 }
 TONICS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
-# soprano, alto, tenor, bass as choirs sing them
+# ranges of soprano, alto, tenor and bass in a choir
 VOICE_RANGES = ((60, 81), (53, 76), (47, 69), (38, 64))
 MOST_S = 3600.0
 
 
 @dataclass  # not frozen, as Sampling is not
 class Rules:
-    """What is not to be drawn.
+    """What the sampler must not draw.
 
     Raises ConfigError for rules that no music can keep. The voices are those of the chorale grid.
     """
 
-    masks: bool = setting(True, "only events that can follow; false: any event at any time")
+    masks: bool = setting(True, "draw only events that can follow; false: any event at any time")
     max_silence_s: float = setting(5.0, "longest silence, seconds")
     max_note_s: float = setting(20.0, "longest note, seconds")
     max_polyphony: int | None = setting(None, "most notes at once; null: any number")
     lowest: int = setting(0, "lowest pitch")
     highest: int = setting(127, "highest pitch")
-    scale: str | None = setting(None, "only the pitches of a scale, as in 'F# minor'")
+    scale: str | None = setting(None, "draw only the pitches of a scale, as in 'F# minor'")
     voice_order: bool = setting(False, "chorale models: no voice above the one before it")
-    voice_ranges: bool = setting(False, "chorale models: every voice where its singers can")
+    voice_ranges: bool = setting(False, "chorale models: every voice within its singers' range")
     no_parallels: bool = setting(False, "chorale models: no two voices move in parallel fifths or octaves")
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Rules:
             )
 
     def pitches(self) -> NDArray[np.bool_]:
-        """(128,) True where a note may begin. Raises ConfigError for a scale that does not exist."""
+        """(128,) True where a note may begin. Raises ConfigError for an unknown scale."""
         at = np.arange(128)
         allowed: NDArray[np.bool_] = (at >= self.lowest) & (at <= self.highest)
         if self.scale is not None:
@@ -67,7 +67,7 @@ class Rules:
 
 
 def scale_classes(name: str) -> list[int]:
-    """Pitch classes of a scale in words: `C major`, `F# minor`, `Bb blues`. Raises ConfigError."""
+    """The pitch classes of a scale given by name: `C major`, `F# minor`, `Bb blues`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?)[ _-]+(\w+)", name.strip())
     if not words or words[3].lower() not in SCALES:
         raise ConfigError(f"rules.scale={name}: give a tonic and one of {', '.join(SCALES)}, as in 'F# minor'")

@@ -1,4 +1,4 @@
-"""What one encoding gives: ids of music and music of ids, how it is spoken live, and which note each token is about."""
+"""The interface of an encoding: music to ids and back, live playing, and the note that each token belongs to."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from musictx.tokenizers.rules import Rules
 
 Indices = NDArray[np.int64]
-Waiting = dict[tuple[int, int, int], list[int]]  # (program, pitch, step) -> notes of the score that are struck then
+Waiting = dict[tuple[int, int, int], list[int]]  # (program, pitch, step) -> notes of the score that begin there
 
 
 class Trace(NamedTuple):
     """The music of a piece's ids (T,), token by token."""
 
-    score: Score  # (N,) as the tokens say it
-    time_s: NDArray[Any]  # (T,) of the music when the token stands
-    note: Indices  # (T,) the note of `score` that it belongs to; -1: none, as for a wait
+    score: Score  # (N,) decoded from the tokens
+    time_s: NDArray[Any]  # (T,) the music's time at each token
+    note: Indices  # (T,) the note of `score` that the token belongs to; -1: none, as for a wait
     struck_by: Indices  # (N,) the token that begins each note
 
 
 def waiting_notes(score: Score, step_s: float) -> Waiting:
-    """The notes of a score on a grid, by what their tokens say of them."""
+    """The notes of a score on a grid, by program, pitch and step, as their tokens name them."""
     waiting: Waiting = defaultdict(list)
     step = np.rint(score.onset_s / step_s).astype(np.int64)
     for n, key in enumerate(zip(score.program.tolist(), score.pitch.tolist(), step.tolist(), strict=True)):
@@ -38,7 +38,7 @@ def waiting_notes(score: Score, step_s: float) -> Waiting:
 
 
 class Event(NamedTuple):
-    """A note begins, or ends where the velocity is 0."""
+    """A note begins, or ends if the velocity is 0."""
 
     at_s: float
     pitch: int
@@ -46,18 +46,18 @@ class Event(NamedTuple):
 
 
 class Reader(Protocol):
-    """A reply, read id by id; its times are seconds from where it begins, `clock_s` how far it has come."""
+    """Reads a reply id by id; times are seconds from its beginning, `clock_s` is the time so far."""
 
     @property
     def clock_s(self) -> float: ...
 
     def read(self, id_: int) -> list[Event]:
-        """What is known to sound after one more id."""
+        """The events that are certain after one more id."""
         ...
 
 
 class Idiom(Protocol):
-    """`waits` (V,): True for ids that let time pass without a note."""
+    """How an encoding plays live. `waits` (V,): True for ids that let time pass without a note."""
 
     waits: NDArray[np.bool_]
 
@@ -66,26 +66,27 @@ class Idiom(Protocol):
         ...
 
     def heard(self, ids: Ids, seconds: float) -> Ids:
-        """What has been heard of a reply's ids so many seconds after its beginning, all notes let go."""
+        """The part of a reply's ids that has sounded after so many seconds, with all notes released."""
         ...
 
     def reader(self) -> Reader: ...
 
 
 class Tokenizer:
-    """`state` is what it has learnt from a corpus, as JSON. Raises ConfigError for one where nothing is learnt."""
+    """An encoding. `state` is what it has learnt from a corpus, as JSON. Raises ConfigError if it learns nothing but
+    gets a state."""
 
     name: str
     state: str
     vocab: Vocab
     pitched: tuple[str, ...] = ()  # the event types whose values are pitches
     group = 1  # ids come in groups of this many; windows and prompts are cut between groups
-    voices = 0  # parts on a grid of sixteenths, one note each at a time; 0: notes of any number, at any time
+    voices = 0  # voices on a grid of sixteenths, one note each at a time; 0: any number of notes, at any time
     metrical = False  # it counts beats: read files with one tempo, which spaces beats evenly
     programs = False  # its ids say which instrument plays
     ruled = False  # it has a grammar: not every id may follow every other
-    pace: NDArray[Any] | None = None  # (V,) how far each id moves the clock; None where ids alone do not say
-    pitch: NDArray[np.int64]  # (V,) of every id; -1 where it has none, or several
+    pace: NDArray[Any] | None = None  # (V,) how far each id moves the clock; None if an id does not say
+    pitch: NDArray[np.int64]  # (V,) the pitch of every id; -1 where it has none, or several
 
     def __init__(self, state: str = "") -> None:
         if state:
@@ -94,49 +95,49 @@ class Tokenizer:
 
     @property
     def lo(self) -> int:
-        """The lowest pitch of the vocabulary; 0 where no id is known to have one."""
+        """The lowest pitch of the vocabulary; 0 if no id has a known one."""
         known = self.pitch[self.pitch >= 0]
         return int(known.min()) if known.size else 0
 
     @property
     def hi(self) -> int:
-        """The highest pitch of the vocabulary; 127 where no id is known to have one."""
+        """The highest pitch of the vocabulary; 127 if no id has a known one."""
         known = self.pitch[self.pitch >= 0]
         return int(known.max()) if known.size else 127
 
     def encode(self, score: Score) -> Ids:
-        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError for music it cannot say."""
+        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError for music that it cannot write."""
         raise NotImplementedError
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
-        """Any ids up to the first EOS as a Score: what is no music is left out. Raises TokenError for ids outside the
+        """Any ids up to the first EOS as a Score; ids without music are left out. Raises TokenError for ids outside the
         vocabulary."""
         raise NotImplementedError
 
     def normalise(self, score: Score) -> Score:
-        """The score as this encoding hears it."""
+        """The score as this encoding writes it."""
         return self.decode(self.encode(score), score.quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
-        """How much time a stream of ids takes."""
+        """The duration of a stream of ids."""
         return self.decode(ids, quarter_s).duration_s
 
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
-        """Ids that let so much time pass; none where it is the next note that says when it comes."""
+        """Ids that let so much time pass; none if the next note itself says when it begins."""
         return np.zeros(0, dtype=np.uint16)
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
-        """Lowest and highest pitch in a window of ids; None when there is none."""
+        """The lowest and the highest pitch in a window of ids; None when there is none."""
         pitch = self.pitch[ids]
         pitch = pitch[pitch >= 0]
         return (int(pitch.min()), int(pitch.max())) if pitch.size else None
 
     def transpose(self, ids: Ids, semitones: int) -> Ids:
-        """A window of ids, every pitch moved; the caller keeps it within `lo` … `hi`."""
+        """A window of ids with every pitch moved; the caller keeps it within `lo` … `hi`."""
         return np.where(self.pitch[ids] >= 0, ids + np.int32(semitones), ids).astype(np.uint16)
 
     def stretch(self, ids: Ids, factor: float) -> Ids:
-        """Ids with their clock slowed. Raises TokenError where beats are counted: there only factor 1 is allowed."""
+        """Ids with their clock slowed. Raises TokenError if the encoding counts beats and the factor is not 1."""
         if factor != 1.0:
             raise TokenError(f"stretch {factor}: {self.name} counts beats and has no clock; set data.stretch=[1.0]")
         return ids
@@ -144,8 +145,8 @@ class Tokenizer:
     def grammar(
         self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
     ) -> "Grammar":
-        """Which ids may come next, after a prompt a row, at that row's tempo. Raises ConfigError for rules that it
-        cannot keep; `build_grammar` is the door."""
+        """Which ids may come next, after one prompt for each row, at that row's tempo. Raises ConfigError for rules
+        that it cannot keep; `build_grammar` is the entry."""
         from musictx.tokenizers.grammar import Free
         from musictx.tokenizers.rules import Rules
 
@@ -154,9 +155,9 @@ class Tokenizer:
         return Free(self, len(prompts), device)
 
     def idiom(self, quarter_s: float) -> Idiom:
-        """How it is spoken live. Raises ConfigError where a note is known only when more of the music is."""
+        """How the encoding plays live. Raises ConfigError if a note is known only with later ids."""
         raise ConfigError(f"a bundle of {self.name} tokens cannot play live: give one of performance or chorale")
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
-        """Which note each of the ids is about that `encode` made. Raises ConfigError where that cannot be told."""
-        raise ConfigError(f"{self.name} does not tell which token belongs to which note: give its tokenizer a trace")
+        """The note of each id, for ids that `encode` made. Raises ConfigError if the encoding does not say."""
+        raise ConfigError(f"{self.name} does not say which token belongs to which note: give its tokenizer a trace")

@@ -1,4 +1,4 @@
-"""The vocabulary: one table of (event type, min, max); offsets, masks, printouts, fingerprint derive from it."""
+"""The vocabulary: one table of (event type, min, max), which gives offsets, masks, printouts and the fingerprint."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError, TokenError
 
 Ids = NDArray[np.uint16]  # (T,)
-MAX_IDS = 2**16 - 1  # what stores can hold
+MAX_IDS = 2**16 - 1  # the most that stores can hold
 
 
 class EventRange(NamedTuple):
@@ -30,12 +30,11 @@ _SPECIAL = ", ".join(row.type for row in SPECIALS)
 
 @dataclass(frozen=True)
 class Vocab:
-    """Token ids of an encoding, numbered down the table; PAD, BOS and EOS follow the music, and then what an objective
-    adds, so that stores of the encoding alone keep their ids.
+    """Token ids of an encoding, numbered down the table; PAD, BOS and EOS follow the music, then the ids that an
+    objective adds, so that stores of the encoding keep their ids.
 
-    `encoding` names the rules that give the ids their meaning. It enters the fingerprint, so a change of
-    rules that keeps the table still makes old stores and bundles refuse to load. Raises ConfigError for a table whose
-    ids could not be told apart.
+    `encoding` names the rules that give the ids their meaning. It enters the fingerprint, so old stores and bundles
+    refuse to load even if the rules change and the table does not. Raises ConfigError for a table with ambiguous ids.
     """
 
     encoding: str
@@ -70,7 +69,7 @@ class Vocab:
 
     @property
     def n_events(self) -> int:
-        """How many ids are music rather than PAD, BOS, EOS or added; they are the ids below this number."""
+        """How many ids are music, not PAD, BOS, EOS or added; they are the ids below this number."""
         return self.pad
 
     @property
@@ -133,11 +132,11 @@ class Vocab:
 
     @property
     def without_added(self) -> "Vocab":
-        """What stores are written with."""
+        """The vocabulary of stores, without added ids."""
         return replace(self, added=())
 
     def moved_from(self, old: "Vocab") -> NDArray[np.int64] | None:
-        """Where each id of `old` (V_old,) is in this vocabulary; None unless `old` is a beginning of it: the same
+        """(V_old,) this vocabulary's id for each id of `old`; None unless `old` is a beginning of it: the same
         encoding, with the same event types and added ones first."""
         begins = self.encoding == old.encoding
         for mine, theirs in ((self.events, old.events), (self.added, old.added)):

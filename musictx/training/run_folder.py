@@ -180,7 +180,7 @@ class RunFolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keeps other processes from training here. A killed process releases the lock, its loaders' workers within
-        seconds. Where files cannot be locked it prints so and goes on. Raises ConfigError."""
+        seconds. Where files cannot be locked it says so and continues. Raises ConfigError."""
         place = self.checkpoints / LOCK
         place.parent.mkdir(parents=True, exist_ok=True)
         with open(place, "a") as file:

@@ -129,7 +129,7 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
 
 def _strategy(config: TrainerConfig) -> Strategy | str:
     if config.strategy == "ddp":
-        # the processes' buffers are equal and cannot drift apart
+        # no buffer differs between the processes
         return DDPStrategy(broadcast_buffers=False)
     if config.strategy == "fsdp":
         # PyTorch's FSDP2: LanguageModelTraining.configure_model says which weights are split together

@@ -250,7 +250,7 @@ def test_the_chosen_kernel_is_used_with_a_mask_too(impl, monkeypatch):
             "impl=chunked reads keys in their order, which graph=true does not k",
         ),
         ("triton", {"age": torch.arange(12)}, "impl=triton reads keys in their order, which graph=true does not keep"),
-        ("triton", {"masked": HIDDEN}, "impl=triton hides no keys, as prompts of different lengths that are drawn"),
+        ("triton", {"masked": HIDDEN}, "impl=triton masks no keys, which prompts of different lengths in one batch"),
     ],
 )
 def test_what_a_kernel_cannot_read_is_refused_and_others_are_named(impl, sight, text):

@@ -39,7 +39,7 @@ def test_an_unknown_kind():
 
 def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_another(monkeypatch):
     model = PAIR.build(PairConfig(7), None)
-    with pytest.raises(TypeError, match="^Pair is no kind of model: build.py has transformer, recurrent"):
+    with pytest.raises(TypeError, match="^Pair is not a kind of model: build.py has transformer, recurrent"):
         kind_of(model)
     monkeypatch.setitem(KINDS, "pair", PAIR)
     model = build_model(model_config("pair", {"vocab_size": 7, "d_model": 4}))

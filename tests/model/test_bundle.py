@@ -71,17 +71,17 @@ def test_a_missing_file(tmp_path):
 @pytest.mark.parametrize("keep", [0, 4, 100, -1])
 def test_a_truncated_file(path, keep):
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(BundleError, match="is damaged or no bundle .* copy or train it again"):
+    with pytest.raises(BundleError, match="is damaged or not a bundle .* copy or train it again"):
         load_bundle(path)
 
 
 def test_a_file_of_another_kind(tmp_path):
     path = tmp_path / "model.ckpt"
     path.write_bytes(struct.pack("<Q", 5) + b"hello, this is no safetensors file")
-    with pytest.raises(BundleError, match="is damaged or no bundle"):
+    with pytest.raises(BundleError, match="is damaged or not a bundle"):
         load_bundle(path)
     save_file({"x": torch.zeros(1)}, path)
-    with pytest.raises(BundleError, match="is a safetensors file, but no musictx bundle"):
+    with pytest.raises(BundleError, match="is a safetensors file, but not a musictx bundle"):
         load_bundle(path)
 
 

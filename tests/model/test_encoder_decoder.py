@@ -201,8 +201,8 @@ def test_learned_places_end():
     [
         ({"n_encoder_layers": 0}, "model.n_encoder_layers=0: give 1 or more"),
         ({"target_group": 0}, "model.target_group=0: give 1 or more"),
-        ({"cycle": 6}, "model.cycle=6: a step has 4 ids; give a multiple of it, or 1"),
-        ({"clock": "time", "position": "rope"}, "model.clock=time: an encoder-decoder has a clock of its own; leave"),
+        ({"cycle": 6}, "model.cycle=6: a step has 4 ids; give a multiple of 4, or 1"),
+        ({"clock": "time", "position": "rope"}, "model.clock=time: an encoder-decoder has its own clock; leave"),
         ({"position": "alibi"}, "model.position=alibi: choose one of relative, relative_fourier, rope"),
     ],
 )

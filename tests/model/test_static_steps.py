@@ -57,7 +57,7 @@ def test_it_has_room_for_one_cache_at_a_time(rolling):
     rows = first.take(torch.tensor([0]))
     static.step(ids(1), second)
     for moved in (first, rows):
-        with pytest.raises(ValueError, match="moved into StaticSteps, once: prefill a new one"):
+        with pytest.raises(ValueError, match="has taken the content of this cache already: prefill"):
             static.step(ids(1), moved)
 
 

@@ -55,5 +55,5 @@ def test_what_has_no_voices_or_no_whole_steps_is_refused(name):
     with pytest.raises(ConfigError, match=f"^objective={name}: performance tokens have no voices; choose tokenizer=ch"):
         build_objective(name, None, build_tokenizer("performance"))
     objective = build_objective(name, None, TOK)
-    with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids are no whole steps of 4 voices; give"):
+    with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids are not whole steps of 4 voices; give"):
         objective.example(ENDED[:8], RNG)

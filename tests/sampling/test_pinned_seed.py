@@ -56,7 +56,7 @@ def test_what_cannot_be_is_told():
     long = primer(replace(LONGER, velocity=np.arange(9, dtype=np.uint8) * 8 + 8))
     for given, seed, changes, text in (
         (model, None, {}, "seed_pinned=true: there is no seed to keep in sight; give one, or leave it out"),
-        (model, long, {"window": 30}, "seed_pinned=true: the seed has 37 tokens, and of a window of 30 it may take 22"),
+        (model, long, {"window": 30}, "seed_pinned=true: the primer has 37 tokens, and may take 22 of a window of 30"),
         (StaticSteps(model), long, {}, "seed_pinned=true: graph=true cannot keep the seed in sight"),
         (model, long, {"sampling": Sampling(beams=2, top_p=None)}, "seed_pinned=true: sampler.beams cannot keep the"),
     ):
@@ -66,5 +66,5 @@ def test_what_cannot_be_is_told():
 
 def test_the_command_tells_it(world, tmp_path):
     line = refused(["musictx", "generate", f"bundle={world.bundle}", "seed_midi=elise", "seed_pinned=true"], tmp_path)
-    assert line.startswith("error: seed_pinned=true: the seed has ")
-    assert "of a window of 32 it may take 24; give a shorter seed" in line
+    assert line.startswith("error: seed_pinned=true: the primer has ")
+    assert "may take 24 of a window of 32; give a shorter one" in line

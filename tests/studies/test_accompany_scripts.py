@@ -77,7 +77,7 @@ def test_the_script_makes_a_bundle_that_accompanies_and_goes_on(store, tmp_path,
     for more in ([], ["--test"]):
         monkeypatch.setattr(sys, "argv", ["harmoniser.py", *words, *more])
         harmoniser.main()
-    assert "going on" not in capsys.readouterr().out
+    assert "resuming" not in capsys.readouterr().out
     header = read_header(tmp_path / "o" / "harmoniser.safetensors")
     told = {
         split: json.loads((tmp_path / "o" / f"harmoniser-{split}.json").read_text()) for split in ("validation", "test")

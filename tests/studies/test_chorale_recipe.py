@@ -74,7 +74,7 @@ def test_no_piece_that_is_much_like_another_is_held_out():
     splits = chorales.hold_out(pieces_of(sketches), [])
     assert [k for k in range(24) if splits[k] == "train"] == [3, 4, 17, 18]
     sketches[5, :7] = sketches[19, :7]
-    with pytest.raises(StoreError, match="18 training pieces are unlike all others, 20 are needed: give more music"):
+    with pytest.raises(StoreError, match="only 18 training pieces are unlike all others, not 20: give more music"):
         chorales.hold_out(pieces_of(sketches), [])
 
 
@@ -179,9 +179,9 @@ def test_mistakes_are_told(script, world, tmp_path):
     header = replace(read_header(world.hymn_bundle), model={"kind": "recurrent", **asdict(lstm.config)})
     save_bundle(tmp_path / "lstm.safetensors", lstm, header)
     with pytest.raises(
-        BundleError, match="lstm.safetensors is no Transformer, whose last norm takes the temperature: le"
+        BundleError, match="lstm.safetensors is not a Transformer, and the temperature needs its last norm: le"
     ):
         chorales.load(tmp_path / "lstm.safetensors")
     chorales.selection_store(Store(tmp_path / "store"), tmp_path / "out" / "selection")
-    with pytest.raises(StoreError, match="out/selection was made of another store than .*: give that one again"):
+    with pytest.raises(StoreError, match="out/selection was made from another store than .*: give that one"):
         chorales.selection_store(Store(world.hymn_store), tmp_path / "out" / "selection")

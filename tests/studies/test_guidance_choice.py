@@ -77,9 +77,9 @@ def test_the_largest_strength_without_objection_is_chosen():
 @pytest.mark.parametrize(
     ("known", "text"),
     [
-        ({}, "chorale: validation chose no strength that the test split could be read with"),
+        ({}, "chorale: validation chose no strength to read the test split with"),
         ({"chorale": {"chosen": None}}, "chorale: validation chose no strength"),
-        ({"chorale": {"chosen": 1.0, "test": {}}}, "holds its figures on the test split, which is read once"),
+        ({"chorale": {"chosen": 1.0, "test": {}}}, "holds its test figures already, and the test is read once"),
     ],
 )
 def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_path, monkeypatch):
@@ -98,7 +98,7 @@ def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_pa
     header = BundleHeader({}, "chorale", "", "tunes", "none", 0.5, "0", notes={"name": "a"})
     save_bundle(bundle, model, header, torch.float16)
     before = load_file(bundle)
-    with pytest.raises(ConfigError, match=r"chosen.json says nothing of a: choose a strength first"):
+    with pytest.raises(ConfigError, match=r"chosen.json has no strength for a: choose one first"):
         guidance.write(kept, {"a": bundle})
     for chosen in (1.5, None):
         kept.write_text(json.dumps({"a": {"chosen": chosen}}))

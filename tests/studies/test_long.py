@@ -103,7 +103,7 @@ def test_a_seed_that_is_kept_in_sight_changes_what_is_drawn_after_the_window(wor
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--every", 8, "seed_pinned=true"], "seed_pinned=true: the seed has "),
+        (["--every", 8, "seed_pinned=true"], "seed_pinned=true: the primer has "),
         (["--every", 6], "--every 6: give a multiple of 4, 32 at most"),
         (["--contexts", 0], "contexts=0: give 1 or more"),
         (["--every", 300], "--every 300: give a multiple of 4, 32 at most"),

@@ -73,7 +73,7 @@ def test_a_clock_of_seconds_goes_back_too():
 
 
 def test_a_length_beyond_the_digits_is_told():
-    with pytest.raises(ConfigError, match=r"^400 of music around a gap: at most 327\.68 can be told$"):
+    with pytest.raises(ConfigError, match=r"^400 of music around a gap: give at most 327\.68$"):
         read_first(PERFORMANCE, ids(60), 0, 400.0, 1)
 
 
@@ -81,5 +81,5 @@ def test_only_what_tells_time_can_have_gaps():
     assert knows_gaps(CHORALE.vocab)
     assert not knows_gaps(build_tokenizer("chorale").vocab)
     pytest.importorskip("miditok")
-    with pytest.raises(ConfigError, match=r"^objective=infill: miditok-remi tokens do not tell time"):
+    with pytest.raises(ConfigError, match=r"^objective=infill: miditok-remi tokens carry no time"):
         with_gap_clock(with_added(build_tokenizer("miditok-remi"), ADDED))

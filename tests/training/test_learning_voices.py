@@ -84,7 +84,10 @@ def test_a_transformer_learns_what_it_is_compared_by(world, tmp_path, objective)
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("data.length=30", "objective=conditional: windows of 30 ids are no whole steps of 4 voices; give data.length"),
+        (
+            "data.length=30",
+            "objective=conditional: windows of 30 ids are not whole steps of 4 voices; give data.length",
+        ),
         ("data.grow_from=8", "data.grow_from=8: objective=conditional needs whole windows; leave it out"),
         ("trainer.checkpoint_activations=true", "trainer.checkpoint_activations=true: model.kind=encoder_decoder has"),
         ("trainer.lora_rank=2", "trainer.lora_rank=2 adapts a trained model"),

@@ -124,7 +124,7 @@ def test_a_run_of_another_grouping_of_the_optimizer_is_told(world, tmp_path, mon
     groups = content["optimizer_states"][0]["param_groups"]
     groups[0]["params"].append(groups[1]["params"].pop())
     torch.save(content, last)
-    with pytest.raises(ConfigError, match="^this run was begun by an older musictx, which let weight decay act on"):
+    with pytest.raises(ConfigError, match="^an older musictx began this run and let weight decay act on"):
         fit(asked)
 
 

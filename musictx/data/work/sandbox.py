@@ -19,7 +19,7 @@ START_S = 120  # for starting Python and importing the readers, on a busy machin
 
 @dataclass(frozen=True)
 class Limits:
-    """What one file may use."""
+    """The limits for one file."""
 
     seconds: float
     memory_mb: int

@@ -1,4 +1,4 @@
-"""Relative self-attention: the one door to its implementations."""
+"""Relative self-attention: the only entry to its implementations."""
 
 from torch import Tensor
 
@@ -12,16 +12,16 @@ AUTO = "auto"
 
 
 def check_impl(impl: str) -> str:
-    """Raises ConfigError naming the implementations there are."""
+    """Raises ConfigError for an unknown implementation, and names the known ones."""
     if impl not in (AUTO, *IMPLEMENTATIONS):
         raise ConfigError(f"attention.impl={impl}: choose one of {', '.join((AUTO, *IMPLEMENTATIONS))}")
     return impl
 
 
 def choose(q: Tensor, k: Tensor) -> str:
-    """What `auto` means for these queries and keys (B, H, T, D): skew where its square of logits is small, a single
-    row or at most 256 positions, since it makes fewer steps; else chunked, on a GPU too until the triton kernels have
-    been measured on one. The same result but for rounding."""
+    """The kernel that `auto` means for these queries and keys (B, H, T, D): skew where its square of logits is small, a
+    single row or at most 256 positions, since it takes fewer steps; else chunked, on a GPU too until the triton kernels
+    have been measured on one. The results are equal up to rounding."""
     return "skew" if q.shape[2] == 1 or k.shape[2] <= 256 else "chunked"
 
 
@@ -40,7 +40,7 @@ def relative_attention(
     q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1
     on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
     cached step are one function. With `age`, (Tk,) or (B, Tk), there is one query, and each key is so many tokens
-    behind it, in any order. Keys at `masked` (B, Tk) are not there for their row; no query's own may be. Returns
+    behind it, in any order. A row does not see keys at `masked` (B, Tk); a query's own key must not be masked. Returns
     (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that the chosen one
     cannot read.
     """

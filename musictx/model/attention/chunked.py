@@ -1,9 +1,8 @@
-"""Which attention weights dropout keeps, told again in the backward pass: blocks of weights are never stored for it.
+"""Relative attention in blocks of queries, recomputed in the backward pass: exact, pure PyTorch, any device.
 
-Relative attention in blocks of queries, recomputed in the backward pass: exact, pure PyTorch, any device.
-
-A block of rows needs logits against the keys up to its end alone, so the upper triangle is never touched, and nothing
-is kept for the backward pass. Memory beyond inputs and output grows as T · block.
+A block of rows needs logits only against the keys up to its end, so the upper triangle is never touched, and nothing
+is kept for the backward pass, which makes the dropout masks again too. Memory beyond inputs and output grows as
+T · block.
 """
 
 import math
@@ -16,38 +15,38 @@ from torch.autograd.function import once_differentiable
 
 from musictx.errors import ConfigError
 
-DRAWS = 2**16  # how many values a draw has: the probability is a multiple of 1 / DRAWS
+DRAWS = 2**16  # values of a draw: the probability is a multiple of 1 / DRAWS
 
 
 class Dropout(NamedTuple):
-    """`dropped` of DRAWS on average; 0: none. The same seed keeps the same weights."""
+    """Drops `dropped` of DRAWS weights on average; 0: none. The same random seed keeps the same weights."""
 
     dropped: int
     seed: int
 
     @classmethod
     def draw(cls, p: float) -> "Dropout":
-        """With a seed from the global generator where there is anything to drop."""
+        """A dropout of probability `p`; its random seed comes from the global generator if it drops anything."""
         dropped = min(round(p * DRAWS), DRAWS - 1)
         return cls(dropped, int(torch.randint(2**62, ())) if dropped else 0)
 
     @property
     def share_kept(self) -> float:
-        """What sums of the kept weights are to be divided by."""
+        """The share by which to divide sums of the kept weights."""
         return 1 - self.dropped / DRAWS
 
     def kept(self, like: Tensor, block: int) -> Tensor:
-        """1 or 0 for each weight of the block of that number.
+        """1 or 0 for each weight of block number `block`.
 
-        Random numbers are what dropout costs on a CPU: one of 64 bits is made in the time of a float32, and serves
-        four."""
+        Random numbers are the cost of dropout on a CPU: one of 64 bits takes the time of a float32 and serves four
+        weights."""
         generator = torch.Generator(like.device).manual_seed(self.seed + block)
         four = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device)
         draws = four.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
         return draws.ge_(self.dropped - DRAWS // 2).view(like.shape).to(like.dtype)
 
 
-BLOCK, CPU_BYTES = 128, 384  # rows; on a CPU, bytes of one key's logits: what stays in a cache (docs/log.md)
+BLOCK, CPU_BYTES = 128, 384  # rows; on a CPU, bytes of one key's logits, which stay in a cache (docs/log.md)
 
 
 def chunked(
@@ -61,8 +60,8 @@ def chunked(
     *,
     block: int | None = None,
 ) -> Tensor:
-    """Shapes as in `relative_attention`. On a CPU one row of the batch after the other: a block stays in its cache.
-    Raises ConfigError for keys in any order, whose blocks have no distances of their own."""
+    """Shapes as in `relative_attention`. On a CPU it takes one row of the batch after the other: a block stays in the
+    cache. Raises ConfigError for keys that are not in order: its blocks need consecutive distances."""
     if age is not None:
         raise ConfigError(
             "attention.impl=chunked reads keys in their order, which graph=true does not keep: "
@@ -80,8 +79,8 @@ def chunked(
 
 
 class _Rows(NamedTuple):
-    """A block of query rows: `start:end` of Tq, `keys` it may see, the first `far` of them beyond the table for all
-    its rows; `table` is the slice of the widened table for the other keys."""
+    """A block of query rows: `start:end` of Tq, the number of `keys` it may see, the first `far` of them beyond the
+    table for all its rows; `table` is the slice of the widened table for the other keys."""
 
     start: int
     end: int
@@ -103,7 +102,7 @@ def _rows(tq: int, tk: int, near: int, block: int) -> list[_Rows]:
 
 
 def _widen(rel: Tensor, near: int, block: int) -> tuple[Tensor, Tensor]:
-    """(H, near + 2·block - 2, D) the table by falling distance, its ends repeated; and which row each one is."""
+    """(H, near + 2·block - 2, D) the table by falling distance, its ends repeated; and the row of each entry."""
     distance = torch.arange(near + block - 2, -block, -1, device=rel.device)
     row = distance.clamp(0, near - 1)
     return rel.index_select(1, row), row
@@ -122,7 +121,7 @@ def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows, mas
     logits[..., at.far :] = _skewed(rows @ wide[:, at.table].transpose(-1, -2), at.keys - at.far)
     if at.far:
         logits[..., : at.far] = rows @ last
-    # one product adds to them: in 16 bits it adds before it rounds
+    # one product adds to them: in 16 bits it rounds after the sum
     logits.flatten(0, 1).baddbmm_(rows.flatten(0, 1), k[:, :, : at.keys].transpose(-1, -2).flatten(0, 1))
     future = torch.ones(r, r, dtype=torch.bool, device=rows.device).triu(1)
     logits[..., at.keys - r :].masked_fill_(future, -torch.inf)
@@ -144,7 +143,7 @@ class _Chunked(torch.autograd.Function):
         near = min(rel.shape[1], k.shape[2])
         ctx.save_for_backward(q, k, v, rel)
         ctx.options = near, block, dropout, masked
-        k, v = k.contiguous(), v.contiguous()  # of views, each block would copy its keys anew
+        k, v = k.contiguous(), v.contiguous()  # each block would copy the keys of a view again
         wide, _ = _widen(rel, near, block)
         last = rel[:, near - 1, :, None]  # (H, D, 1)
         out, scale = torch.empty_like(q), 1 / math.sqrt(q.shape[-1])
@@ -183,7 +182,7 @@ class _Chunked(torch.autograd.Function):
             by_distance = d_logits.new_zeros(*d_logits.shape[:3], keys - far + at.end - at.start - 1)
             _skewed(by_distance, keys - far).copy_(d_logits[..., far:])
             d_q[:, :, here] = d_logits @ k[:, :, :keys] + by_distance @ wide[:, at.table]
-            # of all rows of the batch at once
+            # for all rows of the batch at once
             d_wide[:, at.table] += _together(by_distance).transpose(-1, -2) @ _together(rows)
             if far:
                 beyond = d_logits[..., :far].sum(-1, keepdim=True, dtype=exact)  # (B, H, R, 1)

@@ -20,7 +20,7 @@ from musictx.errors import ConfigError
 from musictx.model.attention.triton_tuning import LARGEST_D, Tuning, launches
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
-SPLITS = 8  # of the batch, for the table's gradient without atomics: more are more parallel and take more memory
+SPLITS = 8  # parts of the batch, for the table's gradient without atomics: more parts run in parallel and take memory
 
 
 def triton_attention(
@@ -35,10 +35,10 @@ def triton_attention(
     deterministic: bool | None = None,
     tuning: Tuning | None = None,
 ) -> Tensor:
-    """Memory O(T): the output and one number a query are kept. Shapes as in `relative_attention`, one dtype for all.
+    """Memory O(T): keeps the output and one number a query. Shapes as in `relative_attention`, one dtype for all.
 
     With `deterministic` (None: as torch.use_deterministic_algorithms says) the gradient of `rel` is the same in every
-    bit from run to run; without, atomic additions make its last bits vary. `tuning` is the card's own if it is None.
+    bit from run to run; without, atomic additions make its last bits vary. `tuning=None` takes the card's own.
     Raises ConfigError where it cannot run.
     """
     d = q.shape[-1]
@@ -47,7 +47,7 @@ def triton_attention(
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
     padded = max(16, 1 << (d - 1).bit_length())
-    if padded > d:  # zeros add nothing to a product; and rows of 2ⁿ numbers are loaded 16 bytes at a time
+    if padded > d:  # zeros add nothing to a product, and rows of 2ⁿ numbers load 16 bytes at a time
         q, k, v, rel = (F.pad(t, (0, padded - d)) for t in (q, k, v, rel))
     out, _ = _attend(q, k, v, rel, 1 / math.sqrt(d), deterministic, list(chain.from_iterable(tuning or ())))
     attended: Tensor = out[..., :d]
@@ -55,13 +55,13 @@ def triton_attention(
 
 
 def _check(q: Tensor, dropout_p: float) -> None:
-    """Raises ConfigError for what these kernels cannot do."""
+    """Raises ConfigError for dropout, a device, a head size or a dtype that these kernels cannot take."""
     if dropout_p > 0:
         raise ConfigError(
             "attention.impl=triton has no dropout on the attention weights: "
             "set model.attention_dropout=0 or choose attention.impl=chunked"
         )
-    amd = torch.version.hip is not None  # whose GPUs PyTorch calls cuda too
+    amd = torch.version.hip is not None  # PyTorch calls AMD's GPUs cuda too
     if not HAS_TRITON or amd or not (q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
         raise ConfigError(
             "attention.impl=triton needs a CUDA GPU and the package triton "
@@ -80,7 +80,7 @@ def _check(q: Tensor, dropout_p: float) -> None:
 
 
 def _check_sight(masked: Tensor | None, age: Tensor | None) -> None:
-    """Raises ConfigError for what a query may see and these kernels cannot tell."""
+    """Raises ConfigError for masks and orders of keys that these kernels cannot read."""
     if age is not None:
         raise ConfigError(
             "attention.impl=triton reads keys in their order, which graph=true does not keep: "
@@ -88,15 +88,15 @@ def _check_sight(masked: Tensor | None, age: Tensor | None) -> None:
         )
     if masked is not None:
         raise ConfigError(
-            "attention.impl=triton hides no keys, as prompts of different lengths that are drawn together need: "
+            "attention.impl=triton masks no keys, which prompts of different lengths in one batch need: "
             "choose attention.impl=auto, skew, chunked or reference"
         )
 
 
 @contextmanager
 def _on_its_device(t: Tensor) -> Iterator[None]:
-    """Triton launches on the current device. Raises ConfigError where a kernel is too much for it: unlike with memory
-    for the tensors, no smaller batch helps."""
+    """Makes the tensor's device current: Triton launches there. Raises ConfigError if a kernel needs more than the
+    device has; a smaller batch would not help."""
     from triton.runtime.errors import OutOfResources
 
     try:
@@ -121,7 +121,7 @@ class _Tiles(NamedTuple):
 
     lead: int  # positions that the first block of keys begins before key 0
     ahead: int  # blocks of keys before the first query's
-    near: int  # blocks of the table that are read; tiles farther from the diagonal see its last row alone
+    near: int  # blocks of the table that are read; tiles farther from the diagonal see only its last row
     queries: int  # blocks
 
     @classmethod
@@ -147,7 +147,7 @@ def _empty(like: Tensor) -> Tensor:
 
 def _launch(tuning: Sequence[int], kernel: int, d: int) -> tuple[int, dict[str, Any]]:
     n, warps, stages = tuning[3 * kernel : 3 * kernel + 3]
-    # a·b + c is rounded once: said, because Triton 3.10 will have another default
+    # round a·b + c once: explicit, because Triton 3.10 will have another default
     return n, {"N": n, "D": d, "num_warps": warps, "num_stages": stages, "enable_fp_fusion": True}
 
 

@@ -1,10 +1,8 @@
-"""Plain causal attention: PyTorch's fastest kernel for a device and a shape, and blocks of our own for training on a
-CPU.
+"""Plain causal attention: PyTorch's fastest kernel for a device and a shape; on a CPU, for training and scoring, blocks
+of queries: exact, pure PyTorch.
 
-Plain causal attention in blocks of queries, for training and scoring on a CPU: exact, pure PyTorch.
-
-PyTorch's own kernel takes more than twice as long there in bfloat16 (docs/log.md). The upper triangle is never touched;
-the weights of the lower one are kept for the backward pass, half of what plain attention keeps.
+PyTorch's own kernel takes more than twice as long there in bfloat16 (docs/log.md). Our blocks never touch the upper
+triangle; they keep the weights of the lower one for the backward pass, half of what plain attention keeps.
 """
 
 from typing import Any
@@ -16,20 +14,20 @@ from torch.autograd.function import once_differentiable
 
 from musictx.model.attention.chunked import Dropout
 
-KEPT_BYTES = 2**28  # up to here a CPU keeps a layer's weights of attention for the backward pass
+KEPT_BYTES = 2**28  # up to this size a CPU keeps a layer's attention weights for the backward pass
 
 
 def causal_attention(
     q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, masked: Tensor | None = None
 ) -> Tensor:
     """Queries (B, H, Tq, E), the last Tq of the Tk positions, keys (B, H, Tk, E) and values (B, H, Tk, D) ->
-    (B, H, Tq, D). Keys at `masked` (B, Tk) are not there for their row; to a single query their order is nothing."""
+    (B, H, Tq, D). A row does not see keys at `masked` (B, Tk); for a single query the keys' order does not matter."""
     tq, tk = q.shape[2], k.shape[2]
     if tq == 1 and not dropout_p:
         return _one_query(q, k, v, scale, masked)
     if q.device.type == "cpu" and masked is None and _may_keep(q, k, v):
         return causal_blocks(q, k, v, scale, dropout_p)
-    if k.shape[3] > v.shape[3]:  # the kernels that build no (T, T) want one width
+    if k.shape[3] > v.shape[3]:  # the kernels that build no (T, T) need one width
         wide = F.pad(v, (0, k.shape[3] - v.shape[3]))
         return causal_attention(q, k, wide, dropout_p, scale, masked)[..., : v.shape[3]]
     square, mask = 1 < tq == tk and masked is None, None
@@ -41,13 +39,13 @@ def causal_attention(
 
 
 def _may_keep(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Whether blocks may keep their weights, half of a square; without gradients they keep none."""
+    """Whether blocks may keep their weights, half a square; without gradients they keep none."""
     learns = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     return not learns or q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] * q.element_size() <= 2 * KEPT_BYTES
 
 
 def _one_query(q: Tensor, k: Tensor, v: Tensor, scale: float, masked: Tensor | None) -> Tensor:
-    """A step against a cache: two products, which copy nothing, are faster than a kernel made for many queries."""
+    """A step against a cache: two products, which copy nothing, are faster than a kernel for many queries."""
     logits = (k @ (q * scale).mT).mT  # (B, H, 1, Tk)
     logits = logits.to(torch.promote_types(q.dtype, torch.float32))
     if masked is not None:
@@ -60,7 +58,7 @@ BLOCK = 128  # rows; 64 to 192 are as fast within the noise
 
 def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: float = 0.0, block: int = BLOCK) -> Tensor:
     """Queries (B, H, Tq, E) are the last Tq of the positions of the keys (B, H, Tk, E) and values (B, H, Tk, D) ->
-    (B, H, Tq, D). Keeps B·H·Tq·Tk/2 weights for the backward pass, and none where no gradient is asked for."""
+    (B, H, Tq, D). Keeps B·H·Tq·Tk/2 weights for the backward pass, and none without gradients."""
     b, h, t, _ = q.shape
     rows = (x.reshape(b * h, x.shape[2], -1) for x in (q * scale, k, v))
     out: Tensor = _Blocks.apply(*rows, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Relative attention by definition, the oracle; and by skewing (Huang et al. 2018, section 3.4.1)."""
+"""Relative attention by definition, the reference; and by skewing (Huang et al. 2018, section 3.4.1)."""
 
 import math
 
@@ -25,8 +25,8 @@ def reference(
 
 
 def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
-    """How many tokens each key is behind each query, below 0 where it is to come: (Tq, Tk) of the last Tq of Tk
-    positions, and of one query to keys of any `age` (Tk,); (B, 1, 1, Tk) where that is each row's own, (B, Tk)."""
+    """How many tokens each key is behind each query, below 0 for keys ahead: (Tq, Tk) for the last Tq of Tk positions,
+    and for one query with keys of any `age` (Tk,); (B, 1, 1, Tk) where each row has its own `age` (B, Tk)."""
     if age is not None:
         return age[None] if age.dim() == 1 else age[:, None, None]
     tq, tk = q.shape[2], k.shape[2]
@@ -34,7 +34,7 @@ def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
 
 
 def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, masked: Tensor | None) -> Tensor:
-    """Values (B, H, Tk, D) by the softmax of logits (B, H, Tq, Tk), without keys to come and those at `masked`
+    """Values (B, H, Tk, D) weighted by the softmax of logits (B, H, Tq, Tk), without keys ahead and those at `masked`
     (B, Tk): (B, H, Tq, D)."""
     logits = logits.masked_fill(distance < 0, -torch.inf)
     if masked is not None:
@@ -55,7 +55,7 @@ def skew(
     if age is not None:
         return _by_age(q, k, v, rel, dropout_p, masked, age)
     tq, tk = q.shape[2], k.shape[2]
-    # a lone query is multiplied from the right, and dense: otherwise every key is copied first
+    # multiply a single query from the right, and dense: otherwise PyTorch copies every key first
     content = (k @ q.contiguous().mT).mT if tq == 1 else q @ k.mT
     logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
     if tq > 1:
@@ -66,7 +66,7 @@ def skew(
 def _by_age(
     q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor
 ) -> Tensor:
-    """One query: the logit of each distance once, put where the keys of that age are instead of shifted there."""
+    """One query: computes the logit of each distance once and gathers it by the keys' age instead of shifting."""
     by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
     row = age.clamp(max=rel.shape[1] - 1)  # (Tk,) or (B, Tk)
     row = row.expand(len(q), -1)[:, None, None].expand(-1, q.shape[1], 1, -1)
@@ -82,7 +82,7 @@ def _weighed(logits: Tensor, v: Tensor, dropout_p: float, masked: Tensor | None)
 
 
 def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:
-    """q_i · e_{i-j} at (i, j) for j <= i, (B, H, Tq, Tk); what lies above the diagonal means nothing."""
+    """q_i · e_{i-j} at (i, j) for j <= i, (B, H, Tq, Tk); entries above the diagonal mean nothing."""
     b, h, tq, d = q.shape
     near = min(rel.shape[1], tk)
     if tq == 1:  # all rows in one product, or the table would be copied for each
@@ -92,7 +92,7 @@ def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:
             return by_distance
         far = by_distance[..., :1].expand(-1, -1, -1, tk - near)
         return torch.cat([far, by_distance], -1)
-    # farthest first: of the table and the logits, the smaller one is turned round
+    # farthest first: flip the table or the logits, whichever is smaller
     if tq * b < rel.shape[2]:
         by_distance = (q @ rel[:, :near].transpose(-1, -2)).flip(-1)  # (B, H, Tq, near)
     else:

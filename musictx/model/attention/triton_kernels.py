@@ -1,4 +1,4 @@
-"""The kernels of relative attention in Triton. `fused` launches them and says what they are for.
+"""The kernels of relative attention in Triton. `fused` launches them and explains their use.
 
 One tile is N queries × N keys. Key blocks begin where query blocks begin (the first may begin LEAD rows before key 0),
 so the tile b blocks before the diagonal holds the distances b·N + m - n, m its query and n its key. Where n <= m that
@@ -23,12 +23,12 @@ import triton.language as tl
 
 INTERPRETED = tl.constexpr(triton.knobs.runtime.interpret)
 LN2 = tl.constexpr(0.6931471805599453)
-SIZES = ["H", "TQ", "TK", "M", "LEAD", "AHEAD", "NEAR", "B", "SPLITS"]  # a new length is no new kernel
+SIZES = ["H", "TQ", "TK", "M", "LEAD", "AHEAD", "NEAR", "B", "SPLITS"]  # a new length needs no new kernel
 
 
 @triton.jit
 def _dot(a, b):
-    if INTERPRETED and a.dtype == tl.bfloat16:  # there a bfloat16 is its bits, and tl.dot would multiply those
+    if INTERPRETED and a.dtype == tl.bfloat16:  # there a bfloat16 is its bits, which tl.dot would multiply
         a, b = a.to(tl.float32), b.to(tl.float32)  # exact: as on a GPU, the products are sums in float32
     return tl.dot(a, b, input_precision="ieee")  # float32 stays float32, not tf32
 
@@ -52,7 +52,7 @@ def _at(rows, stride, D: tl.constexpr):
 
 @triton.jit
 def _load(x, start, stride, size, N: tl.constexpr, D: tl.constexpr):
-    """Rows start … start + N - 1 of a matrix of `size` rows, zeros where there are none."""
+    """Rows start … start + N - 1 of a matrix of `size` rows, zeros for missing rows."""
     rows = start + tl.arange(0, N)
     return tl.load(x + _at(rows, stride, D), mask=((rows >= 0) & (rows < size))[:, None], other=0.0)  # (N, D)
 
@@ -103,14 +103,14 @@ def _probabilities(logits, lse, keys, queries):
 
 @triton.jit
 def _positions(start, TK, N: tl.constexpr):
-    """Positions of N keys; those before the first are put in the future, where the causal mask hides them."""
+    """Positions of N keys; those before the first go into the future, where the causal mask hides them."""
     keys = start + tl.arange(0, N)
     return tl.where(keys < 0, TK, keys)
 
 
 @triton.jit
 def _absorb(acc, total, peak, logits, v):
-    """One more tile into the online softmax: acc / total is the output, peak the greatest logit so far."""
+    """Adds a tile to the online softmax: acc / total is the output, peak the greatest logit so far."""
     new = tl.maximum(peak, _max(logits))
     p, shrink = tl.exp2(logits - new[:, None]), tl.exp2(peak - new)
     acc = acc * shrink[:, None] + _dot(p.to(v.dtype), v)
@@ -160,10 +160,10 @@ def query_gradient(
     Q, K, V, E, OUT, GRAD, LSE, FAR, DELTA, DQ, DFAR, DE, scale, H, TQ, TK, M, LEAD, AHEAD, NEAR,
     qb, qh, qt, kb, kh, kt, vb, vh, vt, N: tl.constexpr, D: tl.constexpr, ADD_TABLE: tl.constexpr,
 ):  # fmt: skip
-    """DQ (B, Tq, H, D) and DFAR (B·H, blocks of queries, D), what the far tiles give to the last row of the table.
+    """DQ (B, Tq, H, D) and DFAR (B·H, blocks of queries, D), the far tiles' share of the last row of the table.
 
-    With ADD_TABLE, what the near tiles give to the table is added to DE (H, NEAR·N, D), atomically; its rows past M - 1
-    are the last row's too. DFAR and DE lack the factor 1 / sqrt(head size). Written for the kernels that follow, one
+    With ADD_TABLE, adds the near tiles' share of the table to DE (H, NEAR·N, D), atomically; its rows past M - 1 belong
+    to the last row too. DFAR and DE lack the factor 1 / sqrt(head size). For the kernels that follow it writes one
     number a query (B·H, Tq): FAR = q · e_{M-1} and DELTA = output · its gradient.
     """
     blocks = (TQ + N - 1) // N
@@ -201,7 +201,7 @@ def query_gradient(
             dq += _dot(ds.to(q.dtype), k)
             if IS_FAR:
                 dfar += _sum(ds)
-            else:  # now block b - 1 of the table has all of its own; that is nothing for b = 0
+            else:  # now block b - 1 of the table is complete; there is none for b = 0
                 by_distance = _turn(ds.to(q.dtype), N, 1)  # (N queries, N distances)
                 complete = tl.where(c <= m, carried, by_distance)
                 dq += _give(complete, q, e_base, DE, h * NEAR, b - 1, M, N, D, ADD_TABLE)
@@ -215,7 +215,7 @@ def query_gradient(
 
 @triton.jit
 def _give(complete, q, e, de, first, b, M, N: tl.constexpr, D: tl.constexpr, ADD_TABLE: tl.constexpr):
-    """The queries' share of the gradients by distance of block b of the table; the table's is added to it."""
+    """The queries' share of the gradients by distance of block b of the table; adds the table's share to it."""
     if ADD_TABLE:
         rows = b * N + tl.arange(0, N)
         shares = _dot(tl.trans(complete), q)  # (N distances, D)
@@ -228,7 +228,7 @@ def key_gradient(
     Q, K, V, E, GRAD, LSE, FAR, DELTA, DK, DV, scale, H, TQ, TK, M, LEAD, AHEAD, NEAR,
     qb, qh, qt, kb, kh, kt, vb, vh, vt, N: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    """DK and DV (B, Tk, H, D), one program a block of keys. Matrices are keys × queries, as both products want them."""
+    """DK and DV (B, Tk, H, D), one program a block of keys. Matrices are keys × queries, as both products need them."""
     blocks = (TQ + N - 1) // N
     j, head = tl.program_id(0) % (blocks + AHEAD), tl.program_id(0) // (blocks + AHEAD)
     batch, h = (head // H).to(tl.int64), (head % H).to(tl.int64)
@@ -266,10 +266,10 @@ def table_gradient(
     Q, K, V, E, GRAD, LSE, DELTA, DE, scale, B, H, TQ, TK, M, LEAD, AHEAD, NEAR, SPLITS,
     qb, qh, qt, kb, kh, kt, vb, vh, vt, N: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    """What the near tiles give to the table, summed in a fixed order: DE (SPLITS, 2, H, NEAR·N, D).
+    """The near tiles' share of the table, summed in a fixed order: DE (SPLITS, 2, H, NEAR·N, D).
 
-    One program a head, a distance b of tiles, and every SPLITS-th piece of the batch. DE[:, 0] holds what tiles b
-    give to block b of the table, DE[:, 1] what they give to block b - 1.
+    One program for a head, a distance b of tiles, and every SPLITS-th row of the batch. DE[:, 0] holds the share of
+    tiles b in block b of the table, DE[:, 1] their share in block b - 1.
     """
     b, split = tl.program_id(0) % NEAR, tl.program_id(0) // NEAR // H
     h = (tl.program_id(0) // NEAR % H).to(tl.int64)

@@ -1,6 +1,6 @@
-"""Which tiles, warps and stages the Triton kernels take on which card.
+"""Tiles, warps and stages of the Triton kernels for each card.
 
-Of each kernel the largest tile that Triton's compiler keeps within the card's shared memory, with at most 100 bytes a
+Each kernel gets the largest tile that Triton's compiler keeps within the card's shared memory, with at most 100 bytes a
 thread spilled from registers. `make kernels` compiles all of them on any machine and prints what they take; none has
 been timed on a GPU.
 """
@@ -14,8 +14,8 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 
-OLDEST = 80  # compute capability 8.0 (Ampere): those before it have no bfloat16 and are not checked
-LARGEST_D = 128  # from here on two (N, D) accumulators in float32 no longer fit the registers beside the tiles
+OLDEST = 80  # compute capability 8.0 (Ampere): older cards have no bfloat16 and are not checked
+LARGEST_D = 128  # above it two (N, D) accumulators in float32 no longer fit the registers beside the tiles
 ROOMY = (
     227 * 1024
 )  # bytes of shared memory a block may have on data-centre cards since Hopper; others have 99 or 163 KB
@@ -28,7 +28,7 @@ class Launch(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """How the four kernels are launched. The table's has the tiles of the queries', whose gradients it completes."""
+    """How to launch the four kernels. The table's has the tiles of the queries', since it completes their gradients."""
 
     forward: Launch
     queries: Launch
@@ -44,12 +44,12 @@ INTERPRETED = _alike(Launch(16, 1, 1))  # small: several tiles in a test of a hu
 
 _ALL_CARDS = {
     (16, 2): Tuning(Launch(64, 4, 3), Launch(64, 8, 2), Launch(64, 4, 2), Launch(64, 8, 2)),
-    (16, 4): _alike(Launch(32, 8, 2)),  # float32 is for no card's tensor cores, and compiles much alike for all
+    (16, 4): _alike(Launch(32, 8, 2)),  # no card's tensor cores take float32, which compiles nearly the same for all
     (32, 4): _alike(Launch(32, 8, 2)),
     (64, 4): Tuning(Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 2), Launch(32, 8, 1)),
     (128, 4): _alike(Launch(16, 8, 2)),
 }
-# by the oldest capability that it is for, then by head size, padded, and bytes of a number
+# by the oldest capability it serves, then by head size, padded, and bytes of a number
 TUNING: dict[int, dict[tuple[int, int], Tuning]] = {
     80: {
         (32, 2): Tuning(Launch(64, 4, 3), Launch(32, 4, 2), Launch(64, 8, 2), Launch(32, 4, 2)),
@@ -73,9 +73,10 @@ TUNING: dict[int, dict[tuple[int, int], Tuning]] = {
 
 
 def tuning_for(capability: int, shared_bytes: int, d: int, number_bytes: int) -> Tuning:
-    """For a card of compute capability 80 or more (8.0 is 80) that gives a block so much shared memory; d is padded.
+    """The tuning for a card of compute capability 80 or more (8.0 is 80) with `shared_bytes` of shared memory for a
+    block; d is padded.
 
-    A card with less than Hopper's takes Ampere's tuning, however new it is; a new one with as much takes Blackwell's.
+    A card with less than Hopper's takes Ampere's tuning, however new it is; a newer one with as much takes Blackwell's.
     """
     generation = 80 if shared_bytes < ROOMY or capability < 90 else 90 if capability < 100 else 100
     return TUNING[generation][d, number_bytes]
@@ -84,11 +85,11 @@ def tuning_for(capability: int, shared_bytes: int, d: int, number_bytes: int) ->
 class Card(NamedTuple):
     name: str
     capability: int  # 8.0 is 80
-    shared_bytes: int  # that a block may ask for
+    shared_bytes: int  # the most that a block may ask for
 
     @classmethod
     def of(cls, t: Tensor) -> "Card | None":
-        """None in the interpreter."""
+        """The card that holds `t`; None in the interpreter."""
         if not t.is_cuda:
             return None
         card = torch.cuda.get_device_properties(t.device)
@@ -97,7 +98,7 @@ class Card(NamedTuple):
 
 
 def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
-    """The numbers of a tuning: those asked for or, if that is none, the card's. Raises ConfigError where the card of q
+    """The numbers of a tuning: those asked for or, if none, those of q's card. Raises ConfigError if the card of q
     (…, D) is too old, whatever is asked for."""
     card = Card.of(q)
     if card and card.capability < OLDEST:

@@ -1,4 +1,4 @@
-"""How attention knows where a token stands: one file a form, and the table of them. docs/extending.md adds another."""
+"""Forms of position: how attention knows where a token is. One file each; docs/extending.md adds another."""
 
 from musictx.model.position.absolute import Learned, NoPosition, Sinusoidal
 from musictx.model.position.form import Form
@@ -18,10 +18,10 @@ FORMS: dict[str, type[Form]] = {
 
 
 def timed_forms() -> list[str]:
-    """Those that can count musical time."""
+    """The forms that can count musical time."""
     return [name for name, form in FORMS.items() if form.timed]
 
 
 def describe(position: str, impl: str) -> str:
-    """Which kernel a model runs, in words, for the start of a run."""
+    """The kernel of a model in words, for the start of a run."""
     return f"attention: {position}, {FORMS[position].kernel(impl)}"

@@ -1,7 +1,7 @@
-"""Positions that are added to the embeddings, and none at all.
+"""Positions that are added to the embeddings, and no position.
 
-`none`: a layer sees its past as a set. What order there is, layers above one another find out.
-`learned`: an embedding of each index, which ends with its table.
+`none`: a layer sees its past as a set. Only several layers together can learn the order.
+`learned`: an embedding of each index, as many as its table has.
 `sinusoidal`: sines of the index (Vaswani et al. 2017, section 3.5).
 """
 
@@ -54,12 +54,12 @@ class Sines(nn.Module):
         self.width = width
 
     def forward(self, index: Tensor, dtype: torch.dtype) -> Tensor:
-        # as large as an embedding at the start, or the sines would drown the tokens
+        # as large as a new embedding, or the sines would drown the tokens
         return 0.02 * math.sqrt(2) * sinusoidal(index, self.width, dtype)
 
 
 def sinusoidal(at: Tensor, width: int, dtype: torch.dtype) -> Tensor:
-    """(B, T, C) of positions (B, T) float64: sine and cosine in turn, wavelengths from 2π to 10,000 · 2π."""
+    """(B, T, C) of positions (B, T) float64: alternating sine and cosine, wavelengths from 2π to 10,000 · 2π."""
     frequency = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64, device=at.device) / width)
     cos, sin = phases(at, frequency[None], dtype)
     return torch.stack([sin, cos], -1).flatten(-2)[:, 0, :, :width]

@@ -1,5 +1,5 @@
-"""What a sense of position is asked for: the protocol of all forms, whose defaults are those of none at all; and the
-turning that rope, Fourier and sinusoids are made of.
+"""The interface of all forms of position, whose defaults mean no position; and the rotation that rope, Fourier and
+sinusoids share.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from musictx.model.attention.plain import causal_attention
 if TYPE_CHECKING:
     from musictx.model.transformer import TransformerConfig
 
-Phase = tuple[Tensor, ...] | None  # of tokens, each (B or 1, H or 1, T, ·); None for a form that needs none
+Phase = tuple[Tensor, ...] | None  # one per token, each (B or 1, H or 1, T, ·); None for a form that needs none
 
 
 class Form(nn.Module):
     """The attention of one layer. The class answers for a whole model: `build`, `embedding`, `kernel`, `timed`,
     `limit`, `movable`, `preset`.
 
-    A cache keeps what `keys` makes of the keys, so they are told their place once; a query is told its own when it
-    asks. `at` (B or 1, T) float64 is the clock that both read: the tokens' index, or musical time.
+    A cache stores the result of `keys`, so a key gets its position once; a query gets its own at each step. `at`
+    (B or 1, T) float64 is the clock that both read: the tokens' index, or musical time.
     """
 
-    timed: ClassVar[bool] = False  # whether it can go by musical time instead of the index
-    limit: ClassVar[str | None] = None  # the setting that says how many positions there are; None: no end
-    movable: ClassVar[bool] = False  # whether keys that were told their place can be moved: `moved`
-    preset: ClassVar[tuple[str, ...]] = ()  # parameters that begin with the values they are made with
+    timed: ClassVar[bool] = False  # whether it can count musical time instead of the index
+    limit: ClassVar[str | None] = None  # the setting with the number of positions; None: unlimited
+    movable: ClassVar[bool] = False  # whether `moved` can move keys that have their position
+    preset: ClassVar[tuple[str, ...]] = ()  # parameters whose initial values the form sets itself
 
     def __init__(self, d_head: int, more_key_width: int = 0) -> None:
         super().__init__()
@@ -38,26 +38,26 @@ class Form(nn.Module):
 
     @classmethod
     def build(cls, config: TransformerConfig) -> Self:
-        """One layer's, for a model of these sizes."""
+        """The form of one layer, for a model of these sizes."""
         return cls(config.d_model // config.n_heads)
 
     @classmethod
     def both_ways(cls, config: TransformerConfig) -> Form:
-        """One layer's for `look`, whose keys may be ahead: distances below 0 count too."""
+        """The form of one layer for `look`, whose keys may be ahead: distances below 0 count too."""
         return cls.build(config)
 
     @classmethod
     def embedding(cls, config: TransformerConfig) -> nn.Module | None:
-        """What is added to the embeddings of tokens: a module (index (B or 1, T) float64, dtype) -> (B or 1, T, C)."""
+        """A module to add to the embeddings of tokens: (index (B or 1, T) float64, dtype) -> (B or 1, T, C)."""
         return None
 
     @classmethod
     def kernel(cls, impl: str) -> str:
-        """What computes `forward`, in words; `impl` is the setting attention.impl."""
+        """The kernel of `forward` in words; `impl` is the setting attention.impl."""
         return "in blocks on a CPU, else by scaled_dot_product_attention"
 
     def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
-        """What `keys` and `queries` need of the clock."""
+        """What `keys` and `queries` need from the clock."""
         return None
 
     def keys(self, k: Tensor, phase: Phase) -> Tensor:
@@ -69,13 +69,13 @@ class Form(nn.Module):
         return q
 
     def moved(self, keys: Tensor, by: Tensor) -> Tensor:
-        """Keys (B, H, T, key_width) as `keys` would have made them `by` (B, 1) later, float64 of the clock."""
+        """Keys (B, H, T, key_width) as `keys` would make them `by` (B, 1) later, float64 of the clock."""
         return keys
 
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
         """The definition, for reading heads: (B, H, Tq, Tk) of queries (B, H, Tq, D) with their phase and of keys
-        (B, H, Tk, key_width) that are `distance` tokens behind them, (Tq, Tk) or (B, 1, Tq, Tk); what is below 0 is
-        masked later."""
+        (B, H, Tk, key_width) that are `distance` tokens behind them, (Tq, Tk) or (B, 1, Tq, Tk); the caller masks
+        distances below 0."""
         return self.queries(q, phase) @ k.mT * self.scale
 
     def forward(
@@ -88,10 +88,11 @@ class Form(nn.Module):
         masked: Tensor | None = None,
         age: Tensor | None = None,
     ) -> Tensor:
-        """What the queries (B, H, Tq, D) find in keys (B, H, Tk, key_width) and values (B, H, Tk, D): (B, H, Tq, D).
+        """Causal attention of queries (B, H, Tq, D) to keys (B, H, Tk, key_width) and values (B, H, Tk, D):
+        (B, H, Tq, D).
 
         The queries are the last Tq of the Tk positions. With `age`, (Tk,) or (B, Tk), there is one query, and each key
-        is so many tokens behind it, in any order. Keys at `masked` (B, Tk) are not there for their row.
+        is so many tokens behind it, in any order. A row does not see keys at `masked` (B, Tk).
         """
         return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, masked)
 
@@ -105,9 +106,9 @@ class Form(nn.Module):
         dropout_p: float = 0.0,
         masked: Tensor | None = None,
     ) -> Tensor:
-        """Attention without a causal mask, by the definition: what the queries (B, H, Tq, D) find in all keys (B, H,
-        Tk, key_width) and values (B, H, Tk, D), each `distance` (Tq, Tk) behind, or ahead of them below 0:
-        (B, H, Tq, D). Keys at `masked` (B, Tk) are not there for their row."""
+        """Attention without a causal mask, by the definition: of queries (B, H, Tq, D) to all keys (B, H, Tk,
+        key_width) and values (B, H, Tk, D), each `distance` (Tq, Tk) behind them, or ahead below 0: (B, H, Tq, D).
+        A row does not see keys at `masked` (B, Tk)."""
         logits = self.logits(q, k, phase, distance)  # (B, H, Tq, Tk)
         if masked is not None:
             logits = logits.masked_fill(masked[:, None, None], -torch.inf)

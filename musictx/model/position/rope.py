@@ -1,4 +1,4 @@
-"""`rope`: queries and keys turned by their position (Su et al. 2021, section 3.2)."""
+"""`rope`: rotates queries and keys by their position (Su et al. 2021, section 3.2)."""
 
 import torch
 from torch import Tensor
@@ -7,14 +7,14 @@ from musictx.model.position.form import Form, Phase, phases
 
 
 class Rotary(Form):
-    """The product of two that are turned depends on the angle between them alone, which is their distance."""
+    """The product of two rotated vectors depends only on the angle between them, which is their distance."""
 
     timed = True
     movable = True
 
     def __init__(self, d_head: int, base: float = 10_000.0) -> None:
         super().__init__(d_head)
-        # float64 whatever the weights are, so no buffer; and made before a CUDA graph is, which may copy nothing
+        # float64 for all weights, so not a buffer; made before a CUDA graph, which may copy nothing
         self.frequency = torch.tensor([base ** (-2 * i / d_head) for i in range(d_head // 2)], dtype=torch.float64)
 
     def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:

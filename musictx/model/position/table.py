@@ -1,4 +1,4 @@
-"""`relative`: a learned embedding of every distance (Huang et al. 2018); attention.impl names its kernel."""
+"""`relative`: a learned embedding of each distance (Huang et al. 2018); attention.impl names its kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Table(Form):
     """logit(i, j) = q_i · (k_j + e_{i-j}) / sqrt(D); distances past the last row share it."""
 
-    movable = True  # it is the distance that tells
+    movable = True  # only the distance matters
 
     def __init__(self, n_heads: int, d_head: int, max_distance: int, impl: str) -> None:
         super().__init__(d_head)
@@ -42,7 +42,7 @@ class Table(Form):
         return (content + (q @ self.rel.to(q.dtype).mT).gather(-1, row.expand(content.shape))) * self.scale
 
     def rows(self, distance: Tensor) -> Tensor:
-        """Which row of the table each distance has."""
+        """The row of the table for each distance."""
         return distance.clamp(0, self.rel.shape[1] - 1)
 
     def forward(
@@ -55,7 +55,7 @@ class Table(Form):
         masked: Tensor | None = None,
         age: Tensor | None = None,
     ) -> Tensor:
-        # parameters stay float32 under autocast; the kernels want one dtype
+        # parameters stay float32 under autocast; the kernels need one dtype
         return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p, masked, age)
 
 

@@ -1,5 +1,5 @@
-"""The chorale encoding, live: any playing becomes at most four voices, and a sixteenth sounds when its last voice is
-known.
+"""The chorale encoding, live: anything that a person plays becomes at most four voices, and a sixteenth sounds as soon
+as its last voice is known.
 """
 
 from dataclasses import replace
@@ -55,10 +55,10 @@ class GridReader:
 
 
 def thin_to_voices(score: Score) -> Score:
-    """The notes on sixteenths, never more than four at once. A fifth one ends the note that has sounded longest, as in
-    playing legato; of more than four struck together, the highest, the lowest and the next highest are kept.
+    """The notes on sixteenths, never more than four at once. A fifth note ends the one that has sounded longest, as in
+    legato playing; of more than four that begin together it keeps the highest three and the lowest.
 
-    No note changes what the grid held before its own step.
+    No note changes the grid before its own step.
     """
     step_s = score.quarter_s / STEPS_PER_QUARTER
     onset = np.rint(score.onset_s / step_s).astype(np.int64)

@@ -1,8 +1,8 @@
-"""The rules of the chorale grid: which pitch, or a rest, the next voice may sing, for a whole batch.
+"""The rules of the chorale grid: which pitch the next voice may sing, or a rest, for a whole batch.
 
-No silence of all voices and no held note longer than the rules say; where asked for, no voice above the one before it,
-each in its range, and no parallel fifths and octaves. A rest is legal unless it would make the silence too long, and
-wherever nothing else is.
+No silence of all voices and no held note is longer than the rules say; on request, no voice is above the one before it,
+each stays in its range, and there are no parallel fifths and octaves. A rest is legal unless it makes the silence too
+long; it is always legal where no pitch is.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
 CEILING = 128  # above all pitches
-PERFECT = (0, 7)  # semitones of octaves and fifths, whatever octaves lie between
+PERFECT = (0, 7)  # semitones of octaves and fifths, modulo octaves
 
 
 class GridRules:
@@ -35,7 +35,7 @@ class GridRules:
         device: torch.device | str,
     ) -> None:
         lo, hi, self.voices = tokenizer.lo, tokenizer.hi, tokenizer.voices
-        self.pitch = torch.from_numpy(tokenizer.pitch).to(device)  # (V,) REST for silence and all that is no music
+        self.pitch = torch.from_numpy(tokenizer.pitch).to(device)  # (V,) REST for silence and for ids without music
         self.sung = torch.arange(lo, hi + 1, device=device)[None]  # (1, P)
         self.order, self.no_parallels = rules.voice_order, rules.no_parallels
         allowed = np.tile(rules.pitches(), (self.voices, 1))  # (4, 128)
@@ -54,7 +54,7 @@ class GridRules:
         grids = [tokenizer.whole_steps(prompt) for prompt in prompts]
         last = [grid[-1] if len(grid) else np.full(self.voices, REST) for grid in grids]
         self.last = torch.from_numpy(np.array(last)).to(device)  # (B, 4) pitches
-        self.before = self.last  # (B, 4) of the step before the one that is being sung
+        self.before = self.last  # (B, 4) pitches of the step before the current one
         held = np.array([_run(grid != row) for grid, row in zip(grids, last, strict=True)])
         self.held = torch.from_numpy(held).to(device)  # (B, 4) steps
         silent = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
@@ -81,7 +81,7 @@ class GridRules:
         return torch.cat([pitches, rest, self.no_others], 1)  # (B, V)
 
     def _parallel(self, above: int) -> Tensor:
-        """(B, P) the pitches that would move this voice and one that has sung in parallel fifths or octaves."""
+        """(B, P) True where this voice would move in parallel fifths or octaves with the voice `above`."""
         was, then, now = (
             self.last[:, self.voice, None],
             self.before[:, above, None],
@@ -117,7 +117,7 @@ class GridRules:
 
 
 def _run(ends: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(columns,) how many rows at the bottom of `ends` (rows, columns) have passed since the last True."""
+    """(columns,) how many rows of `ends` (rows, columns) follow the last True."""
     rows = np.arange(len(ends))[:, None]
     last: NDArray[np.int64] = np.where(ends, rows, -1).max(axis=0, initial=-1)
     return len(ends) - 1 - last

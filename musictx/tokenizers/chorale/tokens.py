@@ -1,8 +1,7 @@
 """Chorale encoding: a grid of sixteenths read S1 A1 T1 B1 S2 …, one pitch token per voice per step.
 
-Huang et al. 2018 (arXiv 1809.04281), section 4.1. A held note is repeated, silence has a token of its own.
-
-The chorale encoding's tokens, note by note: a held note's repeats belong to it.
+Huang et al. 2018 (arXiv 1809.04281), section 4.1. A held note is repeated, and the repeats belong to it; silence has
+its own token.
 """
 
 from collections.abc import Sequence
@@ -61,7 +60,7 @@ class ChoraleTokenizer(Tokenizer):
         return np.where(grid == REST, self.rest, grid - self.lo).astype(np.uint16).reshape(-1)
 
     def decode_grid(self, ids: NDArray[np.integer]) -> Grid:
-        """Any ids up to the first EOS as a grid; a last step that is not complete is filled with rests."""
+        """Any ids up to the first EOS as a grid; rests fill an incomplete last step."""
         self.vocab.check(ids)
         eos = np.flatnonzero(ids == self.vocab.eos)
         ids = (ids[: eos[0]] if eos.size else ids).astype(np.int16)
@@ -70,7 +69,7 @@ class ChoraleTokenizer(Tokenizer):
         return np.where(ids == self.rest, REST, ids + self.lo).astype(np.int16).reshape(-1, N_VOICES)
 
     def whole_steps(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
-        """(steps, 4) the pitches of ids (T,); a last step that is not complete is left out."""
+        """(steps, 4) the pitches of ids (T,), without an incomplete last step."""
         whole = len(ids) // N_VOICES * N_VOICES
         grid: NDArray[np.int64] = self.pitch[ids[:whole]].reshape(-1, N_VOICES)
         return grid
@@ -80,7 +79,7 @@ class ChoraleTokenizer(Tokenizer):
         return grid_to_score(self.decode_grid(ids), quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> float:
-        """How much time a stream of ids takes; a last step that is not complete does not count."""
+        """The duration of a stream of ids, without an incomplete last step."""
         return int((ids < self.vocab.n_events).sum()) // N_VOICES * quarter_s / STEPS_PER_QUARTER
 
     def silence(self, seconds: float, quarter_s: float = 0.6) -> Ids:
@@ -111,7 +110,7 @@ def _check(name: str, vocab: Vocab) -> None:
 
 
 def trace_grid(tokenizer: Tokenizer, ids: Ids, quarter_s: float) -> Trace:
-    """Of ids (T,) that its `encode` made."""
+    """The trace of ids (T,) that the tokenizer's `encode` made."""
     step_s, voices, score = quarter_s / STEPS_PER_QUARTER, tokenizer.voices, tokenizer.decode(ids, quarter_s)
     waiting, step = waiting_notes(score, step_s), np.arange(len(ids)) // voices
     note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)

@@ -1,4 +1,4 @@
-"""Byte pairs learnt from a corpus."""
+"""Learns byte pairs from a corpus."""
 
 import json
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def train_bpe(name: str, pieces: Iterable[NDArray[np.integer]], vocab_size: int)
         vocab_size=vocab_size - len(SPECIALS),
         min_frequency=2,
         show_progress=False,
-        initial_alphabet=[as_text([i]) for i in range(n_base)],  # every base token, heard or not, in order of id
+        initial_alphabet=[as_text([i]) for i in range(n_base)],  # every base token, used or not, in order of id
         max_token_length=MAX_PART,
     )
     model.train_from_iterator((tokenizer.units(tokenizer.events(ids)) for ids in pieces), trainer)

@@ -1,4 +1,4 @@
-"""Byte pairs on top of MidiTok's tokens: what has been learnt, and music in as few ids as it allows."""
+"""Byte pairs on top of MidiTok's tokens: the learnt merges, and music in as few ids as they allow."""
 
 import json
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from musictx.errors import ConfigError
 from musictx.tokenizers.vocab import Ids
 
 MAX_PART = 256  # base tokens in one BPE token
-FIRST_CHAR = 0x4E00  # BPE works on text: a base id is a Chinese character, of which none is a space
+FIRST_CHAR = 0x4E00  # BPE works on text: a base id is a Chinese character, so none is a space
 
-BaseIds = NDArray[np.int64]  # (T,) ids of MidiTok's own tokens alone: no BPE, no PAD, BOS, EOS
+BaseIds = NDArray[np.int64]  # (T,) ids of MidiTok's own tokens only: no BPE, no PAD, BOS, EOS
 
 
 class Merges:
-    """What BPE has learnt: `parts[id]` are the base ids an id stands for.
+    """The learnt BPE merges: `parts[id]` are the base ids that an id stands for.
 
-    `state` lists the pairs of ids that become one, in the order they were learnt. Raises ConfigError otherwise.
+    `state` lists the pairs of ids that become one, in the order of learning. Raises ConfigError otherwise.
     """
 
     def __init__(self, n_base: int, state: str) -> None:
@@ -30,10 +30,10 @@ class Merges:
         try:
             for a, b in json.loads(state):
                 whole = self.parts[a] + self.parts[b]
-                if min(a, b) < 0 or len(whole) > MAX_PART:  # doubling again and again would fill the memory
+                if min(a, b) < 0 or len(whole) > MAX_PART:  # repeated doubling would fill the memory
                     raise ValueError(whole)
                 merges.append((as_text(self.parts[a]), as_text(self.parts[b])))
-                if whole not in known:  # two ways to one word share its id
+                if whole not in known:  # two merges that make the same word share its id
                     known.add(whole)
                     self.parts.append(whole)
         except (ValueError, TypeError, IndexError, RecursionError):

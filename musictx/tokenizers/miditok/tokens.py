@@ -1,8 +1,8 @@
 """MidiTok's REMI, TSD and Structured tokens (Fradet et al. 2021, arXiv 2310.17202), and BPE on top of them.
 
-The package `miditok` is an optional extra: nothing here imports it before such a tokenizer is built.
+The package `miditok` is an optional extra: this module imports it only to build such a tokenizer.
 
-MidiTok's words, note by note: Program before a Pitch, Velocity and Duration after it belong to its note.
+A Program before a Pitch, and a Velocity and Duration after it, belong to the Pitch's note.
 """
 
 from functools import cache
@@ -24,12 +24,12 @@ from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 KINDS = {"miditok-remi": "REMI", "miditok-tsd": "TSD", "miditok-structured": "Structured"}
 STEPS_PER_QUARTER = 12  # sixteenths and triplets both fall on this grid
 STEPS_PER_BAR = 4 * STEPS_PER_QUARTER  # 4/4 throughout
-MAX_STEPS = 100_000 * STEPS_PER_QUARTER  # 14 hours at 120 a minute; beyond it the tempo is wrong
+MAX_STEPS = 100_000 * STEPS_PER_QUARTER  # 14 hours at 120 quarters a minute; beyond it the tempo is wrong
 CONFIG: dict[str, Any] = {
     "beat_res": {(0, 16): STEPS_PER_QUARTER},  # durations and shifts reach 16 quarters
     "pitch_range": (0, 127),
     "drums_pitch_range": (0, 127),
-    "use_pitchdrum_tokens": True,  # drums have pitch tokens of their own, which are never transposed
+    "use_pitchdrum_tokens": True,  # drums have their own pitch tokens, which are never transposed
     "num_velocities": 32,
     "use_programs": True,
     "one_token_stream_for_programs": True,
@@ -41,7 +41,7 @@ Notes = NDArray[np.int64]  # (5, N): program, onset, pitch, length, velocity; ti
 
 @cache
 def _backend(name: str) -> Any:
-    """MidiTok's tokenizer; one a process, so that ours stay small to copy."""
+    """MidiTok's tokenizer; one per process, so that copies of ours stay small."""
     import miditok
 
     config = miditok.TokenizerConfig(**CONFIG, special_tokens=["PAD"])  # PAD is the least MidiTok accepts
@@ -80,8 +80,8 @@ class MidiTokTokenizer(Tokenizer):
         self.pitch = np.pad(pitch, (0, self.vocab.size - len(words)), constant_values=-1)
 
     def normalise(self, score: Score) -> Score:
-        """The score as these tokens say it: on the grid, 32 velocities, notes of 1 to 192 steps, and notes of one
-        instrument, pitch and step made one, the longest and loudest. Structured also shortens every wait between
+        """The score as these tokens write it: on the grid, 32 velocities, notes of 1 to 192 steps; notes of one
+        instrument, pitch and step become one, the longest and loudest. Structured also shortens every wait between
         two notes to 16 quarters."""
         return self._decode(self._encode(score), score.quarter_s)
 
@@ -90,13 +90,13 @@ class MidiTokTokenizer(Tokenizer):
         return self._apply(self._encode(score))
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
-        """Any ids up to the first EOS as a Score at the given tempo: what is no whole note is left out.
-        Raises TokenError for ids outside the vocabulary."""
+        """Any ids up to the first EOS as a Score at the given tempo, without incomplete notes. Raises TokenError for
+        ids outside the vocabulary."""
         return self._decode(self._expand(ids), quarter_s)
 
     def apply_bpe(self, ids: NDArray[np.integer]) -> Ids:
-        """The same music in as few ids as the merges allow. Takes base ids, as the tokenizer without `state`
-        encodes them. Raises TokenError when PAD, BOS or EOS is among them."""
+        """The same music in as few ids as the merges allow. Takes base ids, as the tokenizer without `state` encodes
+        them. Raises TokenError if PAD, BOS or EOS is among them."""
         return self._apply(self.events(ids))
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
@@ -105,26 +105,26 @@ class MidiTokTokenizer(Tokenizer):
         time = base[self._sets_clock[base]]
         if self.name != "miditok-remi":
             steps = int(self._steps[time].sum())
-        else:  # a Position before any Bar stands in a first bar of its own
+        else:  # a Position before any Bar has its own first bar
             bar = np.cumsum(self._is_bar[time]) - self._is_bar[time[:1]].sum()
             steps = int((bar * STEPS_PER_BAR + self._steps[time]).max(initial=0))
         return steps * quarter_s / STEPS_PER_QUARTER
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
-        """Lowest and highest pitch in a window of ids, drums left aside; None when there is none."""
+        """The lowest and the highest pitch in a window of ids, without drums; None when there is none."""
         return super().pitch_range(self._expand(ids))
 
     def transpose(self, ids: Ids, semitones: int) -> Ids:
-        """A window of ids, every pitch but the drums' moved; the caller keeps it within 0 … 127. With BPE the
-        merges are applied anew, so the number of ids may change. Raises TokenError when PAD, BOS or EOS is in it."""
+        """A window of ids with every pitch moved, except drums; the caller keeps it within 0 … 127. With BPE it applies
+        the merges again, so the number of ids may change. Raises TokenError if PAD, BOS or EOS is in it."""
         base = self.events(ids)
         return self._apply(np.where(self.pitch[base] >= 0, base + semitones, base))
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
         if self._merges is not None:
             raise ConfigError(
-                f"a token of {self.name} with BPE holds several notes, and attention to it cannot be told apart: give "
-                "a bundle without BPE"
+                f"a token of {self.name} with BPE holds several notes, and attention cannot tell them apart: give a "
+                "bundle without BPE"
             )
         return trace_words(self, ids, quarter_s, STEPS_PER_QUARTER)
 
@@ -138,7 +138,7 @@ class MidiTokTokenizer(Tokenizer):
 
     def events(self, ids: NDArray[np.integer]) -> BaseIds:
         if (ids >= self.vocab.n_events).any():
-            raise TokenError("PAD, BOS and EOS have no pitch and no merges: give a window of events alone")
+            raise TokenError("PAD, BOS and EOS have no pitch and no merges: give a window of events only")
         return self._expand(ids)
 
     def _apply(self, base: BaseIds) -> Ids:
@@ -147,8 +147,8 @@ class MidiTokTokenizer(Tokenizer):
         return self._merges.apply(self.units(base))
 
     def units(self, base: BaseIds) -> list[str]:
-        """Base ids as text, cut wherever the clock is set: no merge reaches from one onset to the next, so that
-        the ids of a piece's beginning do not depend on what follows."""
+        """Base ids as text, cut at every token that sets the clock: no merge spans two onsets, so that the ids of a
+        piece's beginning do not depend on the rest."""
         text = as_text(base)
         cuts = np.flatnonzero(self._sets_clock[base]).tolist()
         return [text[a:b] for a, b in pairwise([0, *cuts, len(text)]) if a < b]
@@ -181,11 +181,11 @@ class MidiTokTokenizer(Tokenizer):
 
 
 def _to_grid(score: Score) -> Notes:
-    """Onsets and ends at the nearest step, every note at least one step long."""
+    """Moves onsets and ends to the nearest step; every note is at least one step long."""
     if not score.duration_s / score.quarter_s * STEPS_PER_QUARTER <= MAX_STEPS:
         raise TokenError(
             f"{score.duration_s:.6g} seconds at {score.quarter_s:.3g} seconds a quarter are more than "
-            f"{MAX_STEPS // STEPS_PER_QUARTER} quarters: the tempo is wrong, or cut the piece"
+            f"{MAX_STEPS // STEPS_PER_QUARTER} quarters: mend the tempo, or cut the piece"
         )
     onset, end = (np.rint(t / score.quarter_s * STEPS_PER_QUARTER) for t in (score.onset_s, score.offset_s))
     rows = (score.program, onset, score.pitch, np.maximum(end - onset, 1), score.velocity)
@@ -193,16 +193,16 @@ def _to_grid(score: Score) -> Notes:
 
 
 def _merge_copies(notes: Notes) -> Notes:
-    """Notes by instrument, onset and pitch; those alike in all three become one, the longest and loudest."""
+    """Sorts notes by instrument, onset and pitch; notes equal in all three become one, the longest and loudest."""
     notes = notes[:, np.lexsort(notes[2::-1])]
     first = np.flatnonzero(np.diff(notes[:3], prepend=-1).any(axis=0))
     return np.maximum.reduceat(notes, first, axis=1) if len(first) else notes
 
 
 def _steps(word: str) -> int | None:
-    """Where in its bar a Position is, how long a TimeShift waits; None for tokens that leave the clock alone."""
+    """A Position's place in its bar, or the length of a TimeShift; None for tokens that do not move the clock."""
     kind, value = word.split("_")
-    if kind == "TimeShift" and value != "0.0.1":  # Structured's word for no wait at all
+    if kind == "TimeShift" and value != "0.0.1":  # Structured's word for no wait
         quarters, part, parts = map(int, value.split("."))
         return (quarters * parts + part) * STEPS_PER_QUARTER // parts
     if kind == "Position":
@@ -211,7 +211,7 @@ def _steps(word: str) -> int | None:
 
 
 def trace_words(tokenizer: Tokenizer, ids: Ids, quarter_s: float, steps_per_quarter: int) -> Trace:
-    """Of ids (T,) that its `encode` made, without BPE."""
+    """The trace of ids (T,) that the tokenizer's `encode` made, without BPE."""
     words = [row.type.split("_") for row in tokenizer.vocab.table]
     score, step_s = tokenizer.decode(ids, quarter_s), quarter_s / steps_per_quarter
     waiting, time_s = waiting_notes(score, step_s), np.zeros(len(ids))

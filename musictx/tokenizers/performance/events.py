@@ -1,4 +1,4 @@
-"""What every id of a stream of events does, as tables: whoever draws, plays or follows such ids reads them here."""
+"""Tables of what each id in a stream of events does, for the code that draws, plays or follows such ids."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ NEVER = 2**62  # a step that no music reaches
 
 
 class EventPlace(NamedTuple):
-    """Where a stream of events stands: `struck` (P,) the step each sounding pitch was struck at, from the lowest on,
-    NEVER for silent ones; the step now; the step at which silence began, if it is silent; whether a velocity has been
-    said."""
+    """The place in a stream of events: `struck` (P,) the step at which each sounding pitch began, from the lowest pitch
+    on, NEVER for silent ones; the step now; the step at which silence began, if it is silent; whether there was a
+    VELOCITY."""
 
     struck: NDArray[np.int64]
     now: int
@@ -24,7 +24,7 @@ class EventPlace(NamedTuple):
 
 
 class EventTable:
-    """Events on a clock: NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY. Its arrays are (V,); P pitches from `lo` on."""
+    """Events on a clock: NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY. The arrays are (V,); P pitches from `lo` on."""
 
     def __init__(self, vocab: Vocab) -> None:
         self.on, self.off, self.velocity = (vocab.mask(name) for name in ("NOTE_ON", "NOTE_OFF", "VELOCITY"))
@@ -34,11 +34,11 @@ class EventTable:
         self.steps = np.maximum(vocab.values("TIME_SHIFT"), 0)
 
     def place(self, ids: NDArray[np.integer]) -> EventPlace:
-        """Where the music stands after ids (T,), whatever they are."""
+        """The place in the music after any ids (T,)."""
         now = np.cumsum(self.steps[ids])  # (T,)
         note = np.flatnonzero(self.on[ids] | self.off[ids])
         struck = np.full(self.n_pitches, NEVER)
-        # of several assignments to one place numpy keeps the last
+        # numpy keeps the last of several assignments to one place
         struck[self.pitch[ids[note]] - self.lo] = np.where(self.on[ids[note]], now[note], NEVER)
         end = int(now[-1]) if len(ids) else 0
         silent_since = int(now[note[-1]]) if len(note) else 0

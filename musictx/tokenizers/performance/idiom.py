@@ -1,4 +1,4 @@
-"""The performance encoding, live: every id is an event, or time."""
+"""The performance encoding, live: every id is an event or a shift of time."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class EventIdiom:
             return ids
         steps = self.table.steps[ids]
         settled = (np.cumsum(steps) < np.rint(now_s * STEPS_PER_S)) & (steps == 0)
-        # time that passes belongs to the event after it: how long it is, is known when that comes
+        # time that passes belongs to the event after it, and its length is known only then
         return ids[: int(np.flatnonzero(settled).max(initial=-1)) + 1]
 
     def heard(self, ids: Ids, seconds: float) -> Ids:

@@ -1,8 +1,8 @@
 """The rules of event streams: which of NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY may come next, for a whole batch.
 
-No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON; no NOTE_ON for a sounding pitch, which is let go first,
-as the encoding does; a velocity before the first note, and after a VELOCITY drawn a note; no silence and no note longer
-than the rules say. At least one id is always legal: while a note may begin, it or its velocity; else time may pass,
+No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON; no NOTE_ON for a sounding pitch, which must end first, as
+in the encoding; a velocity before the first note, and a note after a drawn VELOCITY; no silence and no note longer than
+the rules say. At least one id is always legal: a note or its velocity, while a note may begin; else time may pass,
 unless a note has sounded too long, which may then end.
 """
 
@@ -21,8 +21,8 @@ from musictx.tokenizers.tokenizer import Tokenizer
 
 
 class EventRules:
-    """Obeys `musictx.tokenizers.grammar.Grammar`. Times are steps of the encoding's clock, int64. Tables instead of
-    comparisons: on a CPU a step costs the number of its operations (docs/log.md). Raises ConfigError when the rules
+    """Obeys `musictx.tokenizers.grammar.Grammar`. Times are steps of the encoding's clock, int64. It uses tables, not
+    comparisons: on a CPU a step costs as much as it has operations (docs/log.md). Raises ConfigError when the rules
     leave no pitch."""
 
     def __init__(
@@ -40,7 +40,7 @@ class EventRules:
         if not allowed.any():
             raise ConfigError(f"rules.…: no pitch is left from {tokenizer.lo} to {tokenizer.hi}: give wider limits")
         note, self.n_pitches = table.on | table.off, len(allowed)
-        # a column beside the pitches', which ids that are no notes write to
+        # an extra column beside the pitches': ids that are not notes write to it
         pitch, later = np.where(note, table.pitch - table.lo, self.n_pitches), np.where(table.on, 0, NEVER)
         self.moves = on_device(np.stack([pitch, table.steps, later], 1)[..., None])  # (V, 3, 1)
         music = note | table.velocity | (table.steps > 0)
@@ -56,8 +56,8 @@ class EventRules:
         places = [table.place(prompt) for prompt in prompts]
         self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, P + 1) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
-        self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) of silent rows
-        # (B, V) what may follow the last id; after a prompt that ends in a VELOCITY there may be no room for a note
+        self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) for silent rows
+        # (B, V) what may follow the last id; after a prompt any music: no note may be legal after its last VELOCITY
         self.next = on_device([music] * len(places))
         said = [[p.has_velocity] for p in places]
         self.has_velocity = None if all(map(all, said)) else on_device(said)  # (B, 1) None: all rows have

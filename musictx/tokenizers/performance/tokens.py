@@ -1,10 +1,8 @@
 """Performance encoding: 128 NOTE_ON, 128 NOTE_OFF, 100 TIME_SHIFT of 10 ms, 32 VELOCITY.
 
 Oore et al. 2018, "This Time with Feeling" (arXiv 1808.03715), section 3; Huang et al. 2018, section 2.
-Everything is numpy on whole pieces: no Python loop over notes.
-
-The performance encoding's tokens, note by note: a VELOCITY belongs to the note it colours, a NOTE_OFF to the one it
-ends.
+Everything is numpy on whole pieces: no Python loop over notes. A VELOCITY belongs to the note after it, a NOTE_OFF to
+the note that it ends.
 """
 
 from collections.abc import Sequence
@@ -24,15 +22,15 @@ if TYPE_CHECKING:
     from musictx.tokenizers.performance.rules import EventRules
     from musictx.tokenizers.rules import Rules
 
-MAX_S = 24 * 3600  # a file that claims more would become millions of shifts
+MAX_S = 24 * 3600  # a longer file would become millions of shifts
 DEFAULT_BIN = 16  # for notes that come before any VELOCITY token
 
 Steps = NDArray[np.int64]
 
 
 class PerformanceTokenizer(Tokenizer):
-    """Expressive piano music as events on a 10 ms clock. The `vocab` of a subclass may have other pitches and
-    shifts, and more events after these four, which are left out of the music here. ConfigError for other events."""
+    """Expressive piano music as events on a 10 ms clock. The `vocab` of a subclass may have other pitches and shifts,
+    and more events after these four, which this class leaves out of the music. Raises ConfigError for other events."""
 
     name = "performance"
     pitched = ("NOTE_ON", "NOTE_OFF")
@@ -55,17 +53,17 @@ class PerformanceTokenizer(Tokenizer):
         self.pace = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # seconds
 
     def normalise(self, score: Score) -> Score:
-        """The score as this encoding hears it: on the 10 ms grid, every note at least one step long, velocity
-        in 32 bins, a re-struck pitch ends the earlier note, and notes of one pitch struck in one step are one."""
+        """The score as this encoding writes it: on the 10 ms grid, every note at least one step long, velocity in 32
+        bins; a re-struck pitch ends the earlier note, and notes of one pitch in one step become one."""
         return self._score(*self._steps(score), score.quarter_s)
 
     def encode(self, score: Score) -> Ids:
-        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError beyond `MAX_S`, a damaged file, and for a
-        pitch outside the vocabulary."""
+        """(T,) ids of the whole score, without BOS and EOS. Raises TokenError beyond `MAX_S`, which means a damaged
+        file, and for a pitch outside the vocabulary."""
         if score.duration_s > MAX_S:
             raise TokenError(f"{score.duration_s / 3600:,.0f} hours long, at most {MAX_S // 3600} can be written")
         onset, offset, pitch, velocity_bin = self._steps(score)
-        if len(pitch) and not self.lo <= pitch[0] <= pitch[-1] <= self.hi:  # they come pitch by pitch
+        if len(pitch) and not self.lo <= pitch[0] <= pitch[-1] <= self.hi:  # they are sorted by pitch
             wrong = pitch[0] if pitch[0] < self.lo else pitch[-1]
             raise TokenError(
                 f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}; "
@@ -81,7 +79,7 @@ class PerformanceTokenizer(Tokenizer):
 
         on_at = np.flatnonzero(is_on)
         changed = on_at[np.diff(bins[on_at], prepend=-1) != 0]
-        # a VELOCITY token stands before the NOTE_ON it colours
+        # a VELOCITY token comes before its NOTE_ON
         key = np.insert(key, changed, self.velocity0 + bins[changed])
         time = np.insert(time, changed, time[changed])
         return self._emit(np.diff(time, prepend=0), key)
@@ -105,7 +103,7 @@ class PerformanceTokenizer(Tokenizer):
         return self._score(*self._settle(time[on], offset[on], pitch[on], bins[on]), quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
-        """How much time a stream of ids takes."""
+        """The duration of a stream of ids."""
         return self._split(ids)[2] / STEPS_PER_S
 
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
@@ -115,12 +113,12 @@ class PerformanceTokenizer(Tokenizer):
     def stretch(self, ids: Ids, factor: float) -> Ids:
         """A window of ids with its clock slowed by `factor`; the number of ids may change.
 
-        Times are scaled from the window's start and rounded, so errors do not add up. Only where one pitch is
-        struck in two neighbouring steps are the two kept apart, since falling together would lose a note.
-        Raises TokenError for a factor outside 0.5 … 2, which would make other music of it.
+        It scales times from the window's start and rounds them, so errors do not add up. Two notes of one pitch in
+        neighbouring steps stay apart, since merging them would lose a note. Raises TokenError for a factor outside
+        0.5 … 2, which would make other music.
         """
         if (ids >= self.vocab.n_events).any():
-            raise ValueError("stretch takes a window of events alone: cut BOS, EOS and PAD off first")
+            raise ValueError("stretch takes a window of events only: cut BOS, EOS and PAD off first")
         if not 0.5 <= factor <= 2:
             raise TokenError(f"stretch {factor}: give a factor from 0.5 to 2 in data.stretch")
         time, key, end = self._split(ids)
@@ -160,7 +158,7 @@ class PerformanceTokenizer(Tokenizer):
 
     @staticmethod
     def _settle(onset: Steps, offset: Steps, pitch: Steps, bins: Steps) -> tuple[Steps, Steps, Steps, Steps]:
-        """The rules of `normalise` on integer steps of notes that come pitch by pitch, in time."""
+        """The rules of `normalise` on integer steps of notes sorted by pitch, then time."""
         if not len(onset):
             return onset, offset, pitch, bins
         first = np.flatnonzero(np.diff(pitch << 40 | onset, prepend=-1))  # notes of one pitch and step become one
@@ -220,7 +218,7 @@ def _check(name: str, vocab: Vocab) -> None:
 
 
 def trace_events(tokenizer: Tokenizer, ids: Ids, quarter_s: float) -> Trace:
-    """Of ids (T,) that its `encode` made."""
+    """The trace of ids (T,) that the tokenizer's `encode` made."""
     table, score = EventTable(tokenizer.vocab), tokenizer.decode(ids, quarter_s)
     waiting, step = waiting_notes(score, 1 / STEPS_PER_S), np.cumsum(table.steps[ids])
     note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)

@@ -91,7 +91,7 @@ def test_a_changed_file_or_setting_is_not_taken_from_an_earlier_run(tunes):
     args = ["data_prep/folder.py", "path=few", "out=store", "workers=1"]
     assert "none of the 2 files could be used" in refused_last(args, tunes)
     write_tunes(tunes / "few", 3)
-    assert "going on" not in ok(args, tunes).stdout
+    assert "resuming" not in ok(args, tunes).stdout
 
 
 def test_work_with_other_signatures_is_not_gone_on_with(tmp_path, monkeypatch, capsys):
