@@ -6,7 +6,7 @@
 The learning rate is held. A branch makes a model at any time: a copy of the last checkpoint, trained for so many steps
 while the rate falls to zero; the long run stays unchanged. The last stage ends with its own fall. A stage that
 holds its rate can be left early: with `--enough 8000` the next one begins from its last checkpoint after so many steps.
-`OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation; `musictx evaluate` scores the whole.
+`OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation, `musictx evaluate` all.
 """
 
 import argparse

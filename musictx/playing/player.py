@@ -172,8 +172,9 @@ class Player:
         return music
 
     def accompany(self, melody: str | Path | Score, /, **values: Any) -> list[Accompanied]:
-        """Writes alto, tenor and bass for a melody, a MIDI file or a score in four beats a bar, and keeps every note
-        of it.
+        """Writes alto, tenor and bass for a melody, a MIDI file or a score, and keeps every note of it.
+
+        A score counts four beats a bar.
 
         `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`.
 
