@@ -51,7 +51,8 @@ class EncoderDecoderConfig(TransformerConfig):
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
-    """(B, S) True where a source is filled up, but for its first id: a softmax over nothing is no number."""
+    """(B, S) True where a source is filled up, but for its first id: a softmax over nothing is no number. A source of
+    PAD alone is the hidden one: that one id stands for any."""
     hidden = source == pad
     hidden[:, 0] = False
     return hidden
