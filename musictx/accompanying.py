@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from musictx.config.accompany import AccompanyConfig
 from musictx.errors import BundleError, ConfigError, TokenError, UserError, is_out_of_memory
 from musictx.model.build import SOURCE, inputs_of
+from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
 from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music import Music
@@ -23,7 +24,7 @@ from musictx.notes.read import read_bytes, read_tracks
 from musictx.notes.score import Score
 from musictx.sampling.accompany import Tell, draw_voices
 from musictx.sampling.music import check
-from musictx.sampling.settings import Settings
+from musictx.sampling.settings import Sampling, Settings
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
@@ -70,9 +71,9 @@ def plan_accompaniment(config: AccompanyConfig) -> None:
     asked = config.sampler
     for name, value in (
         ("beams", asked.beams),
-        ("seed_guidance", asked.strength),
         ("temperature_end", asked.temperature_end),
         ("guard", asked.guard or None),
+        ("guidance_tokens", asked.guidance_tokens if asked.guidance_tokens != Sampling.guidance_tokens else None),
     ):
         if value is not None:
             raise ConfigError(f"sampler.{name} is for continuations: leave it out")
@@ -96,6 +97,18 @@ def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: 
 def can_accompany(model: Any, tokenizer: Tokenizer, objective: str) -> bool:
     """Whether it has learnt to write the voices below a melody."""
     return inputs_of(model) == SOURCE and bool(tokenizer.voices) and objective == "conditional"
+
+
+def guided(config: AccompanyConfig, header: BundleHeader | None, bundle: object) -> AccompanyConfig:
+    """With the guidance that the bundle names, where it was left to that. Raises ConfigError for a model that never
+    learnt to write without a melody."""
+    sampler = config.sampler.suited(header.seed_guidance if header is not None else None)
+    if sampler.strength and not (header is not None and header.hides_source):
+        raise ConfigError(
+            f"sampler.seed_guidance={sampler.strength:g}: {bundle} never learnt to write without a melody: give "
+            "bundle=harmoniser, train one with trainer.hide_source=0.1, or leave it out"
+        )
+    return replace(config, sampler=sampler)
 
 
 def read_melody(path: Path, config: AccompanyConfig) -> Melody:

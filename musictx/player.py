@@ -7,6 +7,7 @@ from musictx.accompanying import (
     Accompanied,
     accompany_melody,
     check_accompanies,
+    guided,
     plan_accompaniment,
     read_melody,
     take_melody,
@@ -142,6 +143,7 @@ class Player:
         plan_accompaniment(config)
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
+        config = guided(config, self.header, "this model")
         if isinstance(melody, Score):
             heard = take_melody(melody, "the melody", config, Meter(melody.quarter_s))
         else:

@@ -102,6 +102,30 @@ def test_of_several_lines_the_highest_is_taken_when_it_is_asked_for(world, tmp_p
     assert "its highest 11 notes are the melody, the other 30 are left out" in told
 
 
+def test_the_melody_guides_a_model_that_has_learnt_to_go_without(melody, tmp_path):
+    able = write_harmoniser(tmp_path / "able.safetensors", hide_source=0.1)
+    own = write_harmoniser(tmp_path / "own.safetensors", hide_source=0.1, seed_guidance=2)
+    say, strong = ["musictx", "accompany", "melody=tune.mid", f"bundle={able}"], {"seed_guidance": 2}
+    ok([*say, "out=o", "sampler.seed_guidance=2"], tmp_path)
+    assert rows(read_midi(melody)) < rows(read_midi(tmp_path / "o" / "tune-1.mid"))
+    model = musictx.load(able)
+    (music,) = model.accompany(melody, sampler=strong)
+    music.write(tmp_path / "it.mid")
+    assert (tmp_path / "it.mid").read_bytes() == (tmp_path / "o" / "tune-1.mid").read_bytes()
+    asked, plain = music.score, model.accompany(melody)[0].score
+    assert asked != plain
+    for nothing in (None, 0):
+        assert model.accompany(melody, sampler={"seed_guidance": nothing})[0].score == plain
+    # where nobody says anything, the bundle does
+    guided = musictx.load(own)
+    assert guided.accompany(melody)[0].score == asked
+    assert guided.accompany(melody, sampler={"seed_guidance": None})[0].score == plain
+    told = ok([*say[:3], f"bundle={own}", "out=own"], tmp_path).stdout
+    assert "sampler.seed_guidance=2, as its bundle says; null for voices that no melody guides" in told
+    with pytest.raises(ConfigError, match=r"sampler.seed_guidance=2: this model never learnt .*hide_source=0.1, or le"):
+        musictx.load(write_harmoniser(tmp_path / "not.safetensors")).accompany(melody, sampler=strong)
+
+
 def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
     import mido
 
@@ -131,7 +155,11 @@ def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
         (["transpose=30"], "transpose=30: give -19 to 21 semitones"),
         (["variations=0"], "variations=0: give more than 0"),
         (["sampler=beam", "sampler.beams=2"], "sampler.beams"),
-        (["sampler.seed_guidance=1"], "sampler.seed_guidance is for continuations: leave it out"),
+        (["sampler.seed_guidance=1"], "voices.safetensors never learnt to write without a melody: give bundle=harmon"),
+        (["sampler.seed_guidance=-1"], "sampler.seed_guidance=-1: give 0 to 10, null for none, or auto"),
+        (["sampler.seed_guidance=nan"], "sampler.seed_guidance=nan: give 0 to 10"),
+        (["sampler.seed_guidance=much"], "sampler.seed_guidance=much: give 0 to 10"),
+        (["sampler.guidance_tokens=8"], "sampler.guidance_tokens is for continuations: leave it out"),
         (["sampler.guard=true"], "sampler.guard is for continuations: leave it out"),
         (["sampler.temperature_end=1"], "sampler.temperature_end is for continuations: leave it out"),
         (["rules.scale=H minor"], "rules.scale=H minor: give a tonic"),

@@ -39,8 +39,8 @@ class Sampling:
     )
     seed_guidance: int | float | str | None = setting(
         AUTO,
-        "hold on to the seed: 1 or 2 bring its motifs back, 0 leaves out unlikely tokens alone; null: not; auto: as "
-        "the bundle says, which was chosen on validation",
+        "hold on to the seed: 1 or 2 bring its motifs back, 0 leaves out unlikely tokens alone; accompany: to the "
+        "melody, 0 does nothing; null: not; auto: as the bundle says, which was chosen on validation",
     )
     guidance_tokens: int = setting(17, "how much of the seed's end guidance does not count as the seed, in tokens")
     guidance_cut: float = setting(0.01, "guidance draws no token with less than this share of the likeliest's chance")
