@@ -116,12 +116,13 @@ def span(music: Music, wish: Wish) -> tuple[float, float]:
 
 def check_wish(wish: Wish, limits: Limits) -> None:
     """Raises ConfigError for more than one person may ask for."""
-    for name, value, most in (
-        ("length", wish.length_s, limits.length_s),
-        ("variations", wish.variations, limits.variations),
-    ):
-        if not 0 < value <= most:
-            raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
+    check_most("length", wish.length_s, limits.length_s)
+    check_most("variations", wish.variations, limits.variations)
+
+
+def check_most(name: str, value: float, most: float) -> None:
+    if not 0 < value <= most:
+        raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
 
 
 def shorten(music: Music, limits: Limits) -> Music:

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from musictx.accompanying import Accompanied, accompany_melody, nearest_within, take_melody
+from musictx.accompanying import Accompanied, accompany_melody, guided, nearest_within, take_melody
 from musictx.config.accompany import AccompanyConfig
 from musictx.errors import UserError
 from musictx.melody_looks import ids_by_height, look_at_melody
+from musictx.model.bundle import BundleHeader
 from musictx.notes.melody import together, top_line
 from musictx.notes.score import Score
 from musictx.sampling.settings import Sampling
@@ -20,9 +21,28 @@ from musictx.tokenizers.rules import VOICE_RANGES
 from musictx.tokenizers.trace import Trace
 from musictx.viz.arcs import Head, draw_arcs
 from musictx.web.attention import Reader
-from musictx.web.draw import Tell, Wish, check_wish
+from musictx.web.draw import check_most
 from musictx.web.limits import Limits
 from musictx.web.session import Heard, Music
+
+HOLD_MELODY = "how close to the melody"  # the name of its slider
+TellOf = Callable[[float, float], None]  # gets seconds of the melody that have their voices, and all of them
+
+
+class Harmoniser(NamedTuple):
+    """The model that writes voices, and what its bundle says of it."""
+
+    model: Any
+    tokenizer: Tokenizer
+    header: BundleHeader
+
+
+class VoicesWish(NamedTuple):
+    """What a person sets before pressing Accompany."""
+
+    temperature: float = Sampling.temperature
+    hold: float = 0.0  # guidance by the melody, 0 for none
+    variations: int = 2
 
 
 class Harmonised(NamedTuple):
@@ -34,16 +54,15 @@ class Harmonised(NamedTuple):
 
 def harmonise(
     music: Music,
-    wish: Wish,
-    model: Any,
-    tokenizer: Tokenizer,
+    wish: VoicesWish,
+    harmoniser: Harmoniser,
     limits: Limits,
     chance: int,
-    tell: Tell,
+    tell: TellOf,
     ending: Callable[[], bool] = lambda: False,
 ) -> Harmonised:
     """Raises UserError for what cannot be, and where the time does not suffice: half an accompaniment is none."""
-    check_wish(wish, limits)
+    check_most("variations", wish.variations, limits.variations)
     score, meter = music.written or music.played or Heard(music.score, music.meter)
     line, told = "highest" if len(together(score)) else "only", list[str]()
     melody = top_line(score) if line == "highest" else score
@@ -54,8 +73,9 @@ def harmonise(
         transpose=transpose,
         variations=int(wish.variations),
         seed=chance,
-        sampler=Sampling(wish.temperature, top_p=wish.top_p, guard=False),
+        sampler=Sampling(wish.temperature, guard=False, seed_guidance=wish.hold),
     )
+    config = guided(config, harmoniser.header, "the model here")
     heard = take_melody(score, "The melody", config, meter, music.name, say=lambda what: told.append(f"{what}."))
     if transpose:
         told.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}.")
@@ -64,9 +84,10 @@ def harmonise(
     def watch(done: int, of: int) -> None:
         if time.monotonic() > deadline_s or ending():
             raise UserError(f"{limits.seconds:g} s went by before the voices were whole: give a shorter melody")
-        tell(done / of * min(wish.length_s, whole_s))
+        tell(done / of * whole_s, whole_s)
 
-    return Harmonised(tuple(accompany_melody(heard, model, tokenizer, config, watch)), " ".join(told))
+    made = accompany_melody(heard, harmoniser.model, harmoniser.tokenizer, config, watch)
+    return Harmonised(tuple(made), " ".join(told))
 
 
 class MelodyReader(Reader):
