@@ -37,7 +37,7 @@ class BelowMelody:
     """The grammar of four voices, of which the first is given: rows draw the others. Obeys `Grammar`."""
 
     def __init__(self, grammar: Grammar, melody: Tensor, voices: int) -> None:
-        """`grammar` has seen nothing yet; `melody` (S,) are the soprano's ids."""
+        """`grammar` has seen nothing yet; `melody` are the soprano's ids, (S,) or (S, B) of each row its own."""
         self.grammar, self.melody, self.lower = grammar, melody, voices - 1
         self.drawn = 0
         self._sing()
