@@ -1,7 +1,8 @@
 """What guidance by the melody does to the voices that a harmoniser writes, beside Bach's below the same sopranos.
 
     python data_prep/jsb.py out=outputs/stores/jsb
-    python benchmarks/accompany_guidance.py                  # twenty minutes of one core; a trial: --pieces 2 --seeds 1
+    python benchmarks/accompany_guidance.py                  # cut at any moment, the same command goes on
+    python benchmarks/accompany_guidance.py --pieces 2 --out outputs/trial --json outputs/trial.json
 
 Voices are drawn below held-out sopranos of the validation split with no rule but that every id is music, and once more
 with the rules of `musictx accompany`. Beside the counts of voice leading stands the gain: nats a token that the melody
@@ -41,12 +42,12 @@ Columns = dict[str, NDArray[np.float64]]  # what is counted in each piece (P,), 
 
 def samplings(strengths: list[float]) -> dict[str, Sampling]:
     cut = Sampling.guidance_cut
+    guided = {f"g = {g:g}": Sampling(seed_guidance=g) for g in strengths}
     controls = {
         f"the cut alone (min_p={cut:g})": Sampling(seed_guidance=None, min_p=cut),
         "temperature 0.8": Sampling(seed_guidance=None, temperature=0.8),
     }
-    guided = {f"g = {g:g}": Sampling(seed_guidance=g) for g in strengths}
-    return {PLAIN: Sampling(seed_guidance=None), **controls, **guided}
+    return {PLAIN: Sampling(seed_guidance=None), **guided, **controls}
 
 
 @torch.inference_mode()
@@ -93,29 +94,42 @@ def may_be_default(row: dict[str, Any]) -> bool:
     return "towards" in moved and "away" not in moved
 
 
-def study(args: argparse.Namespace) -> dict[str, Any]:
-    path, store = bundle_path(args.bundle), Store(args.store, "chorale")
-    opened = open_bundle(path, continues=False)
+def counted(args: argparse.Namespace) -> dict[str, dict[str, Columns]]:
+    """Way of drawing -> row -> what is counted in each piece; each is kept as soon as it is there."""
+    path, store, kept = bundle_path(args.bundle), Store(args.store, "chorale"), args.out / "counts.json"
+    opened, asked = open_bundle(path, continues=False), [file_hash(path), args.pieces, args.seeds]
     if not opened.header.hides_source:
         raise ConfigError(f"{args.bundle} never learnt to write without a melody: train with trainer.hide_source=0.1")
-    true = columns(opened, [bach(store, "validation", args.pieces)])
-    found: dict[str, Any] = {"bundle_sha256": file_hash(path), "split": "validation", "seeds": args.seeds}
-    found["pieces"] = len(true["beats"])
+    known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {"asked": asked, "free": {}, "ruled": {}}
+    if known.pop("asked") != asked:
+        raise ConfigError(f"{kept} is of another bundle, --pieces or --seeds: give another --out")
+    rows: dict[str, Sampling | None] = {"Bach": None, **samplings(args.strengths)}
     for way, rules in (("free", None), ("ruled", AccompanyConfig().rules)):
-        table: dict[str, Any] = {"Bach": told(true, true, true)}
-        plain: Columns = {}
-        for name, sampling in samplings(args.strengths).items():
+        for name, sampling in rows.items():
+            if name in known[way]:
+                continue
             what = path, store, "validation", args.pieces
-            draws = [drawn(*what, seed, sampling, rules) for seed in range(args.seeds)]
-            now = columns(opened, draws)
-            plain = plain or now
-            table[name] = told(now, plain, true)
-            print(f"{way}, {name}: {line(table[name])}", flush=True)
-        print(f"{way}, Bach: {line(table['Bach'])}", flush=True)
-        found[way] = table
-    rows = {g: [found[way][f"g = {g:g}"] for way in ("free", "ruled")] for g in args.strengths}
-    fit = [g for g, both in rows.items() if all(map(may_be_default, both))]
-    return found | {"chosen": max(fit, default=None)}
+            draws = (
+                [bach(*what[1:])] if sampling is None else [drawn(*what, k, sampling, rules) for k in range(args.seeds)]
+            )
+            known[way][name] = {key: x.tolist() for key, x in columns(opened, draws).items()}
+            args.out.mkdir(parents=True, exist_ok=True)
+            with replacing(kept) as written:
+                written.write_text(json.dumps({"asked": asked, **known}), encoding="utf-8")
+    return {
+        way: {name: {key: np.array(x) for key, x in row.items()} for name, row in known[way].items()} for way in known
+    }
+
+
+def study(args: argparse.Namespace) -> dict[str, Any]:
+    found: dict[str, Any] = {"bundle_sha256": file_hash(bundle_path(args.bundle)), "split": "validation"}
+    found |= {"pieces": args.pieces, "seeds": args.seeds}
+    for way, rows in counted(args).items():
+        found[way] = {name: told(row, rows[PLAIN], rows["Bach"]) for name, row in rows.items()}
+        for name, row in found[way].items():
+            print(f"{way}, {name}: {line(row)}")
+    able = {g: [found[way][f"g = {g:g}"] for way in ("free", "ruled")] for g in args.strengths}
+    return found | {"chosen": max((g for g, both in able.items() if all(map(may_be_default, both))), default=None)}
 
 
 def line(row: dict[str, Any]) -> str:
@@ -132,7 +146,8 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
     parser.add_argument("--bundle", default="harmoniser")
     parser.add_argument("--strengths", type=float, nargs="+", default=[0.5, 1.0, 2.0])
-    parser.add_argument("--pieces", type=int, default=76, help="of the validation split")
+    parser.add_argument("--out", type=Path, default=Path("outputs/accompany-guidance"), help="what is counted so far")
+    parser.add_argument("--pieces", type=int, default=20, help="of the validation split")
     parser.add_argument("--seeds", type=int, default=1, help="draws of each piece")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/accompany-guidance.json"))
     args, _ = parse_options(parser, sys.argv[1:])
