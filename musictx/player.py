@@ -144,6 +144,8 @@ class Player:
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
         config = guided(config, self.header, "this model")
+        if not isinstance(melody, str | Path | Score):
+            raise ConfigError(f"accompany takes a MIDI file or a Score, not {melody!r}")
         if isinstance(melody, Score):
             heard = take_melody(melody, "the melody", config, Meter(melody.quarter_s))
         else:

@@ -6,10 +6,13 @@ from conftest import ok, refused
 from untrained import write_harmoniser
 
 import musictx
+from musictx.config.use import GenerateConfig
+from musictx.continuing import faster
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
 from musictx.notes.read import read_midi
 from musictx.notes.score import Score
 from musictx.notes.write import write_midi
+from musictx.open import open_bundle
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +167,10 @@ def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
         (["sampler.temperature_end=1"], "sampler.temperature_end is for continuations: leave it out"),
         (["rules.scale=H minor"], "rules.scale=H minor: give a tonic"),
         (["transposed=1"], "transposed is not a setting: did you mean transpose?"),
-        (["weights=int4"], "weights=int4: choose one of"),
+        (["weights=int4"], "weights=int4: choose one of auto, float32, bfloat16, int8"),
+        (["graph=true"], "graph is not a setting: this command has bundle, melody, out"),
+        (["attention=fast"], "attention=fast: choose one of auto, chunked, reference, skew, triton"),
+        (["device=tpu"], "device=tpu"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, bundle, words, text):
@@ -210,3 +216,29 @@ def test_memory_that_does_not_suffice_is_told(melody, bundle, monkeypatch):
         model.accompany(melody, variations=4)
     with pytest.raises(UserError, match="out of memory with 1 rows drawn together: give a shorter melody"):
         model.accompany(melody)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"graph": True}, "graph=…: give it to musictx.load, when the model is loaded"),
+        ({"weights": "int8"}, "weights=…: give it to musictx.load"),
+        ({"length_seconds": 3}, "length_seconds is not a setting: this command has bundle, melody"),
+        ({"sampler": {"seed_guidance": float("nan")}}, "sampler.seed_guidance=nan: give 0 to 10"),
+    ],
+)
+def test_what_cannot_be_asked_from_python(melody, bundle, values, text):
+    with pytest.raises(ConfigError, match=text):
+        musictx.load(bundle).accompany(melody, **values)
+
+
+def test_what_is_no_melody_and_steps_that_it_has_not(bundle):
+    for wrong in (None, 3):
+        with pytest.raises(ConfigError, match=f"^accompany takes a MIDI file or a Score, not {wrong}$"):
+            musictx.load(bundle).accompany(wrong)
+    with pytest.raises(ConfigError, match="^graph=true is for device=cuda: a CPU would gain nothing"):
+        musictx.load(bundle, graph=True)
+    with pytest.raises(
+        ConfigError, match="^graph=true: model.kind=encoder_decoder has no steps of one shape; leave it"
+    ):
+        faster(open_bundle(bundle, continues=False).model, GenerateConfig("", "", "", graph=True, device="cuda"))

@@ -16,6 +16,7 @@ from musictx.model.build import describe_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.shipped import bundle_path
+from musictx.objectives import Objective
 from musictx.training.batch_size import with_batch_size
 from musictx.training.check import carries, check_trainer
 from musictx.training.checkpoints import Checkpoints
@@ -85,6 +86,9 @@ def _run(
         print(describe_model(model))
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))
+        every = config.trainer.sample_every
+        if every is not None and (why := without_samples(config, training.objective)):
+            print(f"trainer.sample_every={every}: no samples, since {why}")
         if (folder / CHECKPOINTS).is_dir():
             with held(folder):  # refused before anything in it is touched
                 pass
@@ -129,12 +133,18 @@ def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
     """What shows a person how it goes."""
     trainer = config.trainer
     shown = [build_progress()] if trainer.progress_bar else []
-    # a model of fsdp is whole in no process, one that takes more than ids or learns another task continues nothing
-    draws = trainer.strategy != "fsdp" and data.objective.inputs == ("ids",) and data.objective.continues
-    if trainer.sample_every is not None and draws:
+    if trainer.sample_every is not None and not without_samples(config, data.objective):
         folder, tokenizer = Path(config.out) / "samples", data.objective.tokenizer
         shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.seed))
     return shown
+
+
+def without_samples(config: TrainConfig, objective: Objective) -> str:
+    """Why none can be drawn; "" where they can."""
+    if config.trainer.strategy == "fsdp":
+        return "with fsdp the model is whole in no process"
+    goes_on = objective.inputs == ("ids",) and objective.continues
+    return "" if goes_on else f"a model of objective={config.objective} continues no music"
 
 
 def keep_best(folder: Path, checkpoints: Checkpoints) -> Path:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from conftest import ok, refused
 from runs import config_of, losses
+from untrained import write_harmoniser
 
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
@@ -123,6 +124,11 @@ def test_a_transformer_learns_what_it_is_compared_by(world, tmp_path, objective)
         ("data.grow_from=8", "data.grow_from=8: windows of objective=conditional are whole; leave it out"),
         ("trainer.checkpoint_activations=true", "trainer.checkpoint_activations=true: model.kind=encoder_decoder has"),
         ("trainer.lora_rank=2", "trainer.lora_rank=2 adapts a model that has learnt"),
+        (
+            "trainer.strategy=fsdp",
+            "trainer.strategy=fsdp shares out blocks, and model.kind=encoder_decoder has none: use trainer=ddp",
+        ),
+        ("data.carry=true", "data.carry=true: windows of objective=conditional are whole; leave it out"),
         ("trainer.hide_source=1", "trainer.hide_source=1.0: give a share from 0 up to below 1"),
         ("trainer.hide_source=nan", "trainer.hide_source=nan: give a share from 0 up to below 1"),
         ("objective=next_token", "objective=next_token gives ids, model.kind=encoder_decoder takes source and ids"),
@@ -132,6 +138,21 @@ def test_what_does_not_go_with_it(world, tmp_path, setting, text):
     with pytest.raises(ConfigError, match=f"^{text}"):
         fit(conditional(world, tmp_path / "run", setting))
     assert not (tmp_path / "run").exists()
+
+
+def test_what_adapts_blocks_refuses_a_bundle_of_a_kind_without(world, tmp_path):
+    settings = [f"init_from={write_harmoniser(tmp_path / 'b.safetensors')}", "trainer.lora_rank=2"]
+    with pytest.raises(ConfigError, match="^trainer.lora_rank=2: model.kind=encoder_decoder has no blocks to adapt"):
+        fit(conditional(world, tmp_path / "run", *settings))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("every", "lines"), [("1", 1), ("null", 0)])
+def test_samples_that_cannot_be_are_told(world, tmp_path, capsys, every, lines):
+    fit(conditional(world, tmp_path / "run", f"trainer.sample_every={every}", "trainer.max_steps=1"))
+    told = "trainer.sample_every=1: no samples, since a model of objective=conditional continues no music\n"
+    assert capsys.readouterr().out.count(told) == lines
+    assert not (tmp_path / "run" / "samples").exists()
 
 
 def test_what_has_no_source_has_none_to_hide(world, tmp_path):
