@@ -125,7 +125,8 @@ def study(args: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {"bundle_sha256": file_hash(bundle_path(args.bundle)), "split": "validation"}
     found |= {"pieces": args.pieces, "seeds": args.seeds}
     for way, rows in counted(args).items():
-        found[way] = {name: told(row, rows[PLAIN], rows["Bach"]) for name, row in rows.items()}
+        true, plain = rows["Bach"], rows[PLAIN]
+        found[way] = {name: told(row, true if row is true else plain, true) for name, row in rows.items()}
         for name, row in found[way].items():
             print(f"{way}, {name}: {line(row)}")
     able = {g: [found[way][f"g = {g:g}"] for way in ("free", "ruled")] for g in args.strengths}
