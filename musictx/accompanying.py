@@ -133,11 +133,10 @@ def take_melody(
     TokenError, which name the source."""
     if not len(score):
         raise UserError(f"{source}: no notes to accompany: give a file with a melody in it")
+    left = 0
     if config.line == "highest":
         line = top_line(score)
-        if left := len(score) - len(line):
-            say(f"{source}: its highest {len(line)} notes are the melody, the other {left} are left out")
-        score = line
+        left, score = len(score) - len(line), line
     elif len(both := together(score)):
         first = score.onset_s[both[0]] / score.quarter_s
         raise UserError(
@@ -149,6 +148,8 @@ def take_melody(
         line_on_grid = on_grid(score)
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
+    if left:  # told when nothing is refused any more
+        say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
     if beside := int(beside_grid(score).sum()):
         say(
             f"{source}: {beside} of its {len(score)} notes begin beside the sixteenths; the voices go by the nearest "

@@ -154,6 +154,7 @@ def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
         ),
         (["bundle=piano"], "piano was trained for objective=next_token, and accompanies no melody"),
         (["bundle=nowhere"], "nowhere: no such bundle; give piano, chorale or harmoniser, the models inside musictx"),
+        (["melody=elise", "line=highest"], "notes of pitch 56, 57 (4 of 33) lie outside the soprano's range 60 … 81"),
         (["line=lowest"], "line=lowest: choose one of only, highest"),
         (["transpose=30"], "transpose=30: give -19 to 21 semitones"),
         (["variations=0"], "variations=0: give more than 0"),
