@@ -8,12 +8,11 @@ import torch
 
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
-from musictx.notes.grid import REST
-from musictx.sampling.accompany import BelowMelody, draw_voices
-from musictx.sampling.filters import draw
-from musictx.sampling.nan import NanError
+from musictx.music.grid import REST
+from musictx.sampling.engine import Uniforms
+from musictx.sampling.filters import NanError, draw
 from musictx.sampling.settings import PLAIN, Sampling
-from musictx.sampling.streams import Uniforms
+from musictx.sampling.voices import BelowMelody, draw_voices
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from untrained import write_harmoniser
 
-from musictx.accompanying import accompany_melody
+from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
-from musictx.open import open_bundle
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.playing.accompanying import accompany_melody
+from musictx.playing.opening import open_bundle
 from musictx.web import harmonise
 from musictx.web.draw import Ready
 from musictx.web.harmonise import Harmoniser, VoicesWish
-from musictx.web.limits import Limits
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 
