@@ -15,21 +15,26 @@ from musictx.music.grid import Grid
 from musictx.playing.opening import open_bundle
 from musictx.sampling.engine import ByChance, Stream, prefill
 from musictx.sampling.settings import Sampling
-from musictx.sampling.voices import draw_voices
+from musictx.sampling.voices import BelowMelody, draw_voices
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 
 
 @torch.inference_mode()
-def begin(model: Any, objective: str, melodies: list[Tensor], tokenizer: Tokenizer, room: int) -> tuple[Tensor, Any]:
-    """Logits (B, V) before the first alto, and the state of all rows; melodies (S,) of any lengths."""
+def begin(
+    model: Any, objective: str, melodies: list[Tensor], tokenizer: Tokenizer, room: int, streams: int = 1
+) -> tuple[Tensor, Any]:
+    """Logits (B · streams, V) before the first alto, and the state of all rows; melodies (S,) of any lengths. A second
+    stream of each row hears no melody."""
     bos = torch.tensor([tokenizer.vocab.bos])
     if objective == "conditional":
         pad = tokenizer.vocab.pad
         source = torch.nn.utils.rnn.pad_sequence(melodies, batch_first=True, padding_value=pad)
+        if streams == 2:
+            source = torch.stack([source, torch.full_like(source, pad)], 1).flatten(0, 1)  # (2 B, S)
         state = model.init_state(source, room)
-        return model.prefill(bos.repeat(len(melodies), 1), state), state
+        return model.prefill(bos.repeat(len(source), 1), state), state
     prompts = [bos] * len(melodies)
     if objective == "melody_first":
         voices = torch.tensor([tokenizer.vocab.id("VOICES")])
@@ -38,9 +43,17 @@ def begin(model: Any, objective: str, melodies: list[Tensor], tokenizer: Tokeniz
     return prefill(model, prompts, range(len(prompts)), room, rolling=False)
 
 
-def drawn(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) -> list[Grid]:
+def drawn(
+    bundle: Path,
+    store: Store,
+    split: str,
+    pieces: int,
+    seed: int = 0,
+    sampling: Sampling | None = None,
+    rules: Rules | None = None,
+) -> list[Grid]:
     """A grid (S, 4) for each of the first pieces of the split: its own soprano and the model's voices, with the
-    sampler's defaults and one rule: every id is music."""
+    sampler's defaults and one rule, that every id is music; or by another `sampling` and `rules`."""
     opened = open_bundle(bundle, continues=False)
     model: Any = opened.model
     tokenizer: Any = opened.tokenizer
@@ -49,12 +62,17 @@ def drawn(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) ->
     melodies = [torch.from_numpy(piece[:, 0].copy()) for piece in steps]
     n_tokens = 3 * max(map(len, melodies))
     objective = opened.header.objective["name"]
-    logits, state = begin(model, objective, melodies, tokenizer, n_tokens + 1)
+    sampling = sampling or Sampling()
+    streams = 1 if sampling.strength is None else 2
+    logits, state = begin(model, objective, melodies, tokenizer, n_tokens + 1, streams)
     rows = len(melodies)
     nothing: list[NDArray[np.integer]] = [np.zeros(0, np.uint16)] * rows
-    grammar = build_grammar(tokenizer, Rules(masks=False), nothing, [0.5] * rows, "cpu")
-    chance = ByChance(Sampling(), [(seed, k) for k in range(rows)], "cpu")
-    stream = Stream(model, logits, state, grammar, chance, tokenizer.vocab.eos)
+    given = torch.nn.utils.rnn.pad_sequence(melodies, padding_value=tokenizer.vocab.id("REST"))  # (S, B)
+    grammar = BelowMelody(
+        build_grammar(tokenizer, rules or Rules(masks=False), nothing, [0.5] * rows, "cpu"), given, tokenizer.voices
+    )
+    chance = ByChance(sampling, [(seed, k) for k in range(rows)], "cpu")
+    stream = Stream(model, logits, state, grammar, chance, tokenizer.vocab.eos, streams)
     ids = torch.stack([token.ids for token in islice(stream, n_tokens)], 1).numpy()  # (B, T)
     grids = []
     for piece, row in zip(steps, ids, strict=True):

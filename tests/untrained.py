@@ -12,10 +12,11 @@ TOK = build_tokenizer("chorale")
 CONFIG = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=2, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
 
 
-def write_harmoniser(path, objective="conditional"):
+def write_harmoniser(path, objective="conditional", **notes):
     torch.manual_seed(0)
     learnt = {"name": objective, "settings": {}, "added": []}
     shape = {"kind": "encoder_decoder", **asdict(CONFIG)}
-    header = BundleHeader(shape, "chorale", TOK.vocab.fingerprint, "none", "none", None, "0", objective=learnt)
+    of = shape, "chorale", TOK.vocab.fingerprint, "none", "none", None, "0"
+    header = BundleHeader(*of, notes=notes, objective=learnt)
     save_bundle(path, EncoderDecoder(CONFIG), header)
     return path

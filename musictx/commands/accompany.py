@@ -13,6 +13,7 @@ from musictx.playing.accompanying import (
     Accompanied,
     accompany_melody,
     check_accompanies,
+    guided,
     plan_accompaniment,
     read_melody,
 )
@@ -30,6 +31,9 @@ def accompany(config: AccompanyConfig) -> None:
     opened = open_told(config.bundle, device, config.attention.impl, continues=False)
     learnt = opened.header.objective.get("name", NEXT_TOKEN)
     check_accompanies(opened.model, opened.tokenizer, learnt, config.bundle)
+    asked, config = config.sampler.strength, guided(config, opened.header, config.bundle)
+    if (own := config.sampler.strength) != asked:
+        print(f"sampler.seed_guidance={own:g}, as its bundle says; null for voices that no melody guides")
     print(describe_model(opened.model))
     (weights,) = weights_told(config.weights, opened.model)
     model: Any = for_steps(opened.model, weights)

@@ -36,6 +36,7 @@ def serve(config: ServeConfig) -> None:
         made.mkdir()
         os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # when imported, gradio makes folders there, and others elsewhere
         from musictx.web.draw import Ready
+        from musictx.web.harmonise import Harmoniser
         from musictx.web.server import run_page  # it takes seconds to import
         from musictx.web.studio import Studio
 
@@ -43,7 +44,10 @@ def serve(config: ServeConfig) -> None:
             name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model))
             for name, m in models.items()
         }
-        voices = below and (for_steps(below.model, choose_weights(config.weights, below.model)), below.tokenizer)
+        voices = None
+        if below:
+            model = for_steps(below.model, choose_weights(config.weights, below.model))
+            voices = Harmoniser(model, below.tokenizer, below.header)
         own_guidance = {name: m.header.seed_guidance for name, m in models.items()}
         studio = Studio(ready, made, limits, voices, own_guidance)
         run_page(studio, title(models | ({HARMONISER: below} if below else {})), address, config.port, hosts, uploads)

@@ -70,6 +70,9 @@ class TrainerConfig:
     grad_clip: float = setting(1.0, "largest norm of the gradient")
     label_smoothing: float = setting(0.0, "share of the target spread evenly over all tokens")
     scheduled_sampling: float = setting(0.0, "share of the inputs that are the model's own guesses")
+    hide_source: float = setting(
+        0.0, "share of the examples whose source (a melody) is hidden: accompany can be guided then; in training alone"
+    )
     lora_rank: int | None = setting(
         None, "with init_from: learn adapters of this rank beside frozen weights; null: all weights"
     )

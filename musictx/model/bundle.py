@@ -55,6 +55,11 @@ class BundleHeader:
         own = self.notes.get("seed_guidance")
         return None if own is None else float(own)
 
+    @property
+    def hides_source(self) -> bool:
+        """Whether it has learnt to go without a source too: guidance by a melody asks for that."""
+        return bool(self.notes.get("hide_source"))
+
     def to_json(self) -> str:
         """The header as JSON, without an empty objective, as older versions wrote it."""
         return json.dumps({key: value for key, value in asdict(self).items() if key != "objective" or value})

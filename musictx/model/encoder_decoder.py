@@ -53,7 +53,8 @@ class EncoderDecoderConfig(TransformerConfig):
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
-    """(B, S) True where PAD fills up a source, except at its first id: a softmax over nothing is NaN."""
+    """(B, S) True where PAD fills up a source, except at its first id: a softmax over nothing is NaN. A source of PAD
+    only is a hidden one: that one id stands for any."""
     masked = source == pad
     masked[:, 0] = False
     return masked

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from musictx.config.use import AccompanyConfig
 from musictx.errors import BundleError, ConfigError, TokenError, UserError, is_out_of_memory
 from musictx.model.build import SOURCE, inputs_of
+from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
 from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music.grid import REST, STEPS_PER_QUARTER, beside_grid, grid_to_score
@@ -21,7 +22,7 @@ from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter, Score
 from musictx.playing.result import Music
 from musictx.sampling.music import check
-from musictx.sampling.settings import Settings
+from musictx.sampling.settings import Sampling, Settings
 from musictx.sampling.voices import Tell, draw_voices
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
@@ -69,9 +70,9 @@ def plan_accompaniment(config: AccompanyConfig) -> None:
     asked = config.sampler
     for name, value in (
         ("beams", asked.beams),
-        ("seed_guidance", asked.strength),
         ("temperature_end", asked.temperature_end),
         ("guard", asked.guard or None),
+        ("guidance_tokens", asked.guidance_tokens if asked.guidance_tokens != Sampling.guidance_tokens else None),
     ):
         if value is not None:
             raise ConfigError(f"sampler.{name} is for continuations: leave it out")
@@ -97,6 +98,18 @@ def can_accompany(model: Any, tokenizer: Tokenizer, objective: str) -> bool:
     return inputs_of(model) == SOURCE and bool(tokenizer.voices) and objective == "conditional"
 
 
+def guided(config: AccompanyConfig, header: BundleHeader | None, bundle: object) -> AccompanyConfig:
+    """With the guidance that the bundle names, where it was left to that. Raises ConfigError for a model that never
+    learnt to write without a melody."""
+    sampler = config.sampler.suited(header.seed_guidance if header is not None else None)
+    if sampler.strength and not (header is not None and header.hides_source):
+        raise ConfigError(
+            f"sampler.seed_guidance={sampler.strength:g}: {bundle} never learnt to write without a melody: give "
+            "bundle=harmoniser, train one with trainer.hide_source=0.1, or leave it out"
+        )
+    return replace(config, sampler=sampler)
+
+
 def read_melody(path: Path, config: AccompanyConfig) -> Melody:
     """The melody of a MIDI file. Raises MidiError for a file that is no music, UserError, TokenError for music that is
     no one line in the range."""
@@ -119,11 +132,10 @@ def take_melody(
     TokenError, which name the source."""
     if not len(score):
         raise UserError(f"{source}: no notes to accompany: give a file with a melody in it")
+    left = 0
     if config.line == "highest":
         line = top_line(score)
-        if left := len(score) - len(line):
-            say(f"{source}: its highest {len(line)} notes are the melody, the other {left} are left out")
-        score = line
+        left, score = len(score) - len(line), line
     elif len(both := together(score)):
         first = score.onset_s[both[0]] / score.quarter_s
         raise UserError(
@@ -135,6 +147,8 @@ def take_melody(
         line_on_grid = on_grid(score)
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
+    if left:  # told when nothing is refused any more
+        say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
     if beside := int(beside_grid(score).sum()):
         say(
             f"{source}: {beside} of its {len(score)} notes begin beside the sixteenths; the voices go by the nearest "

@@ -71,7 +71,7 @@ def faster(model: Model, config: GenerateConfig) -> LanguageModel:
     if not config.graph:
         return fast
     if not can(fast, "static_steps"):
-        raise ConfigError(f"graph=true: model.kind={kind_of(fast)} steps without a cache of keys; leave it out")
+        raise ConfigError(f"graph=true: model.kind={kind_of(fast)} has no steps of one shape; leave it out")
     return StaticSteps(fast)  # type: ignore[arg-type] # its row in build.py says so
 
 

@@ -17,6 +17,7 @@ from musictx.playing.accompanying import (
     Accompanied,
     accompany_melody,
     check_accompanies,
+    guided,
     plan_accompaniment,
     read_melody,
     take_melody,
@@ -186,6 +187,9 @@ class Player:
         plan_accompaniment(config)
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
+        config = guided(config, self.header, "this model")
+        if not isinstance(melody, str | Path | Score):
+            raise ConfigError(f"accompany takes a MIDI file or a Score, not {melody!r}")
         if isinstance(melody, Score):
             heard = take_melody(melody, "the melody", config, Meter(melody.quarter_s))
         else:

@@ -120,8 +120,8 @@ class Sampling:
     )
     seed_guidance: int | float | str | None = setting(
         AUTO,
-        "hold on to the seed: 1 or 2 bring its motifs back, 0 only leaves out unlikely tokens; null: off; auto: as "
-        "the bundle says, which was chosen on validation",
+        "hold on to the seed: 1 or 2 bring its motifs back, 0 only leaves out unlikely tokens; accompany: to the "
+        "melody, 0 does nothing; null: off; auto: as the bundle says, which was chosen on validation",
     )
     guidance_tokens: int = setting(17, "guidance does not count this many tokens at the seed's end as the seed")
     guidance_cut: float = setting(

@@ -1,6 +1,11 @@
-"""The voices below a melody, drawn by a model of a source and a target: the melody is given, sixteenth by sixteenth."""
+"""The voices below a melody, drawn by a model of a source and a target: the melody is given, sixteenth by sixteenth.
+
+Guidance by the melody is `guidance.guided` with a second stream to which the melody is hidden, as it now and then was
+in training (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
+"""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -32,7 +37,7 @@ class BelowMelody:
     """The grammar of four voices, of which the first is given: rows draw the others. Obeys `Grammar`."""
 
     def __init__(self, grammar: Grammar, melody: Tensor, voices: int) -> None:
-        """`grammar` has seen nothing yet; `melody` (S,) are the soprano's ids."""
+        """`grammar` has seen nothing yet; `melody` are the soprano's ids, (S,) or (S, B) of each row its own."""
         self.grammar, self.melody, self.lower = grammar, melody, voices - 1
         self.drawn = 0
         self._sing()
@@ -75,15 +80,19 @@ def draw_voices(
     tell: Tell = lambda done, of: None,
 ) -> list[Voices]:
     """Alto, tenor and bass for a soprano (S,) of pitches or REST, `variations` times, `rows_at_once` in one batch.
-    Variation k is a function of melody, seed and k alone. `tell` gets how many tokens of how many are drawn, and may
+    Variation k is a function of melody, seed and k alone. With seed guidance above 0 each row has a second one beside
+    it, which hears no melody. `tell` gets how many tokens of how many are drawn, and may
     raise to end it. Raises ConfigError for rules that cannot be kept and a melody longer than the model has positions,
     NanError for a model that gives no numbers."""
     steps = np.full((len(melody), tokenizer.voices), REST, np.int16)
     steps[:, 0] = melody
     soprano = torch.from_numpy(tokenizer.encode_grid(steps)[:: tokenizer.voices].astype(np.int64)).to(device)
     n_tokens = len(soprano) * (tokenizer.voices - 1)
-    start = model.init_state(soprano[None], n_tokens + 1)
-    logits = model.prefill(soprano.new_tensor([[tokenizer.vocab.bos]]), start)  # (1, V)
+    if not sampling.strength:
+        sampling = replace(sampling, seed_guidance=None)  # 0 costs nothing
+    sources = [soprano] if sampling.strength is None else [soprano, torch.full_like(soprano, tokenizer.vocab.pad)]
+    start = model.init_state(torch.stack(sources), n_tokens + 1)
+    logits = model.prefill(soprano.new_tensor([[tokenizer.vocab.bos]] * len(sources)), start)  # (streams, V)
     out = []
     for first in range(0, variations, rows_at_once):
         keys = [(seed, k) for k in range(first, min(first + rows_at_once, variations))]
@@ -92,7 +101,8 @@ def draw_voices(
         below = BelowMelody(grammar, soprano, tokenizer.voices)
         chance = ByChance(sampling, keys, device)
         eos = tokenizer.vocab.eos
-        stream = Stream(model, logits.expand(len(keys), -1), start.repeat(len(keys)), below, chance, eos)
+        of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
+        stream = Stream(model, logits[of_row], start.take(of_row), below, chance, eos, len(sources))
         drawn = []
         for each in islice(stream, n_tokens):
             drawn.append(each)

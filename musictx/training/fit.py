@@ -25,6 +25,7 @@ from musictx.model.build import describe_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.shipped import bundle_path
+from musictx.objectives import Objective
 from musictx.training.batch_size import with_batch_size
 from musictx.training.checkpoints import Checkpoints
 from musictx.training.failure import Guard, less_memory
@@ -82,6 +83,9 @@ def _run(
         print(describe_model(model))
         if config.trainer.lora_rank is not None:
             print(describe_adapters(model, config.trainer.lora_rank))
+        every = config.trainer.sample_every
+        if every is not None and (why := without_samples(config, training.objective)):
+            print(f"trainer.sample_every={every}: no samples, since {why}")
         if run.checkpoints.is_dir():
             with run.held():  # refuse before anything in it changes
                 pass
@@ -125,12 +129,18 @@ def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
     """The callbacks that show a person how the training goes."""
     trainer = config.trainer
     shown = [build_progress()] if trainer.progress_bar else []
-    # under fsdp no process has the whole model; one that takes more than ids or learns another task cannot continue
-    draws = trainer.strategy != "fsdp" and data.objective.inputs == ("ids",) and data.objective.continues
-    if trainer.sample_every is not None and draws:
+    if trainer.sample_every is not None and not without_samples(config, data.objective):
         folder, tokenizer = RunFolder(Path(config.out)).samples, data.objective.tokenizer
         shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.seed))
     return shown
+
+
+def without_samples(config: TrainConfig, objective: Objective) -> str:
+    """Why a run can draw no samples; "" where it can."""
+    if config.trainer.strategy == "fsdp":
+        return "with fsdp no process has the whole model"
+    continues = objective.inputs == ("ids",) and objective.continues
+    return "" if continues else f"a model of objective={config.objective} continues no music"
 
 
 def keep_best(run: RunFolder, checkpoints: Checkpoints) -> Path:

@@ -111,6 +111,8 @@ class LanguageModelTraining(L.LightningModule):
             length = example.targets.shape[1]
             example = cut(example, window_length(self.trainer.global_step, self.total_steps(), length, self.grow_from))
         model: Callable[..., Tensor] = self.model if fresh is None else partial(self._carry, fresh=fresh)
+        if self.config.hide_source:
+            example = self._hide(example)
         if self.config.scheduled_sampling:
             example = self._mix(model, example)
         total, n = self.objective.loss(model, example, self.config.label_smoothing)
@@ -145,6 +147,16 @@ class LanguageModelTraining(L.LightningModule):
             self._state = model.init_state(len(fresh), ids.shape[1])
         logits: Tensor = model.carry(ids, self._state.detach().reset(fresh))
         return logits
+
+    def _hide(self, example: Example) -> Example:
+        """Some examples without their source, PAD throughout in its place: the model learns what a target is like
+        whatever the source is, too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance, section 3.2)."""
+        at = self.objective.inputs.index("source")  # check_trainer has refused others
+        source = example.inputs[at]
+        hidden = torch.rand(len(source), 1, device=source.device) < self.config.hide_source
+        inputs = list(example.inputs)
+        inputs[at] = source.masked_fill(hidden, self.objective.tokenizer.vocab.pad)
+        return example._replace(inputs=inputs)
 
     @torch.no_grad()
     def _mix(self, model: Callable[..., Tensor], example: Example) -> Example:

@@ -54,6 +54,11 @@ def carries(config: TrainConfig) -> bool:
 def _check_objective(config: TrainConfig) -> None:
     objective = find_objective(config.objective)
     check_inputs(config.model.kind, config.objective, objective.inputs)
+    if config.trainer.hide_source and "source" not in objective.inputs:
+        raise ConfigError(
+            f"trainer.hide_source={config.trainer.hide_source:g}: objective={config.objective} has no source to hide; "
+            "leave it out"
+        )
     if not objective.continuous:
         for name, value in (("data.grow_from", config.data.grow_from), ("data.carry", config.data.carry)):
             if value:
@@ -76,6 +81,7 @@ def _check_numbers(config: TrainConfig) -> None:
         ("trainer.lora_rank", trainer.lora_rank, 1, most, "1 or more, or null to learn all weights"),
         ("trainer.ema_decay", trainer.ema_decay, above_0, below_1, "a share above 0 and below 1, or null for none"),
         ("trainer.scheduled_sampling", trainer.scheduled_sampling, 0, below_1, "a share from 0 up to below 1"),
+        ("trainer.hide_source", trainer.hide_source, 0, below_1, "a share from 0 up to below 1"),
         ("trainer.warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
         ("trainer.decay_share", trainer.decay_share, 0, 1, "a share from 0 to 1"),
         ("trainer.max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),

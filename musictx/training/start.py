@@ -163,7 +163,7 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         licence=licence,
         val_nll=None,
         version=version("musictx"),
-        notes={"name": config.name, "seed": config.seed, "citation": citation},
+        notes={"name": config.name, "seed": config.seed, "citation": citation, **hidden(config)},
         objective=told(config, objective),
     )
 
@@ -176,6 +176,11 @@ def told(config: TrainConfig, objective: Objective) -> dict[str, Any]:
     added = [list(row) for row in objective.added]
     known = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
     return known if objective.continuous else known | {"length": config.data.length}
+
+
+def hidden(config: TrainConfig) -> dict[str, Any]:
+    """How often the source was hidden, by which guidance is known to be learnt; nothing where it never was."""
+    return {"hide_source": config.trainer.hide_source} if config.trainer.hide_source else {}
 
 
 def both(before: str, now: str) -> str:

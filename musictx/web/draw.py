@@ -118,12 +118,14 @@ def span(music: Music, wish: Wish) -> tuple[float, float]:
 
 def check_wish(wish: Wish, limits: Limits) -> None:
     """Raises ConfigError for more than the page allows one person."""
-    for name, value, most in (
-        ("length", wish.length_s, limits.length_s),
-        ("variations", wish.variations, limits.variations),
-    ):
-        if not 0 < value <= most:
-            raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
+    check_most("length", wish.length_s, limits.length_s)
+    check_most("variations", wish.variations, limits.variations)
+
+
+def check_most(name: str, value: float, most: float) -> None:
+    """Raises ConfigError outside (0, `most`]."""
+    if not 0 < value <= most:
+        raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
 
 
 def shorten(music: Music, limits: Limits) -> Music:

@@ -13,15 +13,16 @@ from musictx.config.use import AccompanyConfig
 from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.model.build import can
+from musictx.model.bundle import BundleHeader
 from musictx.music.melody import together, top_line
 from musictx.music.score import Score
-from musictx.playing.accompanying import Accompanied, accompany_melody, nearest_within, take_melody
+from musictx.playing.accompanying import Accompanied, accompany_melody, guided, nearest_within, take_melody
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import Head, draw_arcs
-from musictx.web.draw import Tell, Wish, check_wish
+from musictx.web.draw import check_most
 from musictx.web.session import Heard, Music
 
 MOST_TOKENS = 1024  # that the model sees before the note
@@ -77,6 +78,26 @@ class Reader:
         return int((away_s + 0.05 * np.abs(notes.pitch - at.pitch)).argmin())
 
 
+HOLD_MELODY = "how close to the melody"  # the name of its slider
+TellOf = Callable[[float, float], None]  # gets seconds of the melody that have their voices, and all of them
+
+
+class Harmoniser(NamedTuple):
+    """The model that writes voices, and what its bundle says of it."""
+
+    model: Any
+    tokenizer: Tokenizer
+    header: BundleHeader
+
+
+class VoicesWish(NamedTuple):
+    """What a person sets before pressing Accompany."""
+
+    temperature: float = Sampling.temperature
+    hold: float = 0.0  # guidance by the melody, 0 for none
+    variations: int = 2
+
+
 class Harmonised(NamedTuple):
     """What came of it, and what a person should know of the melody."""
 
@@ -86,16 +107,15 @@ class Harmonised(NamedTuple):
 
 def harmonise(
     music: Music,
-    wish: Wish,
-    model: Any,
-    tokenizer: Tokenizer,
+    wish: VoicesWish,
+    harmoniser: Harmoniser,
     limits: Limits,
     chance: int,
-    tell: Tell,
+    tell: TellOf,
     ending: Callable[[], bool] = lambda: False,
 ) -> Harmonised:
     """Raises UserError for what cannot be, and where the time does not suffice: half an accompaniment is none."""
-    check_wish(wish, limits)
+    check_most("variations", wish.variations, limits.variations)
     score, meter = music.written or music.played or Heard(music.score, music.meter)
     line, told = "highest" if len(together(score)) else "only", list[str]()
     melody = top_line(score) if line == "highest" else score
@@ -106,8 +126,9 @@ def harmonise(
         transpose=transpose,
         variations=int(wish.variations),
         seed=chance,
-        sampler=Sampling(wish.temperature, top_p=wish.top_p, guard=False),
+        sampler=Sampling(wish.temperature, guard=False, seed_guidance=wish.hold),
     )
+    config = guided(config, harmoniser.header, "the model here")
     heard = take_melody(score, "The melody", config, meter, music.name, say=lambda what: told.append(f"{what}."))
     if transpose:
         told.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}.")
@@ -116,9 +137,10 @@ def harmonise(
     def watch(done: int, of: int) -> None:
         if time.monotonic() > deadline_s or ending():
             raise UserError(f"{limits.seconds:g} s went by before the voices were whole: give a shorter melody")
-        tell(done / of * min(wish.length_s, whole_s))
+        tell(done / of * whole_s, whole_s)
 
-    return Harmonised(tuple(accompany_melody(heard, model, tokenizer, config, watch)), " ".join(told))
+    made = accompany_melody(heard, harmoniser.model, harmoniser.tokenizer, config, watch)
+    return Harmonised(tuple(made), " ".join(told))
 
 
 class MelodyReader(Reader):

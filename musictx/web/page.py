@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio_client.utils import is_file_obj_with_meta, traverse
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
 from musictx.web import session, stage
+from musictx.web.components import Closed, come_far, slider, told
 from musictx.web.draw import HOLD, SLIDER_S, Region, Wish
-from musictx.web.harmonise import Point
+from musictx.web.harmonise import HOLD_MELODY, Point, VoicesWish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -33,22 +33,6 @@ PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="s
 <button data-action="midi">MIDI keyboard</button></div></div>"""
 
 
-class Closed(gr.Blocks):  # type: ignore[misc]
-    """Gradio fetches, or copies from anywhere on this machine, what a request gives for a file in place of an input."""
-
-    def __init__(self, uploads: Uploads, **how: Any) -> None:
-        self.uploads = uploads
-        super().__init__(**how)
-
-    async def preprocess_data(self, block_fn: Any, inputs: list[Any], *args: Any, **kwargs: Any) -> Any:
-        traverse(inputs, self._refuse_others, is_file_obj_with_meta)
-        return await super().preprocess_data(block_fn, inputs, *args, **kwargs)
-
-    def _refuse_others(self, file: dict[str, Any]) -> None:
-        if not self.uploads.owns(Path(file["path"])):
-            raise gr.Error("this is no file that a page has sent", print_exception=False)
-
-
 class Page:
     """Components, and the handlers that change them."""
 
@@ -65,7 +49,6 @@ class Page:
             self._connect()
 
     def _controls(self) -> None:
-        limits, usual = self.studio.limits, Wish(primer_s=SLIDER_S)
         with gr.Tabs():
             with gr.Tab("File"):
                 self.file = gr.File(label="a MIDI file", file_types=[*MIDI_SUFFIXES], height=130, elem_id="file")
@@ -73,7 +56,14 @@ class Page:
                 self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):
                 self.piano = gr.HTML(html_template=PIANO, js_on_load=session.SCRIPT, elem_id="piano")
-        names = list(self.studio.models)
+        with gr.Tabs():
+            with gr.Tab("Continue"):
+                self._controls_of_continuations()
+            with gr.Tab("Accompany", visible=self.studio.harmoniser is not None):
+                self._controls_of_voices()
+
+    def _controls_of_continuations(self) -> None:
+        limits, usual, names = self.studio.limits, Wish(primer_s=SLIDER_S), list(self.studio.models)
         self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():
             self.primer = slider("so much of it, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False)
@@ -85,13 +75,23 @@ class Page:
             self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
             self.top_p = slider("top-p", 0.05, 1, usual.top_p, 0.01)
             self.hold = slider(HOLD, 0, MOST_HOLD, self._own_hold(names[0]), 0.25)
-            most = limits.variations
-            self.variations = slider(
-                "variations", 1, max(most, 2), min(most, usual.variations), 1, interactive=most > 1
-            )
+            self.variations = self._how_many(usual.variations)
         self.go = gr.Button("Continue", variant="primary", interactive=False)
-        can = self.studio.harmoniser is not None
-        self.harmonise = gr.Button("Harmonise its highest notes", interactive=False, visible=can, elem_id="harmonise")
+
+    def _controls_of_voices(self) -> None:
+        usual, below = VoicesWish(), self.studio.harmoniser
+        gr.HTML("<p>Alto, tenor and bass below the highest notes.</p>", js_on_load=None)
+        with gr.Group():
+            temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
+            guides = below is not None and below.header.hides_source
+            own = below.header.seed_guidance or 0.0 if below else 0.0
+            hold = slider(HOLD_MELODY, 0, MOST_HOLD, own, 0.25, visible=guides)
+            self.voices_wish = [temperature, hold, self._how_many(usual.variations)]
+        self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
+
+    def _how_many(self, usual: int) -> Any:
+        most = self.studio.limits.variations
+        return slider("variations", 1, max(most, 2), min(most, usual), 1, interactive=most > 1)
 
     def _results(self) -> None:
         with gr.Row(elem_id="top"):
@@ -121,7 +121,7 @@ class Page:
         ]
         parts = [self.session, self.status, self.stage, self.primer, self.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.hold]
-        parts += [self.harmonise, self.filling, *self.region]
+        parts += [self.accompany, self.filling, *self.region]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
@@ -140,7 +140,7 @@ class Page:
         busy |= {"concurrency_id": "draw", "concurrency_limit": self.studio.limits.at_once}
         on(self.go.click, self.go_on, *wish, **busy)
         on(self.fill_it.click, self.fill, *self.region, *wish, **busy)
-        on(self.harmonise.click, self.put_voices, *wish, **busy)
+        on(self.accompany.click, self.put_voices, *self.voices_wish, **busy)
         on(self.stage.choose, self.choose)
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)
@@ -196,12 +196,8 @@ class Page:
         return self._show(session) | {self.status: told(what)} | dict(zip(self.region, borders, strict=True))
 
     def put_voices(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
-        asked = Wish(*wish)
-
-        def tell(seconds: float) -> None:
-            progress(None, desc=f"{seconds:.0f} s of the melody")
-
-        session, what = self.studio.harmonise(session, asked, tell)
+        tell = lambda seconds, whole_s: come_far(progress, seconds, whole_s)  # noqa: E731
+        session, what = self.studio.harmonise(session, VoicesWish(*wish), tell)
         return self._show(session, new=False) | self._layers_of(session) | {self.status: told(what)}
 
     def choose(self, session: Session, event: gr.EventData) -> Updates:
@@ -245,7 +241,7 @@ class Page:
             self.filling: gr.update(visible=now is not None),
         }
         updates |= {
-            part: gr.update(interactive=now is not None) for part in (self.primer, self.go, self.harmonise, self.undo)
+            part: gr.update(interactive=now is not None) for part in (self.primer, self.go, self.accompany, self.undo)
         }
         whole_s = SLIDER_S
         if now:
@@ -277,17 +273,3 @@ class Page:
                 return {self.status: told(str(error), wrong=True)}
 
         return safely
-
-
-def come_far(progress: gr.Progress, seconds: float, of_s: float) -> None:
-    progress(min(seconds / of_s, 1.0), desc=f"{seconds:.0f} of {of_s:.0f} s of music")
-
-
-def slider(label: str, low: float, high: float, value: float, step: float, **how: Any) -> Any:
-    return gr.Slider(low, high, value=min(value, high), step=step, label=label, buttons=[], **how)
-
-
-def told(what: str, wrong: bool = False) -> str:
-    """A line for the status, red where something went wrong."""
-    role, look = ("alert", "status wrong") if wrong else ("status", "status")
-    return f'<p role="{role}" class="{look}">{html.escape(what)}</p>'

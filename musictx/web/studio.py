@@ -17,9 +17,8 @@ from musictx.playing.accompanying import Accompanied
 from musictx.playing.opening import choose_bundle
 from musictx.sampling.engine import MAX_SEED
 from musictx.sampling.music import Continuation
-from musictx.tokenizers import Tokenizer
 from musictx.web.draw import Ready, Region, Tell, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
-from musictx.web.harmonise import MelodyReader, Point, Reader, harmonise
+from musictx.web.harmonise import Harmoniser, MelodyReader, Point, Reader, TellOf, VoicesWish, harmonise
 from musictx.web.session import Music, Session, Step, examples, read_played
 from musictx.web.stage import PEN, as_data, new_place, stage
 from musictx.web.uploads import read_upload
@@ -36,12 +35,12 @@ class Studio:
         models: Models,
         folder: Path,
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
-        harmoniser: tuple[Any, Tokenizer] | None = None,
+        harmoniser: Harmoniser | None = None,
         own_guidance: Mapping[str, float | None] | None = None,
     ) -> None:
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, harmoniser
         self.own_guidance = own_guidance or {}
-        self.melody_reader = MelodyReader(*harmoniser) if harmoniser else None
+        self.melody_reader = MelodyReader(harmoniser.model, harmoniser.tokenizer) if harmoniser else None
         self.readers = {name: Reader(model, tokenizer) for name, (model, tokenizer, _) in models.items()}
         self.examples = examples()
         self.work = Work()
@@ -106,17 +105,18 @@ class Studio:
         took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
         return f"{took} {what}, in {time.monotonic() - began:.1f} s. {then}"
 
-    def harmonise(self, session: Session, wish: Wish, tell: Tell) -> tuple[Session, str]:
+    def harmonise(self, session: Session, wish: VoicesWish, tell: TellOf) -> tuple[Session, str]:
         """Voices below the newest music; and what became of it in words."""
         if session.now is None or self.harmoniser is None:
             raise UserError("there is no melody yet: drop a file, pick an example or play one")
         music, began = session.now.music, time.monotonic()
         chance = random.randint(0, MAX_SEED)
-        limits, ending = self.limits, lambda: self.work.ending
-        takes, note = harmonise(music, wish, *self.harmoniser, limits, chance, tell, ending)
+        ending = lambda: self.work.ending  # noqa: E731
+        takes, note = harmonise(music, wish, self.harmoniser, self.limits, chance, tell, ending)
         if self.work.ending:
             raise UserError(ENDS)
-        what = f"{len(takes)} harmonisations of {music.name}, in {time.monotonic() - began:.1f} s. {note}"
+        made = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
+        what = f"{made} of {music.name}, in {time.monotonic() - began:.1f} s. {note}"
         return session.push(Step(music, takes)), f"{what} Click a voice to see what it heard of the melody.".strip()
 
     def begin_from_take(self, session: Session) -> Session:

@@ -6,10 +6,13 @@ from conftest import ok, refused
 from untrained import write_harmoniser
 
 import musictx
+from musictx.config.use import GenerateConfig
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.playing.continuing import faster
+from musictx.playing.opening import open_bundle
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +105,30 @@ def test_of_several_lines_the_highest_is_taken_when_it_is_asked_for(world, tmp_p
     assert "its highest 11 notes are the melody, the other 30 are left out" in told
 
 
+def test_the_melody_guides_a_model_that_has_learnt_to_go_without(melody, tmp_path):
+    able = write_harmoniser(tmp_path / "able.safetensors", hide_source=0.1)
+    own = write_harmoniser(tmp_path / "own.safetensors", hide_source=0.1, seed_guidance=2)
+    say, strong = ["musictx", "accompany", "melody=tune.mid", f"bundle={able}"], {"seed_guidance": 2}
+    ok([*say, "out=o", "sampler.seed_guidance=2"], tmp_path)
+    assert rows(read_midi(melody)) < rows(read_midi(tmp_path / "o" / "tune-1.mid"))
+    model = musictx.load(able)
+    (music,) = model.accompany(melody, sampler=strong)
+    music.write(tmp_path / "it.mid")
+    assert (tmp_path / "it.mid").read_bytes() == (tmp_path / "o" / "tune-1.mid").read_bytes()
+    asked, plain = music.score, model.accompany(melody)[0].score
+    assert asked != plain
+    for nothing in (None, 0):
+        assert model.accompany(melody, sampler={"seed_guidance": nothing})[0].score == plain
+    # where nobody says anything, the bundle does
+    guided = musictx.load(own)
+    assert guided.accompany(melody)[0].score == asked
+    assert guided.accompany(melody, sampler={"seed_guidance": None})[0].score == plain
+    told = ok([*say[:3], f"bundle={own}", "out=own"], tmp_path).stdout
+    assert "sampler.seed_guidance=2, as its bundle says; null for voices that no melody guides" in told
+    with pytest.raises(ConfigError, match=r"sampler.seed_guidance=2: this model never learnt .*hide_source=0.1, or le"):
+        musictx.load(write_harmoniser(tmp_path / "not.safetensors")).accompany(melody, sampler=strong)
+
+
 def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
     import mido
 
@@ -127,16 +154,24 @@ def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
         ),
         (["bundle=piano"], "piano was trained for objective=next_token, and accompanies no melody"),
         (["bundle=nowhere"], "nowhere: no such bundle; give piano, chorale or harmoniser, the models inside musictx"),
+        (["melody=elise", "line=highest"], "notes of pitch 56, 57 (4 of 33) lie outside the soprano's range 60 … 81"),
         (["line=lowest"], "line=lowest: choose one of only, highest"),
         (["transpose=30"], "transpose=30: give -19 to 21 semitones"),
         (["variations=0"], "variations=0: give more than 0"),
         (["sampler=beam", "sampler.beams=2"], "sampler.beams"),
-        (["sampler.seed_guidance=1"], "sampler.seed_guidance is for continuations: leave it out"),
+        (["sampler.seed_guidance=1"], "voices.safetensors never learnt to write without a melody: give bundle=harmon"),
+        (["sampler.seed_guidance=-1"], "sampler.seed_guidance=-1: give 0 to 10, null for none, or auto"),
+        (["sampler.seed_guidance=nan"], "sampler.seed_guidance=nan: give 0 to 10"),
+        (["sampler.seed_guidance=much"], "sampler.seed_guidance=much: give 0 to 10"),
+        (["sampler.guidance_tokens=8"], "sampler.guidance_tokens is for continuations: leave it out"),
         (["sampler.guard=true"], "sampler.guard is for continuations: leave it out"),
         (["sampler.temperature_end=1"], "sampler.temperature_end is for continuations: leave it out"),
         (["rules.scale=H minor"], "rules.scale=H minor: give a tonic"),
         (["transposed=1"], "transposed is not a setting: did you mean transpose?"),
-        (["weights=int4"], "weights=int4: choose one of"),
+        (["weights=int4"], "weights=int4: choose one of auto, float32, bfloat16, int8"),
+        (["graph=true"], "graph is not a setting: this command has bundle, melody, out"),
+        (["attention=fast"], "attention=fast: choose one of auto, chunked, reference, skew, triton"),
+        (["device=tpu"], "device=tpu"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, bundle, words, text):
@@ -182,3 +217,29 @@ def test_memory_that_does_not_suffice_is_told(melody, bundle, monkeypatch):
         model.accompany(melody, variations=4)
     with pytest.raises(UserError, match="out of memory with 1 rows drawn together: give a shorter melody"):
         model.accompany(melody)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"graph": True}, "graph=…: give it to musictx.load, when the model is loaded"),
+        ({"weights": "int8"}, "weights=…: give it to musictx.load"),
+        ({"length_seconds": 3}, "length_seconds is not a setting: this command has bundle, melody"),
+        ({"sampler": {"seed_guidance": float("nan")}}, "sampler.seed_guidance=nan: give 0 to 10"),
+    ],
+)
+def test_what_cannot_be_asked_from_python(melody, bundle, values, text):
+    with pytest.raises(ConfigError, match=text):
+        musictx.load(bundle).accompany(melody, **values)
+
+
+def test_what_is_no_melody_and_steps_that_it_has_not(bundle):
+    for wrong in (None, 3):
+        with pytest.raises(ConfigError, match=f"^accompany takes a MIDI file or a Score, not {wrong}$"):
+            musictx.load(bundle).accompany(wrong)
+    with pytest.raises(ConfigError, match="^graph=true is for device=cuda: a CPU would gain nothing"):
+        musictx.load(bundle, graph=True)
+    with pytest.raises(
+        ConfigError, match="^graph=true: model.kind=encoder_decoder has no steps of one shape; leave it"
+    ):
+        faster(open_bundle(bundle, continues=False).model, GenerateConfig("", "", "", graph=True, device="cuda"))

@@ -92,6 +92,19 @@ def test_padding_of_a_source_changes_nothing(position, shape):
         assert nothing.isfinite().all()
 
 
+@shapes
+@forms
+def test_a_hidden_source_tells_nothing_of_what_it_hides_nor_how_long_it_is(position, shape):
+    model, ids = build(position, **shape), tokens(1, 18, seed=2)
+    with torch.inference_mode():
+        short, long = (model(torch.full((1, s), PAD), ids) for s in (1, 7))
+        torch.testing.assert_close(short, long, rtol=1e-12, atol=1e-12)
+        beside = tokens(2, 7)
+        beside[0] = PAD
+        torch.testing.assert_close(model(beside, ids.expand(2, -1))[:1], short, rtol=1e-12, atol=1e-12)
+        assert not torch.allclose(model(beside[1:], ids), short)
+
+
 def signed(form, distance):
     """e_d of one head by its definition, d below 0 too: (H, D)."""
     if isinstance(form, TwoSided):

@@ -64,6 +64,18 @@ def test_padding_of_a_source_changes_nothing(cell):
         torch.testing.assert_close(model(source, ids)[1:], model(source[1:, :5], ids[1:]), rtol=1e-12, atol=1e-12)
 
 
+@cells
+def test_a_hidden_source_tells_nothing_of_what_it_hides_nor_how_long_it_is(cell):
+    model, ids = build(cell), tokens(1, 18, seed=2)
+    with torch.inference_mode():
+        short, long = (model(torch.full((1, s), PAD), ids) for s in (1, 7))
+        torch.testing.assert_close(short, long, rtol=1e-12, atol=1e-12)
+        beside = tokens(2, 7)
+        beside[0] = PAD
+        torch.testing.assert_close(model(beside, ids.expand(2, -1))[:1], short, rtol=1e-12, atol=1e-12)
+        assert not torch.allclose(model(beside[1:], ids), short)
+
+
 @pytest.mark.parametrize("t", [1, 31, 32, 33])
 def test_attention_equals_the_definition_with_every_gradient(t):
     torch.manual_seed(t)

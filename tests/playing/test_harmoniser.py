@@ -86,6 +86,22 @@ def test_without_a_bundle_it_accompanies_a_soprano(chorale, tmp_path):
     assert made[0].voices != made[1].voices
 
 
+def test_it_is_guided_by_a_melody_where_that_is_asked_for_alone(chorale):
+    """As `studies/accompany_guidance.py` found of this very file."""
+    found = json.loads((ROOT / "studies" / "results" / "accompany-guidance.json").read_text())
+    model = musictx.load("harmoniser")
+    assert found["bundle_sha256"] == sha256(BUNDLE.read_bytes()).hexdigest()
+    assert found["chosen"] is model.header.seed_guidance is None
+    assert model.header.hides_source
+    alone = chorale.copy()
+    alone[:, 1:] = REST
+    (plain,), (guided,) = (
+        model.accompany(grid_to_score(alone, 0.6), sampler={"seed_guidance": g}) for g in ("auto", 1.0)
+    )
+    assert plain.voices != guided.voices
+    assert guided.melody == plain.melody == grid_to_score(alone, 0.6)
+
+
 def test_what_continues_refuses_it_in_one_line(world, tmp_path):
     for words in (
         ["generate", f"seed_midi={world.hymn}", "out=o"],

@@ -1,5 +1,7 @@
 """Voices below a given melody: the melody is what it was, rules hold, and a row is a function of melody and key."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,10 +9,12 @@ import torch
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
 from musictx.music.grid import REST
-from musictx.sampling.filters import NanError
+from musictx.sampling.engine import Uniforms
+from musictx.sampling.filters import NanError, draw
 from musictx.sampling.settings import PLAIN, Sampling
-from musictx.sampling.voices import draw_voices
+from musictx.sampling.voices import BelowMelody, draw_voices
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
 TOK = build_tokenizer("chorale")
@@ -85,6 +89,90 @@ def test_a_variation_is_a_function_of_melody_seed_and_its_number():
     assert not np.array_equal(drawn(seed=1)[0].grid, alone[0].grid)
     coldest = drawn(sampling=Sampling(temperature=0, top_p=None), variations=2)
     assert np.array_equal(coldest[0].grid, coldest[1].grid)
+
+
+class Toy:
+    """Says 55 to be likelier than 53 below any melody, and even more so where it hears none."""
+
+    HEARD, HIDDEN = (0.6, 0.4), (0.9, 0.1)
+
+    def __init__(self):
+        self.rows = []  # of each step
+
+    def init_state(self, source, max_T):
+        return State((source == TOK.vocab.pad).all(1))
+
+    def prefill(self, ids, state):
+        self.rows.append(len(ids))
+        logits = torch.full((len(ids), TOK.vocab.size), -1e9)
+        where = torch.tensor([55 - TOK.lo, 53 - TOK.lo])
+        logits[:, where] = torch.tensor([self.HEARD, self.HIDDEN])[state.hidden.long()].log()
+        return logits
+
+    def step(self, ids, state):
+        return self.prefill(ids[:, None], state)
+
+
+class State:
+    def __init__(self, hidden):
+        self.hidden = hidden
+
+    def take(self, rows):
+        return State(self.hidden[rows])
+
+
+@pytest.mark.parametrize(
+    ("strength", "likelier", "streams"),
+    # 53 where 0.4 (0.4 / 0.1)^g > 0.6 (0.6 / 0.9)^g: from g = ln 1.5 / ln 6 = 0.226 on
+    [(None, 55, 1), (0, 55, 1), ("auto", 55, 1), (0.2, 55, 2), (0.25, 53, 2), (1, 53, 2), (10, 53, 2)],
+)
+def test_guidance_raises_what_the_melody_makes_likelier_and_none_of_it_costs_nothing(strength, likelier, streams):
+    toy, coldest = Toy(), Sampling(temperature=0, top_p=None, seed_guidance=strength)
+    how = {"sampling": coldest, "rules": Rules()}
+    for voices in draw_voices(MELODY, toy, TOK, 0.5, 3, **how):
+        assert voices.grid[:, 0].tolist() == MELODY.tolist()
+        assert (voices.grid[:, 1:] == likelier).all()
+        assert voices.mean_log_p == pytest.approx(np.log(0.6 if likelier == 55 else 0.4))  # under the model alone
+    assert toy.rows == [streams] + [3 * streams] * (3 * len(MELODY) - 1)
+
+
+def test_the_share_of_what_is_drawn_is_that_of_guidance_by_its_definition():
+    """p² / p' of the two: 0.36 / 0.9 and 0.16 / 0.1, a fifth and four fifths."""
+    melody, warm = np.full(16, 67, np.int16), Sampling(top_p=None, seed_guidance=1.0)
+    rows = draw_voices(melody, Toy(), TOK, 0.5, 16, sampling=warm, rules=Rules())
+    share = np.mean([row.grid[:, 1:] == 53 for row in rows])
+    assert share == pytest.approx(0.8, abs=0.06)  # of 768, with a deviation of 0.014; without guidance 0.4
+
+
+@pytest.mark.parametrize("kind", ["attention", "cells"])
+def test_two_streams_draw_what_two_full_passes_draw(kind):
+    """One over the melody and one over none, in any batch, with every rule kept."""
+    model = build(kind)
+    with torch.no_grad():
+        for p in model.parameters():
+            p *= 2
+    how = {"rules": Rules(voice_order=True, voice_ranges=True, no_parallels=True), "seed": 5}
+    sampling = Sampling(top_p=0.95, seed_guidance=1.5, guidance_cut=0.02)
+    many = draw_voices(MELODY, model, TOK, 0.5, 3, sampling=sampling, rows_at_once=2, **how)
+    (plain,) = draw_voices(MELODY, model, TOK, 0.5, sampling=replace(sampling, seed_guidance=None), **how)
+    source = torch.from_numpy(np.where(MELODY == REST, TOK.vocab.id("REST"), MELODY - TOK.lo)).long()
+    for k, voices in enumerate(many):
+        grammar = build_grammar(TOK, how["rules"], [np.zeros(0, np.uint16)], [0.5], "cpu")
+        below, chance, ids = BelowMelody(grammar, source, 4), Uniforms([(5, k)], "cpu"), [TOK.vocab.bos]
+        with torch.inference_mode():
+            for _ in range(3 * len(MELODY)):
+                legal, read = below.legal()[0], torch.tensor([ids])
+                heard, none = (model(s[None], read)[0, -1] for s in (source, torch.full((1,), TOK.vocab.pad)))
+                p, q = (each.masked_fill(~legal, -torch.inf).softmax(-1) for each in (heard, none))
+                odds = p * (p / q) ** 1.5
+                odds[~legal | (p < 0.02 * p.max())] = 0
+                drawn = draw(odds.log()[None], sampling, None, chance.next())
+                below.update(drawn)
+                ids.append(int(drawn))
+        assert TOK.pitch[ids[1:]].reshape(-1, 3).tolist() == voices.grid[:, 1:].tolist()
+        assert voices.grid[:, 0].tolist() == MELODY.tolist()
+        assert parallels(voices.grid) == []
+    assert many[0].grid.tolist() != plain.grid.tolist()
 
 
 def test_what_is_drawn_costs_what_the_model_says_of_it():

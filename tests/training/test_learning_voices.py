@@ -6,15 +6,18 @@ import pytest
 import torch
 from conftest import ok, refused
 from runs import config_of, losses
+from untrained import write_harmoniser
 
 from musictx.commands.train import alone
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.playing.opening import open_bundle
+from musictx.tokenizers import build_tokenizer
 from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
+PAD = build_tokenizer("chorale").vocab.pad
 TINY = [
     "model=encoder_decoder",
     "model.d_model=16",
@@ -38,7 +41,8 @@ def curve(folder):
 
 @pytest.mark.parametrize("model", [TINY, CELLS], ids=["attention", "cells"])
 def test_it_learns_goes_on_after_a_stop_and_is_scored_as_it_was_validated(world, tmp_path, monkeypatch, model):
-    words = ["trainer.checkpoint_every=1", "trainer.scheduled_sampling=0.3"]  # teacher forcing of 0.7
+    words = ["trainer.checkpoint_every=1", "trainer.hide_source=0.5"]
+    words += ["trainer.scheduled_sampling=0.3"]  # teacher forcing of 0.7
     whole = fit(conditional(world, tmp_path / "whole", *words, model=model))
     step = LanguageModelTraining.training_step
     with monkeypatch.context() as patch:
@@ -56,6 +60,7 @@ def test_it_learns_goes_on_after_a_stop_and_is_scored_as_it_was_validated(world,
     header = read_header(whole)
     assert header.objective == {"name": "conditional", "settings": {}, "added": [], "length": 32}
     assert header.model["pad"] == 89
+    assert header.notes["hide_source"] == 0.5
     say = ["musictx", "evaluate", f"bundle={whole}", f"data.path={world.hymn_store}", "data=chorales", "out=it.json"]
     assert "objective=conditional" in ok(say, tmp_path).stdout
     found = json.loads((tmp_path / "it.json").read_text())
@@ -65,6 +70,37 @@ def test_it_learns_goes_on_after_a_stop_and_is_scored_as_it_was_validated(world,
     told = refused(["musictx", "generate", f"bundle={whole}", f"seed_midi={world.hymn}", "out=new"], tmp_path)
     assert "cannot continue music" in told
     assert not (tmp_path / "new").exists()
+
+
+def test_a_share_of_the_melodies_is_hidden_whole_in_training_and_none_in_validation(world, tmp_path, monkeypatch):
+    hide, hidden, validated = LanguageModelTraining._hide, [], []
+
+    def note(self, example):
+        made = hide(self, example)
+        for before, after in zip(example.inputs[0], made.inputs[0], strict=True):
+            hidden.append(bool((after == PAD).all()))
+            assert hidden[-1] or torch.equal(before, after)
+            assert before[0] != PAD
+        assert torch.equal(made.inputs[1], example.inputs[1])
+        assert torch.equal(made.targets, example.targets)
+        return made
+
+    scored = LanguageModelTraining.validation_step
+    monkeypatch.setattr(LanguageModelTraining, "_hide", note)
+    monkeypatch.setattr(
+        LanguageModelTraining,
+        "validation_step",
+        lambda self, batch, n: (validated.append(batch.inputs[0]), scored(self, batch, n))[1],
+    )
+    bundle = fit(conditional(world, tmp_path / "run", "trainer.hide_source=0.4", "trainer.batch_size=50"))
+    assert len(hidden) == 200
+    assert 55 <= sum(hidden) <= 105  # 80 in the mean, with a deviation of 7
+    assert validated
+    assert all((source[:, 0] != PAD).all() for source in validated)
+    assert read_header(bundle).hides_source
+    hidden.clear()
+    assert not read_header(fit(conditional(world, tmp_path / "none"))).hides_source
+    assert not hidden
 
 
 @pytest.mark.parametrize("objective", ["melody_first", "lower_voices"])
@@ -91,6 +127,13 @@ def test_a_transformer_learns_what_it_is_compared_by(world, tmp_path, objective)
         ("data.grow_from=8", "data.grow_from=8: objective=conditional needs whole windows; leave it out"),
         ("trainer.checkpoint_activations=true", "trainer.checkpoint_activations=true: model.kind=encoder_decoder has"),
         ("trainer.lora_rank=2", "trainer.lora_rank=2 adapts a trained model"),
+        (
+            "trainer.strategy=fsdp",
+            "trainer.strategy=fsdp shares out blocks, and model.kind=encoder_decoder has none: use trainer=ddp",
+        ),
+        ("data.carry=true", "data.carry=true: windows of objective=conditional are whole; leave it out"),
+        ("trainer.hide_source=1", "trainer.hide_source=1.0: give a share from 0 up to below 1"),
+        ("trainer.hide_source=nan", "trainer.hide_source=nan: give a share from 0 up to below 1"),
         ("objective=next_token", "objective=next_token gives ids, model.kind=encoder_decoder takes source and ids"),
     ],
 )
@@ -98,3 +141,25 @@ def test_what_does_not_go_with_it(world, tmp_path, setting, text):
     with pytest.raises(ConfigError, match=f"^{text}"):
         fit(conditional(world, tmp_path / "run", setting))
     assert not (tmp_path / "run").exists()
+
+
+def test_what_adapts_blocks_refuses_a_bundle_of_a_kind_without(world, tmp_path):
+    settings = [f"init_from={write_harmoniser(tmp_path / 'b.safetensors')}", "trainer.lora_rank=2"]
+    with pytest.raises(ConfigError, match="^trainer.lora_rank=2: model.kind=encoder_decoder has no blocks to adapt"):
+        fit(conditional(world, tmp_path / "run", *settings))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("every", "lines"), [("1", 1), ("null", 0)])
+def test_samples_that_cannot_be_are_told(world, tmp_path, capsys, every, lines):
+    fit(conditional(world, tmp_path / "run", f"trainer.sample_every={every}", "trainer.max_steps=1"))
+    told = "trainer.sample_every=1: no samples, since a model of objective=conditional continues no music\n"
+    assert capsys.readouterr().out.count(told) == lines
+    assert not (tmp_path / "run" / "samples").exists()
+
+
+def test_what_has_no_source_has_none_to_hide(world, tmp_path):
+    text = "^trainer.hide_source=0.1: objective=melody_first has no source to hide; leave it out"
+    small = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32"]
+    with pytest.raises(ConfigError, match=text):
+        fit(conditional(world, tmp_path / "run", "objective=melody_first", "trainer.hide_source=0.1", model=small))

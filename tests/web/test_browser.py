@@ -1,16 +1,16 @@
 """The page in a real browser. `MUSICTX_SHOTS=docs/img` writes its pictures there, of the model inside musictx."""
 
 import io
-import os
 import shutil
 import wave
-from pathlib import Path
 
 import numpy as np
 import pytest
+from browsing import HYMN, SHOTS, accompany, begin, button, go_on, linked, play, shoot, status
 from rolls import roll
 from serving import served
 
+from musictx.music.melody import top_line
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
@@ -26,14 +26,19 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="needs a browser: apt-get install chromium"),
     pytest.mark.skipif(sync_playwright is None, reason="needs playwright: pip install 'musictx[dev]'"),
 ]
-SHOTS = os.environ.get("MUSICTX_SHOTS")
-HYMN = "Old Hundredth, in four voices"
 
 
 @pytest.fixture(scope="module")
 def address(filling, tmp_path_factory):
     bundle = [] if SHOTS else [f"bundle={filling}"]
     with served(tmp_path_factory.mktemp("server"), "upload_mb=0.01", "uploads_mb=0.02", *bundle) as server:
+        yield server.address
+
+
+@pytest.fixture(scope="module")
+def inside(tmp_path_factory):
+    """The address of a page with the models inside the package."""
+    with served(tmp_path_factory.mktemp("inside")) as server:
         yield server.address
 
 
@@ -65,41 +70,6 @@ def visit(chromium, address):
         context.close()
     assert strayed == []
     assert broken == []
-
-
-def shoot(page, name):
-    if SHOTS:
-        page.mouse.move(0, 0)
-        page.wait_for_timeout(800)
-        page.screenshot(path=Path(SHOTS) / f"{name}.png")
-
-
-def button(page, name):
-    return page.get_by_role("button", name=name, exact=True)
-
-
-def begin(page, name=HYMN):
-    page.get_by_role("tab", name="Example").click()
-    button(page, name).click()
-    page.wait_for_selector(".picture")
-
-
-def go_on(page, seconds=20):
-    page.get_by_label("number input for new music, seconds").fill(str(seconds))
-    button(page, "Continue").click()
-    page.wait_for_selector("[data-take]")
-
-
-def status(page, text):
-    page.locator("#status", has_text=text).wait_for()
-
-
-def linked(page, name):
-    """The file behind a link, as a browser fetches it."""
-    link = page.get_by_role("link", name=name, exact=True)
-    answer = page.request.get(page.url + link.get_attribute("href"))
-    assert answer.ok
-    return link.get_attribute("download"), answer.body()
 
 
 def test_a_file_is_continued_heard_and_taken_home(visit, tmp_path):
@@ -271,13 +241,7 @@ def test_a_region_goes_on_in_the_next_row(visit, tmp_path):
 
 def test_a_phrase_is_played(visit):
     page = visit()
-    page.get_by_role("tab", name="Keyboard").click()
-    for pitch in (60, 64, 67):
-        key = page.locator(f"[data-pitch='{pitch}']").bounding_box()
-        page.mouse.move(key["x"] + key["width"] / 2, key["y"] + key["height"] - 8)
-        page.mouse.down()
-        page.wait_for_timeout(150)
-        page.mouse.up()
+    play(page, 60, 64, 67)
     page.keyboard.down("k")
     page.wait_for_timeout(150)
     page.keyboard.up("k")
@@ -321,36 +285,69 @@ def holds(page, strength):
     page.wait_for_function(f"{slider}.value === '{strength}'")
 
 
-def test_both_models_are_there_and_the_music_chooses(chromium, tmp_path):
-    with served(tmp_path) as server:
-        page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
-        page.set_default_timeout(20_000)
-        page.goto(server.address)
-        page.get_by_text("piano, trained on MAESTRO v3.0.0, licence CC BY-NC-SA 4.0; chorale, trained on").wait_for()
-        begin(page, "The opening of a chorale")
-        status(page, "The chorale model plays, since chorale is four voices on a grid.")
-        model = page.locator("#model")
-        assert model.get_by_label("chorale").is_checked()
-        holds(page, 1.25)
-        button(page, "Satie: Gymnopédie").click()
-        status(page, "The piano model plays, since gymnopedie is not four voices on a grid")
-        page.wait_for_function("document.querySelector('#model input[value=piano]').checked")
-        holds(page, 0)
-        go_on(page, 2)
-        status(page, "2 variations of gymnopedie")
-        model.get_by_label("chorale").check()
-        holds(page, 1.25)
-        button(page, "Continue").click()
-        status(page, "It is heard as four voices: ")
-        assert model.get_by_label("chorale").is_checked()
-        begin(page, "The opening of a chorale")
-        status(page, "The chorale model plays")
-        button(page, "Harmonise its highest notes").click()
-        status(page, "2 harmonisations of chorale")
-        status(page, "The melody: its highest")
-        assert linked(page, "MIDI")[0] == "chorale-1.mid"
-        shoot(page, "serve-harmonise")
-        page.context.close()
+def test_both_models_are_there_and_the_music_chooses(chromium, inside):
+    page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.set_default_timeout(20_000)
+    page.goto(inside)
+    page.get_by_text("piano, trained on MAESTRO v3.0.0, licence CC BY-NC-SA 4.0; chorale, trained on").wait_for()
+    begin(page, "The opening of a chorale")
+    status(page, "The chorale model plays, since chorale is four voices on a grid.")
+    model = page.locator("#model")
+    assert model.get_by_label("chorale").is_checked()
+    holds(page, 1.25)
+    button(page, "Satie: Gymnopédie").click()
+    status(page, "The piano model plays, since gymnopedie is not four voices on a grid")
+    page.wait_for_function("document.querySelector('#model input[value=piano]').checked")
+    holds(page, 0)
+    go_on(page, 2)
+    status(page, "2 variations of gymnopedie")
+    model.get_by_label("chorale").check()
+    holds(page, 1.25)
+    button(page, "Continue").click()
+    status(page, "It is heard as four voices: ")
+    assert model.get_by_label("chorale").is_checked()
+    begin(page, "The opening of a chorale")
+    status(page, "The chorale model plays")
+    accompany(page)
+    status(page, "2 accompaniments of chorale")
+    status(page, "The melody: its highest")
+    assert linked(page, "MIDI")[0] == "chorale-1.mid"
+    page.context.close()
+
+
+def test_a_melody_is_dropped_or_played_and_gets_voices(chromium, inside, tmp_path):
+    page = chromium.new_context(viewport={"width": 1440, "height": 1060}).new_page()
+    page.set_default_timeout(20_000)
+    page.goto(inside)
+    page.get_by_role("tab", name="Accompany").click()
+    assert button(page, "Accompany").is_disabled()
+    soprano = top_line(examples()[HYMN].score)
+    write_midi(soprano, tmp_path / "soprano.mid")
+    page.locator("#file input[type=file]").set_input_files(tmp_path / "soprano.mid")
+    status(page, f"soprano: {len(soprano)} notes")
+    accompany(page)
+    status(page, "2 accompaniments of soprano")
+    picture = roll(page, 2)
+    name, data = linked(page, "MIDI")
+    (tmp_path / name).write_bytes(data)
+    home = read_midi(tmp_path / name)
+    assert len(home) > 2 * len(soprano)
+    assert top_line(home).pitch.tolist() == soprano.pitch.tolist()
+    bass = home.pitch[(home.onset_s < 2.5) & (home.offset_s > 2.5)].min()
+    box = picture.boxes[0]
+    height = (box["high"] - bass) / (box["high"] - box["low"]) * box["height"] + box["top"]
+    page.mouse.click(picture.at(2.5)["x"], picture.edge["y"] + height * picture.edge["height"])
+    page.wait_for_selector("#arcs img")
+    shoot(page, "serve-harmonise")
+
+    play(page, 67, 69, 71, 72)
+    button(page, "Take it").click()
+    status(page, "played: 4 notes")
+    page.get_by_role("spinbutton", name="number input for variations").fill("1")
+    button(page, "Accompany").click()
+    status(page, "1 accompaniment of played")
+    assert linked(page, "MIDI")[0] == "played-1.mid"
+    page.context.close()
 
 
 def test_a_full_server_says_so(visit, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -12,27 +13,30 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.playing.accompanying import accompany_melody
 from musictx.playing.opening import open_bundle
-from musictx.web.draw import Ready, Wish
+from musictx.web import harmonise
+from musictx.web.draw import Ready
+from musictx.web.harmonise import Harmoniser, VoicesWish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 
-WISH = Wish(primer_s=1.0, variations=2)
+WISH = VoicesWish()
 HYMN = "Old Hundredth, in four voices"
 
 
 @pytest.fixture(scope="module")
 def models(world, tmp_path_factory):
-    below = open_bundle(write_harmoniser(tmp_path_factory.mktemp("voices") / "v.safetensors"), continues=False)
-    continues = open_bundle(world.hymn_bundle)
-    return {"hymns": Ready(continues.model, continues.tokenizer)}, (below.model, below.tokenizer)
+    bundle = write_harmoniser(tmp_path_factory.mktemp("voices") / "v.safetensors", hide_source=0.1)
+    below, continues = open_bundle(bundle, continues=False), open_bundle(world.hymn_bundle)
+    return {"hymns": Ready(continues.model, continues.tokenizer)}, Harmoniser(*below)
 
 
 def studio_of(models, folder, limits=Limits()):  # noqa: B008 - it is immutable
     return Studio(models[0], folder, limits, models[1])
 
 
-def quiet(seconds):
+def quiet(seconds, whole_s):
     pass
 
 
@@ -43,11 +47,12 @@ def test_a_melody_that_is_dropped_is_kept_and_gets_voices(models, tmp_path, tmp_
     write_midi(Score(onset / 1e3, end / 1e3, pitch, velocity, 0.5), tmp_path / "low.mid")
     begun = studio.upload(Session(), (tmp_path / "low.mid").read_bytes(), "low.mid")
     told = []
-    after, what = studio.harmonise(begun, WISH, told.append)
+    after, what = studio.harmonise(begun, WISH, lambda *of: told.append(of))
     assert re.match(
-        r"2 harmonisations of low, in [\d.]+ s. The model hears it 12 semitones higher. Click a voice", what
+        r"2 accompaniments of low, in [\d.]+ s. The model hears it 12 semitones higher. Click a voice", what
     )
     assert told == sorted(told)
+    assert told[-1] == (2.0, 2.0)
     for take in after.now.takes:
         assert take.melody.pitch.tolist() == [48, 50, 52]
         assert take.transposed == 12
@@ -75,6 +80,23 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
     further = studio.begin_from_take(after)
     assert further.now.music.score == after.now.takes[0].score
     assert studio.count_layers(further) == 1  # of the model that continues it
+
+
+def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
+    seen, real = [], accompany_melody
+    monkeypatch.setattr(harmonise, "accompany_melody", lambda *args: seen.append(args[3].sampler) or real(*args))
+    studio = studio_of(models, tmp_path)
+    played = studio.played(Session(), [[0, 0.5, 67, 90], [0.5, 1.0, 69, 90]])
+    after, what = studio.harmonise(played, VoicesWish(0.5, 1.5, 1), quiet)
+    assert what.startswith("1 accompaniment of played, in ")
+    assert len(after.now.takes) == 1
+    studio.harmonise(played, VoicesWish(), quiet)
+    assert [(how.temperature, how.strength) for how in seen] == [(0.5, 1.5), (1.0, 0.0)]
+    plain = models[1]._replace(header=replace(models[1].header, notes={}))
+    with pytest.raises(UserError, match="^sampler.seed_guidance=1.5: the model here never learnt to write without a"):
+        studio_of((models[0], plain), tmp_path).harmonise(played, VoicesWish(0.5, 1.5, 1), quiet)
+    with pytest.raises(UserError, match="^sampler.seed_guidance=-1.0: give 0 to 10"):
+        studio.harmonise(played, VoicesWish(hold=-1.0), quiet)
 
 
 def test_what_cannot_be_harmonised_is_told(models, tmp_path):
