@@ -137,9 +137,9 @@ def measure(capability: int, dtype: str, d: int) -> list[Row]:
     q, k, v = (torch.zeros(1, 2, 64, d, dtype=getattr(torch, dtype)) for _ in range(3))
     rel = q.new_zeros(2, 40, d)
     with compiled(capability, take):
-        out, lse = attention_triton._attend(q, k, v, rel, 0.1, False, [])
+        out, lse = attention_triton.attend(q, k, v, rel, 0.1, False, [])
         for deterministic in (False, True):
-            attention_triton._backward(torch.zeros_like(out), q, k, v, rel, out, lse, 0.1, deterministic, [])
+            attention_triton.backward(torch.zeros_like(out), q, k, v, rel, out, lse, 0.1, deterministic, [])
     return rows
 
 

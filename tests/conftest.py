@@ -23,8 +23,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).parents[1]
 TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32", "model.max_distance=16"]
 QUICK = ["data.length=32", "trainer.batch_size=4", "trainer.max_steps=4", "trainer.validate_every=2"]
-
-
 AT_START = {"PYTHONPATH", "PYTHONHASHSEED"}  # what a process reads when it starts: no warm one will do
 
 
@@ -135,6 +133,14 @@ def world(tmp_path_factory):
         root / "hymn_store",
         root / "hymn_run" / model,
     )
+
+
+@pytest.fixture(scope="session")
+def voices(tmp_path_factory):
+    """The bundle of a harmoniser that has learnt nothing."""
+    from untrained import write_harmoniser  # PyTorch is imported where it is needed: one file of tests starts sooner
+
+    return write_harmoniser(tmp_path_factory.mktemp("untrained") / "voices.safetensors")
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """What the house promises to those who come in: commands that exist, one version, links that lead somewhere."""
 
+import ast
 import re
 import tomllib
 
@@ -13,6 +14,7 @@ from musictx.open import open_bundle
 from musictx.player import Player
 
 MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+PYTORCHS = {"_step_supports_amp_scaling"}  # a name of its own, which an optimizer of ours has
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/extending.md"]
 
 
@@ -60,3 +62,44 @@ def test_a_store_and_a_bundle_of_0_1_are_read_as_they_were():
     player = Player(opened.model, opened.tokenizer, opened.header)
     (music,) = player.continue_score(None, length_tokens=24, seed=3)
     assert music.score.pitch.tolist() == [10, 99, 6, 86, 88, 105, 4, 50, 84, 89, 95, 107, 111]
+
+
+def defined(tree):
+    """Names that begin with one underscore."""
+    for node in ast.walk(tree):
+        names = [getattr(node, key, None) for key in ("name", "id", "attr")]
+        if isinstance(getattr(node, "ctx", ast.Store()), ast.Store):
+            yield from (name for name in names if name and re.match("_[a-zA-Z]", name))
+
+
+def named(tree):
+    """What a file takes from elsewhere: attributes, imports, and the end of a dotted name in quotes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value.rpartition(".")[2]
+
+
+def parsed(*folders):
+    return {path: ast.parse(path.read_text()) for folder in folders for path in (ROOT / folder).rglob("*.py")}
+
+
+def test_no_test_goes_through_a_private_door_of_the_package():
+    private = {name for tree in parsed("musictx").values() for name in defined(tree)} - PYTORCHS
+    assert len(private) > 200
+    for path, tree in parsed("tests", "benchmarks").items():
+        assert private.intersection(named(tree)) - {*defined(tree)} == set(), path
+
+
+def test_no_helper_is_written_twice():
+    """What two test files need stands in one, which both import."""
+    written = {}
+    for path, tree in parsed("tests").items():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("test_"):
+                body = [ast.dump(each) for each in node.body[ast.get_docstring(node) is not None :]]
+                written.setdefault("".join(body), []).append(f"{path.name}: {node.name}")
+    assert [places for places in written.values() if len(places) > 1] == []

@@ -5,14 +5,13 @@ import json
 import pytest
 import torch
 from conftest import ok, refused
-from runs import config_of, losses
+from runs import config_of, curve, fit
 
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.open import open_bundle
 from musictx.train_command import alone
-from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
 TINY = [
@@ -30,10 +29,6 @@ HYMNS = ["tokenizer=chorale", "data=chorales", "data.length=32", "objective=cond
 
 def conditional(world, out, *words, model=TINY):
     return config_of(world, out, f"data.path={world.hymn_store}", *HYMNS, *words, model=model)
-
-
-def curve(folder):
-    return [row["train/loss"] for row in losses(folder) if "train/loss" in row]
 
 
 @pytest.mark.parametrize("model", [TINY, CELLS], ids=["attention", "cells"])

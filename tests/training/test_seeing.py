@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import soundfile
 from conftest import ok, refused
-from runs import config_of, losses
+from runs import config_of, fit, losses
 
 from musictx.notes.read import read_midi
 from musictx.runs import Run, find_runs
 from musictx.training.curves import curve
-from musictx.training.fit import fit
 from musictx.training.metrics import MetricsFile, read_metrics
 from musictx.training.record import git_commit
 

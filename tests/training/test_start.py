@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from conftest import QUICK, ok, refused
-from runs import RECURRENT, TINY, config_of
+from runs import RECURRENT, TINY, config_of, fit
 
 from musictx.app import settings
 from musictx.errors import BundleError, ConfigError
@@ -15,7 +15,6 @@ from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
 from musictx.train_command import train
-from musictx.training.fit import fit
 from musictx.training.header import both
 from musictx.training.start import check_given, sized_as_bundle, starting_model
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rolls import roll
 from serving import served
+from wishes import HYMN
 
 from musictx.notes.read import read_midi
 from musictx.notes.score import Score
@@ -27,7 +28,6 @@ pytestmark = [
     pytest.mark.skipif(sync_playwright is None, reason="needs playwright: pip install 'musictx[dev]'"),
 ]
 SHOTS = os.environ.get("MUSICTX_SHOTS")
-HYMN = "Old Hundredth, in four voices"
 
 
 @pytest.fixture(scope="module")

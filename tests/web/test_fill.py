@@ -6,6 +6,7 @@ from html import unescape
 
 import numpy as np
 import pytest
+from wishes import HYMN, quiet
 
 from musictx.errors import UserError
 from musictx.open import open_bundle
@@ -16,12 +17,7 @@ from musictx.web.limits import Limits
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
 
-HYMN = "Old Hundredth, in four voices"
 WISH = Wish(motif_s=2.4, variations=2)
-
-
-def quiet(seconds):
-    pass
 
 
 @pytest.fixture(scope="module")

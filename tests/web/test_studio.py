@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from strategies import slowing
+from wishes import HYMN, quiet
 
 from musictx.errors import UserError
 from musictx.notes.grid import grid_to_score, score_to_grid
@@ -26,7 +27,6 @@ from musictx.web.limits import Limits
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
 
-HYMN = "Old Hundredth, in four voices"
 WISH = Wish(motif_s=2.4, length_s=4.0, variations=2)
 
 
@@ -38,10 +38,6 @@ def opened(world):
 @pytest.fixture
 def studio(opened, tmp_path):
     return Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path)
-
-
-def quiet(seconds):
-    pass
 
 
 def files(page):
