@@ -4,6 +4,8 @@ The YAML files of `conf/` give the values; a key or type that is not here is ref
 builders: training, the preparations and the benches take their own; models, tokenizers and sampling see none.
 """
 
+from functools import cache
+
 from hydra.core.config_store import ConfigStore
 
 from musictx.config.accompany import AccompanyConfig
@@ -57,6 +59,7 @@ SCHEMAS = {
 }
 
 
+@cache  # each takes milliseconds, and every command asks for all of them
 def register_schemas() -> None:
     """Makes each schema known to Hydra as `<app>_schema`, and of each kind of model as `<kind>_schema` in the group
     `model`; the YAML names it first in its defaults."""
