@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test kernels lint format clean
+.PHONY: demo test quick kernels lint format clean
 
 demo: $(READY)
 	$(BIN)/musictx demo
 
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto # one process a core, one thread each
+
+# while you work: lint, and each test up to where it would start a process or train
+quick: lint
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --quick
 
 # the GPU kernels, compiled for every card on any machine: registers, spills, shared memory
 kernels: $(READY)

@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+import quick
 
 from musictx.notes.grid import grid_to_score
 from musictx.notes.score import Score
@@ -25,6 +27,16 @@ ROOT = Path(__file__).parents[1]
 TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32", "model.max_distance=16"]
 QUICK = ["data.length=32", "trainer.batch_size=4", "trainer.max_steps=4", "trainer.validate_every=2"]
 AT_START = {"PYTHONPATH", "PYTHONHASHSEED"}  # what a process reads when it starts: no warm one will do
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="leave out tests that start a process or train: quick.py")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def only_quick(request):
+    with quick.only_quick() if request.config.option.quick else nullcontext():
+        yield
 
 
 def pytest_collection_finish():

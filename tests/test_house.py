@@ -1,12 +1,18 @@
 """What the house promises to those who come in: commands that exist, one version, links that lead somewhere."""
 
 import ast
+import os
 import re
+import subprocess
 import tomllib
+from functools import cache
+from multiprocessing import Process
 
 import pytest
 import yaml
 from conftest import ROOT
+from lightning import Trainer
+from quick import only_quick
 
 from musictx.data.store import Store
 from musictx.evaluation.likelihood import negative_log_likelihood
@@ -64,6 +70,21 @@ def test_a_store_and_a_bundle_of_0_1_are_read_as_they_were():
     assert music.score.pitch.tolist() == [10, 99, 6, 86, 88, 105, 4, 50, 84, 89, 95, 107, 111]
 
 
+@pytest.mark.parametrize(
+    ("what", "act"),
+    [
+        ("starts a process", lambda: subprocess.run(["true"])),
+        ("starts a process", lambda: Process(target=print).start()),
+        ("starts a process", lambda: os.fork() or os._exit(0)),
+        ("trains", lambda: Trainer(logger=False, enable_checkpointing=False, accelerator="cpu").fit(None)),
+    ],
+)
+def test_make_quick_leaves_a_test_where_it_would_start_a_process_or_train(what, act):
+    assert re.search(r"^quick:(?:.*\n)(?:\t.*\n)*\t.*pytest .*--quick", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    with only_quick(), pytest.raises(pytest.skip.Exception, match=f"^not quick: it {what}$"):
+        act()
+
+
 def defined(tree):
     """Names that begin with one underscore."""
     for node in ast.walk(tree):
@@ -83,14 +104,15 @@ def named(tree):
             yield node.value.rpartition(".")[2]
 
 
-def parsed(*folders):
-    return {path: ast.parse(path.read_text()) for folder in folders for path in (ROOT / folder).rglob("*.py")}
+@cache
+def parsed(folder):
+    return {path: ast.parse(path.read_text()) for path in (ROOT / folder).rglob("*.py")}
 
 
 def test_no_test_goes_through_a_private_door_of_the_package():
     private = {name for tree in parsed("musictx").values() for name in defined(tree)} - PYTORCHS
     assert len(private) > 200
-    for path, tree in parsed("tests", "benchmarks").items():
+    for path, tree in (parsed("tests") | parsed("benchmarks")).items():
         assert private.intersection(named(tree)) - {*defined(tree)} == set(), path
 
 
