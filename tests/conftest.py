@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import quick
+from hypothesis import HealthCheck, settings
 
 from musictx.notes.grid import grid_to_score
 from musictx.notes.score import Score
@@ -22,6 +23,9 @@ from musictx.notes.write import write_midi
 
 # a shell starts its background jobs deaf to Ctrl-C, which tests send, and their children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")  # an example that is slow on a busy machine is no mistake
 
 ROOT = Path(__file__).parents[1]
 TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32", "model.max_distance=16"]
