@@ -14,10 +14,10 @@ from conftest import ROOT
 from lightning import Trainer
 from quick import only_quick
 
+from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.data.store import Store
-from musictx.evaluation.likelihood import negative_log_likelihood
-from musictx.open import open_bundle
-from musictx.player import Player
+from musictx.playing.opening import open_bundle
+from musictx.playing.player import Player
 
 MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PYTORCHS = {"_step_supports_amp_scaling"}  # a name of its own, which an optimizer of ours has

@@ -29,8 +29,8 @@ def leave():
 # ruff: noqa: E402 - what is imported from here on has exit handlers of its own
 import numpy as np
 
-from musictx.app import compose
 from musictx.cli import COMMANDS
+from musictx.config.app import compose
 
 
 def serve():

@@ -52,9 +52,9 @@ class EncoderDecoderConfig(TransformerConfig):
 
 def padding(source: Tensor, pad: int) -> Tensor:
     """(B, S) True where a source is filled up, but for its first id: a softmax over nothing is no number."""
-    hidden = source == pad
-    hidden[:, 0] = False
-    return hidden
+    masked = source == pad
+    masked[:, 0] = False
+    return masked
 
 
 class Source(NamedTuple):
@@ -64,11 +64,11 @@ class Source(NamedTuple):
     k: Tensor
     v: Tensor
     at: Tensor
-    hidden: Tensor
+    masked: Tensor
 
     def take(self, rows: Tensor) -> Source:
         """The rows (n,) of this batch, in that order."""
-        return Source(self.k[:, rows], self.v[:, rows], self.at, self.hidden[rows])
+        return Source(self.k[:, rows], self.v[:, rows], self.at, self.masked[rows])
 
 
 class SourceState:
@@ -103,16 +103,16 @@ class EncoderBlock(Block):
         first_v: Tensor | None,
         at: Tensor,
         cache: Cache | None = None,
-        hidden: Tensor | None = None,
+        masked: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """As in `Block`; tokens at `hidden` (B, S) are seen by none."""
+        """As in `Block`; tokens at `masked` (B, S) are seen by none."""
         q, k, v = self.heads(x, first_v)
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()
         phase = self.attend.phase(at, k.dtype)
         distance = (at.mT - at).long()  # (S, S)
         k = self.attend.keys(k, phase)
-        found = self.attend.look(q, k, v, phase, distance, self.attention_dropout, hidden)
+        found = self.attend.look(q, k, v, phase, distance, self.attention_dropout, masked)
         return self.feed(self.add(x, found)), first_v
 
 
@@ -140,12 +140,12 @@ class CrossAttention(nn.Module):
         q: Tensor = self.query(self.norm(x)).view(b, t, self.n_heads, -1).transpose(1, 2)
         return q
 
-    def forward(self, x: Tensor, k: Tensor, v: Tensor, hidden: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
+    def forward(self, x: Tensor, k: Tensor, v: Tensor, masked: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
         """The stream (B, T, C) with what its tokens, which are for the steps `at` (T,), find in the source."""
         q = self.queries(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         distance = (at[:, None] - source_at).long()  # (T, S)
-        found = self.attend.look(q, k, v, self.attend.phase(at[None], q.dtype), distance, dropout, hidden)
+        found = self.attend.look(q, k, v, self.attend.phase(at[None], q.dtype), distance, dropout, masked)
         joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
         return x + joined
 
@@ -163,7 +163,7 @@ class DecoderBlock(Block):
         """As `forward`, for tokens at `index` (B or 1, T) of the target, which are for the steps `at` (T,)."""
         found, first_v = self.look_back(x, first_v, index, cache)
         layer = source.k[self.layer], source.v[self.layer]
-        x = self.cross(self.add(x, found), *layer, source.hidden, source.at, at)
+        x = self.cross(self.add(x, found), *layer, source.masked, source.at, at)
         return self.feed(x), first_v
 
 
@@ -216,13 +216,13 @@ class EncoderDecoder(nn.Module):
         self.check_reach(source.shape[1])
         index = indices(0, source.shape[1], source.device)  # (1, S)
         at = index // self.config.source_group
-        hidden = padding(source, self.config.pad)
+        masked = padding(source, self.config.pad)
         x, first_v = self.dropout(self.source(self.embed(source), index)), None
         for block in self.encoder:
-            x, first_v = block(x, first_v, index, None, hidden)
+            x, first_v = block(x, first_v, index, None, masked)
         x = self.source.norm(x)
         keys, values = zip(*(block.cross.keys(x, at[0]) for block in self._decoder), strict=True)
-        return Source(torch.stack(keys), torch.stack(values), at[0], hidden)
+        return Source(torch.stack(keys), torch.stack(values), at[0], masked)
 
     @property
     def _decoder(self) -> Sequence[DecoderBlock]:

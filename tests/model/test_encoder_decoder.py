@@ -10,9 +10,9 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.int8 import to_int8
 from musictx.model.position import FORMS
 from musictx.model.position.table import TwoSided
+from musictx.model.weights import to_int8
 
 PAD = 22
 tokens = partial(proofs.tokens, below=PAD)
@@ -106,8 +106,8 @@ def test_cross_attention_and_encoder_equal_the_definition(position):
     model = build(position, n_layers=1, n_encoder_layers=1)
     cross, x, source = model.decoder[0].cross, torch.randn(1, 15, 24).double(), torch.randn(1, 9, 24).double()
     at, source_at = torch.arange(15).double() // 3, torch.arange(9).double()
-    hidden = torch.zeros(1, 9, dtype=torch.bool)
-    hidden[0, 7:] = True
+    masked = torch.zeros(1, 9, dtype=torch.bool)
+    masked[0, 7:] = True
     k, v = cross.keys(source, source_at)
     q = cross.queries(x)
     form, n_heads, d_head = cross.attend, 3, 8
@@ -118,9 +118,9 @@ def test_cross_attention_and_encoder_equal_the_definition(position):
                 q[0, h, i] @ (k[0, h, j, :d_head] + signed(form, i // 3 - j)[h]) / math.sqrt(d_head) for j in range(7)
             ]
             expected[0, h, i] = torch.stack(logits).softmax(0) @ v[0, h, :7]
-    got = form.look(q, k, v, form.phase(at[None], q.dtype), (at[:, None] - source_at).long(), 0.0, hidden)
+    got = form.look(q, k, v, form.phase(at[None], q.dtype), (at[:, None] - source_at).long(), 0.0, masked)
     torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
-    added = cross(x, k, v, hidden, source_at, at)
+    added = cross(x, k, v, masked, source_at, at)
     torch.testing.assert_close(added, x + cross.project(expected.transpose(1, 2).flatten(2)), rtol=1e-12, atol=1e-12)
 
 
@@ -159,11 +159,11 @@ def test_distance_is_told_by_sign(position):
 def test_forms_without_distances_have_none_across(position):
     cross = build(position).decoder[0].cross
     x, source = torch.randn(1, 6, 24).double(), torch.randn(1, 4, 24).double()
-    hidden = torch.zeros(1, 4, dtype=torch.bool)
+    masked = torch.zeros(1, 4, dtype=torch.bool)
     both = []
     for source_at in (torch.arange(4).double(), torch.arange(4).double() + 3):
         k, v = cross.keys(source, source_at)
-        both.append(cross(x, k, v, hidden, source_at, torch.arange(6).double() // 3))
+        both.append(cross(x, k, v, masked, source_at, torch.arange(6).double() // 3))
     assert torch.equal(*both)
 
 

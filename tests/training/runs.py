@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 from conftest import QUICK, TINY
 
-from musictx.app import settings
+from musictx.config.app import settings
 from musictx.data.dataset import RandomCrops
 from musictx.tokenizers import build_tokenizer
 from musictx.training import fit as training

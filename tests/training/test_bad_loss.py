@@ -9,7 +9,7 @@ from runs import QUICK, RECURRENT, TINY, config_of, fit
 
 from musictx.errors import ConfigError, is_out_of_memory
 from musictx.training.batch_size import fits, largest, with_batch_size
-from musictx.training.guard import TrainingError, less_memory
+from musictx.training.failure import TrainingError, less_memory
 from musictx.training.module import LanguageModelTraining
 
 

@@ -16,17 +16,16 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from omegaconf import OmegaConf
 from runs import RECURRENT, config_of, fit, losses
 
-from musictx.app import one_line
+from musictx.commands.runs import find_runs
+from musictx.commands.train import alone
+from musictx.config.app import one_line
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.model.bundle import load_bundle
-from musictx.open import open_bundle
-from musictx.runs import find_runs
-from musictx.train_command import alone
+from musictx.playing.opening import open_bundle
 from musictx.training.checkpoints import WholeFiles
-from musictx.training.folder import differences, held
 from musictx.training.module import LanguageModelTraining
-from musictx.training.record import read_record
+from musictx.training.run_folder import differences, held, read_record
 
 KILLED = """
 import os, signal
@@ -218,7 +217,7 @@ def test_where_nothing_can_be_locked_training_goes_on_and_says_so(tmp_path, monk
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("musictx.training.folder.fcntl.flock", flock)
+    monkeypatch.setattr("musictx.training.run_folder.fcntl.flock", flock)
     with held(tmp_path / "run"):
         assert "No locks available): make sure that no other process trains in" in capsys.readouterr().out
 

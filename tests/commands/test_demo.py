@@ -1,0 +1,71 @@
+"""The demo, shortened: twenty real chorales, the real commands, and a second run that reuses the first."""
+
+import sys
+from subprocess import CompletedProcess
+from types import SimpleNamespace
+
+import pytest
+from conftest import run
+from matplotlib.image import imread
+
+from musictx.commands.demo import demo
+from musictx.config.use import DemoConfig
+from musictx.music.grid import score_to_grid
+from musictx.music.read import read_midi
+
+CONFIG = DemoConfig(out="demo", store="store", pieces=20, max_steps=6, variations=2)
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """The commands that the demo gives, by their first words, run by a process that has imported PyTorch already. The
+    second demo, over what is there, leaves out all but one."""
+    asked = []
+
+    def command(args, check):
+        assert args[:3] == [sys.executable, "-m", "musictx"]
+        asked.append(args[3])
+        if len(asked) in (6, 8, 9):
+            return CompletedProcess(args, 0)
+        done = run(args[2:], tmp_path)
+        print(done.stdout)
+        return done
+
+    monkeypatch.setattr("musictx.commands.demo.subprocess", SimpleNamespace(run=command))
+    monkeypatch.chdir(tmp_path)
+    return asked
+
+
+def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, asked, capsys):
+    demo(CONFIG)
+    told = capsys.readouterr().out
+    folder = tmp_path / "demo"
+    names = {p.name for p in folder.iterdir()}
+    assert names >= {
+        "seed.mid",
+        "seed-1.mid",
+        "seed-2.mid",
+        "seed-1.wav",
+        "seed.png",
+        "chorale-2.wav",
+        "chorale.png",
+        "elise-2.wav",
+        "elise.png",
+        "config.yaml",
+        "model.safetensors",
+    }
+    for word in ("uniform", "unigram", "Next:", "musictx generate bundle=demo/model.safetensors"):
+        assert word in told
+    assert imread(folder / "seed.png").shape[1] > 1000
+
+    seed, one, two = (score_to_grid(read_midi(folder / f"seed{x}.mid")) for x in ("", "-1", "-2"))
+    assert len(seed) >= 24
+    assert (one[: len(seed) - 4] == seed[: len(seed) - 4]).mean() > 0.9
+    assert len(one) > len(seed) + 60
+    assert one.shape != two.shape or (one != two).any()
+
+    model = (folder / "model.safetensors").read_bytes()
+    demo(CONFIG)
+    assert capsys.readouterr().out.count("there already") == 2
+    assert asked == ["train", *["evaluate", "generate", "generate", "generate"] * 2]
+    assert (folder / "model.safetensors").read_bytes() == model
