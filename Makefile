@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test docs release kernels lint format clean
+.PHONY: demo test quick docs release kernels lint format clean
 
 demo: $(READY)
 	$(BIN)/musictx demo
 
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto # one process a core, one thread each
+
+# while you work: lint, and each test up to where it would start a process or train
+quick: lint
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --quick
 
 # the reference out of the docstrings: outputs/docs/index.html
 docs: $(READY)

@@ -139,9 +139,9 @@ def measure(capability: int, dtype: str, d: int) -> list[Row]:
     q, k, v = (torch.zeros(1, 2, 64, d, dtype=getattr(torch, dtype)) for _ in range(3))
     rel = q.new_zeros(2, 40, d)
     with compiled(capability, take):
-        out, lse = fused._attend(q, k, v, rel, 0.1, False, [])
+        out, lse = fused.attend(q, k, v, rel, 0.1, False, [])
         for deterministic in (False, True):
-            fused._backward(torch.zeros_like(out), q, k, v, rel, out, lse, 0.1, deterministic, [])
+            fused.backward(torch.zeros_like(out), q, k, v, rel, out, lse, 0.1, deterministic, [])
     return rows
 
 

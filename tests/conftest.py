@@ -1,17 +1,21 @@
 """A tiny trained world, made once by the real scripts and commands: a folder of MIDI, stores, bundles."""
 
 import atexit
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+import quick
+from hypothesis import HealthCheck, settings
 
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Score
@@ -20,12 +24,33 @@ from musictx.music.write import write_midi
 # a shell starts its background jobs deaf to Ctrl-C, which tests send, and their children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")  # an example that is slow on a busy machine is no mistake
+
 ROOT = Path(__file__).parents[1]
 TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32", "model.max_distance=16"]
 QUICK = ["data.length=32", "trainer.batch_size=4", "trainer.max_steps=4", "trainer.validate_every=2"]
-
-
 AT_START = {"PYTHONPATH", "PYTHONHASHSEED"}  # what a process reads when it starts: no warm one will do
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="leave out tests that start a process or train: quick.py")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def only_quick(request):
+    with quick.only_quick() if request.config.option.quick else nullcontext():
+        yield
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays: to look for garbage in it, again and again, took a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    gc.unfreeze()  # or libraries report at the end that it is still there
 
 
 class Warm:
@@ -48,12 +73,12 @@ class Warm:
 
 
 def run(args, cwd, **env):
-    """A command as a person would type it: `musictx …` or `python data_prep/….py …`."""
-    program = "musictx" if args[0] == "musictx" else str(ROOT / args[0])
+    """A command as a person would type it: `musictx …`, `python -m musictx.… …` or `python data_prep/….py …`."""
+    program = args[0] if str(args[0]).startswith("musictx") else str(ROOT / args[0])
     args, asked = [program, *map(str, args[1:])], set(env)
     env = os.environ | {"COLUMNS": "200", "WANDB_SILENT": "true"} | env
     if asked & AT_START:
-        fresh = [sys.executable, "-m", *args] if program == "musictx" else [sys.executable, *args]
+        fresh = [sys.executable, *(["-m"] if program.startswith("musictx") else []), *args]
         return subprocess.run(fresh, cwd=cwd, capture_output=True, text=True, check=False, env=env)
     with TemporaryDirectory() as folder:
         out, err = (Path(folder) / name for name in ("out", "err"))
@@ -135,6 +160,14 @@ def world(tmp_path_factory):
         root / "hymn_store",
         root / "hymn_run" / model,
     )
+
+
+@pytest.fixture(scope="session")
+def voices(tmp_path_factory):
+    """The bundle of a harmoniser that has learnt nothing."""
+    from untrained import write_harmoniser  # PyTorch is imported where it is needed: one file of tests starts sooner
+
+    return write_harmoniser(tmp_path_factory.mktemp("untrained") / "voices.safetensors")
 
 
 @pytest.fixture(scope="session")

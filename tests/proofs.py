@@ -18,6 +18,11 @@ def assert_causal(model, ids):
         assert (grad[0, : t + 1] != 0).any(-1).all()
 
 
+def tokens(batch, t, seed=1, below=23):
+    """Ids (B, T) that are the same every time."""
+    return torch.randint(0, below, (batch, t), generator=torch.Generator().manual_seed(seed))
+
+
 @torch.inference_mode()
 def assert_cached_steps_equal_one_pass(model, ids, prefill):
     """Two blocks of the prompt, `prefill` and then four tokens, and a step for every other of `ids` (B, T)."""

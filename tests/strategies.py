@@ -7,6 +7,7 @@ import mido
 import numpy as np
 from hypothesis import strategies as st
 
+from musictx.data.store import Split
 from musictx.music.score import Score
 
 # real corpora are too large for the repository: tests that want them are skipped where they are not
@@ -24,6 +25,18 @@ def scores(draw, max_notes=40, max_onset_s=30.0):
     pitch = draw(st.lists(st.integers(*pitches), min_size=n, max_size=n))
     velocity = draw(st.lists(st.integers(1, 127), min_size=n, max_size=n))
     return Score(onset, onset + length, np.array(pitch, np.uint8), np.array(velocity, np.uint8))
+
+
+def score_of(*notes):
+    """A score of (onset_s, offset_s, pitch), all of them equally loud."""
+    onset, offset, pitch = zip(*notes, strict=True)
+    return Score(onset, offset, pitch, [80] * len(notes))
+
+
+def split_of(*pieces):
+    """Pieces of ids as a store's split has them."""
+    offsets = np.cumsum([0, *map(len, pieces)])
+    return Split(np.concatenate(pieces).astype(np.uint16), offsets, [str(k) for k in range(len(pieces))])
 
 
 def ids(vocab, max_size=200):

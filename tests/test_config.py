@@ -1,8 +1,6 @@
 """Every shipped YAML composes into its schema; what does not exist or has the wrong type is refused."""
 
 import re
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -166,14 +164,5 @@ def test_settings_from_python_are_those_of_the_command_line():
 
 def test_python_dash_m_and_console_command_are_the_same_app(tmp_path):
     for words in (["musictx", "train"], ["musictx.commands.train"]):
-        run = subprocess.run(
-            [sys.executable, "-m", *words, "model.d_modle=1"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert run.returncode == 2
-        assert run.stderr.startswith("error: model.d_modle is not a setting")
-        assert len(run.stderr.splitlines()) == 1
+        assert refused([*words, "model.d_modle=1"], tmp_path).startswith("error: model.d_modle is not a setting")
     assert list(Path(tmp_path).iterdir()) == []

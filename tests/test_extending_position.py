@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import QUICK, ROOT, TINY, ok, refused
-from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal
+from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal, tokens
 
 from musictx.model.cache import KVCache
 from musictx.model.position import FORMS
@@ -34,10 +34,6 @@ def build(**changes):
     torch.manual_seed(0)
     config = TransformerConfig(23, 24, 2, 3, 48, 0.0, 6, position="alibi", **changes)
     return Transformer(config).double().eval()
-
-
-def tokens(batch, t):
-    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
 
 
 def test_the_commands_train_draw_and_look_with_it(world, tmp_path):

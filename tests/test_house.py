@@ -1,12 +1,18 @@
 """What the house promises to those who come in: commands that exist, one version, links that lead somewhere."""
 
 import ast
+import os
 import re
+import subprocess
 import tomllib
+from functools import cache
+from multiprocessing import Process
 
 import pytest
 import yaml
 from conftest import ROOT
+from lightning import Trainer
+from quick import only_quick
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.data.store import Store
@@ -14,12 +20,13 @@ from musictx.playing.opening import open_bundle
 from musictx.playing.player import Player
 
 MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+PYTORCHS = {"_step_supports_amp_scaling"}  # a name of its own, which an optimizer of ours has
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/extending.md"]
 PAGES += [f"docs/{name}.md" for name in ("words", "structure", "data", "training", "models")]
 PACKAGE = ROOT / "musictx"
 
 
-def defined(file):
+def names_of(file):
     """The names that a module defines: its classes, functions, attributes and settings."""
     nodes = list(ast.walk(ast.parse(file.read_text())))
     yield from (node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef))
@@ -47,12 +54,12 @@ def test_each_word_stands_once_and_every_file_name_and_setting_it_gives_is_there
     assert sorted(words) == sorted(set(words))
     assert len(words) > 70
     schemas = [*(PACKAGE / "config").glob("*.py"), PACKAGE / "sampling" / "settings.py"]
-    settings = {name for file in schemas for name in defined(file)}
+    settings = {name for file in schemas for name in names_of(file)}
     for word, meaning in entries:
         given = re.findall(r"`([^`]+)`", meaning)
         paths = [PACKAGE / name for name in given if name.endswith(".py")]
         assert paths or word == "room", f"{word}: where does it live?"
-        names = {name for path in paths for name in defined(path)}  # each path is opened, so it exists
+        names = {name for path in paths for name in names_of(path)}  # each path is opened, so it exists
         for name in given:
             if setting := re.fullmatch(r"(?:\w+\.)?(\w+)=\w*", name):
                 assert setting[1] in settings, f"{word}: no setting {name}"
@@ -100,3 +107,60 @@ def test_a_store_and_a_bundle_of_0_1_are_read_as_they_were():
     player = Player(opened.model, opened.tokenizer, opened.header)
     (music,) = player.continue_score(None, length_tokens=24, seed=3)
     assert music.score.pitch.tolist() == [10, 99, 6, 86, 88, 105, 4, 50, 84, 89, 95, 107, 111]
+
+
+@pytest.mark.parametrize(
+    ("what", "act"),
+    [
+        ("starts a process", lambda: subprocess.run(["true"])),
+        ("starts a process", lambda: Process(target=print).start()),
+        ("starts a process", lambda: os.fork() or os._exit(0)),
+        ("trains", lambda: Trainer(logger=False, enable_checkpointing=False, accelerator="cpu").fit(None)),
+    ],
+)
+def test_make_quick_leaves_a_test_where_it_would_start_a_process_or_train(what, act):
+    assert re.search(r"^quick:(?:.*\n)(?:\t.*\n)*\t.*pytest .*--quick", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    with only_quick(), pytest.raises(pytest.skip.Exception, match=f"^not quick: it {what}$"):
+        act()
+
+
+def defined(tree):
+    """Names that begin with one underscore."""
+    for node in ast.walk(tree):
+        names = [getattr(node, key, None) for key in ("name", "id", "attr")]
+        if isinstance(getattr(node, "ctx", ast.Store()), ast.Store):
+            yield from (name for name in names if name and re.match("_[a-zA-Z]", name))
+
+
+def named(tree):
+    """What a file takes from elsewhere: attributes, imports, and the end of a dotted name in quotes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value.rpartition(".")[2]
+
+
+@cache
+def parsed(folder):
+    return {path: ast.parse(path.read_text()) for path in (ROOT / folder).rglob("*.py")}
+
+
+def test_no_test_goes_through_a_private_door_of_the_package():
+    private = {name for tree in parsed("musictx").values() for name in defined(tree)} - PYTORCHS
+    assert len(private) > 200
+    for path, tree in (parsed("tests") | parsed("benchmarks")).items():
+        assert private.intersection(named(tree)) - {*defined(tree)} == set(), path
+
+
+def test_no_helper_is_written_twice():
+    """What two test files need stands in one, which both import."""
+    written = {}
+    for path, tree in parsed("tests").items():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("test_"):
+                body = [ast.dump(each) for each in node.body[ast.get_docstring(node) is not None :]]
+                written.setdefault("".join(body), []).append(f"{path.name}: {node.name}")
+    assert [places for places in written.values() if len(places) > 1] == []

@@ -30,6 +30,7 @@ def leave():
 import numpy as np
 
 from musictx.cli import COMMANDS
+from musictx.config.app import compose
 
 
 def serve():
@@ -48,7 +49,9 @@ def serve():
 for place in COMMANDS.values():
     import_module(place.partition(":")[0])
 import_module("musictx.training.fit")
+compose("train", ["trainer.lr=1e-3"])  # Hydra looks for its plugins and learns its grammar once
 
+gc.collect()
 gc.freeze()  # or every collection in a child would copy those pages too
 order = serve()
 np.random.seed()  # noqa: NPY002  # the state that all children would share
@@ -60,8 +63,10 @@ for stream, path in enumerate((os.devnull, order["out"], order["err"])):
 program, *sys.argv[1:] = order["args"]
 sys.path[0] = ""
 try:
-    if program == "musictx":
-        runpy.run_module("musictx", run_name="__main__", alter_sys=True)
+    if program.startswith("musictx"):
+        if "." in program:
+            sys.modules.pop(program)  # runpy warns of a module that is there already
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
     else:
         sys.argv[0], sys.path[0] = program, str(Path(program).parent)
         runpy.run_path(program, run_name="__main__")

@@ -54,7 +54,7 @@ class CorpusIndex:
         self.onset_s = np.concatenate([np.zeros(0), *(onset_s for _, onset_s in lines)])  # (notes,)
         if not self.text.any():
             raise UserError(f"{len(lines)} training pieces without two notes in a row: give pieces with music in them")
-        self.order = _suffix_order(self.text[:-STRIDE])  # (notes,) positions, sorted by the text that follows
+        self.order = suffix_order(self.text[:-STRIDE])  # (notes,) positions, sorted by the text that follows
 
     def longest_copy(self, score: Score) -> Copy:
         """The longest run of the score that is in a training piece; of several, the earliest in the score."""
@@ -113,7 +113,7 @@ def _agreement(
     return agree
 
 
-def _suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
+def suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
     """(N,) the places of a text sorted by the text from there on: first by 8 values, then, among those still tied, by
     the known order of the places 8, 16, 32, … further on."""
     n = len(text)

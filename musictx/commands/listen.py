@@ -65,7 +65,7 @@ def listen(config: ListenConfig) -> None:
     usual = asdict(Rules())
     headers = zip(names, map(read_header, bundles), strict=True)
     held = {name: settings.sampling.suited(header.seed_guidance).strength for name, header in headers}
-    told = asdict(config.sampler) | {"seed_guidance": _each(held), "guided": config.guided}
+    told = asdict(config.sampler) | {"seed_guidance": strength_of_each(held), "guided": config.guided}
     if told["seed_guidance"] is told["guided"] is None:  # no guidance: its other settings have no effect
         told = {name: x for name, x in told.items() if not name.startswith("guidance")}
     told |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
@@ -78,7 +78,7 @@ def listen(config: ListenConfig) -> None:
     print(f"{out}: {what}; open it in a browser, the key is at its end")
 
 
-def _each(held: dict[str, float | None]) -> str | None:
+def strength_of_each(held: dict[str, float | None]) -> str | None:
     """The seed guidance of the models, one by one if they differ; None if none has any."""
     if not any(value is not None for value in held.values()):
         return None

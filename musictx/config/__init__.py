@@ -4,6 +4,8 @@ The YAML files of `conf/` give the values; Hydra refuses a key or type that is n
 builders: training, the preparations and the benches take their own schema; models, tokenizers and sampling take none.
 """
 
+from functools import cache
+
 from hydra.core.config_store import ConfigStore
 
 from musictx.config.bench import (
@@ -58,6 +60,7 @@ SCHEMAS = {
 }
 
 
+@cache  # each takes milliseconds, and every command asks for all of them
 def register_schemas() -> None:
     """Registers each schema with Hydra as `<app>_schema`, and each kind of model as `<kind>_schema` in the group
     `model`; the YAML names it first in its defaults."""

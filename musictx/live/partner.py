@@ -84,7 +84,7 @@ class Partner:
             self._go_on(self.stream.grammar)
             drawn = next(self.stream)
         if not self.stream.finite.all():
-            raise nan_error(self.model, self._context())
+            raise nan_error(self.model, self.context())
         self.reply.append(int(drawn.ids))
         if self.sampling.guard and len(self.reply) % LOOK_EVERY == 0:
             self.warmth = float(warmed(np.array([self.warmth]), np.array([self.reply]))[0])
@@ -95,7 +95,7 @@ class Partner:
         logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
         if self.sampling.strength is not None:
             end = replace(self.sampling, guidance_tokens=self.sampling.guidance_tokens + len(self.reply))
-            heard = self._context()
+            heard = self.context()
             if len(heard) - 1 > max(end.guidance_tokens, self.period):
                 bare, of_bare = prefill(self.model, [bare_prompt(heard, end, self.period)], [0], self.window, True)
                 logits, state, streams = torch.cat([logits, bare]), type(state).join([state, of_bare]), 2
@@ -138,9 +138,9 @@ class Partner:
         self.logits, self.state = self._prefilled()
 
     def _prefilled(self) -> tuple[Tensor, Any]:
-        return prefill(self.model, [self._context()], [0], self.window, True)
+        return prefill(self.model, [self.context()], [0], self.window, True)
 
-    def _context(self) -> Tensor:
+    def context(self) -> Tensor:
         """BOS and all ids so far, or the newest half window of them (T,)."""
         ids = np.concatenate([self.past, self.phrase, np.array(self.reply, dtype=np.uint16)])
         half = max(self.window // 2, self.period)

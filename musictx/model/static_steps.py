@@ -64,7 +64,7 @@ class StaticSteps:
             self.graph = self.graph or self._capture(self.ring)
             self.graph.replay()
         else:
-            self._step()
+            self.advance()
         return self.logits
 
     def _take(self, state: KVCache) -> None:
@@ -87,16 +87,17 @@ class StaticSteps:
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             for _ in range(3):
-                self._step()
+                self.advance()
                 ring.at.copy_(at)
                 ring.clock.copy_(clock)
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            self._step()
+            self.advance()
         return graph
 
-    def _step(self) -> None:
+    def advance(self) -> None:
+        """One step of the model: what a graph is made of, and what runs where there are none."""
         assert self.ring is not None
         self.logits.copy_(self.model.step(self.ids, self.ring))
 

@@ -93,7 +93,7 @@ class Checkpoints(L.Callback):
         validates = (trainer.fit_loop.total_batch_idx + 1) % trainer.val_check_batch == 0
         ends = batch_idx + 1 == trainer.num_training_batches or 0 < trainer.max_steps <= trainer.global_step
         if stepped and not validates and not ends and self._due(trainer):
-            self._save(trainer)
+            self.save(trainer)
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         nll = float(trainer.callback_metrics["val/nll"])
@@ -106,13 +106,14 @@ class Checkpoints(L.Callback):
             self.best_nll = nll
             trainer.save_checkpoint(self.best)
         if not trainer.fit_loop._should_accumulate():  # checkpoints hold no gradients of half a step
-            self._save(trainer)
+            self.save(trainer)
 
     def _due(self, trainer: L.Trainer) -> bool:
         # several processes get the signal at different times and could not agree on a step
         stopping = trainer.received_sigterm and trainer.world_size == 1
         return stopping or self.step >= self.saved + self.every
 
-    def _save(self, trainer: L.Trainer) -> None:
+    def save(self, trainer: L.Trainer) -> None:
+        """The checkpoint that a stopped run goes on from."""
         self.saved = self.step
         trainer.save_checkpoint(self.last)

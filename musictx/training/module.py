@@ -51,7 +51,7 @@ class LanguageModelTraining(L.LightningModule):
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
         self._nll_sum = torch.zeros((), dtype=torch.float64)
         self._count = 0
-        self._state: RecurrentState | None = None  # of the last batch
+        self.state: RecurrentState | None = None  # of the last batch
         self._packed: dict[str, Any] | None = None  # that state, from a checkpoint
 
     def configure_model(self) -> None:
@@ -65,8 +65,8 @@ class LanguageModelTraining(L.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         nll = float(self.trainer.callback_metrics["val/nll"]) if self.trainer.validating else None
         checkpoint[KEY] = replace(self.header, model=self._trained(), val_nll=nll).to_json()
-        if self._state is not None:
-            checkpoint["carried"] = pack(self._state.detach(), self._gather)
+        if self.state is not None:
+            checkpoint["carried"] = pack(self.state.detach(), self._gather)
 
     def _gather(self, x: Tensor) -> Tensor:
         gathered = self.all_gather(x.contiguous()) if self.trainer.world_size > 1 else x[None]
@@ -95,7 +95,7 @@ class LanguageModelTraining(L.LightningModule):
 
     def on_train_start(self) -> None:
         if self._packed is not None:
-            self._state = unpack(self._packed, self.global_rank, self.trainer.world_size, self.device)
+            self.state = unpack(self._packed, self.global_rank, self.trainer.world_size, self.device)
             self._packed = None
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
@@ -110,11 +110,11 @@ class LanguageModelTraining(L.LightningModule):
         if self.grow_from is not None:
             length = example.targets.shape[1]
             example = cut(example, window_length(self.trainer.global_step, self.total_steps(), length, self.grow_from))
-        model: Callable[..., Tensor] = self.model if fresh is None else partial(self._carry, fresh=fresh)
+        model: Callable[..., Tensor] = self.model if fresh is None else partial(self.carry, fresh=fresh)
         if self.config.hide_source:
             example = self._hide(example)
         if self.config.scheduled_sampling:
-            example = self._mix(model, example)
+            example = self.mix(model, example)
         total, n = self.objective.loss(model, example, self.config.label_smoothing)
         # per token of all processes: a mean of their means would give tokens of short pieces more weight
         count = self.trainer.strategy.reduce(n.float(), reduce_op="mean")
@@ -140,12 +140,12 @@ class LanguageModelTraining(L.LightningModule):
                 p.grad.mul_(scale)
         self._step_total, self._step_count = 0.0, 0.0
 
-    def _carry(self, ids: Tensor, fresh: Tensor) -> Tensor:
+    def carry(self, ids: Tensor, fresh: Tensor) -> Tensor:
         """Continues from the last batch's state, without its gradient: truncated back-propagation through time."""
         model: Any = self.model  # carries a state: fit() refuses others
-        if self._state is None or self._state.hidden[0].shape[1] != len(fresh):
-            self._state = model.init_state(len(fresh), ids.shape[1])
-        logits: Tensor = model.carry(ids, self._state.detach().reset(fresh))
+        if self.state is None or self.state.hidden[0].shape[1] != len(fresh):
+            self.state = model.init_state(len(fresh), ids.shape[1])
+        logits: Tensor = model.carry(ids, self.state.detach().reset(fresh))
         return logits
 
     def _hide(self, example: Example) -> Example:
@@ -159,16 +159,16 @@ class LanguageModelTraining(L.LightningModule):
         return example._replace(inputs=inputs)
 
     @torch.no_grad()
-    def _mix(self, model: Callable[..., Tensor], example: Example) -> Example:
+    def mix(self, model: Callable[..., Tensor], example: Example) -> Example:
         """Scheduled sampling (Bengio et al. 2015) in two passes (Mihaylova & Martins 2019): a first pass over the
         true tokens gives guesses, and a share of these replaces inputs that are targets too. The first token of a
         window stays."""
         (*others, ids), targets = example
-        before = self._state
+        before = self.state
         if before is not None:  # the first pass writes into it
             before = before.take(torch.arange(len(ids), device=ids.device))
         logits = model(*others, ids)
-        self._state = before
+        self.state = before
         noise = torch.empty_like(logits[:, :-1], dtype=torch.float32).exponential_().log()
         guesses = (logits[:, :-1] - noise).argmax(-1)  # a draw from the softmax: Gumbel's trick
         chosen = torch.rand(guesses.shape, device=guesses.device) < self.config.scheduled_sampling

@@ -49,7 +49,7 @@ class Uploads:
                 file = form.get("files")
                 if not isinstance(file, UploadFile):
                     return PlainTextResponse("there is no file in the form", 400)
-                return JSONResponse([str(self._keep(file.filename or "", await file.read()))])
+                return JSONResponse([str(self.keep(file.filename or "", await file.read()))])
         except (TimeoutError, ClientDisconnect):
             return PlainTextResponse("the file took too long to arrive: drop it again", 408)
         finally:
@@ -59,7 +59,8 @@ class Uploads:
         """A page asks how much of its file has arrived: files are small, so the answer is all."""
         return PlainTextResponse('data: {"msg": "done"}\n\n', media_type="text/event-stream")
 
-    def _keep(self, name: str, data: bytes) -> Path:
+    def keep(self, name: str, data: bytes) -> Path:
+        """A place of its own for a file, under what is left of the name that a person gave it."""
         place = self.folder / uuid.uuid4().hex
         place.mkdir()
         path = place / plain_file_name(name)

@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import SHARED_DATA, scores
+from strategies import SHARED_DATA, score_of, scores
 
 from musictx.analysis.fill import Border, border, summary
 from musictx.errors import ConfigError
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Score
-
-
-def music(*notes):
-    """From (onset_s, offset_s, pitch)."""
-    onset, offset, pitch = zip(*notes, strict=True)
-    return Score(onset, offset, pitch, [80] * len(notes))
 
 
 def held_notes_cut(score, at_s):
@@ -30,19 +24,19 @@ def held_notes_cut(score, at_s):
 
 
 def test_a_note_over_the_border_meets_it():
-    held = music((0, 2, 60), (4, 7, 64), (6.5, 7, 67))
+    held = score_of((0, 2, 60), (4, 7, 64), (6.5, 7, 67))
     assert border(held, 2, 6) == pytest.approx(Border(0, 0, 0.0, 2.0, 0.5))
     assert border(held, 2, 6).met
 
 
 def test_a_note_struck_anew_on_the_border_is_cut():
-    assert border(music((3, 6, 60), (6, 7, 60)), 2, 6) == (1, 1, 0.0, 3.0, 0.0)
-    assert border(music((3, 6, 60), (3, 6, 64), (6, 7, 62)), 2, 6) == (0, 2, 0.0, 3.0, 0.0)
-    assert border(music((1, 6, 60), (6, 7, 60)), 2, 6).cut_notes == 1  # held from before the filled part
-    near = music((3, 5.996, 60), (6.004, 7, 60))
+    assert border(score_of((3, 6, 60), (6, 7, 60)), 2, 6) == (1, 1, 0.0, 3.0, 0.0)
+    assert border(score_of((3, 6, 60), (3, 6, 64), (6, 7, 62)), 2, 6) == (0, 2, 0.0, 3.0, 0.0)
+    assert border(score_of((1, 6, 60), (6, 7, 60)), 2, 6).cut_notes == 1  # held from before the filled part
+    near = score_of((3, 5.996, 60), (6.004, 7, 60))
     assert border(near, 2, 6).cut_notes == 1
-    assert border(music((3, 6, 60), (5.996, 7, 60)), 2, 6) == (1, 1, 0.0, 3.0, 0.0)  # struck within the same step
-    assert border(music((3, 5.99, 60), (6, 7, 60)), 2, 6).cut_notes == 0  # let go a step of 10 ms before
+    assert border(score_of((3, 6, 60), (5.996, 7, 60)), 2, 6) == (1, 1, 0.0, 3.0, 0.0)  # struck within the same step
+    assert border(score_of((3, 5.99, 60), (6, 7, 60)), 2, 6).cut_notes == 0  # let go a step of 10 ms before
     assert not border(near, 2, 6).met
 
 
@@ -57,21 +51,21 @@ def test_a_note_struck_anew_on_the_border_is_cut():
     ],
 )
 def test_silence_holds_or_touches_the_border(ends_s, next_s, silence_s):
-    got = border(music((0, ends_s, 60), (next_s, 8, 64)), 2, 6)
+    got = border(score_of((0, ends_s, 60), (next_s, 8, 64)), 2, 6)
     assert got.silence_s == pytest.approx(silence_s)
     assert got.silent == (silence_s > 0.5)
     assert got.met != got.silent
 
 
 def test_an_empty_part_is_all_silence():
-    assert border(music((0, 1, 60), (6, 7, 60)), 2, 6) == (0, 0, 4.0, 4.0, 0.0)
-    assert border(music((6, 7, 60)), 2, 6) == (0, 0, 4.0, 4.0, 0.0)
+    assert border(score_of((0, 1, 60), (6, 7, 60)), 2, 6) == (0, 0, 4.0, 4.0, 0.0)
+    assert border(score_of((6, 7, 60)), 2, 6) == (0, 0, 4.0, 4.0, 0.0)
 
 
 @pytest.mark.parametrize(("from_s", "to_s"), [(2, 6), (-1, 3), (3, 3), (3, 2), (float("nan"), 3), (2, float("nan"))])
 def test_a_part_with_nothing_after_it_or_without_length_is_refused(from_s, to_s):
     with pytest.raises(ConfigError, match=r"from_s=.*, to_s=.*: give 0 <= from_s < to_s <= 5, the last onset"):
-        border(music((0, 1, 60), (5, 9, 60)), from_s, to_s)
+        border(score_of((0, 1, 60), (5, 9, 60)), from_s, to_s)
     with pytest.raises(ConfigError, match="<= 0, the last onset"):
         border(Score.empty(), 0, 1)
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import scores
 
-from musictx.analysis.repeats import CorpusIndex, _suffix_order
+from musictx.analysis.repeats import CorpusIndex, suffix_order
 from musictx.errors import UserError
 from musictx.music.score import DRUMS, Score
 
@@ -99,12 +99,12 @@ def test_a_copy_is_found_whole_in_any_key(score, semitones, factor):
 @given(st.lists(st.integers(0, 2), max_size=120))
 def test_places_are_sorted_by_what_follows(values):
     text = bytes(values)
-    assert _suffix_order(np.frombuffer(text, np.uint8)).tolist() == sorted(range(len(text)), key=lambda i: text[i:])
+    assert suffix_order(np.frombuffer(text, np.uint8)).tolist() == sorted(range(len(text)), key=lambda i: text[i:])
 
 
 def test_long_repetitions_are_sorted_too():
     text = bytes([1] * 300 + [2] + [1] * 300)
-    assert _suffix_order(np.frombuffer(text, np.uint8)).tolist() == sorted(range(len(text)), key=lambda i: text[i:])
+    assert suffix_order(np.frombuffer(text, np.uint8)).tolist() == sorted(range(len(text)), key=lambda i: text[i:])
     index = CorpusIndex([tune(*[60] * 500), tune(*[60, 62] * 200)])
     assert index.longest_copy(tune(*[70] * 700)).notes == 500
     assert index.longest_copy(tune(*[70, 72] * 100))[:4] == (200, 199.0, 0.0, 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ok, refused
-from untrained import TOK, write_harmoniser
+from untrained import TOK
 
 from musictx.analysis.heads import ids_by_height, last_below, look_at_melody
 from musictx.errors import ConfigError
@@ -19,21 +19,16 @@ from musictx.playing.opening import open_bundle
 GRID = np.array([[72, 67, 60, 48]] * 4 + [[REST, 67, 60, 50]] * 4 + [[74, 67, 59, 50]] * 4, np.int16)
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory):
-    return write_harmoniser(tmp_path_factory.mktemp("untrained") / "voices.safetensors")
-
-
-def opened(bundle):
-    model = open_bundle(bundle, continues=False).model
+def opened(voices):
+    model = open_bundle(voices, continues=False).model
     for block in model.decoder:  # at the start all is looked at alike
         torch.nn.init.normal_(block.cross.query.weight)
         torch.nn.init.normal_(block.cross.keys_values.weight)
     return model
 
 
-def test_the_weights_are_those_that_the_layers_mix_their_values_by(bundle):
-    model, source, ids = opened(bundle), torch.randint(0, 80, (1, 6)), torch.randint(0, 80, (1, 12))
+def test_the_weights_are_those_that_the_layers_mix_their_values_by(voices):
+    model, source, ids = opened(voices), torch.randint(0, 80, (1, 6)), torch.randint(0, 80, (1, 12))
     found = []
     for block in model.decoder:
         block.cross.project.register_forward_pre_hook(lambda _, given: found.append(given[0][0, 7]))
@@ -46,8 +41,8 @@ def test_the_weights_are_those_that_the_layers_mix_their_values_by(bundle):
     torch.testing.assert_close(weight.sum(-1), torch.ones(2, 2))
 
 
-def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(bundle):
-    model, ids = opened(bundle), TOK.encode_grid(GRID)
+def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(voices):
+    model, ids = opened(voices), TOK.encode_grid(GRID)
     traced = TOK.trace(ids, 0.6)
     pitch, onset = traced.score.pitch.tolist(), traced.score.onset_s.round(3).tolist()
     moved = next(n for n, (p, s) in enumerate(zip(pitch, onset, strict=True)) if (p, s) == (50, 0.6))
@@ -83,9 +78,9 @@ def test_the_highest_note_of_each_sixteenth_is_the_melodys_whatever_voices_a_fil
     assert (grid[:, 0] == 72).all()
 
 
-def test_the_command_draws_both_pictures(bundle, tmp_path):
+def test_the_command_draws_both_pictures(voices, tmp_path):
     write_midi(grid_to_score(GRID, 0.6), tmp_path / "sung.mid")
-    say = ["musictx", "attend", f"bundle={bundle}", "midi=sung.mid", "out=look", "format=svg"]
+    say = ["musictx", "attend", f"bundle={voices}", "midi=sung.mid", "out=look", "format=svg"]
     told = ok(say, tmp_path).stdout
     assert re.search(r"^note \d+ of 7, at 1.20 s; \d+\.\d% of the weight lies on the melody's sixteenth", told, re.M)
     assert sorted(p.name for p in (tmp_path / "look").iterdir()) == ["sung-attention.svg", "sung-heads.svg"]

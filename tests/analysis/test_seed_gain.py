@@ -7,9 +7,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import split_of
 
 from musictx.analysis.seed_gain import END_TOKENS, places, seed_gain
-from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.tokenizers import build_tokenizer
 
@@ -32,18 +32,13 @@ class Echo:
         return logits
 
 
-def split(*pieces):
-    offsets = np.cumsum([0, *map(len, pieces)])
-    return Split(np.concatenate(pieces).astype(np.uint16), offsets, [str(k) for k in range(len(pieces))])
-
-
 def tune(seed, n):
     return np.random.default_rng(seed).integers(0, 88, n)
 
 
 def test_the_gain_is_what_the_seed_told():
     pieces = [np.concatenate([tune(k, LAG), tune(k, LAG), tune(k, LAG)]) for k in range(3)]
-    found = places(split(*pieces), CHORALE, 2.4, 2, 2.4, 4)  # 16 sixteenths of four voices are 64 tokens
+    found = places(split_of(*pieces), CHORALE, 2.4, 2, 2.4, 4)  # 16 sixteenths of four voices are 64 tokens
     assert [place.cuts for place in found] == [[64, 128, 192]] * 3
     gain = seed_gain(Echo(), CHORALE, found, 2.4)
     # the bare reading has the last 17 tokens of 64: of the first part it cannot foretell 47, of the second it can all
@@ -56,13 +51,13 @@ def test_the_gain_is_what_the_seed_told():
 
 def test_a_seed_that_says_nothing_of_what_follows_gains_nothing_and_one_that_misleads_loses():
     pieces = [np.concatenate([tune(k, LAG), tune(k + 9, LAG)]) for k in range(3)]
-    gain = seed_gain(Echo(), CHORALE, places(split(*pieces), CHORALE, 2.4, 1, 2.4, 4), 2.4)
+    gain = seed_gain(Echo(), CHORALE, places(split_of(*pieces), CHORALE, 2.4, 1, 2.4, 4), 2.4)
     assert gain.mean[0] < -1
 
 
 def test_pieces_count_by_their_tokens_and_intervals_are_over_pieces():
     long = [np.concatenate([tune(k, LAG), tune(k + 9 * (k % 2), LAG)]) for k in range(20)]  # every second one repeats
-    gain = seed_gain(Echo(), CHORALE, places(split(*long), CHORALE, 2.4, 1, 2.4, 4), 2.4)
+    gain = seed_gain(Echo(), CHORALE, places(split_of(*long), CHORALE, 2.4, 1, 2.4, 4), 2.4)
     assert gain.low[0] < gain.mean[0] < gain.high[0]
     assert gain.high[0] - gain.low[0] > 0.5
 
@@ -71,7 +66,7 @@ def test_pieces_count_by_their_tokens_and_intervals_are_over_pieces():
 def test_a_performance_is_cut_where_its_clock_says(ids, part_s):
     ids = np.array([*ids, *[355] * 12])  # seconds, so that it lasts
     try:
-        found = places(split(ids, ids), PERFORMANCE, 2.0, 3, part_s, 1)
+        found = places(split_of(ids, ids), PERFORMANCE, 2.0, 3, part_s, 1)
     except UserError:
         return
     for k, cut in enumerate(found[0].cuts):
@@ -80,7 +75,7 @@ def test_a_performance_is_cut_where_its_clock_says(ids, part_s):
 
 
 def test_what_cannot_be_measured_is_told():
-    short = split(tune(0, 64), tune(1, 64))
+    short = split_of(tune(0, 64), tune(1, 64))
     with pytest.raises(
         UserError, match="0 pieces are long enough for a seed of 2.4 s and 4.8 s after it: give shorter times"
     ):

@@ -4,22 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import scores
+from strategies import score_of, scores
 
 from musictx.analysis.statistics import TABLE, Statistics, describe, distributions, features, statistics
 from musictx.errors import ConfigError
 from musictx.music.score import DRUMS, Score
 
 
-def score(*notes):
-    """From (onset_s, offset_s, pitch)."""
-    onset, offset, pitch = zip(*notes, strict=True)
-    return Score(onset, offset, pitch, [80] * len(notes))
-
-
 def test_a_piece_by_hand():
     # C and E together for 2 s, 1 s of silence, C again for 1 s, an F# that sounds for half of it
-    figures = statistics(score((1, 3, 60), (1, 3, 64), (4, 5, 72), (4.5, 5, 66)))
+    figures = statistics(score_of((1, 3, 60), (1, 3, 64), (4, 5, 72), (4.5, 5, 66)))
     assert figures.pitch_class_entropy == pytest.approx(1.5)  # shares 1/2, 1/4, 1/4
     assert figures.pitch_range == 12
     assert figures.pitches_used == 4
@@ -35,16 +29,16 @@ def test_a_piece_by_hand():
 
 
 def test_scale_consistency_counts_notes_and_takes_the_best_scale():
-    chromatic = score(*((i, i + 1, 60 + i) for i in range(12)))
+    chromatic = score_of(*((i, i + 1, 60 + i) for i in range(12)))
     assert statistics(chromatic).scale_consistency == pytest.approx(7 / 12)
-    a_minor = score(*((i, i + 1, 57 + p) for i, p in enumerate((0, 2, 3, 5, 7, 8, 10))))
+    a_minor = score_of(*((i, i + 1, 57 + p) for i, p in enumerate((0, 2, 3, 5, 7, 8, 10))))
     assert statistics(a_minor).scale_consistency == 1.0
 
 
 def bars(*onsets, step_s=0.25):
     """A note at each step of each bar."""
     steps = [16 * bar + step for bar, steps in enumerate(onsets) for step in steps]
-    return score(*((i * step_s, (i + 1) * step_s, 60) for i in steps))
+    return score_of(*((i * step_s, (i + 1) * step_s, 60) for i in steps))
 
 
 def test_groove_consistency_by_hand():
@@ -66,32 +60,32 @@ def test_groove_consistency_is_the_obvious_one(onsets):
 
 
 def test_a_stuck_pitch_shows_through_what_moves_above_it():
-    stuck = score(*((i, i + 1, 60) for i in range(5)), (2, 3, 64), (3, 4, 65), (7, 8, 60))
+    stuck = score_of(*((i, i + 1, 60) for i in range(5)), (2, 3, 64), (3, 4, 65), (7, 8, 60))
     assert statistics(stuck).longest_repeat == 6  # nothing else is struck between second 4 and 7
-    moving = score((0, 1, 60), (1, 2, 62), (2, 3, 60), (3, 9, 60))
+    moving = score_of((0, 1, 60), (1, 2, 62), (2, 3, 60), (3, 9, 60))
     assert statistics(moving).longest_repeat == 2
     assert statistics(moving).longest_note_s == 6.0
 
 
 def test_one_note_no_length_and_no_notes():
-    one = statistics(score((2, 3, 60)), 0.5)
+    one = statistics(score_of((2, 3, 60)), 0.5)
     assert one == Statistics(0, 0, 1, 1, 1, 1, None, 1, None, 0, 1, 1)
     assert str(one.pitch_class_entropy) == "0.0"
-    instant = statistics(score((2, 2, 60)))
+    instant = statistics(score_of((2, 2, 60)))
     assert instant == Statistics(0, 0, 1, 1, None, None, None, 0, None, None, 0, 1)
     assert statistics(Score.empty(), 0.5) == Statistics(*[None] * len(TABLE))
 
 
 def test_drums_are_left_out():
     both = Score([0, 0, 1], [1, 1, 2], [60, 36, 38], [80] * 3, program=np.array([0, DRUMS, DRUMS]))
-    assert statistics(both) == statistics(score((0, 1, 60)))
+    assert statistics(both) == statistics(score_of((0, 1, 60)))
     assert distributions([both])["pitch"].tolist() == [60]
 
 
 @pytest.mark.parametrize("grid_s", [0, -0.1, float("nan")])
 def test_a_grid_without_steps_is_refused(grid_s):
     with pytest.raises(ConfigError, match="grid_s=.*give the seconds of a sixteenth"):
-        statistics(score((0, 1, 60)), grid_s)
+        statistics(score_of((0, 1, 60)), grid_s)
 
 
 @settings(deadline=None, max_examples=50)
@@ -133,14 +127,14 @@ def test_bounds(music):
 
 def test_names_come_from_one_table():
     assert Statistics._fields == tuple(row.name for row in TABLE)
-    lines = describe(statistics(score((0, 1, 60), (1, 2, 64)))).splitlines()
+    lines = describe(statistics(score_of((0, 1, 60), (1, 2, 64)))).splitlines()
     assert len(lines) == len(TABLE)
     assert lines[0].split() == ["pitch", "class", "entropy", "1", "bits"]
     assert lines[8].split() == ["groove", "consistency", "—", "of", "the", "steps"]
 
 
 def test_features_are_columns_with_nan_for_none():
-    columns = features([statistics(score((0, 1, 60), (2, 3, 67))), statistics(Score.empty())])
+    columns = features([statistics(score_of((0, 1, 60), (2, 3, 67))), statistics(Score.empty())])
     np.testing.assert_array_equal(columns["mean_interonset_s"], [2.0, np.nan])
     np.testing.assert_array_equal(columns["pitch_range"], [7, np.nan])
     assert {len(column) for column in features([]).values()} == {0}
@@ -148,8 +142,8 @@ def test_features_are_columns_with_nan_for_none():
 
 def test_distributions_by_hand():
     # two pieces: no interval leads from one to the other
-    first = score((0, 1, 60), (0, 1, 64), (0.5, 1, 72), (2, 3, 62))
-    got = distributions([first, score((5, 6, 50))], grid_s=0.5)
+    first = score_of((0, 1, 60), (0, 1, 64), (0.5, 1, 72), (2, 3, 62))
+    got = distributions([first, score_of((5, 6, 50))], grid_s=0.5)
     assert got["interonset_s"].tolist() == [0.5, 1.5]
     assert got["duration_s"].tolist() == [1, 1, 0.5, 1, 1]
     assert got["pitch"].tolist() == [60, 64, 72, 62, 50]

@@ -15,11 +15,6 @@ from musictx.playing.continuing import faster
 from musictx.playing.opening import open_bundle
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory):
-    return write_harmoniser(tmp_path_factory.mktemp("untrained") / "voices.safetensors")
-
-
 def tune(*notes, program=73, quarter_s=0.4):
     """Notes of (onset, length, pitch) in quarters."""
     onset, length, pitch = np.array(notes, dtype=float).T
@@ -42,8 +37,8 @@ def rows(score):
     return set(zip(*(c.tolist() for c in columns), strict=True))
 
 
-def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, bundle):
-    say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o", "variations=2"]
+def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voices):
+    say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid", "out=o", "variations=2"]
     told = ok([*say, "png=true", "sampler.temperature=0.9"], tmp_path).stdout
     assert "tune-1.mid: 7 notes of the melody, unchanged" in told
     assert "1 of its 7 notes begin beside the sixteenths; the voices go by the nearest one, the melody stays" in told
@@ -61,7 +56,7 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, bun
         assert {program for *_, program in new} == {73}
     assert both[0] != both[1]
     # the same from Python, to the bit, from the file and from its notes
-    model = musictx.load(bundle)
+    model = musictx.load(voices)
     made = model.accompany(melody, variations=2, sampler={"temperature": 0.9})
     assert [m.name for m in made] == ["tune-1", "tune-2"]
     for music in made:
@@ -78,8 +73,8 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, bun
         made[0].write(melody)
 
 
-def test_a_melody_of_another_register_is_heard_where_sopranos_sing(tmp_path, bundle):
-    model = musictx.load(bundle)
+def test_a_melody_of_another_register_is_heard_where_sopranos_sing(tmp_path, voices):
+    model = musictx.load(voices)
     low = tune((0, 1, 48), (1, 1, 50), (2, 2, 52))
     with pytest.raises(TokenError, match=r"notes of pitch 48, 50, 52 \(3 of 3\) lie outside .* 60 … 81: transpose=12"):
         model.accompany(low)
@@ -95,8 +90,8 @@ def test_a_melody_of_another_register_is_heard_where_sopranos_sing(tmp_path, bun
     assert len(model.accompany(wide, rules={"voice_ranges": False})[0].voices)
 
 
-def test_of_several_lines_the_highest_is_taken_when_it_is_asked_for(world, tmp_path, bundle):
-    say = ["musictx", "accompany", f"bundle={bundle}", f"melody={world.hymn}", "out=o"]
+def test_of_several_lines_the_highest_is_taken_when_it_is_asked_for(world, tmp_path, voices):
+    say = ["musictx", "accompany", f"bundle={voices}", f"melody={world.hymn}", "out=o"]
     line = refused(say, tmp_path)
     assert "34 of its 41 notes are struck while another sounds, the first at quarter 0.00, and a melody is one" in line
     assert "line=highest takes its highest notes, or give a file of one line" in line
@@ -129,14 +124,14 @@ def test_the_melody_guides_a_model_that_has_learnt_to_go_without(melody, tmp_pat
         musictx.load(write_harmoniser(tmp_path / "not.safetensors")).accompany(melody, sampler=strong)
 
 
-def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
+def test_a_change_of_tempo_is_told(tmp_path, voices, capsys):
     import mido
 
     write_midi(TUNE, tmp_path / "tune.mid")
     midi = mido.MidiFile(tmp_path / "tune.mid")
     midi.tracks[0].append(mido.MetaMessage("set_tempo", tempo=700_000, time=960))
     midi.save(tmp_path / "tune.mid")
-    (music,) = musictx.load(bundle).accompany(tmp_path / "tune.mid")
+    (music,) = musictx.load(voices).accompany(tmp_path / "tune.mid")
     assert "its first tempo holds throughout, since the model counts beats" in capsys.readouterr().out
     assert np.allclose(music.melody.onset_s, TUNE.onset_s)
 
@@ -174,40 +169,40 @@ def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
         (["device=tpu"], "device=tpu"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, bundle, words, text):
+def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, voices, words, text):
     write_midi(Score.empty(), tmp_path / "empty.mid")
     (tmp_path / "text.mid").write_text("no music")
     before = sorted(tmp_path.iterdir())
-    say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o"]
+    say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid", "out=o"]
     line = refused([*[word for word in say if not word.startswith(words[0].split("=")[0] + "=")], *words], tmp_path)
     assert text in line
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_file_that_is_there_is_not_written_over(melody, tmp_path, bundle):
-    say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o"]
+def test_a_file_that_is_there_is_not_written_over(melody, tmp_path, voices):
+    say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid", "out=o"]
     ok(say, tmp_path)
     assert "tune-1.mid exists already: give another out= or overwrite=true" in refused(say, tmp_path)
     ok([*say, "overwrite=true", "wav=true"], tmp_path)
     assert (tmp_path / "o" / "tune-1.wav").stat().st_size > 1000
 
 
-def test_each_task_has_its_own_models(world, melody, bundle, tmp_path):
-    line = refused(["musictx", "generate", f"bundle={bundle}", f"seed_midi={melody}", "out=o"], tmp_path)
+def test_each_task_has_its_own_models(world, melody, voices, tmp_path):
+    line = refused(["musictx", "generate", f"bundle={voices}", f"seed_midi={melody}", "out=o"], tmp_path)
     assert "model.kind=encoder_decoder takes source and ids, and cannot continue music: give another" in line
     assert not (tmp_path / "o").exists()
     with pytest.raises(BundleError, match="this model: model.kind=encoder_decoder .* cannot continue music"):
-        musictx.load(bundle).continue_midi(melody)
+        musictx.load(voices).continue_midi(melody)
     with pytest.raises(BundleError, match="this model was trained for objective=next_token, and accompanies no melody"):
         musictx.load(world.hymn_bundle).accompany(melody)
     with pytest.raises(UserError, match="the melody: no notes to accompany"):
-        musictx.load(bundle).accompany(Score.empty())
+        musictx.load(voices).accompany(Score.empty())
     with pytest.raises(ConfigError, match="melody=…: give the melody first, without its name"):
-        musictx.load(bundle).accompany(melody, melody="x")
+        musictx.load(voices).accompany(melody, melody="x")
 
 
-def test_memory_that_does_not_suffice_is_told(melody, bundle, monkeypatch):
-    model = musictx.load(bundle)
+def test_memory_that_does_not_suffice_is_told(melody, voices, monkeypatch):
+    model = musictx.load(voices)
 
     def too_much(*_):
         raise MemoryError
@@ -228,18 +223,18 @@ def test_memory_that_does_not_suffice_is_told(melody, bundle, monkeypatch):
         ({"sampler": {"seed_guidance": float("nan")}}, "sampler.seed_guidance=nan: give 0 to 10"),
     ],
 )
-def test_what_cannot_be_asked_from_python(melody, bundle, values, text):
+def test_what_cannot_be_asked_from_python(melody, voices, values, text):
     with pytest.raises(ConfigError, match=text):
-        musictx.load(bundle).accompany(melody, **values)
+        musictx.load(voices).accompany(melody, **values)
 
 
-def test_what_is_no_melody_and_steps_that_it_has_not(bundle):
+def test_what_is_no_melody_and_steps_that_it_has_not(voices):
     for wrong in (None, 3):
         with pytest.raises(ConfigError, match=f"^accompany takes a MIDI file or a Score, not {wrong}$"):
-            musictx.load(bundle).accompany(wrong)
+            musictx.load(voices).accompany(wrong)
     with pytest.raises(ConfigError, match="^graph=true is for device=cuda: a CPU would gain nothing"):
-        musictx.load(bundle, graph=True)
+        musictx.load(voices, graph=True)
     with pytest.raises(
         ConfigError, match="^graph=true: model.kind=encoder_decoder has no steps of one shape; leave it"
     ):
-        faster(open_bundle(bundle, continues=False).model, GenerateConfig("", "", "", graph=True, device="cuda"))
+        faster(open_bundle(voices, continues=False).model, GenerateConfig("", "", "", graph=True, device="cuda"))

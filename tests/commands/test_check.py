@@ -71,8 +71,8 @@ def test_the_triton_kernels_are_held_where_they_run(broken, monkeypatch):
         monkeypatch.setattr(kernels, name, value)
     monkeypatch.setattr(kernels, "seconds", lambda *_: 0.0025)  # the interpreter takes seconds
     if broken:
-        backward = fused._backward
-        monkeypatch.setattr(fused, "_backward", lambda *args: [1.01 * x for x in backward(*args)])
+        backward = fused.backward
+        monkeypatch.setattr(fused, "backward", lambda *args: [1.01 * x for x in backward(*args)])
     found = run(next(iter(kernels.triton_checks(CheckConfig()))))
     assert found.check.what == "attention triton, float32"
     assert found.text.endswith("2.5 ms at T=1024")
@@ -125,14 +125,14 @@ def test_steps_of_one_shape_hold_in_a_form(position, clock, capsys, monkeypatch)
 
 
 def test_steps_of_one_shape_that_are_wrong(capsys, monkeypatch):
-    step = StaticSteps._step
+    step = StaticSteps.advance
 
     def late(self):
         self.ring.at += 1  # one token behind the others
         self.ring.clock += 4.0  # and a beat, where musical time is counted
         step(self)
 
-    monkeypatch.setattr(StaticSteps, "_step", late)
+    monkeypatch.setattr(StaticSteps, "advance", late)
     monkeypatch.setattr(steps, "FORMS", ("relative",))
     monkeypatch.setattr(steps, "TIMED", ())
     status, lines = report(capsys, "steps", "generation")

@@ -2,16 +2,20 @@
 
 import _thread
 import re
+import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import mido
 import numpy as np
 import pytest
-from conftest import ROOT, ok, refused
+from conftest import ok, refused
+from mido.ports import BaseInput, BaseOutput
 from strategies import slowing
 
 from musictx.commands.jam import check, check_files, jam
+from musictx.config import app
 from musictx.config.train import AttentionConfig
 from musictx.config.use import JamConfig
 from musictx.errors import ConfigError
@@ -19,12 +23,6 @@ from musictx.music.grid import grid_to_score
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-
-BACKEND = """
-from mido.ports import BaseInput as Input, BaseOutput as Output
-def get_devices(**kwargs):
-    return [dict(name=n, is_input=True, is_output=True) for n in ("Grand Piano 24:0", "Synth 28:0")]
-"""
 
 
 def phrases(path, starts, pitch=60):
@@ -190,35 +188,61 @@ def test_files_in_real_time(world, tmp_path):
     assert all_let_go(tracks(tmp_path / "session.mid")["musictx"])
 
 
-def test_ports_that_are_not_there_and_those_that_are(world, tmp_path):
-    (tmp_path / "fakeports.py").write_text(BACKEND)
+@pytest.fixture
+def backend(tmp_path, monkeypatch):
+    """Tells mido to ask this function for its ports."""
+    monkeypatch.chdir(tmp_path)
     phrases(tmp_path / "phrase.mid", [0.0])
-    env = {"MIDO_BACKEND": "fakeports", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
-    line = refused(command(world, tmp_path, input="Organ (big), 2"), tmp_path, **env)
+
+    def choose(get_devices):
+        ports = SimpleNamespace(Input=BaseInput, Output=BaseOutput, get_devices=get_devices)
+        monkeypatch.setitem(sys.modules, "ports_of_a_test", ports)
+        mido.set_backend("ports_of_a_test")
+
+    yield choose
+    mido.set_backend()
+
+
+def wrong(world, cwd, **changes):
+    """What is wrong with the words of a command, told in this process."""
+    with pytest.raises(ConfigError) as error:
+        jam(app.settings(*command(world, cwd, **changes)[1:]))
+    line = str(error.value)
+    assert "\n" not in line
+    assert not (cwd / "session.mid").exists()
+    return line
+
+
+def test_ports_that_are_not_there_and_those_that_are(world, tmp_path, backend):
+    names = ("Grand Piano 24:0", "Synth 28:0")
+    backend(lambda **_: [{"name": name, "is_input": True, "is_output": True} for name in names])
+    line = wrong(world, tmp_path, input="Organ (big), 2")
     assert "input=Organ (big), 2: no such MIDI input port; choose one of 'Grand Piano 24:0', 'Synth 28:0'" in line
-    line = refused(command(world, tmp_path, output="0"), tmp_path, **env)  # more than one has it in its name
+    line = wrong(world, tmp_path, output="0")  # more than one has it in its name
     assert "output=0: no such MIDI output port; choose one of" in line
-    (tmp_path / "fakeports.py").write_text(BACKEND.replace("True", "False"))
-    line = refused(command(world, tmp_path, output="Synth"), tmp_path, **env)
+    backend(lambda **_: [{"name": name, "is_input": False, "is_output": False} for name in names])
+    line = wrong(world, tmp_path, output="Synth")
     assert "output=Synth: no such MIDI output port; there are none: connect one, or give a MIDI file that ends" in line
 
 
-def test_without_the_package_for_ports(world, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['rtmidi'] = None")  # as if not installed
-    env = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
-    phrases(tmp_path / "phrase.mid", [0.0])
+def test_without_the_package_for_ports(world, tmp_path, backend, monkeypatch):
+    mido.set_backend()
+    monkeypatch.delitem(sys.modules, "mido.backends.rtmidi", raising=False)
+    monkeypatch.setitem(sys.modules, "rtmidi", None)  # as if not installed
     for changes in ({"input": "Piano"}, {"output": "Piano"}):
-        line = refused(command(world, tmp_path, **changes), tmp_path, **env)
+        line = wrong(world, tmp_path, **changes)
         assert "=Piano: MIDI ports need the package python-rtmidi" in line
         assert "pip install 'musictx[jam]', or give a MIDI file" in line
-    ok(command(world, tmp_path), tmp_path, **env)  # files need it not
+    jam(app.settings(*command(world, tmp_path)[1:]))  # files need it not
+    assert (tmp_path / "session.mid").exists()
 
 
-def test_a_system_without_midi(world, tmp_path):
-    (tmp_path / "broken.py").write_text(f"{BACKEND}    raise OSError('no sequencer here.')\n".replace("return", "0,"))
-    phrases(tmp_path / "phrase.mid", [0.0])
-    env = {"MIDO_BACKEND": "broken", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
-    line = refused(command(world, tmp_path, output="Piano"), tmp_path, **env)
+def test_a_system_without_midi(world, tmp_path, backend):
+    def silent(**_):
+        raise OSError("no sequencer here.")
+
+    backend(silent)
+    line = wrong(world, tmp_path, output="Piano")
     assert "output=Piano cannot be opened (no sequencer here): give another port, or a MIDI file" in line
 
 

@@ -142,9 +142,9 @@ def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
 
 
 def test_the_key_says_which_models_held_on_by_themselves():
-    assert command._each({"a": None, "b": None}) is None
-    assert command._each({"a": 1.0, "b": 1.0}) == "1.0"
-    assert command._each({"a": 1.0, "b": None, "c": 2.0}) == "1.0 (a) and 2.0 (c)"
+    assert command.strength_of_each({"a": None, "b": None}) is None
+    assert command.strength_of_each({"a": 1.0, "b": 1.0}) == "1.0"
+    assert command.strength_of_each({"a": 1.0, "b": None, "c": 2.0}) == "1.0 (a) and 2.0 (c)"
 
 
 def test_no_letter_is_anybodys():

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from strategies import split_of
 
 from musictx.data.dataset import RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Split
@@ -8,11 +9,6 @@ from musictx.errors import ConfigError, StoreError, TokenError
 from musictx.tokenizers import build_tokenizer
 
 PERFORMANCE, CHORALE = build_tokenizer("performance"), build_tokenizer("chorale")
-
-
-def split_of(*pieces):
-    offsets = np.cumsum([0, *map(len, pieces)])
-    return Split(np.concatenate(pieces).astype(np.uint16), offsets, [str(i) for i in range(len(pieces))])
 
 
 def scale(n):

@@ -70,7 +70,7 @@ def test_a_reply_is_guided_by_what_was_played_before_its_last_moments(encoding):
     for partner in (plain, guided):
         partner.end(ids[:0])
         partner.hear(ids)
-    tokenizer, heard = guided.tokenizer, guided._context()
+    tokenizer, heard = guided.tokenizer, guided.context()
     replies = []
     for partner in (guided, plain):
         partner.begin()

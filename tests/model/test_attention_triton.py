@@ -110,8 +110,8 @@ def test_deterministic_gradients_are_the_same_in_every_bit(shape, dtype, monkeyp
 
 def test_torchs_switch_for_deterministic_algorithms_is_followed(monkeypatch):
     seen = []
-    attend = fused._attend
-    monkeypatch.setattr(fused, "_attend", lambda *args: seen.append(args[5]) or attend(*args))
+    attend = fused.attend
+    monkeypatch.setattr(fused, "attend", lambda *args: seen.append(args[5]) or attend(*args))
     tensors = inputs(2, 2, 32, 2)
     triton_attention(*tensors)
     torch.use_deterministic_algorithms(True)
@@ -221,7 +221,7 @@ class Kernels:
 )
 def test_each_kernel_is_launched_with_the_tuning_of_the_card(card, d, expected, monkeypatch):
     kernels = Kernels()
-    monkeypatch.setattr(fused, "_kernels", lambda: kernels)
+    monkeypatch.setattr(fused, "load_kernels", lambda: kernels)
     monkeypatch.setattr(Card, "of", lambda _: card)
     dtype = torch.bfloat16 if d == 59 else torch.float32
     results(triton_attention, inputs(3, 5, d, 2, dtype), deterministic=True)
@@ -265,11 +265,11 @@ def test_a_kernel_that_the_card_has_no_room_for_says_what_to_change(kernel, monk
 def test_both_operators_obey_the_rules_of_torch():
     q, k, v, rel = inputs(3, 5, 16, 2)
     options = (0.25, True, [16, 4, 1] * 4)
-    out, lse = fused._attend(q, k, v, rel, *options)
+    out, lse = fused.attend(q, k, v, rel, *options)
     assert not lse.requires_grad
-    torch.library.opcheck(fused._attend, (q, k, v, rel, *options))
+    torch.library.opcheck(fused.attend, (q, k, v, rel, *options))
     saved = [t.detach() for t in (torch.randn_like(out), q, k, v, rel, out, lse)]
-    torch.library.opcheck(fused._backward, (*saved, *options))
+    torch.library.opcheck(fused.backward, (*saved, *options))
 
 
 def test_torch_compile_sees_through_it_in_one_graph():

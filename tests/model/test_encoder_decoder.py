@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
+import proofs
 import pytest
 import torch
 
@@ -13,6 +15,7 @@ from musictx.model.position.table import TwoSided
 from musictx.model.weights import to_int8
 
 PAD = 22
+tokens = partial(proofs.tokens, below=PAD)
 CONFIG = EncoderDecoderConfig(
     vocab_size=23,
     d_model=24,
@@ -37,10 +40,6 @@ def build(position, **changes):
             if any(word in name for word in ("attend", "places", "beat", "gain", "shares")):
                 p.add_(torch.randn_like(p) * 0.3)
     return model
-
-
-def tokens(batch, t, seed=1):
-    return torch.randint(0, PAD, (batch, t), generator=torch.Generator().manual_seed(seed))
 
 
 @shapes

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal
+from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal, tokens
 
 from musictx.errors import ConfigError
 from musictx.model.attention.relative import reference
@@ -30,10 +30,6 @@ def build(position, clock="index", **changes):
             if "attend" in name or "places" in name or "gain" in name or "shares" in name:
                 p.add_(torch.randn_like(p) * 0.3)
     return model
-
-
-def tokens(batch, t):
-    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
 
 
 @pytest.mark.parametrize("block", BLOCKS)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proofs import OTHER_BLOCK
+from proofs import OTHER_BLOCK, tokens
 
 from musictx.model.position import FORMS, timed_forms
 from musictx.model.position.absolute import NoPosition
@@ -30,10 +30,6 @@ def build(**changes):
     for p in model.parameters():  # far from the start, where all weights are nearly alike
         p.data.add_(torch.randn_like(p), alpha=0.3)
     return model
-
-
-def tokens(batch, t):
-    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
 
 
 def read(model, ids, queries):

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proofs import assert_causal
+from proofs import assert_causal, tokens
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from musictx.errors import ConfigError
@@ -27,10 +27,6 @@ all_kinds = pytest.mark.parametrize("kind", KINDS)
 def build(kind, **changes):
     torch.manual_seed(0)
     return Recurrent(replace(CONFIG, **KINDS[kind], **changes)).double().eval()
-
-
-def tokens(batch, t, seed=1):
-    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(seed))
 
 
 def oracle(attention, h):

@@ -1,7 +1,9 @@
 """The recurrent encoder-decoder: causal, the same in steps, deaf to padding, its attention equal to the definition."""
 
 from dataclasses import replace
+from functools import partial
 
+import proofs
 import pytest
 import torch
 
@@ -13,6 +15,7 @@ from musictx.model.recurrent_encoder_decoder import (
 )
 
 PAD = 22
+tokens = partial(proofs.tokens, below=PAD)
 CONFIG = RecurrentEncoderDecoderConfig(vocab_size=23, d_model=12, n_layers=3, d_attention=5, dropout=0.0, pad=PAD)
 cells = pytest.mark.parametrize("cell", ["gru", "lstm"])
 
@@ -20,10 +23,6 @@ cells = pytest.mark.parametrize("cell", ["gru", "lstm"])
 def build(cell, **changes):
     torch.manual_seed(0)
     return RecurrentEncoderDecoder(replace(CONFIG, cell=cell, **changes)).double().eval()
-
-
-def tokens(batch, t, seed=1):
-    return torch.randint(0, PAD, (batch, t), generator=torch.Generator().manual_seed(seed))
 
 
 @cells

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from proofs import assert_causal
+from proofs import assert_causal, tokens
 
 from musictx.errors import ConfigError
 from musictx.model.protocol import newest
@@ -16,10 +16,6 @@ CONFIG = TransformerConfig(vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_f
 def build(**changes):
     torch.manual_seed(0)
     return Transformer(replace(CONFIG, **changes)).double().eval()
-
-
-def tokens(batch, t):
-    return torch.randint(0, 23, (batch, t), generator=torch.Generator().manual_seed(1))
 
 
 KINDS = [{"attention": "reference"}, {"attention": "skew"}, {"attention": "chunked"}, {"cycle": 4}]

@@ -44,8 +44,15 @@ def recurrent(v):
     return Recurrent(RecurrentConfig(v, d_model=16, n_layers=2, additive=True, d_attention=8, window=6))
 
 
-@pytest.mark.parametrize("rolling", [False, True])
-@pytest.mark.parametrize("name", ["performance", "chorale"])
+@pytest.mark.parametrize(  # every two of these choices meet, with every model
+    ("name", "rolling", "guidance"),
+    [
+        ("performance", False, None),
+        ("performance", True, 1.0),
+        ("chorale", False, 1.0),
+        ("chorale", True, None),
+    ],
+)
 @pytest.mark.parametrize(
     ("build", "static"),
     [
@@ -57,7 +64,6 @@ def recurrent(v):
         ),
     ],
 )
-@pytest.mark.parametrize("guidance", [None, 1.0])
 @torch.inference_mode()
 def test_no_step_waits_for_the_device(build, static, name, rolling, guidance):
     tokenizer = build_tokenizer(name)

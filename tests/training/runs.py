@@ -1,10 +1,13 @@
 """Trainings as small as they can be, in this process."""
 
+from unittest.mock import patch
+
 from conftest import QUICK, TINY
 
 from musictx.config.app import settings
 from musictx.data.dataset import RandomCrops
 from musictx.tokenizers import build_tokenizer
+from musictx.training import fit as training
 from musictx.training.metrics import read_metrics
 
 WHOLE = RandomCrops.__getitem__
@@ -17,11 +20,21 @@ def config_of(world, out, *overrides, model=TINY):
     return settings("train", *words)
 
 
+def fit(config):
+    """A training without the picture of its losses, which takes longer than all of its steps."""
+    with patch("musictx.training.fit.draw_losses"):
+        return training.fit(config)
+
+
 def ragged(crops, index):
     """The window as it is up to a place of its own, then padding: 1 to 31 tokens of 32."""
     window = WHOLE(crops, index)
     window[2 + 11 * index % 31 :] = PAD
     return window
+
+
+def curve(folder, key="train/loss"):
+    return [float(row[key]) for row in read_metrics(folder / "metrics.csv") if key in row]
 
 
 def losses(folder):

@@ -5,11 +5,10 @@ import torch
 import torch.nn.functional as F
 from lightning import Trainer
 from lightning.pytorch.plugins import MixedPrecision
-from runs import PAD, config_of, losses, ragged
+from runs import PAD, config_of, curve, fit, ragged
 
 from musictx.data.dataset import RandomCrops
 from musictx.model.bundle import load_bundle
-from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
 PLAIN = ["model.dropout=0", "trainer.log_every=1", "trainer.warmup_steps=0"]
@@ -18,10 +17,6 @@ PLAIN = ["model.dropout=0", "trainer.log_every=1", "trainer.warmup_steps=0"]
 @pytest.fixture(autouse=True)
 def padding(monkeypatch):
     monkeypatch.setattr(RandomCrops, "__getitem__", ragged)
-
-
-def curve(folder, key="train/loss"):
-    return [float(row[key]) for row in losses(folder) if key in row]
 
 
 def test_a_step_has_the_gradient_of_the_mean_over_all_its_tokens(world, tmp_path, monkeypatch):

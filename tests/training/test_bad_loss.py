@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 from conftest import ok
-from runs import QUICK, RECURRENT, TINY, config_of
+from runs import QUICK, RECURRENT, TINY, config_of, fit
 
 from musictx.errors import ConfigError, is_out_of_memory
 from musictx.training.batch_size import fits, largest, with_batch_size
 from musictx.training.failure import TrainingError, less_memory
-from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
 

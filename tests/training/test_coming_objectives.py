@@ -8,7 +8,7 @@ import pytest
 import torch
 from conftest import ROOT, ok, refused
 from hydra.core.config_store import ConfigStore
-from runs import PAD, RECURRENT, config_of, losses
+from runs import PAD, RECURRENT, config_of, curve, fit
 from toys import PAIR, Lower, PairSettings
 
 from musictx.analysis.likelihood import negative_log_likelihood
@@ -21,7 +21,6 @@ from musictx.model.bundle import load_bundle, read_header
 from musictx.objectives import build_objective
 from musictx.playing.opening import open_bundle
 from musictx.tokenizers import build_tokenizer
-from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
 STEPS = ["trainer.log_every=1", "trainer.max_steps=4", "trainer.validate_every=4", "data.length=32"]
@@ -33,10 +32,6 @@ def pair(monkeypatch):
     monkeypatch.setitem(KINDS, "pair", PAIR)
     monkeypatch.setitem(MODELS, "pair", PairSettings)
     ConfigStore.instance().store(group="model", name="pair", node=PairSettings)
-
-
-def curve(bundle):
-    return [float(row["train/loss"]) for row in losses(bundle.parent) if "train/loss" in row]
 
 
 def test_a_window_is_rearranged_and_nothing_of_it_is_lost_or_asked_for_twice():
@@ -81,7 +76,7 @@ def test_it_is_learnt_by_every_kind_and_begins_with_a_bundle_of_the_next_token(w
 
 def test_scheduled_sampling_guesses_what_was_asked_for_and_leaves_what_is_given(world, tmp_path, monkeypatch):
     changed = []
-    mix = LanguageModelTraining._mix
+    mix = LanguageModelTraining.mix
 
     def note(self, model, example):
         mixed = mix(self, model, example)
@@ -91,7 +86,7 @@ def test_scheduled_sampling_guesses_what_was_asked_for_and_leaves_what_is_given(
         assert (example.targets[:, :-1][at[:, 1:]] != PAD).all()
         return mixed
 
-    monkeypatch.setattr(LanguageModelTraining, "_mix", note)
+    monkeypatch.setattr(LanguageModelTraining, "mix", note)
     settings = ["objective_settings={plain: 0.0}", "trainer.scheduled_sampling=0.9"]
     fit(config_of(world, tmp_path / "run", *FILL, *settings))
     assert min(changed) > 0
@@ -114,13 +109,12 @@ def test_it_continues_music_as_before_and_scores_it_too(world, tmp_path):
 def test_the_chance_in_an_example_is_a_function_of_its_number(world, tmp_path):
     whole = fit(config_of(world, tmp_path / "one", *FILL, "model.dropout=0"))
     parts = fit(config_of(world, tmp_path / "two", *FILL, "model.dropout=0", "data.workers=2"))
-    assert curve(parts) == curve(whole)
+    assert curve(parts.parent) == curve(whole.parent)
     other = fit(config_of(world, tmp_path / "three", *FILL, "model.dropout=0", "objective_settings={plain: 0.0}"))
-    assert curve(other) != curve(whole)
+    assert curve(other.parent) != curve(whole.parent)
     halves = ["trainer.batch_size=2", "trainer.accumulate=2", "data.windows_per_epoch=16", "model.dropout=0"]
-    assert curve(fit(config_of(world, tmp_path / "four", *FILL, *halves, "trainer.validate_every=8"))) == pytest.approx(
-        curve(whole), rel=1e-5
-    )
+    four = fit(config_of(world, tmp_path / "four", *FILL, *halves, "trainer.validate_every=8"))
+    assert curve(four.parent) == pytest.approx(curve(whole.parent), rel=1e-5)
 
 
 def test_a_run_that_was_stopped_goes_on_with_the_same_examples_and_settings(world, tmp_path, monkeypatch):
@@ -138,7 +132,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_examples_and_settings(worl
         fit(config_of(world, tmp_path / "run", *STEPS, "trainer.checkpoint_every=1"))
     resume = str(tmp_path / "run")
     parts = fit(alone(replace(config_of(world, resume), resume=resume), [f"resume={resume}"]))
-    assert curve(parts) == curve(whole)
+    assert curve(parts.parent) == curve(whole.parent)
     assert read_header(parts).objective["settings"] == {"plain": 0.2}
 
 
@@ -167,7 +161,7 @@ HYMNS = ["tokenizer.name=chorale", "data.stretch=[1.0]", "data.length=32", *STEP
 def test_voices_for_a_melody_are_learnt_by_a_kind_that_takes_both(world, tmp_path, pair):
     settings = [f"data.path={world.hymn_store}", *HYMNS, "objective=toys:Lower"]
     bundle = fit(config_of(world, tmp_path / "run", *settings, "trainer.scheduled_sampling=0.3", model=["model=pair"]))
-    assert curve(bundle)[0] == pytest.approx(4.5, abs=0.3)
+    assert curve(bundle.parent)[0] == pytest.approx(4.5, abs=0.3)
     with pytest.raises(BundleError, match="model.kind=pair takes source and ids, and cannot continue music: give"):
         open_bundle(bundle)
     opened, store = open_bundle(bundle, continues=False), Store(world.hymn_store)

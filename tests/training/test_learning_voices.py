@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 from conftest import ok, refused
-from runs import config_of, losses
+from runs import config_of, curve, fit
 from untrained import write_harmoniser
 
 from musictx.commands.train import alone
@@ -14,7 +14,6 @@ from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.playing.opening import open_bundle
 from musictx.tokenizers import build_tokenizer
-from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
 PAD = build_tokenizer("chorale").vocab.pad
@@ -33,10 +32,6 @@ HYMNS = ["tokenizer=chorale", "data=chorales", "data.length=32", "objective=cond
 
 def conditional(world, out, *words, model=TINY):
     return config_of(world, out, f"data.path={world.hymn_store}", *HYMNS, *words, model=model)
-
-
-def curve(folder):
-    return [row["train/loss"] for row in losses(folder) if "train/loss" in row]
 
 
 @pytest.mark.parametrize("model", [TINY, CELLS], ids=["attention", "cells"])

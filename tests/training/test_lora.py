@@ -2,14 +2,13 @@
 
 import pytest
 import torch
-from runs import RECURRENT, config_of, losses
+from runs import RECURRENT, config_of, fit, losses
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.model.lora import add_adapters
-from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
 LORA = ["trainer.lora_rank=2", "trainer.lr=3e-2", "trainer.warmup_steps=1", "trainer.log_every=1"]

@@ -5,11 +5,10 @@ from itertools import count
 
 import pytest
 import torch
-from runs import RECURRENT, config_of, losses
+from runs import RECURRENT, config_of, fit, losses
 
 from musictx.model.bundle import load_bundle
 from musictx.training.checkpoints import Checkpoints
-from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 
 EVERY = ["trainer.log_every=1", "trainer.checkpoint_every=1", "trainer.warmup_steps=3"]
@@ -31,7 +30,7 @@ SETTINGS = {
 def snapshots(monkeypatch, tmp_path):
     """Copies of the run's folder as a power cut would leave them in the middle of the step after each checkpoint."""
     kept, saved, numbers = [], [], count()
-    save, begin = Checkpoints._save, LanguageModelTraining.on_train_batch_start
+    save, begin = Checkpoints.save, LanguageModelTraining.on_train_batch_start
 
     def note(self, trainer):
         save(self, trainer)
@@ -42,7 +41,7 @@ def snapshots(monkeypatch, tmp_path):
             kept.append(shutil.copytree(saved.pop(), tmp_path / f"copy{next(numbers)}"))
         begin(self, batch, batch_idx)
 
-    monkeypatch.setattr(Checkpoints, "_save", note)
+    monkeypatch.setattr(Checkpoints, "save", note)
     monkeypatch.setattr(LanguageModelTraining, "on_train_batch_start", copy)
     return kept
 

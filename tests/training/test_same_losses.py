@@ -1,9 +1,7 @@
 """Three steps and a validation, as they were before an objective was asked for them."""
 
 import pytest
-from runs import RECURRENT, config_of, losses
-
-from musictx.training.fit import fit
+from runs import RECURRENT, config_of, fit, losses
 
 STEPS = ["trainer.log_every=1", "trainer.max_steps=3", "trainer.validate_every=3", "trainer.warmup_steps=1"]
 CASES = {

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import soundfile
 from conftest import ok, refused
-from runs import config_of, losses
+from runs import config_of, fit, losses
 
 from musictx.commands.runs import Run, list_runs
 from musictx.music.read import read_midi
-from musictx.training.fit import curve, fit
+from musictx.training.fit import curve
 from musictx.training.metrics import MetricsFile, read_metrics
 from musictx.training.run_folder import git_commit
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from conftest import QUICK, ok, refused
-from runs import RECURRENT, TINY, config_of
+from runs import RECURRENT, TINY, config_of, fit
 
 from musictx.commands.train import train
 from musictx.config.app import settings
@@ -15,7 +15,6 @@ from musictx.model.shipped import shipped_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
-from musictx.training.fit import fit
 from musictx.training.start import both, check_given, sized_as_bundle, starting_model
 
 

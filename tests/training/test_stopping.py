@@ -6,18 +6,15 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 from contextlib import contextmanager
-from subprocess import PIPE, Popen
 
 import numpy as np
 import pytest
 import torch
-from conftest import QUICK, ROOT, TINY, ok
+from conftest import QUICK, TINY, ok, run
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from omegaconf import OmegaConf
-from runs import RECURRENT, config_of, losses
+from runs import RECURRENT, config_of, fit, losses
 
 from musictx.commands.runs import list_runs
 from musictx.commands.train import alone
@@ -27,12 +24,11 @@ from musictx.errors import ConfigError, StoreError
 from musictx.model.bundle import load_bundle
 from musictx.playing.opening import open_bundle
 from musictx.training.checkpoints import WholeFiles
-from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 from musictx.training.run_folder import RunFolder
 
 KILLED = """
-import os, signal, sys
+import os, signal
 from musictx.training.module import LanguageModelTraining
 begin = LanguageModelTraining.on_train_batch_start
 def die(self, batch, batch_idx):
@@ -51,9 +47,8 @@ def test_killed_in_the_middle_of_a_step_and_started_again(world, tmp_path, model
     settings = [*STEPS, "trainer.checkpoint_every=3", "trainer.optimizer=muon", "trainer.ema_decay=0.8"]
     whole = fit(config_of(world, tmp_path / "whole", *settings, model=model))
     command = ["train", f"data.path={world.store}", "out=run", "trainer.progress_bar=false", *model, *QUICK, *settings]
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    killed = subprocess.run([sys.executable, "-c", KILLED, *command], cwd=tmp_path, env=env, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    (tmp_path / "killed.py").write_text(KILLED)
+    assert run([tmp_path / "killed.py", *command], tmp_path).returncode == -signal.SIGKILL
     assert not (tmp_path / "run" / "model.safetensors").exists()
     assert "run is unfinished: resuming from its last checkpoint" in ok(["musictx", *command], tmp_path).stdout
     assert losses(tmp_path / "run") == losses(whole.parent)
@@ -174,20 +169,32 @@ def test_overwriting_keeps_the_old_run_until_the_new_one_has_a_model(world, tmp_
 HELD = r"another process trains in this folder now: wait until it ends, or give another out="
 
 
+def holding(folder):
+    """The number of a process that holds a run's folder, and does nothing else."""
+    hear, tell = os.pipe()
+    if (other := os.fork()) == 0:
+        try:
+            with RunFolder(folder).held():
+                os.write(tell, b"held")
+                signal.pause()
+        finally:
+            os._exit(1)
+    os.close(tell)
+    assert os.read(hear, 4) == b"held"
+    return other
+
+
 @pytest.mark.parametrize("how", ["again", "overwrite", "resume"])
 def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped, how):
-    holds = "import sys; from pathlib import Path; from musictx.training.run_folder import RunFolder\n"
-    holds += "with RunFolder(Path(sys.argv[1])).held(): print('held', flush=True); sys.stdin.read()"
-    other = Popen([sys.executable, "-c", holds, str(stopped)], stdin=PIPE, stdout=PIPE, text=True)
-    assert other.stdout.readline() == "held\n"
+    other = holding(stopped)
     before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
     out, settings = (stopped.parent / "other", [f"resume={stopped}"]) if how == "resume" else (stopped, [])
     config = config_of(world, out, *STEPS, *settings, f"overwrite={str(how == 'overwrite').lower()}")
     with pytest.raises(ConfigError, match=HELD):
         fit(config)
     assert {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()} == before
-    other.kill()  # whose lock goes with it
-    other.communicate()
+    os.kill(other, signal.SIGKILL)  # whose lock goes with it
+    os.waitpid(other, 0)
     assert fit(config).is_file()
 
 

@@ -5,14 +5,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 import wandb
-from runs import config_of
+from runs import config_of, fit
 
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.model.transformer import Transformer
 from musictx.objectives import Example
-from musictx.training.fit import fit
 from musictx.training.metrics import read_metrics
 from musictx.training.module import LanguageModelTraining, cut
 from musictx.training.optimizer import warmup_cosine, warmup_hold
@@ -104,7 +103,7 @@ def test_a_checkpoint_says_how_long_its_windows_have_been_so_far(world, tmp_path
         seen.append(read_header(monitor / "last.ckpt").model["trained_length"])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("musictx.training.checkpoints.Checkpoints._save", spy)
+        patch.setattr("musictx.training.checkpoints.Checkpoints.save", spy)
         fit(config_of(world, tmp_path / "run", *settings))
     assert seen == [8, 16, 32]
 
@@ -287,13 +286,13 @@ def recurrent_config(world, out, *overrides):
 @pytest.mark.parametrize("model", ["lstm", "lstm_attention", "rnn"])
 def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monkeypatch, model):
     seen = []
-    original = LanguageModelTraining._carry
+    original = LanguageModelTraining.carry
 
     def note(self, inputs, fresh):
-        seen.append(None if self._state is None else self._state.length)
+        seen.append(None if self.state is None else self.state.length)
         return original(self, inputs, fresh)
 
-    monkeypatch.setattr(LanguageModelTraining, "_carry", note)
+    monkeypatch.setattr(LanguageModelTraining, "carry", note)
     bundle = fit(recurrent_config(world, tmp_path / "run", f"model={model}"))
     assert seen == [None, 32, 64, 96]
     opened = load_bundle(bundle)
@@ -303,15 +302,15 @@ def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monk
 
 def test_the_first_reading_of_scheduled_sampling_leaves_the_carried_state_as_it_was(world, tmp_path, monkeypatch):
     seen = []
-    original = LanguageModelTraining._mix
+    original = LanguageModelTraining.mix
 
     def note(self, inputs, fresh):
-        before = self._state and [x.clone() for x in self._state.hidden]
+        before = self.state and [x.clone() for x in self.state.hidden]
         mixed = original(self, inputs, fresh)
-        seen.append(before is not None and all(map(torch.equal, before, self._state.hidden)))
+        seen.append(before is not None and all(map(torch.equal, before, self.state.hidden)))
         return mixed
 
-    monkeypatch.setattr(LanguageModelTraining, "_mix", note)
+    monkeypatch.setattr(LanguageModelTraining, "mix", note)
     fit(recurrent_config(world, tmp_path / "run", "trainer.scheduled_sampling=0.5"))
     assert seen == [False, True, True, True]
 

@@ -3,8 +3,9 @@
 import os
 from pathlib import Path
 
+from wishes import HYMN
+
 SHOTS = os.environ.get("MUSICTX_SHOTS")
-HYMN = "Old Hundredth, in four voices"
 
 
 def shoot(page, name):

@@ -6,9 +6,10 @@ import wave
 
 import numpy as np
 import pytest
-from browsing import HYMN, SHOTS, accompany, begin, button, go_on, linked, play, shoot, status
+from browsing import SHOTS, accompany, begin, button, go_on, linked, play, shoot, status
 from rolls import roll
 from serving import served
+from wishes import HYMN
 
 from musictx.music.melody import top_line
 from musictx.music.read import read_midi

@@ -6,6 +6,7 @@ from html import unescape
 
 import numpy as np
 import pytest
+from wishes import HYMN, quiet
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -15,12 +16,7 @@ from musictx.web.draw import Ready, Region, Wish, fit
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
 
-HYMN = "Old Hundredth, in four voices"
 WISH = Wish(primer_s=2.4, variations=2)
-
-
-def quiet(seconds):
-    pass
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from html import unescape
 import numpy as np
 import pytest
 from untrained import write_harmoniser
+from wishes import HYMN, quiet
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -22,7 +23,6 @@ from musictx.web.session import Session
 from musictx.web.studio import Studio
 
 WISH = VoicesWish()
-HYMN = "Old Hundredth, in four voices"
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +34,6 @@ def models(world, tmp_path_factory):
 
 def studio_of(models, folder, limits=Limits()):  # noqa: B008 - it is immutable
     return Studio(models[0], folder, limits, models[1])
-
-
-def quiet(seconds, whole_s):
-    pass
 
 
 def test_a_melody_that_is_dropped_is_kept_and_gets_voices(models, tmp_path, tmp_path_factory):
@@ -68,7 +64,7 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
     after, what = studio.harmonise(studio.example(Session(), HYMN), WISH, quiet)
     assert re.search(r"The melody: its highest \d+ notes are the melody, the other \d+ are left out\.", what)
     assert studio.count_layers(after) == 2
-    traced = studio._reader(after).traced(after.now.score)
+    traced = studio.melody_reader.traced(after.now.score)
     voice = traced.struck_by % 4
     below, melody = (int(np.flatnonzero(which)[3]) for which in (voice == 3, voice == 0))
     assert studio.arcs(after, below, None).startswith('<img alt="attention arcs" src="data:image/svg')

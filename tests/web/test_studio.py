@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from strategies import slowing
+from wishes import HYMN, quiet
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -25,7 +26,6 @@ from musictx.web.harmonise import Point
 from musictx.web.session import OLD_HUNDREDTH, Session, Step
 from musictx.web.studio import Studio
 
-HYMN = "Old Hundredth, in four voices"
 WISH = Wish(primer_s=2.4, length_s=4.0, variations=2)
 
 
@@ -37,10 +37,6 @@ def opened(world):
 @pytest.fixture
 def studio(opened, tmp_path):
     return Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path)
-
-
-def quiet(seconds):
-    pass
 
 
 def files(page):

@@ -23,7 +23,7 @@ def aged(place, by_s):
 
 def test_a_file_that_no_page_takes_is_forgotten(tmp_path):
     kept = uploads.Uploads(tmp_path / "uploads", Limits())
-    old, new = (kept._keep("a.mid", b"123") for _ in range(2))
+    old, new = (kept.keep("a.mid", b"123") for _ in range(2))
     aged(old.parent, uploads.UNTAKEN_S + 1)
     kept.forget(uploads.UNTAKEN_S)
     assert (kept.take(old), kept.take(new), kept.take(new)) == (None, b"123", None)
@@ -48,7 +48,7 @@ def test_a_file_that_does_not_come_gives_up_its_room(tmp_path, monkeypatch, gone
 
 def test_only_uploads_are_taken(tmp_path):
     kept = uploads.Uploads(tmp_path / "uploads", Limits())
-    kept._keep("a.mid", b"123")
+    kept.keep("a.mid", b"123")
     for path in (tmp_path / "a.mid", kept.folder / "a.mid", kept.folder / "x" / "y" / "a.mid"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"not an upload")
@@ -58,7 +58,7 @@ def test_only_uploads_are_taken(tmp_path):
 
 def test_a_small_file_counts_for_its_place_too(tmp_path):
     kept = uploads.Uploads(tmp_path / "uploads", Limits())
-    kept._keep("a.mid", b"1")
+    kept.keep("a.mid", b"1")
     assert kept.held() == 1 + 4096
 
 
@@ -78,7 +78,7 @@ def test_a_name_stays_in_its_folder(given, name):
 
 def test_a_long_name_keeps_its_end(tmp_path):
     kept = uploads.Uploads(tmp_path / "uploads", Limits())
-    path = kept._keep("ü" * 500 + ".mid", b"")
+    path = kept.keep("ü" * 500 + ".mid", b"")
     assert path.is_file()
     assert path.suffix == ".mid"
 

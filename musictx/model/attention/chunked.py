@@ -74,7 +74,7 @@ def chunked(
         masks = masked.chunk(len(q)) if masked is not None else repeat(None, len(q))
         rows = zip(q.chunk(len(q)), k.chunk(len(q)), v.chunk(len(q)), masks, strict=True)
         return torch.cat([chunked(q, k, v, rel, dropout_p, mask, block=block) for q, k, v, mask in rows])
-    out: Tensor = _Chunked.apply(q, k, v, rel, masked, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]
+    out: Tensor = Chunked.apply(q, k, v, rel, masked, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -135,7 +135,7 @@ def _together(x: Tensor) -> Tensor:
     return x.transpose(0, 1).flatten(1, 2)
 
 
-class _Chunked(torch.autograd.Function):
+class Chunked(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, masked: Tensor | None, dropout: Dropout, block: int

@@ -49,7 +49,7 @@ def triton_attention(
     padded = max(16, 1 << (d - 1).bit_length())
     if padded > d:  # zeros add nothing to a product, and rows of 2ⁿ numbers load 16 bytes at a time
         q, k, v, rel = (F.pad(t, (0, padded - d)) for t in (q, k, v, rel))
-    out, _ = _attend(q, k, v, rel, 1 / math.sqrt(d), deterministic, list(chain.from_iterable(tuning or ())))
+    out, _ = attend(q, k, v, rel, 1 / math.sqrt(d), deterministic, list(chain.from_iterable(tuning or ())))
     attended: Tensor = out[..., :d]
     return attended
 
@@ -110,7 +110,7 @@ def _on_its_device(t: Tensor) -> Iterator[None]:
         ) from None
 
 
-def _kernels() -> ModuleType:
+def load_kernels() -> ModuleType:
     from musictx.model.attention import triton_kernels
 
     return triton_kernels
@@ -152,7 +152,7 @@ def _launch(tuning: Sequence[int], kernel: int, d: int) -> tuple[int, dict[str, 
 
 
 @torch.library.custom_op("musictx::relative_attention", mutates_args=())
-def _attend(
+def attend(
     q: Tensor, k: Tensor, v: Tensor, rel: Tensor, scale: float, deterministic: bool, tuning: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
     """The output (B, H, Tq, D) and log₂ of the softmax's denominator (B, H, Tq), D a power of two."""
@@ -163,11 +163,11 @@ def _attend(
     tiles = _Tiles.of(tq, tk, m, n)
     sizes = (h, tq, tk, m, *tiles[:3], *_strides(q, k, v))
     with _on_its_device(q):
-        _kernels().forward[tiles.queries * b * h,](q, k, v, rel, out, lse, scale / math.log(2), *sizes, **options)
+        load_kernels().forward[tiles.queries * b * h,](q, k, v, rel, out, lse, scale / math.log(2), *sizes, **options)
     return out, lse
 
 
-@_attend.register_fake
+@attend.register_fake
 def _(
     q: Tensor, k: Tensor, v: Tensor, rel: Tensor, scale: float, deterministic: bool, tuning: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
@@ -175,7 +175,7 @@ def _(
 
 
 @torch.library.custom_op("musictx::relative_attention_backward", mutates_args=())
-def _backward(
+def backward(
     grad: Tensor,
     q: Tensor,
     k: Tensor,
@@ -194,7 +194,7 @@ def _backward(
     dq, dk, dv = _empty(q), _empty(k), _empty(v)
     far, delta = torch.empty_like(lse), torch.empty_like(lse)
     log2_scale = scale / math.log(2)
-    inputs, strides, kernels, tuning = (q, k, v, rel, grad), _strides(q, k, v), _kernels(), launches(q, tuning)
+    inputs, strides, kernels, tuning = (q, k, v, rel, grad), _strides(q, k, v), load_kernels(), launches(q, tuning)
     with _on_its_device(q):
         n, options = _launch(tuning, 1, d)
         tiles = _Tiles.of(tq, tk, m, n)
@@ -226,7 +226,7 @@ def _backward(
     return dq, dk, dv, (table * scale).to(rel.dtype)
 
 
-@_backward.register_fake
+@backward.register_fake
 def _(
     grad: Tensor,
     q: Tensor,
@@ -250,7 +250,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 
 def _differentiate(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
-    return (*_backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None)
+    return (*backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None)
 
 
-_attend.register_autograd(_differentiate, setup_context=_keep)
+attend.register_autograd(_differentiate, setup_context=_keep)

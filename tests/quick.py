@@ -1,0 +1,35 @@
+"""What `make quick` leaves out: a test ends as skipped at the moment when it would start a process or a training."""
+
+import multiprocessing.process
+import os
+import subprocess
+from contextlib import contextmanager
+from importlib.util import find_spec
+from threading import current_thread, main_thread
+
+import pytest
+
+PROCESSES = (subprocess.Popen, "__init__"), (multiprocessing.process.BaseProcess, "start"), (os, "fork")
+
+
+def leave_out(what):
+    def instead(*_, **__):
+        if current_thread() is not main_thread():  # where a skip would end the thread, and the test wait for it
+            raise RuntimeError(f"it {what} in a thread: name in {__file__} what it begins with")
+        pytest.skip(f"not quick: it {what}")
+
+    return instead
+
+
+@contextmanager
+def only_quick():
+    """A rule without a list: it holds for tests that are yet to be written. Where a fixture of many tests does such a
+    thing, all of them are skipped at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in PROCESSES:
+            patch.setattr(owner, name, leave_out("starts a process"))
+        patch.setattr("musictx.data.work.crew.cluster", leave_out("starts a process"))  # in threads of Dask
+        if find_spec("playwright"):  # whose loop would go on and be in the way of others
+            patch.setattr("playwright.sync_api.PlaywrightContextManager.__enter__", leave_out("starts a process"))
+        patch.setattr("lightning.Trainer.fit", leave_out("trains"))
+        yield
