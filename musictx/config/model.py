@@ -66,6 +66,9 @@ class EncoderDecoderSettings:
     attention_dropout: float = setting(0.0, "dropout on the attention weights")
     position: str = setting("relative", "relative, relative_fourier, rope, sinusoidal, learned or none")
     max_distance: int = setting(MISSING, "in tokens; farther ones share the outer rows of the relative tables")
+    clock: str = setting(
+        "index", "position=relative_fourier and rope, ids that tell seconds: index counts tokens, time counts seconds"
+    )
     n_frequencies: int = setting(16, "position=relative_fourier: frequencies in each head")
     max_positions: int = setting(2048, "position=learned: the longest source or target, in tokens")
     source_group: int = setting(1, "tokens of the source that make one step of time")

@@ -1,4 +1,5 @@
-"""Voices for a melody: the soprano of a four-voice grid goes in as a whole, alto, tenor and bass come out."""
+"""What goes with a melody, which goes in as a whole: alto, tenor and bass to the soprano of a four-voice grid, or the
+rest of the music where ids tell a melody from it."""
 
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from musictx.tokenizers import Tokenizer
 
 
 class Parts(NamedTuple):
-    """A window of the grid by voice: what stands before it (1,), its soprano (S,), and the voices below (3 S,)."""
+    """A window in two: what stands before it (1,), its melody (S,), and what goes with it (L,)."""
 
     before: Tensor
     melody: Tensor
@@ -21,8 +22,13 @@ class Parts(NamedTuple):
 
     @property
     def read(self) -> Tensor:
-        """(3 S,) the token before each of the lower voices'."""
+        """(L,) the token before each of the lower part's."""
         return torch.cat([self.before, self.lower[:-1]])
+
+
+def parts_of(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
+    """Of a window (T + 1,), filled up with PAD. Raises ConfigError as `by_voice`."""
+    return by_voice(window, tokenizer, name) if tokenizer.voices else by_track(window, tokenizer)
 
 
 def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
@@ -38,10 +44,27 @@ def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
     return Parts(window[:1], steps[:, 0], steps[:, 1:].flatten())
 
 
-def check_voices(tokenizer: Tokenizer, name: str) -> None:
-    """Raises ConfigError for an encoding without voices."""
-    if not tokenizer.voices:
-        raise ConfigError(f"objective={name}: {tokenizer.name} tokens have no voices; choose tokenizer=chorale")
+def by_track(window: Tensor, tokenizer: Tokenizer) -> Parts:
+    """Of a window (T + 1,): each part with waits of its own, from the same moment on. A wait that the window's end cuts
+    short is nobody's token: only its whole shifts are certain. Nothing at all is one PAD."""
+    vocab, pace = tokenizer.vocab, tokenizer.pace
+    assert pace is not None  # ids that tell a melody from the rest tell time
+    ids = window[1:][window[1:] < vocab.n_events].numpy()
+    halves = []
+    for part in tokenizer.apart(ids):
+        cut_short = len(part) > 0 and 0 < pace[part[-1]] < pace.max()
+        certain = part[: len(part) - cut_short].tolist()
+        halves.append(window.new_tensor(certain or [vocab.pad]))
+    return Parts(window[:1], *halves)
+
+
+def check_melody(tokenizer: Tokenizer, name: str) -> None:
+    """Raises ConfigError for an encoding that does not tell a melody from the rest."""
+    if not tokenizer.voices and tokenizer.melody is None:
+        raise ConfigError(
+            f"objective={name}: {tokenizer.name} tokens do not tell a melody from the rest; choose tokenizer=chorale "
+            "or performance_melody"
+        )
 
 
 class Conditional(NextToken):
@@ -53,8 +76,8 @@ class Conditional(NextToken):
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)
-        check_voices(tokenizer, "conditional")
+        check_melody(tokenizer, "conditional")
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        parts = by_voice(window, self.tokenizer, "conditional")
+        parts = parts_of(window, self.tokenizer, "conditional")
         return Example((parts.melody, parts.read), parts.lower)

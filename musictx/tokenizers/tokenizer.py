@@ -32,6 +32,7 @@ class Tokenizer:
     voices = 0  # parts on a grid of sixteenths, one note each at a time; 0: notes of any number, at any time
     metrical = False  # it counts beats: read files with one tempo, which spaces beats evenly
     programs = False  # its ids say which instrument plays
+    melody: int | None = None  # the program of the notes that are a melody, where ids tell it from the rest: `apart`
     ruled = False  # it has a grammar: not every id may follow every other
     pace: NDArray[Any] | None = None  # (V,) how far each id moves the clock; None where ids alone do not say
     pitch: NDArray[np.int64]  # (V,) of every id; -1 where it has none, or several
@@ -73,6 +74,11 @@ class Tokenizer:
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
         """Ids that let so much time pass; none where it is the next note that says when it comes."""
         return np.zeros(0, dtype=np.uint16)
+
+    def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
+        """A window's melody and the rest of it, each with waits of its own and as long as the window. Raises
+        ConfigError where ids do not tell them apart."""
+        raise ConfigError(f"{self.name} ids do not tell a melody from the rest: choose tokenizer=performance_melody")
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """Lowest and highest pitch in a window of ids; None when there is none."""

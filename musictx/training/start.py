@@ -67,7 +67,7 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     pace = tokenizer.pace
     if pace is None and getattr(config.model, "clock", "index") == "time":
         raise ConfigError(f"model.clock=time: {tokenizer.name} tokens do not tell time; choose model.clock=index")
-    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad)
+    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced=not tokenizer.voices)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
     if config.init_from is not None:
         path = bundle_path(config.init_from)
@@ -130,9 +130,9 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
     }
 
 
-def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1) -> Any:
-    """The model group and the attention group as what this kind of model is built from, and the id of PAD (-1: none)
-    where it reads sources. Raises ConfigError for sizes that cannot be."""
+def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
+    """The model group and the attention group as what this kind of model is built from; where it reads sources, the id
+    of PAD (-1: none), and whether ids tell time, not steps of a grid. Raises ConfigError for sizes that cannot be."""
     settings = asdict(config.model)
     kind = settings.pop("kind")
     if "attention" in settings_of(kind):
@@ -141,4 +141,6 @@ def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1) -> A
         settings |= {"attention": config.attention.impl, "trained_length": trained_length}
     if "pad" in settings_of(kind):
         settings |= {"pad": pad}
+    if "paced" in settings_of(kind):
+        settings |= {"paced": paced}
     return model_config(kind, {"vocab_size": vocab_size, **settings})

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError
 from musictx.notes.score import Score
+from musictx.tokenizers.idiom import Idiom
 from musictx.tokenizers.performance.idiom import EventIdiom
 from musictx.tokenizers.performance.table import STEPS_PER_S, VELOCITY_BIN
 from musictx.tokenizers.performance.trace import trace_events
@@ -20,7 +21,7 @@ from musictx.tokenizers.trace import Trace
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 if TYPE_CHECKING:
-    from musictx.tokenizers.performance.rules import EventRules
+    from musictx.tokenizers.grammar import Grammar
     from musictx.tokenizers.rules import Rules
 
 MAX_S = 24 * 3600  # a file that claims more would become millions of shifts
@@ -34,7 +35,7 @@ class PerformanceTokenizer(Tokenizer):
     shifts, and more events after these four, which are left out of the music here. ConfigError for other events."""
 
     name = "performance"
-    pitched = ("NOTE_ON", "NOTE_OFF")
+    pitched: tuple[str, ...] = ("NOTE_ON", "NOTE_OFF")
     ruled = True
     vocab = Vocab(
         "performance/1",
@@ -50,6 +51,7 @@ class PerformanceTokenizer(Tokenizer):
         _check(self.name, self.vocab)
         super().__init__(state)
         self.on0, self.off0, self.shift0, self.velocity0, self.others0 = list(self.vocab.offsets.values())[:5]
+        self.strikes = self.vocab.mask("NOTE_ON")  # (V,)
         self.max_shift_steps = self.vocab.row("TIME_SHIFT").hi
         self.pace = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # seconds
 
@@ -125,7 +127,7 @@ class PerformanceTokenizer(Tokenizer):
         time, key, end = self._split(ids)
         step, group = np.unique(time, return_inverse=True)
         scaled = np.rint(step * factor).astype(np.int64)
-        struck = np.flatnonzero(key < self.off0)
+        struck = np.flatnonzero(self.strikes[key])
         struck = struck[np.argsort(key[struck], kind="stable")]
         again = (key[struck[1:]] == key[struck[:-1]]) & (time[struck[1:]] - time[struck[:-1]] == 1)
         apart = np.zeros(len(step), dtype=np.int64)
@@ -139,12 +141,12 @@ class PerformanceTokenizer(Tokenizer):
 
     def grammar(
         self, rules: "Rules", motifs: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
-    ) -> "EventRules":
+    ) -> "Grammar":
         from musictx.tokenizers.performance.rules import EventRules
 
         return EventRules(self, rules, motifs, device)
 
-    def idiom(self, quarter_s: float) -> EventIdiom:
+    def idiom(self, quarter_s: float) -> Idiom:
         return EventIdiom(self)
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
