@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.notes.score import Score
 from musictx.objectives import Example
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
@@ -24,11 +25,6 @@ class Parts(NamedTuple):
     def read(self) -> Tensor:
         """(L,) the token before each of the lower part's."""
         return torch.cat([self.before, self.lower[:-1]])
-
-
-def parts_of(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
-    """Of a window (T + 1,), filled up with PAD. Raises ConfigError as `by_voice`."""
-    return by_voice(window, tokenizer, name) if tokenizer.voices else by_track(window, tokenizer)
 
 
 def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
@@ -58,26 +54,32 @@ def by_track(window: Tensor, tokenizer: Tokenizer) -> Parts:
     return Parts(window[:1], *halves)
 
 
-def check_melody(tokenizer: Tokenizer, name: str) -> None:
-    """Raises ConfigError for an encoding that does not tell a melody from the rest."""
-    if not tokenizer.voices and tokenizer.melody is None:
-        raise ConfigError(
-            f"objective={name}: {tokenizer.name} tokens do not tell a melody from the rest; choose tokenizer=chorale "
-            "or performance_melody"
-        )
-
-
 class Conditional(NextToken):
-    """Obeys `musictx.objectives.Objective`, for models of a source and a target."""
+    """Obeys `musictx.objectives.Objective`, for models of a source and a target. Raises ConfigError for an encoding
+    that does not tell a melody from the rest."""
 
-    inputs = ("source", "ids")
+    name = "conditional"  # what `objective=` calls it
+    inputs: tuple[str, ...] = ("source", "ids")
     continuous = False
     continues = False
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)
-        check_melody(tokenizer, "conditional")
+        if not tokenizer.voices and tokenizer.melody is None:
+            raise ConfigError(
+                f"objective={self.name}: {tokenizer.name} tokens do not tell a melody from the rest; choose "
+                "tokenizer=chorale or performance_melody"
+            )
+
+    def parts(self, window: Tensor) -> Parts:
+        """Of a window (T + 1,), filled up with PAD. Raises ConfigError as `by_voice`."""
+        voices = self.tokenizer.voices
+        return by_voice(window, self.tokenizer, self.name) if voices else by_track(window, self.tokenizer)
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        parts = parts_of(window, self.tokenizer, "conditional")
+        parts = self.parts(window)
         return Example((parts.melody, parts.read), parts.lower)
+
+    def asked(self, score: Score) -> Score:
+        """The notes that are asked for; of a grid all, since a Score does not say which voice sings."""
+        return score if self.tokenizer.melody is None else score.select(score.program != self.tokenizer.melody)

@@ -6,6 +6,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
+from musictx.notes.score import Score
 from musictx.objectives import Example
 from musictx.tokenizers import EventRange, Tokenizer
 
@@ -24,6 +25,10 @@ class NextToken:
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
         """Of (…, T + 1): every id is asked for but the first, and read but the last."""
         return Example((window[..., :-1],), window[..., 1:])
+
+    def asked(self, score: Score) -> Score:
+        """The notes of a piece that the targets tell."""
+        return score
 
     def loss(
         self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False
