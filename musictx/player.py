@@ -10,6 +10,8 @@ from musictx.accompanying import (
     plan_accompaniment,
     read_melody,
     take_melody,
+    take_song,
+    window_of,
 )
 from musictx.app import settings
 from musictx.config.accompany import AccompanyConfig
@@ -143,11 +145,12 @@ class Player:
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
         if isinstance(melody, Score):
-            heard = take_melody(melody, "the melody", config, Meter(melody.quarter_s))
+            take = take_melody if self.tokenizer.voices else take_song
+            heard = take(melody, "the melody", config, Meter(melody.quarter_s))
         else:
-            heard = read_melody(Path(melody), config)
+            heard = read_melody(Path(melody), config, self.tokenizer)
         model: Any = self.model  # takes a source: it was just asked
-        return accompany_melody(heard, model, self.tokenizer, config)
+        return accompany_melody(heard, model, self.tokenizer, config, window_s=window_of(self.header))
 
     def _settings(self, values: dict[str, Any]) -> GenerateConfig:
         self._refuse(values, "seed_midi")

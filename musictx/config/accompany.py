@@ -14,7 +14,7 @@ ASKED = Settings()
 
 @dataclass
 class AccompanyConfig:
-    """musictx accompany: alto, tenor and bass for a melody, which is kept as it is."""
+    """musictx accompany: alto, tenor and bass for a melody, or the rest of a song; the melody is kept as it is."""
 
     bundle: str = setting(
         "harmoniser", "the model: harmoniser, a file that `musictx train objective=conditional` made, or a run's folder"
@@ -24,7 +24,7 @@ class AccompanyConfig:
     line: str = setting("only", "only: music of one line; highest: of more than one, the highest notes are the melody")
     transpose: int = setting(0, "the model hears the melody so many semitones higher; what is written is moved back")
     variations: int = setting(1, "accompaniments of the melody")
-    rows_at_once: int = setting(ASKED.rows_at_once, "drawn together")
+    rows_at_once: int = setting(ASKED.rows_at_once, "drawn together; those of songs are drawn one by one")
     seed: int = setting(ASKED.seed, "of the random numbers: the same one gives the same music")
     wav: bool = setting(False, "the sound of each accompaniment too")
     png: bool = setting(False, "a picture of melody and voices too")

@@ -43,15 +43,10 @@ def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
 def by_track(window: Tensor, tokenizer: Tokenizer) -> Parts:
     """Of a window (T + 1,): each part with waits of its own, from the same moment on. A wait that the window's end cuts
     short is nobody's token: only its whole shifts are certain. Nothing at all is one PAD."""
-    vocab, pace = tokenizer.vocab, tokenizer.pace
-    assert pace is not None  # ids that tell a melody from the rest tell time
+    vocab = tokenizer.vocab
     ids = window[1:][window[1:] < vocab.n_events].numpy()
-    halves = []
-    for part in tokenizer.apart(ids):
-        cut_short = len(part) > 0 and 0 < pace[part[-1]] < pace.max()
-        certain = part[: len(part) - cut_short].tolist()
-        halves.append(window.new_tensor(certain or [vocab.pad]))
-    return Parts(window[:1], *halves)
+    halves = (tokenizer.certain(part).tolist() for part in tokenizer.apart(ids))
+    return Parts(window[:1], *(window.new_tensor(half or [vocab.pad]) for half in halves))
 
 
 class Conditional(NextToken):

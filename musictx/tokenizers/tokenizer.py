@@ -80,6 +80,12 @@ class Tokenizer:
         ConfigError where ids do not tell them apart."""
         raise ConfigError(f"{self.name} ids do not tell a melody from the rest: choose tokenizer=performance_melody")
 
+    def certain(self, ids: Ids) -> Ids:
+        """A window's ids without a wait at its end that would be longer if the window were: of that, only whole shifts
+        are certain."""
+        cut_short = self.pace is not None and len(ids) > 0 and 0 < self.pace[ids[-1]] < self.pace.max()
+        return ids[: len(ids) - cut_short]
+
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """Lowest and highest pitch in a window of ids; None when there is none."""
         pitch = self.pitch[ids]

@@ -30,18 +30,24 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         val_nll=None,
         version=version("musictx"),
         notes={"name": config.name, "seed": config.seed, "citation": citation},
-        objective=told(config, objective),
+        objective=told(config, objective, manifest),
     )
 
 
-def told(config: TrainConfig, objective: Objective) -> dict[str, Any]:
+def told(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
     """What a bundle says of its objective: enough to know its ids without it, and
-    how much music its examples hold where they are whole. Nothing of the next token."""
+    how much music its examples hold where they are whole, in ids, and in seconds where ids tell a melody. Nothing of
+    the next token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
     known = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
-    return known if objective.continuous else known | {"length": config.data.length}
+    if objective.continuous:
+        return known
+    if objective.tokenizer.melody is not None:
+        train = manifest.splits["train"]
+        known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
+    return known | {"length": config.data.length}
 
 
 def both(before: str, now: str) -> str:

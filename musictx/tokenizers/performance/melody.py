@@ -63,8 +63,12 @@ class MelodyTokenizer(PerformanceTokenizer):
         """As of performances, part by part: a note that hangs ends with the stream."""
         self.vocab.check(ids)
         melody, rest = self.apart(ids)
-        sung = replace(super().decode(self.as_piano[melody], quarter_s), program=np.array(VOICE))
+        sung = self.sung_by(super().decode(self.as_piano[melody], quarter_s))
         return Score.merge([sung, super().decode(rest, quarter_s)], quarter_s)
+
+    def sung_by(self, score: Score) -> Score:
+        """All notes of a score as a melody."""
+        return replace(score, program=np.array(VOICE))
 
     def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
         time, key, end = self._split(ids)
