@@ -73,7 +73,7 @@ def test_the_melody_is_kept_to_the_bit_and_a_piano_goes_with_it(melody, tmp_path
         (["transpose=2"], "transpose=2 is for models of chorales: leave it out"),
         (
             ["rules.masks=false", *UNRULED],
-            "rules.masks=false: what goes with a song would be notes of its melody too; leave it",
+            "rules.masks=false: what goes with a song would be notes of its melody",
         ),
         (["rules.scale=H major"], "rules.scale=H major: give a tonic"),
     ],

@@ -17,9 +17,9 @@ from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # from what it has learnt, "" where that is nothing
     "performance": PerformanceTokenizer,
-    "performance-melody": MelodyTokenizer,
     "chorale": ChoraleTokenizer,
     **{name: partial(MidiTokTokenizer, name) for name in KINDS},
+    "performance-melody": MelodyTokenizer,
 }
 
 
