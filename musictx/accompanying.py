@@ -32,7 +32,7 @@ from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 
 LINES = ("only", "highest")
-MOST_S = 1800.0
+MOST_S = 1800.0  # of a song
 FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
 
 

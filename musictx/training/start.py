@@ -67,7 +67,8 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     pace = tokenizer.pace
     if pace is None and getattr(config.model, "clock", "index") == "time":
         raise ConfigError(f"model.clock=time: {tokenizer.name} tokens do not tell time; choose model.clock=index")
-    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced=not tokenizer.voices)
+    paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
+    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
     if config.init_from is not None:
         path = bundle_path(config.init_from)
