@@ -58,6 +58,7 @@ def written(model, window_s):
     with torch.inference_mode():
         for start_s in np.arange(0, max(9 - window_s / 2, 0.01), window_s / 2):
             music.go_on(start_s, min(start_s + window_s, 9.0))
+            assert TOK.pace[music.written[-1]] == 0  # how long the wait is, the next window says
     return music
 
 

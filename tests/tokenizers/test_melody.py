@@ -105,6 +105,17 @@ def test_a_stretch_and_a_transposition_take_both_parts_and_lose_no_note(music, f
         assert np.abs(part.onset_s[order[0]] * factor - slower.onset_s[order[1]]).max(initial=0) <= 0.02 + 1e-9
 
 
+def test_a_trill_on_one_pitch_of_the_melody_survives_a_stretch():
+    onset = np.arange(30) / 50
+    trill = Score(onset, onset + 0.01, [60] * 30, [80] * 30, 0.5, np.array(VOICE))
+    rest = Score(onset + 0.01, onset + 0.02, [60] * 30, [80] * 30, 0.5)  # the same pitch between
+    onset = np.arange(60) / 100
+    dense = Score(onset, onset + 0.01, [60] * 60, [80] * 60, 0.5, np.array(VOICE))
+    for music in (Score.merge([trill, rest]), dense):
+        slower = TOK.decode(TOK.stretch(TOK.encode(music), 0.95))
+        assert [len(part) for part in parts(slower)] == [len(part) for part in parts(music)]
+
+
 def test_what_it_does_not_tell_is_refused():
     with pytest.raises(ConfigError, match="all tokens of performance-melody are legal at any time; leave the rules"):
         build_grammar(TOK, Rules(max_polyphony=3), [np.zeros(0, np.uint16)], [0.5], "cpu")
