@@ -14,7 +14,7 @@ test: lint
 
 # the GPU kernels, compiled for every card on any machine: registers, spills, shared memory
 kernels: $(READY)
-	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python studies/kernels.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

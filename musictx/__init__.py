@@ -12,15 +12,15 @@ Nothing else is imported before one of these names is used: to import PyTorch ta
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
 
 PLACES = {
-    "Music": "musictx.music",
-    "Player": "musictx.player",
-    "Score": "musictx.notes.score",
+    "Music": "musictx.playing.result",
+    "Player": "musictx.playing.player",
+    "Score": "musictx.music.score",
     "UserError": "musictx.errors",
-    "evaluate": "musictx.evaluate_command",
-    "load": "musictx.player",
-    "prepare": "musictx.prepare_command",
-    "read_midi": "musictx.notes.read",
-    "train": "musictx.train_command",
+    "evaluate": "musictx.commands.evaluate",
+    "load": "musictx.playing.player",
+    "prepare": "musictx.commands.prepare",
+    "read_midi": "musictx.music.read",
+    "train": "musictx.commands.train",
 }
 
 __all__ = [
@@ -37,14 +37,14 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from musictx.commands.evaluate import evaluate
+    from musictx.commands.prepare import prepare
+    from musictx.commands.train import train
     from musictx.errors import UserError
-    from musictx.evaluate_command import evaluate
-    from musictx.music import Music
-    from musictx.notes.read import read_midi
-    from musictx.notes.score import Score
-    from musictx.player import Player, load
-    from musictx.prepare_command import prepare
-    from musictx.train_command import train
+    from musictx.music.read import read_midi
+    from musictx.music.score import Score
+    from musictx.playing.player import Player, load
+    from musictx.playing.result import Music
 
     __version__: str
 else:

@@ -4,32 +4,32 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 
-from musictx.app import guarded
+from musictx.config.app import in_one_line
 from musictx.errors import UserError
 
 COMMANDS = {
-    "prepare": "musictx.prepare_command:main",
-    "train": "musictx.train_command:main",
-    "runs": "musictx.runs:main",
-    "generate": "musictx.generate:main",
-    "accompany": "musictx.accompany:main",
-    "jam": "musictx.jam:main",
-    "evaluate": "musictx.evaluate_command:main",
-    "compare": "musictx.compare:main",
-    "inspect": "musictx.inspect:inspect_main",
-    "verify": "musictx.inspect:verify_main",
-    "attend": "musictx.attend:main",
-    "render": "musictx.render:main",
-    "listen": "musictx.listen:main",
-    "serve": "musictx.serve:main",
+    "prepare": "musictx.commands.prepare:main",
+    "train": "musictx.commands.train:main",
+    "runs": "musictx.commands.runs:main",
+    "generate": "musictx.commands.generate:main",
+    "accompany": "musictx.commands.accompany:main",
+    "jam": "musictx.commands.jam:main",
+    "evaluate": "musictx.commands.evaluate:main",
+    "compare": "musictx.commands.compare:main",
+    "inspect": "musictx.commands.inspect:inspect_main",
+    "verify": "musictx.commands.inspect:verify_main",
+    "attend": "musictx.commands.attend:main",
+    "render": "musictx.commands.render:main",
+    "listen": "musictx.commands.listen:main",
+    "serve": "musictx.commands.serve:main",
     "bench tokens": "musictx.bench.tokens:main",
     "bench prepare": "musictx.bench.prepare:main",
     "bench attention": "musictx.bench.attention:main",
     "bench positions": "musictx.bench.positions:main",
     "bench sampling": "musictx.bench.sampling:main",
     "bench training": "musictx.bench.training:main",
-    "check": "musictx.check:main",
-    "demo": "musictx.demo:main",
+    "check": "musictx.commands.check:main",
+    "demo": "musictx.commands.demo:main",
 }
 
 HELP = """\
@@ -81,7 +81,7 @@ def main() -> None:
             module, _, function = COMMANDS[name].partition(":")
             getattr(import_module(module), function)()
             return
-    guarded(lambda: _unknown(args[0]))
+    in_one_line(lambda: _unknown(args[0]))
 
 
 def _unknown(word: str) -> None:

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from musictx.notes.grid import grid_to_score
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
+from musictx.music.grid import grid_to_score
+from musictx.music.score import Score
+from musictx.music.write import write_midi
 
 # a shell starts its background jobs deaf to Ctrl-C, which tests send, and their children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)

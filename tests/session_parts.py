@@ -11,7 +11,7 @@ import torch
 from musictx.live.conversation import Conversation, Turns
 from musictx.live.keyboard import Keyboard
 from musictx.live.partner import Partner
-from musictx.live.playback import Playback
+from musictx.live.recording import Playback
 from musictx.live.session import VirtualClock, converse
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.sampling.settings import PLAIN

@@ -7,7 +7,7 @@ import mido
 import numpy as np
 from hypothesis import strategies as st
 
-from musictx.notes.score import Score
+from musictx.music.score import Score
 
 # real corpora are too large for the repository: tests that want them are skipped where they are not
 SHARED_DATA = Path(os.environ.get("MUSICTX_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -11,9 +11,9 @@ import musictx
 from musictx.errors import ConfigError, UserError
 from musictx.model.bundle import BundleHeader, save_bundle
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.notes.read import read_midi
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 
 UNRULED = [f"rules.{name}=false" for name in ("voice_order", "voice_ranges", "no_parallels")]

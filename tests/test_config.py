@@ -11,8 +11,8 @@ from conftest import refused
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from musictx.app import conf_dir, one_line, settings, typed
 from musictx.config import SCHEMAS, register_schemas
+from musictx.config.app import conf_dir, one_line, settings, typed
 from musictx.config.model import MODELS
 from musictx.config.train import TrainConfig
 from musictx.config.use import GenerateConfig
@@ -165,7 +165,7 @@ def test_settings_from_python_are_those_of_the_command_line():
 
 
 def test_python_dash_m_and_console_command_are_the_same_app(tmp_path):
-    for words in (["musictx", "train"], ["musictx.train_command"]):
+    for words in (["musictx", "train"], ["musictx.commands.train"]):
         run = subprocess.run(
             [sys.executable, "-m", *words, "model.d_modle=1"],
             cwd=tmp_path,

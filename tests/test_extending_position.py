@@ -14,7 +14,7 @@ from musictx.model.position import FORMS
 from musictx.model.readout import read_attention
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.notes.read import read_midi
+from musictx.music.read import read_midi
 from musictx.training.metrics import read_metrics
 
 SECTION = (ROOT / "docs/extending.md").read_text().split("\n## A sense of position\n")[1].split("\n## ")[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import ids, scores
 
 from musictx.data.store import Store
-from musictx.notes.read import read_midi
+from musictx.music.read import read_midi
 from musictx.tokenizers import TOKENIZERS, build_tokenizer
 from musictx.training.metrics import read_metrics
 

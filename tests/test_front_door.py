@@ -72,7 +72,7 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
     ok(["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.store}", "out=g.json"], tmp_path)
     assert json.loads((tmp_path / "g.json").read_text())["per_token"] == told["per_token"]
     tried = []
-    monkeypatch.setattr("musictx.train_command.smoke", tried.append)
+    monkeypatch.setattr("musictx.commands.train.smoke", tried.append)
     assert musictx.train("trainer.smoke=true", data=own, out="smoked") is None
     assert [config.out for config in tried] == ["smoked"]
 

@@ -7,10 +7,10 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.data.store import Store
-from musictx.evaluation.likelihood import negative_log_likelihood
-from musictx.open import open_bundle
-from musictx.player import Player
+from musictx.playing.opening import open_bundle
+from musictx.playing.player import Player
 
 MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/extending.md"]

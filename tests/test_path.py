@@ -10,9 +10,9 @@ from omegaconf import OmegaConf
 
 from musictx.data.store import Store
 from musictx.model.bundle import load_bundle, read_header
-from musictx.notes.read import read_midi
-from musictx.notes.score import DRUMS, Score
-from musictx.notes.write import write_midi
+from musictx.music.read import read_midi
+from musictx.music.score import DRUMS, Score
+from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 
 

@@ -12,9 +12,9 @@ import mido
 import pytest
 from conftest import QUICK, ROOT, TINY, ok
 
-from musictx.notes.read import read_midi
-from musictx.notes.write import write_midi
-from musictx.prepare_command import CORPORA
+from musictx.commands.prepare import CORPORA
+from musictx.music.read import read_midi
+from musictx.music.write import write_midi
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = [
@@ -132,7 +132,7 @@ def test_its_python_runs_as_it_stands(world, tmp_path):
 
 
 def test_its_figures_are_those_of_the_benchmarks():
-    results = ROOT / "benchmarks" / "results"
+    results = ROOT / "studies" / "results"
     training, sampling = (json.loads((results / f"{name}-cpu.json").read_text()) for name in ("training", "sampling"))
     tokens = training["config"]["batch"] * training["config"]["length"]
     trained = {row["name"]: tokens / median(row["seconds"]) for row in training["rows"]}

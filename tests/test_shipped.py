@@ -12,11 +12,11 @@ from safetensors import safe_open
 from musictx.errors import BundleError
 from musictx.model.bundle import read_header
 from musictx.model.shipped import FOLDER, bundle_path, shipped_bundle
-from musictx.notes.grid import score_to_grid
-from musictx.notes.read import read_midi
-from musictx.open import open_bundle, open_told
+from musictx.music.grid import score_to_grid
+from musictx.music.read import read_midi
+from musictx.playing.opening import open_bundle, open_told
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT / "studies"))
 import guidance
 
 CHORALE_IS = "chorale: trained on JSB chorales, 16th grid, licence public domain"  # and what the words of that day were
@@ -38,10 +38,10 @@ def test_the_card_tells_what_the_chorale_bundle_says_of_itself():
 
 
 def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
-    """Where another one lies: `benchmarks/chorales.py` writes both files, as `musictx evaluate out=…` does."""
+    """Where another one lies: `studies/chorales.py` writes both files, as `musictx evaluate out=…` does."""
     told = []
     for split, pieces, tokens in (("validation", 76, 73_632), ("test", 77, 75_600)):
-        found = json.loads((ROOT / "benchmarks" / "results" / f"chorale-{split}.json").read_text())
+        found = json.loads((ROOT / "studies" / "results" / f"chorale-{split}.json").read_text())
         assert found["bundle_sha256"] == sha256(shipped_bundle("chorale").read_bytes()).hexdigest()
         assert (found["split"], found["pieces"], found["tokens"]) == (split, pieces, tokens)
         assert (found["segment"], found["weights"]) == (None, "float32")
@@ -57,7 +57,7 @@ def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
 
 
 def test_the_chorale_bundle_holds_on_to_seeds_as_closely_as_validation_chose():
-    told = json.loads((ROOT / "benchmarks" / "results" / "guidance" / "chosen.json").read_text())["chorale"]
+    told = json.loads((ROOT / "studies" / "results" / "guidance" / "chosen.json").read_text())["chorale"]
     rows, composers = told["validation"]["rows"], told["validation"]["composers"]
     for row in rows:
         assert row["against"] == guidance.against(row["draws"], rows[0]["draws"], composers)

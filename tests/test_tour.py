@@ -17,8 +17,8 @@ from nbclient import NotebookClient
 
 from musictx.data.corpora.chorales import chorale_list, read_chorale
 from musictx.model.shipped import CHORALE, shipped_bundle
-from musictx.notes.grid import score_to_grid
-from musictx.notes.read import read_midi
+from musictx.music.grid import score_to_grid
+from musictx.music.read import read_midi
 
 TOUR = ROOT / "docs" / "tour.ipynb"
 SHORTER = {"STEPS = 150": "STEPS = 3", "pieces=100": "pieces=20"}

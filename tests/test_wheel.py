@@ -89,13 +89,13 @@ def test_all_commands_run_from_an_empty_directory(installed, world, tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    where = run("-c", "import musictx, musictx.app; print(musictx.app.conf_dir())").strip()
+    where = run("-c", "import musictx, musictx.config.app; print(musictx.config.app.conf_dir())").strip()
     assert where == str(installed / "musictx" / "conf")
     assert "examples" in run("-m", "musictx")
     run("-m", "musictx", "prepare", "folder", f"path={world.midi}", "out=store", "workers=1")
     run("-m", "musictx", "train", "data.path=store", "out=run", "trainer.progress_bar=false", *TINY, *QUICK)
     run("-m", "musictx", "evaluate", "bundle=run", "data.path=store")
     seed = f"seed_midi={world.seed}"
-    run("-m", "musictx.generate", "bundle=run/model.safetensors", seed, "out=o", "length_seconds=1")
+    run("-m", "musictx.commands.generate", "bundle=run/model.safetensors", seed, "out=o", "length_seconds=1")
     run("-m", "musictx", "bench", "tokens", f"path={world.midi}", "repeats=1")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "run", "store"]

@@ -15,13 +15,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from musictx.app import quote_path
+from musictx.commands.demo import check_store
+from musictx.config.app import quote_path
 from musictx.data.corpora.chorales import CORPUS
 from musictx.data.store import Store
-from musictx.demo import check_store
 from musictx.errors import StoreError, UserError
-from musictx.notes.score import DRUMS, Score
-from musictx.notes.write import write_midi
+from musictx.music.score import DRUMS, Score
+from musictx.music.write import write_midi
 
 
 def generate(world, cwd, *args, **changes):

@@ -22,16 +22,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from musictx.app import hydra_app
+from musictx.config.app import hydra_app
 from musictx.config.bench import BenchAttentionConfig
-from musictx.device import check_device
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.model.attention import IMPLEMENTATIONS, relative_attention
-from musictx.model.attention_plain import causal_attention
+from musictx.model.attention.plain import causal_attention
 from musictx.model.position.fourier import Fourier
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.objectives.next_token import NextToken
+from musictx.playing.opening import check_device
 from musictx.tokenizers import build_tokenizer
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

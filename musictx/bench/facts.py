@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from musictx.device import check_device
 from musictx.errors import ConfigError
 from musictx.files import replacing
+from musictx.playing.opening import check_device
 
 
 def begin(config: Any, at_least_1: tuple[str, ...]) -> str:

@@ -21,14 +21,14 @@ from hydra import compose
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from musictx.app import hydra_app, typed
+from musictx.analysis.likelihood import negative_log_likelihood
+from musictx.config.app import hydra_app, typed
 from musictx.config.bench import BenchPositionsConfig
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError
-from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.files import replacing
-from musictx.open import open_bundle
+from musictx.playing.opening import open_bundle
 from musictx.training.fit import fit
 from musictx.training.start import starting_model
 

@@ -18,14 +18,13 @@ from typing import Any
 
 import symusic
 
-from musictx.app import hydra_app
 from musictx.bench.tokens import MAX_BYTES
+from musictx.config.app import hydra_app
 from musictx.config.bench import BenchPrepareConfig
 from musictx.config.prepare import FilterConfig, PrepareConfig, SelectConfig
-from musictx.data.prepare import prepare
+from musictx.data.prepare import assign_splits, prepare
 from musictx.data.recipe import Recipe, encode_midi
 from musictx.data.source import Item, open_source
-from musictx.data.split import assign_splits
 from musictx.data.store import Corpus
 from musictx.data.work.crew import cores
 from musictx.errors import ConfigError, UserError

@@ -21,9 +21,9 @@ import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from musictx.app import hydra_app
 from musictx.bench.facts import begin, keep, memory_mb, rates, wait, why
 from musictx.bench.public import NAME, PublicConfig, PublicTransformer, generate, next_id
+from musictx.config.app import hydra_app
 from musictx.config.bench import BenchSamplingConfig
 from musictx.errors import ConfigError
 from musictx.files import replacing
@@ -31,16 +31,14 @@ from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import for_steps
-from musictx.notes.meter import Meter
-from musictx.notes.score import Score
+from musictx.music.score import Meter, Score
 from musictx.sampling.batch import Batch
 from musictx.sampling.engine import Row as Asked
 from musictx.sampling.engine import Stream, begin_stream
 from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.length import Length, Progress
-from musictx.sampling.motif import Motif
+from musictx.sampling.primer import Primer
 from musictx.sampling.prompt import Prompt, make_prompt
-from musictx.sampling.settings import PLAIN, Sampling
+from musictx.sampling.settings import PLAIN, Length, Progress, Sampling
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
@@ -77,7 +75,7 @@ def prompt(device: str) -> Prompt:
     """A scale of eight notes."""
     onset_s = np.arange(8) / 4
     score = Score(onset_s, onset_s + 0.25, np.array([60, 62, 64, 65, 67, 69, 71, 72]), np.full(8, 80))
-    return make_prompt(Motif(score, 2.0, Meter(score.quarter_s)), TOKENIZER, None, device)
+    return make_prompt(Primer(score, 2.0, Meter(score.quarter_s)), TOKENIZER, None, device)
 
 
 def transformer(config: BenchSamplingConfig) -> Transformer:

@@ -16,14 +16,14 @@ from time import perf_counter
 
 import numpy as np
 
-from musictx.app import hydra_app
+from musictx.config.app import hydra_app
 from musictx.config.bench import BenchTokensConfig
 from musictx.data.source import open_source
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.files import replacing
-from musictx.notes.read import read_tracks
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
+from musictx.music.read import read_tracks
+from musictx.music.score import Score
+from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 
 MAX_BYTES = 2**25

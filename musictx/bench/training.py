@@ -23,15 +23,15 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from musictx.app import hydra_app
 from musictx.bench.facts import begin, keep, rates, wait, why
 from musictx.bench.public import NAME, PublicConfig, PublicTraining, PublicTransformer
+from musictx.config.app import hydra_app
 from musictx.config.bench import BenchTrainingConfig
 from musictx.data.dataset import RandomCrops
 from musictx.data.store import Split
 from musictx.errors import ConfigError
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import build_tokenizer
 from musictx.training.optimizer import build_optimizer

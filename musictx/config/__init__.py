@@ -6,7 +6,6 @@ builders: training, the preparations and the benches take their own; models, tok
 
 from hydra.core.config_store import ConfigStore
 
-from musictx.config.accompany import AccompanyConfig
 from musictx.config.bench import (
     BenchAttentionConfig,
     BenchPositionsConfig,
@@ -14,9 +13,8 @@ from musictx.config.bench import (
     BenchSamplingConfig,
     BenchTokensConfig,
     BenchTrainingConfig,
+    CheckConfig,
 )
-from musictx.config.check import CheckConfig
-from musictx.config.jam import JamConfig
 from musictx.config.look import AttendConfig, ListenConfig, RenderConfig
 from musictx.config.model import MODELS
 from musictx.config.prepare import (
@@ -27,7 +25,7 @@ from musictx.config.prepare import (
     PreparePop909Config,
 )
 from musictx.config.train import TrainConfig
-from musictx.config.use import CompareConfig, DemoConfig, EvaluateConfig, GenerateConfig
+from musictx.config.use import AccompanyConfig, CompareConfig, DemoConfig, EvaluateConfig, GenerateConfig, JamConfig
 from musictx.config.web import ServeConfig
 
 SCHEMAS = {

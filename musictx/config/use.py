@@ -1,12 +1,11 @@
-"""What generating, evaluating, comparing and the demo can be told."""
+"""What generating, accompanying, playing live, evaluating, comparing and the demo can be told."""
 
 from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
 from musictx.config.train import AttentionConfig, DataConfig
-from musictx.sampling.length import DEFAULT_S
-from musictx.sampling.settings import Sampling, Settings
+from musictx.sampling.settings import DEFAULT_S, Sampling, Settings
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 
@@ -36,10 +35,12 @@ class GenerateConfig:
     to_s: float | None = setting(None, "infill: where it ends")
     from_bar: int | None = setting(None, "infill: the region's first bar, counted from 1")
     to_bar: int | None = setting(None, "infill: its last bar")
-    seed_seconds: float | None = setting(None, "the motif: so much of the seed, at most one of three; null: all of it")
-    seed_bars: int | None = setting(None, "the motif, in bars")
-    seed_notes: int | None = setting(None, "the motif, in notes")
-    seed_from: str = setting("start", "the motif's side of the seed, start or end; on a grid it is rounded to a beat")
+    seed_seconds: float | None = setting(
+        None, "so much of the seed is continued, at most one of three; null: all of it"
+    )
+    seed_bars: int | None = setting(None, "the same, in bars")
+    seed_notes: int | None = setting(None, "the same, in notes")
+    seed_from: str = setting("start", "from which side of the seed, start or end; on a grid it is rounded to a beat")
     length_seconds: float | None = setting(
         None, f"how much new music: at most one of four; null of all: {DEFAULT_S:g} seconds"
     )
@@ -59,7 +60,7 @@ class GenerateConfig:
     draws: int | None = setting(None, "draw so many and keep the best as the variations; null: keep all")
     rank: str = setting("likelihood", "what is best: likelihood, motif (what returns of the seed) or both")
     seed: int = setting(ASKED.seed, "of the random numbers: the same one gives the same music")
-    include_seed: bool = setting(ASKED.include_seed, "write the motif before the new music")
+    include_seed: bool = setting(ASKED.include_seed, "write what is continued before the new music")
     drums: bool = setting(False, "the seed's drums too")
     out_of_range: str = setting(
         "refuse", "notes that the model has no token for, and those beyond its voices: refuse or drop"
@@ -127,3 +128,67 @@ class DemoConfig:
     pieces: int | None = setting(None, "learn from so many chorales; null: all 371")
     max_steps: int | None = setting(None, "optimizer steps; null: what experiment=demo says")
     variations: int = setting(3, "continuations of each seed")
+
+
+@dataclass
+class JamConfig:
+    """musictx jam: continue what a person plays, whenever they pause."""
+
+    bundle: str | None = setting(
+        None,
+        "piano, chorale, or a performance or chorale model that `musictx train` made; null: piano, unless a file plays "
+        "itself that is four voices on a grid",
+    )
+    input: str = setting(
+        MISSING,
+        "the player: a MIDI port by its name or a part of it, or a MIDI file that plays itself; elise, gymnopedie, "
+        "chorale",
+    )
+    output: str = setting(MISSING, "where the replies sound: a MIDI port, or a MIDI file for the whole session")
+    record: str | None = setting(None, "a MIDI file for the whole session, where the replies go to a port; null: none")
+    virtual: bool = setting(False, "make the ports of these names, for other programs to connect to")
+    realtime: bool | None = setting(
+        None, "false: a clock that jumps, for files; null: true unless both input and output are files"
+    )
+    pause_s: float = setting(0.6, "so long without a key held: the phrase is over")
+    phrase_s: float = setting(0.0, "shorter phrases are not answered yet: what comes next belongs to them")
+    reply_seconds: float | None = setting(8.0, "length of a reply; null: as long as the phrase")
+    bpm: float | None = setting(None, "quarters a minute of a chorale model's grid; null: the file's, or 100")
+    channel: int = setting(1, "of the replies, 1 to 16")
+    window: int | None = setting(None, "tokens that the model looks back; null: its own")
+    seed: int = setting(0, "of the random numbers")
+    overwrite: bool = setting(False, "take the place of files that are there")
+    device: str = setting("cpu", "cpu or cuda")
+    weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it pays")
+    threads: int = setting(
+        1, "of the processor, for the model: a second one helps large models alone, and waits on a busy core"
+    )
+    sampler: Sampling = field(default_factory=Sampling)
+    rules: Rules = field(default_factory=lambda: Rules(max_silence_s=1.0, max_note_s=8.0))
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+
+
+@dataclass
+class AccompanyConfig:
+    """musictx accompany: alto, tenor and bass for a melody, or the rest of a song; the melody is kept as it is."""
+
+    bundle: str = setting(
+        "harmoniser", "the model: harmoniser, a file that `musictx train objective=conditional` made, or a run's folder"
+    )
+    melody: str = setting(MISSING, "a MIDI file with one line of notes")
+    out: str = setting(MISSING, "a folder for the melody with its voices")
+    line: str = setting("only", "only: music of one line; highest: of more than one, the highest notes are the melody")
+    transpose: int = setting(0, "the model hears the melody so many semitones higher; what is written is moved back")
+    variations: int = setting(1, "accompaniments of the melody")
+    rows_at_once: int = setting(ASKED.rows_at_once, "drawn together; those of songs are drawn one by one")
+    seed: int = setting(ASKED.seed, "of the random numbers: the same one gives the same music")
+    wav: bool = setting(False, "the sound of each accompaniment too")
+    png: bool = setting(False, "a picture of melody and voices too")
+    overwrite: bool = setting(False, "take the place of files that are there")
+    device: str = setting(ASKED.device, "cpu or cuda")
+    weights: str = setting(
+        "auto", "float32, bfloat16 or int8, on a CPU the fastest for one row; auto: int8 where it pays"
+    )
+    sampler: Sampling = field(default_factory=lambda: Sampling(guard=False))
+    rules: Rules = field(default_factory=lambda: Rules(voice_order=True, voice_ranges=True, no_parallels=True))
+    attention: AttentionConfig = field(default_factory=AttentionConfig)

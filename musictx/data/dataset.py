@@ -1,14 +1,20 @@
-"""Windows of ids for training (random crops, augmented on the fly) and for scoring (every token once)."""
+"""Windows of ids: at random for training, augmented; one after another for truncated back-propagation through time;
+and every token once for scoring. In batches, as the examples that an objective makes of them.
+"""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Dataset
 
 from musictx.data.store import Split
 from musictx.errors import ConfigError, StoreError
+from musictx.objectives import Example, Objective
 from musictx.tokenizers import Ids, Tokenizer
 
 FASTEST, SLOWEST = 0.75, 1.33  # beyond these a stretched clock is another piece of music
@@ -116,3 +122,94 @@ def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
             batches.append([])
         batches[-1].append(i)
     return batches
+
+
+class Examples(Dataset[Any]):
+    """The examples of a data set's windows; what else comes with a window stays with it.
+
+    The chance in number `index` is a function of (seed, index) alone, and not that which chose the window.
+    """
+
+    def __init__(self, windows: Dataset[Any], objective: Objective, seed: int) -> None:
+        self.windows, self.objective, self.seed = windows, objective, seed
+
+    def __getitem__(self, index: int) -> Any:
+        item, rng = self.windows[index], np.random.default_rng((self.seed, index, 1))
+        if isinstance(item, Tensor):
+            return self.objective.example(item, rng)
+        window, fresh = item
+        return self.objective.example(window, rng), fresh
+
+    def collate(self, items: Sequence[Any]) -> Any:
+        """Of examples a batch; of examples with more a list, `[batch, that (B,)]`."""
+        pad = self.objective.tokenizer.vocab.pad
+        if isinstance(items[0], Example):
+            return joined(items, pad)
+        examples, fresh = zip(*items, strict=True)
+        return [joined(examples, pad), torch.stack(fresh)]
+
+
+def joined(examples: Sequence[Example], pad: int) -> Example:
+    """Examples of any lengths as one batch, filled up with PAD."""
+    columns = zip(*(example.inputs for example in examples), strict=True)
+    inputs = tuple(pad_sequence(list(column), batch_first=True, padding_value=pad) for column in columns)
+    return Example(inputs, pad_sequence([example.targets for example in examples], True, pad))
+
+
+def scoring_batch(segments: Sequence[Ids], numbers: Sequence[int], objective: Objective) -> Example:
+    """Some of `segments` as a batch; the chance in each is a function of its number alone."""
+    examples = [
+        objective.example(torch.from_numpy(segments[i].astype(np.int64)), np.random.default_rng(i)) for i in numbers
+    ]
+    return joined(examples, objective.tokenizer.vocab.pad)
+
+
+Window = tuple[Tensor, Tensor]
+
+
+class CarriedWindows(Dataset[Window]):
+    """Item `step * batch_size + row` of an epoch goes on from the item one `batch_size` before it.
+
+    An epoch is every piece once, in an order and with augmentations that follow from (seed, epoch) alone, cut into
+    windows and dealt to the rows in runs of equal length. With each window comes whether its row begins anew: a new
+    piece, or the first step of an epoch. Borrows augmentation from `crops`.
+    """
+
+    def __init__(self, crops: RandomCrops, batch_size: int) -> None:
+        self.crops, self.batch_size = crops, batch_size
+        windows = sum(self._windows(len(piece)) for piece in (crops.split[i] for i in range(len(crops.split))))
+        if windows < batch_size:
+            raise ConfigError(
+                f"trainer.batch_size={batch_size}: the training pieces make {windows} windows of "
+                f"data.length={crops.length}, and each row needs one; lower either"
+            )
+        self.steps = -(-windows // batch_size)
+        self.epoch = lru_cache(maxsize=1)(self._epoch)  # (piece as drawn, its window) of an epoch
+
+    def __len__(self) -> int:
+        return self.steps * self.batch_size
+
+    def _windows(self, n_ids: int) -> int:
+        return -(-(n_ids + 1) // self.crops.length)  # BOS … last event are inputs
+
+    def _epoch(self, epoch: int) -> tuple[list[Ids], list[tuple[int, int]]]:
+        crops = self.crops
+        rng = np.random.default_rng((crops.seed, epoch))
+        vocab, pieces = crops.tokenizer.vocab, []
+        for i in rng.permutation(len(crops.split)):
+            ids = crops.augment(np.asarray(crops.split[int(i)]), float(rng.choice(crops.stretch)), rng)
+            pieces.append(np.array([vocab.bos, *ids.tolist(), vocab.eos], dtype=np.uint16))
+        return pieces, [(p, k) for p, ids in enumerate(pieces) for k in range(self._windows(len(ids) - 2))]
+
+    def __getitem__(self, index: int) -> Window:
+        """(length + 1,) int64: ids, filled up with PAD; and () bool: forget what came before."""
+        epoch, rest = divmod(index, len(self))
+        step, row = divmod(rest, self.batch_size)
+        pieces, windows = self.epoch(epoch)
+        at, length, pad = row * self.steps + step, self.crops.length, self.crops.tokenizer.vocab.pad
+        if at >= len(windows):  # the last row is shorter: nothing is seen twice
+            return torch.full((length + 1,), pad), torch.tensor(True)
+        piece, k = windows[at]
+        ids = pieces[piece][k * length : (k + 1) * length + 1].astype(np.int64)
+        padded = np.pad(ids, (0, length + 1 - len(ids)), constant_values=pad)
+        return torch.from_numpy(padded), torch.tensor(k == 0 or step == 0)

@@ -8,9 +8,9 @@ import numpy as np
 from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.similar import signature
 from musictx.errors import ConfigError, MidiError, TokenError
-from musictx.notes.read import read_tracks
-from musictx.notes.score import DRUMS, Score
-from musictx.notes.ticks import Track, Tracks
+from musictx.music.read import read_tracks
+from musictx.music.score import DRUMS, Score
+from musictx.music.ticks import Track, Tracks
 from musictx.tokenizers import Tokenizer
 
 Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or the reason why it is left out

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.notes.score import DRUMS, Score
+from musictx.music.score import DRUMS, Score
 
 N_HASHES = 128
 BAND, N_BANDS = 2, 32  # hashes in a band, bands: two pieces that agree in one whole band are compared

@@ -9,8 +9,8 @@ import numpy as np
 
 from musictx.live.keyboard import Keyboard
 from musictx.live.partner import Partner
-from musictx.live.playback import Playback
-from musictx.tokenizers.idiom import Event, Idiom, Reader
+from musictx.live.recording import Playback
+from musictx.tokenizers.tokenizer import Event, Idiom, Reader
 
 SETTLE_S = 0.03  # a message may come so late, and the notes of a chord so far apart
 LOOK_S = 0.05  # how often the phrase is read along

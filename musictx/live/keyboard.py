@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from musictx.notes.score import Score
-from musictx.notes.sustain import PEDAL_DOWN
-from musictx.notes.ticks import PEDAL
-from musictx.notes.tolerant import DRUM_CHANNEL
+from musictx.music.read import DRUM_CHANNEL
+from musictx.music.score import Score
+from musictx.music.ticks import PEDAL, PEDAL_DOWN
 
 ALL_OFF = (120, 123)  # the controllers that end all sound and all notes
 

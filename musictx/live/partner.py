@@ -9,16 +9,15 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.protocol import LanguageModel, newest
-from musictx.sampling.batch import LOOK_EVERY
+from musictx.sampling.batch import LOOK_EVERY, warmed
 from musictx.sampling.engine import PREFILL_BLOCK, ByChance, Stream, prefill
-from musictx.sampling.guard import warmed
+from musictx.sampling.filters import nan_error
 from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.nan import nan_error
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
-from musictx.tokenizers.idiom import Idiom
 from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.tokenizer import Idiom
 
 WINDOW = 2048  # tokens, for a model whose memory has no end
 WARM_UP = 8  # tokens drawn for nothing: the first ones of a process are slow

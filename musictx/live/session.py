@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from musictx.errors import UserError
 from musictx.live.conversation import Conversation
-from musictx.live.playback import Playback
 from musictx.live.players import Player
-from musictx.tokenizers.idiom import Event
+from musictx.live.recording import Playback
+from musictx.tokenizers.tokenizer import Event
 
 LONGEST_WAIT_S = 0.5  # so that Ctrl-C, and a port that is gone, are noticed
 

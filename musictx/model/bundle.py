@@ -51,7 +51,7 @@ class BundleHeader:
 
     @property
     def seed_guidance(self) -> float | None:
-        """How closely this model holds on to a seed unless it is told: `benchmarks/guidance.py` chooses it."""
+        """How closely this model holds on to a seed unless it is told: `studies/guidance.py` chooses it."""
         own = self.notes.get("seed_guidance")
         return None if own is None else float(own)
 

@@ -16,13 +16,13 @@ def indices(start: int, t: int, device: torch.device) -> Tensor:
 
 class Cache(Protocol):
     """The past as a model and its blocks ask for it, between `begin` and `advance`: what they see of it, in which order
-    and with what hidden, is the cache's own business."""
+    and with what masked, is the cache's own business."""
 
     length: int  # tokens seen
     clock: Tensor  # (B, 1) float64, the musical time reached
 
     @property
-    def hidden(self) -> Tensor | None:
+    def masked(self) -> Tensor | None:
         """(B, seen) True where a key that `append` shows is not there for its row; None: all are there."""
         ...
 
@@ -68,7 +68,7 @@ class KVCache:
         self.length, self.end = length, end  # tokens seen; where the next one is stored
         self.behind = behind  # None: all rows are of one age
         self.most_behind = int(behind.max()) if behind is not None else 0
-        self.hidden: Tensor | None = None
+        self.masked: Tensor | None = None
         self.age = None  # keys are in order
 
     @classmethod
@@ -94,7 +94,7 @@ class KVCache:
                 self.end = kept
         elif self.end + t > room:
             raise ValueError(f"{self.end + t} tokens do not fit a cache of {room}: raise max_T in init_state")
-        self.hidden = self._hidden(t)
+        self.masked = self._masked(t)
         index = indices(self.length, t, self.k.device)
         return index if self.behind is None else index - self.behind
 
@@ -106,7 +106,7 @@ class KVCache:
         first = max(end - self.window, 0) if self.window is not None else 0
         return self.k[layer, :, :, first:end], self.v[layer, :, :, first:end]
 
-    def _hidden(self, t: int) -> Tensor | None:
+    def _masked(self, t: int) -> Tensor | None:
         """(B, seen) True where a row has no token among what `append` shows for `t` more; None where all rows do."""
         end = self.end + t
         first = max(end - self.window, 0) if self.window is not None else 0
@@ -142,7 +142,7 @@ class KVCache:
         for c in caches:
             n = c.k.shape[1]
             for new, old in ((k, c.k), (v, c.v)):
-                new[:, row : row + n, :, : end - c.end] = 0  # hidden, but what is no number would show
+                new[:, row : row + n, :, : end - c.end] = 0  # masked, but what is no number would show
                 new[:, row : row + n, :, end - c.end : end] = old[:, :, :, : c.end]
             own = c.behind if c.behind is not None else c.clock.new_zeros(n, 1).long()
             behind.append(own + length - c.length)

@@ -60,9 +60,9 @@ class EncoderDecoderConfig(TransformerConfig):
 
 def padding(source: Tensor, pad: int) -> Tensor:
     """(B, S) True where a source is filled up, but for its first id: a softmax over nothing is no number."""
-    hidden = source == pad
-    hidden[:, 0] = False
-    return hidden
+    masked = source == pad
+    masked[:, 0] = False
+    return masked
 
 
 class Source(NamedTuple):
@@ -72,12 +72,12 @@ class Source(NamedTuple):
     k: Tensor
     v: Tensor
     at: Tensor
-    hidden: Tensor
+    masked: Tensor
 
     def take(self, rows: Tensor) -> Source:
         """The rows (n,) of this batch, in that order."""
         at = self.at if len(self.at) == 1 else self.at[rows]
-        return Source(self.k[:, rows], self.v[:, rows], at, self.hidden[rows])
+        return Source(self.k[:, rows], self.v[:, rows], at, self.masked[rows])
 
 
 class SourceState:
@@ -112,9 +112,9 @@ class EncoderBlock(Block):
         first_v: Tensor | None,
         at: Tensor,
         cache: Cache | None = None,
-        hidden: Tensor | None = None,
+        masked: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """As in `Block`; tokens at `hidden` (B, S) are seen by none."""
+        """As in `Block`; tokens at `masked` (B, S) are seen by none."""
         q, k, v = self.heads(x, first_v)
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()
@@ -122,7 +122,7 @@ class EncoderBlock(Block):
         index = indices(0, x.shape[1], x.device)  # (1, S)
         distance = (index.mT - index).long()  # (S, S)
         k = self.attend.keys(k, phase)
-        found = self.attend.look(q, k, v, phase, distance, self.attention_dropout, hidden)
+        found = self.attend.look(q, k, v, phase, distance, self.attention_dropout, masked)
         return self.feed(self.add(x, found)), first_v
 
 
@@ -158,12 +158,12 @@ class CrossAttention(nn.Module):
         apart = at[:, None, :, None] - source_at[:, None, None]
         return (apart / self.per_row).round().long()
 
-    def forward(self, x: Tensor, k: Tensor, v: Tensor, hidden: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
+    def forward(self, x: Tensor, k: Tensor, v: Tensor, masked: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
         """The stream (B, T, C) with what its tokens, which are for the times `at` (B or 1, T), find in the source."""
         q = self.queries(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         phase, distance = self.attend.phase(at, q.dtype), self.distance(at, source_at)
-        found = self.attend.look(q, k, v, phase, distance, dropout, hidden)
+        found = self.attend.look(q, k, v, phase, distance, dropout, masked)
         joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
         return x + joined
 
@@ -182,7 +182,7 @@ class DecoderBlock(Block):
         1, T)."""
         found, first_v = self.look_back(x, first_v, own, cache)
         layer = source.k[self.layer], source.v[self.layer]
-        x = self.cross(self.add(x, found), *layer, source.hidden, source.at, at)
+        x = self.cross(self.add(x, found), *layer, source.masked, source.at, at)
         return self.feed(x), first_v
 
 
@@ -241,13 +241,13 @@ class EncoderDecoder(nn.Module):
         self.check_reach(source.shape[1])
         index = indices(0, source.shape[1], source.device)  # (1, S)
         at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group
-        hidden = padding(source, self.config.pad)
+        masked = padding(source, self.config.pad)
         x, first_v = self.dropout(self.source(self.embed(source), index)), None
         for block in self.encoder:
-            x, first_v = block(x, first_v, self._own(index, at), None, hidden)
+            x, first_v = block(x, first_v, self._own(index, at), None, masked)
         x = self.source.norm(x)
         keys, values = zip(*(block.cross.keys(x, at) for block in self._decoder), strict=True)
-        return Source(torch.stack(keys), torch.stack(values), at, hidden)
+        return Source(torch.stack(keys), torch.stack(values), at, masked)
 
     def _own(self, index: Tensor, at: Tensor) -> Tensor:
         """What a stream looks at itself by: the index of its tokens, or their time."""

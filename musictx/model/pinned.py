@@ -61,12 +61,12 @@ class Pinned:
         self.period = model.cycle
         self.timed = model.config.clock == "time"
         most, end = int(seeds.max()), rolling.end
-        # of shorter seeds, what stands before them is hidden
+        # of shorter seeds, what stands before them is masked
         self.k, self.v = (x[:, :, :, end - most : end].clone() for x in (rolling.k, rolling.v))
         self.place = torch.arange(-most, 0, device=seeds.device)  # (S,) of the seed's keys, counted from its end
         self.times = torch.zeros(len(seeds), self.window, dtype=torch.float64, device=seeds.device)  # a ring
         self.seed_end = rolling.clock
-        self.hidden: Tensor | None = None
+        self.masked: Tensor | None = None
         self.age: Tensor | None = None
         self.by: Tensor | None = None  # (B, 1) how far the seed is moved, by the clock that keys read; None: not yet
 
@@ -86,17 +86,17 @@ class Pinned:
         newest = self.window - self.seeds - (self.period - 1) * (self.seeds > 0)  # (B, 1) tokens that stay in sight
         rolled = (seen > self.window) & (self.seeds > 0)  # (B, 1)
         self.by = None
-        self.hidden, self.age = self.rolling.hidden, self.rolling.age
+        self.masked, self.age = self.rolling.masked, self.rolling.age
         if not rolled.any():
             return index
         moved = (seen - newest - self.seeds) // self.period * self.period  # (B, 1) tokens
         shown = min(self.rolling.end + 1, self.window)
         age = torch.arange(shown - 1, -1, -1, device=seen.device)[None]  # (1, W)
         over = (age >= newest) & rolled  # (B, W)
-        if self.rolling.hidden is not None:
-            over |= self.rolling.hidden
+        if self.rolling.masked is not None:
+            over |= self.rolling.masked
         behind = seen - 1 - (self.seeds + self.place + moved)  # (B, S) tokens from a seed's key to the query
-        self.hidden = torch.cat([(self.place < -self.seeds) | ~rolled, over], 1)  # (B, S + W)
+        self.masked = torch.cat([(self.place < -self.seeds) | ~rolled, over], 1)  # (B, S + W)
         self.age = torch.cat([behind, age.expand_as(over)], 1)
         self.by = moved.double()
         if self.timed:  # its end is where the clock stood at the place that it is moved up to

@@ -53,12 +53,12 @@ def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, que
     rows: list[Tensor] = []
 
     def read(cross: CrossAttention, given: tuple[Any, ...]) -> None:
-        x, k, _, hidden, source_at, at = given
+        x, k, _, masked, source_at, at = given
         here = at[:, query : query + 1]
         phase = cross.attend.phase(here, k.dtype)
         distance = cross.distance(here, source_at)  # (1, 1, 1, S)
         logits = cross.attend.logits(cross.queries(x)[:, :, query : query + 1], k, phase, distance)
-        rows.append(logits.masked_fill(hidden[:, None, None], -torch.inf).softmax(-1)[0, :, 0])
+        rows.append(logits.masked_fill(masked[:, None, None], -torch.inf).softmax(-1)[0, :, 0])
 
     layers = [module for module in model.modules() if isinstance(module, CrossAttention)]
     hooks = [cross.register_forward_pre_hook(read) for cross in layers]

@@ -17,8 +17,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils.checkpoint import checkpoint
 
 from musictx.errors import ConfigError
-from musictx.model.additive import BLOCK, AdditiveAttention
 from musictx.model.encoder_decoder import padding
+from musictx.model.recurrent import BLOCK, AdditiveAttention
 
 CELLS: dict[str, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -60,10 +60,10 @@ class SourceAttention(AdditiveAttention):
         """Keys and states (B, S, A + C) of the source's states h (B, S, C)."""
         return torch.cat([self.key(h), h], -1)
 
-    def look(self, s: Tensor, rows: Tensor, hidden: Tensor) -> Tensor:
-        """States (B, T, C) -> (B, T, C); nothing is found where `hidden` (B, S). Memory grows as block · S · A."""
+    def look(self, s: Tensor, rows: Tensor, masked: Tensor) -> Tensor:
+        """States (B, T, C) -> (B, T, C); nothing is found where `masked` (B, S). Memory grows as block · S · A."""
         q, out = self.query(s), []
-        seen = ~hidden[:, None]  # (B, 1, S)
+        seen = ~masked[:, None]  # (B, 1, S)
         block: Any = self._block
         if torch.is_grad_enabled():
             block = partial(checkpoint, self._block, use_reentrant=False, preserve_rng_state=False)
@@ -74,13 +74,13 @@ class SourceAttention(AdditiveAttention):
 
 
 class HeardState:
-    """What a decoder carries: `rows` (B, S, A + C) of the source with `hidden` (B, S), and the states of its lowest
+    """What a decoder carries: `rows` (B, S, A + C) of the source with `masked` (B, S), and the states of its lowest
     layer and of those above, (h,) or (h, c), each (layers, B, C)."""
 
     def __init__(
-        self, rows: Tensor, hidden: Tensor, asking: tuple[Tensor, ...], hearing: tuple[Tensor, ...], length: int = 0
+        self, rows: Tensor, masked: Tensor, asking: tuple[Tensor, ...], hearing: tuple[Tensor, ...], length: int = 0
     ) -> None:
-        self.rows, self.hidden, self.asking, self.hearing, self.length = rows, hidden, asking, hearing, length
+        self.rows, self.masked, self.asking, self.hearing, self.length = rows, masked, asking, hearing, length
 
     def repeat(self, n: int) -> HeardState:
         """The one row of this state as n rows."""
@@ -89,7 +89,7 @@ class HeardState:
     def take(self, rows: Tensor) -> HeardState:
         """The rows (n,) of this batch, in that order."""
         asking, hearing = (tuple(x.index_select(1, rows) for x in part) for part in (self.asking, self.hearing))
-        return HeardState(self.rows[rows], self.hidden[rows], asking, hearing, self.length)
+        return HeardState(self.rows[rows], self.masked[rows], asking, hearing, self.length)
 
 
 class RecurrentEncoderDecoder(nn.Module):
@@ -120,8 +120,8 @@ class RecurrentEncoderDecoder(nn.Module):
 
     def init_state(self, source: Tensor, max_T: int) -> HeardState:
         """For a source (B, S), which is read here. It never grows, whatever `max_T`."""
-        hidden = padding(source, self.config.pad)
-        lengths = hidden.shape[1] - hidden.sum(1)
+        masked = padding(source, self.config.pad)
+        lengths = masked.shape[1] - masked.sum(1)
         packed = pack_padded_sequence(
             self.dropout(self.embed(source)), lengths.cpu(), batch_first=True, enforce_sorted=False
         )
@@ -131,7 +131,7 @@ class RecurrentEncoderDecoder(nn.Module):
         first = torch.tanh(self.begin(whole)).view(len(source), self.config.n_layers, -1).transpose(0, 1).contiguous()
         parts = (first[:1], first[1:])  # (layers, B, C) each
         asking, hearing = ((x, torch.zeros_like(x)) if self.config.cell == "lstm" else (x,) for x in parts)
-        return HeardState(self.attention.rows(h), hidden, asking, hearing)
+        return HeardState(self.attention.rows(h), masked, asking, hearing)
 
     def prefill(self, ids: Tensor, state: HeardState) -> Tensor:
         """ids (B, T) into the state -> logits (B, V) after the last."""
@@ -143,7 +143,7 @@ class RecurrentEncoderDecoder(nn.Module):
 
     def _run(self, ids: Tensor, state: HeardState) -> Tensor:
         x, state.asking = self._cells(self.asks, self.dropout(self.embed(ids)), state.asking)
-        x = self.attention.look(x, state.rows, state.hidden)
+        x = self.attention.look(x, state.rows, state.masked)
         y, state.hearing = self._cells(self.hears, self.dropout(x), state.hearing)
         state.length += ids.shape[1]
         return F.linear(self.dropout(x + y), self.embed.weight)  # (B, T, V)

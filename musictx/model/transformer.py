@@ -113,11 +113,11 @@ class Block(nn.Module):
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()  # a view could not leave a block that fsdp shares out
         phase = self.attend.phase(at, k.dtype)
-        k, hidden, age = self.attend.keys(k, phase), None, None
+        k, masked, age = self.attend.keys(k, phase), None, None
         if cache is not None:
             k, v = cache.append(self.layer, k, v)
-            hidden, age = cache.hidden, cache.age
-        return self.attend(q, k, v, phase, self.attention_dropout, hidden, age), first_v
+            masked, age = cache.masked, cache.age
+        return self.attend(q, k, v, phase, self.attention_dropout, masked, age), first_v
 
     @property
     def attention_dropout(self) -> float:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.objectives import Example
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer

@@ -6,7 +6,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.objectives import Example
 from musictx.tokenizers import EventRange, Tokenizer
 

@@ -14,22 +14,21 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from musictx.config.check import CheckConfig
+from musictx.config.bench import CheckConfig
 from musictx.config.use import GenerateConfig
-from musictx.continuing import best
 from musictx.model.build import Model
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
-from musictx.notes.meter import Meter
-from musictx.notes.read import read_midi
-from musictx.open import Opened, open_bundle
-from musictx.proof.machine import check_dtype
-from musictx.proof.rows import Check, Outcome, near_exact
+from musictx.music.read import read_midi
+from musictx.music.score import Meter
+from musictx.playing.continuing import best
+from musictx.playing.opening import Opened, open_bundle
+from musictx.proof.machine import Check, Outcome, check_dtype, near_exact
 from musictx.proof.steps import DTYPES, along
-from musictx.sampling.motif import Motif
 from musictx.sampling.music import Continuation
+from musictx.sampling.primer import Primer
 
 
 def checks(config: CheckConfig) -> Iterator[Check]:
@@ -63,11 +62,11 @@ def same_music(config: CheckConfig) -> Outcome:
     for static in (False, True):
         each = fast(model, config.device, "float32", static)
         asked = GenerateConfig(variations=config.variations, device=config.device, length_tokens=config.tokens)
-        motif = Motif(score, score.duration_s, Meter(score.quarter_s))
+        primer = Primer(score, score.duration_s, Meter(score.quarter_s))
         if config.device == "cuda":  # the graph of this shape is captured, which takes its time
-            best([motif], each, tokenizer, asked)
+            best([primer], each, tokenizer, asked)
         start = perf_counter()
-        drawn.append(best([motif], each, tokenizer, asked)[0])
+        drawn.append(best([primer], each, tokenizer, asked)[0])
         rates.append(config.variations * config.tokens / (perf_counter() - start))
     differ = sum(not alike(a, b) for a, b in zip(*drawn, strict=True))
     return Outcome(differ, 0, "continuations that differ", f"{rates[0]:,.0f} tokens/s, of one shape {rates[1]:,.0f}")

@@ -1,14 +1,17 @@
-"""What a report begins with: whose figures these are."""
+"""A check, what came of it, its line in the report; and whose figures these are."""
 
 import os
 import platform
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import perf_counter
 
 import torch
+from torch import Tensor
 
-from musictx.proof.rows import Unable
-from musictx.training.record import git_commit
+from musictx.training.run_folder import git_commit
 
 PACKAGES = ("musictx", "torch", "triton", "lightning", "numpy")
 SWITCHES = ("TRITON_INTERPRET", "NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF")
@@ -58,3 +61,97 @@ def _processor() -> str:
     lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
+
+
+OK, FAILED, NOT_HERE = "ok", "FAILED", "not here"
+LONGEST = 300  # letters of an exception: some bring a page
+HEAD = f"{'check':<56}{'error':>10}{'limit':>10}{'seconds':>9}"
+
+
+class Unable(Exception):
+    """This device cannot do it, which is no failure; the text says why."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """It holds if error <= limit, which no NaN does."""
+
+    error: float
+    limit: float
+    where: str = ""  # the worst of it was
+    note: str = ""  # what else it showed: how fast it was
+
+    @property
+    def holds(self) -> bool:
+        return self.error <= self.limit
+
+    @property
+    def share(self) -> float:
+        """Of its limit; above 1, or no number, where it does not hold."""
+        return self.error / self.limit if self.limit else float("inf") if self.error else 0.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something to prove, and the settings that do without it, as a person types them ("": there are none)."""
+
+    what: str
+    safe: str
+    measure: Callable[[], Outcome]  # raises Unable
+    proven_by: str = ""  # the check of those settings, where there is one
+
+
+@dataclass(frozen=True)
+class Row:
+    check: Check
+    state: str
+    seconds: float
+    outcome: Outcome | None = None  # None: an exception came first, or it cannot run here
+    text: str = ""
+
+    def __str__(self) -> str:
+        error, limit = (f"{x:.3g}" for x in (self.outcome.error, self.outcome.limit)) if self.outcome else ("-", "-")
+        line = f"{self.check.what:<56}{error:>10}{limit:>10}{self.seconds:>9.1f}  {self.state}"
+        return f"{line}: {self.text}" if self.text else line
+
+
+def run(check: Check) -> Row:
+    """Whatever happens is a row; Ctrl-C alone gets through."""
+    start = perf_counter()
+    try:
+        outcome = check.measure()
+    except Unable as reason:
+        return Row(check, NOT_HERE, perf_counter() - start, text=str(reason))
+    except Exception as error:
+        text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST]
+        return Row(check, FAILED, perf_counter() - start, text=text)
+    seconds = perf_counter() - start
+    if outcome.holds:
+        return Row(check, OK, seconds, outcome, outcome.note)
+    return Row(check, FAILED, seconds, outcome, "; ".join(filter(None, (outcome.where, outcome.note))))
+
+
+def advice(rows: Sequence[Row]) -> list[str]:
+    """What to use instead of whatever has failed, a line for each; nothing that has failed itself."""
+    failed = {row.check.what: row.check for row in rows if row.state == FAILED}
+    lines = []
+    for what, check in failed.items():
+        safe = check.safe if check.proven_by not in failed else ""
+        lines.append(f"  {what}: " + (f"use {safe}" if safe else "no setting is known to be safe"))
+    return lines
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """The one nearest to its limit or farthest beyond; one without a number before all others."""
+    return max(outcomes, key=lambda o: (o.share != o.share, o.share))
+
+
+def near_exact(name: str, got: Tensor, exact: Tensor, plain: Tensor, roundings: float = 1.0) -> Outcome:
+    """At most twice the error of plain PyTorch in the same dtype, and a rounding: of the result, or of the numbers
+    about 1 that cancelled in it. `exact` is float64; all may be on other devices. Raises ValueError for a shape or
+    dtype that is not the plain one's."""
+    if (got.shape, got.dtype) != (plain.shape, plain.dtype):
+        raise ValueError(f"{name} is {got.dtype} {tuple(got.shape)}, not {plain.dtype} {tuple(plain.shape)}")
+    rounding = roundings * torch.finfo(got.dtype).eps * max(1.0, float(exact.abs().max()))
+    error, allowed = (float((x.detach().cpu().double() - exact).abs().max()) for x in (got, plain))
+    return Outcome(error, 2 * allowed + rounding, name)

@@ -16,19 +16,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from musictx.app import settings
-from musictx.config.check import CheckConfig
+from musictx.config.app import settings
+from musictx.config.bench import CheckConfig
 from musictx.data.store import Corpus, Piece, write_store
-from musictx.model.attention_triton import HAS_TRITON
+from musictx.model.attention.fused import HAS_TRITON
 from musictx.model.shipped import CHORALE, shipped_bundle
-from musictx.notes.read import read_midi
-from musictx.proof.machine import check_dtype
-from musictx.proof.rows import Check, Outcome, Unable
+from musictx.music.read import read_midi
+from musictx.proof.machine import Check, Outcome, Unable, check_dtype
 from musictx.tokenizers.chorale import ChoraleTokenizer
-from musictx.training.check import PRECISIONS
 from musictx.training.fit import fit
-from musictx.training.folder import METRICS
 from musictx.training.metrics import read_metrics
+from musictx.training.preflight import PRECISIONS
+from musictx.training.run_folder import METRICS
 
 EXPERIMENT = "experiment=demo"
 FIFTHS = [0, -5, 2, -3, 4, -1, 6, 1, -4, 3, -2, 5]  # semitones from the chorale's own key

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import SourceModel
-from musictx.notes.score import Score
-from musictx.sampling.accompany import Tell
+from musictx.music.score import Score
 from musictx.sampling.engine import ByChance, Stream
-from musictx.sampling.nan import NanError
+from musictx.sampling.filters import NanError
 from musictx.sampling.settings import Sampling
+from musictx.sampling.voices import Tell
 from musictx.tokenizers.gap import split_at
 from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.performance.rules import EventRules

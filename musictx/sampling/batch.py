@@ -1,4 +1,4 @@
-"""Rows drawn together until each has come as far as was asked, looked at every few tokens."""
+"""Rows drawn together until each has come as far as was asked; one that goes in circles is warmed until it has left."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,9 +10,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.sampling.engine import ByChance, Drawn, Stream
-from musictx.sampling.guard import warmed
-from musictx.sampling.length import Progress
-from musictx.sampling.settings import Sampling
+from musictx.sampling.settings import Progress, Sampling
 from musictx.tokenizers import Ids
 
 LOOK_EVERY = 32  # tokens: the only moments at which the device is waited for
@@ -119,3 +117,28 @@ class Batch:
 def _float64(*tensors: Tensor) -> NDArray[np.float64]:
     stacked: NDArray[np.float64] = torch.stack(tensors).double().numpy()
     return stacked
+
+
+LOOK = 128  # tokens that must repeat: two bars of a chorale, some seconds of a performance
+LONGEST_LAG = 64  # so that a loop has gone round twice at least
+ALIKE = 0.95  # the share of tokens that repeat
+FEW = 4  # different tokens in `LOOK`: one note drummed, or one chord held
+WARMER, WARMEST = 1.25, 3.0  # factors on the temperature: for every look at which it goes on, and in all
+
+
+def caught(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or are but a few."""
+    if rows.shape[1] < LOOK + LONGEST_LAG:
+        return np.zeros(len(rows), dtype=bool)
+    tail = rows[:, -LOOK - LONGEST_LAG :]
+    now = tail[:, LONGEST_LAG:]  # (B, LOOK)
+    earlier = np.lib.stride_tricks.sliding_window_view(tail[:, :-1], LOOK, axis=1)  # (B, LONGEST_LAG, LOOK)
+    loops = ((earlier == now[:, None]).mean(-1) >= ALIKE).any(-1)
+    different = (np.diff(np.sort(now, axis=1), axis=1) != 0).sum(1) + 1
+    still: NDArray[np.bool_] = loops | (different <= FEW)
+    return still
+
+
+def warmed(factor: NDArray[np.float64], rows: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The factor (B,) on each row's temperature after one more look: 1 as soon as a row has left its loop."""
+    return np.where(caught(rows), np.minimum(factor * WARMER, WARMEST), 1.0)

@@ -1,8 +1,13 @@
-"""Sampling over ids: every prompt read once, in blocks, then one cached step a token for all rows together."""
+"""Sampling over ids: every prompt read once, in blocks, then one cached step a token for all rows together.
+
+Each row has a stream of chance of its own: what row k draws is a function of (seed, k), whoever else is in the
+batch.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,7 +16,6 @@ from musictx.model.protocol import LanguageModel, Steps
 from musictx.sampling.filters import draw
 from musictx.sampling.guidance import guided
 from musictx.sampling.settings import Sampling
-from musictx.sampling.streams import Uniforms
 from musictx.tokenizers.grammar import Grammar
 
 PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
@@ -152,3 +156,27 @@ def prefill(
     each = [states[i] for i in of_row]
     joint = each[0].repeat(len(each)) if len(states) == 1 else type(each[0]).join(each)
     return torch.cat([logits[i] for i in of_row]), joint
+
+
+BLOCK = 256  # tokens drawn for ahead
+MAX_SEED = 2**63 - 1
+
+
+class Uniforms:
+    """Numbers in [0, 1) for a batch, one (B, 1) float64 a token; row b follows key b, (seed, k).
+
+    Philox counts from its key (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"), so no two keys
+    share a stream, and it is numpy's on every device.
+    """
+
+    def __init__(self, keys: Sequence[tuple[int, int]], device: torch.device | str) -> None:
+        self.device, self.at = device, BLOCK
+        self.generators = [np.random.Generator(np.random.Philox(key=np.array(key, np.uint64))) for key in keys]
+        self.block = torch.empty(0)
+
+    def next(self) -> Tensor:
+        if self.at == BLOCK:
+            block = np.stack([generator.random(BLOCK) for generator in self.generators], 1)  # (BLOCK, B)
+            self.block, self.at = torch.from_numpy(block[..., None]).to(self.device), 0
+        self.at += 1
+        return self.block[self.at - 1]

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.model.protocol import newest
-from musictx.notes.grid import STEPS_PER_QUARTER
-from musictx.notes.meter import Meter
-from musictx.notes.score import Score, marked
+from musictx.music.grid import STEPS_PER_QUARTER
+from musictx.music.score import Meter, Score, marked
 from musictx.sampling.prompt import Prompt, program_of
 from musictx.sampling.settings import Settings
 from musictx.tokenizers import Ids, Tokenizer

@@ -1,4 +1,4 @@
-"""Motifs in, their continuations out, and gaps in, what fills them: the one musical file above the sampling engine."""
+"""Primers in, their continuations out, and gaps in, what fills them: the one musical file above the sampling engine."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,19 +13,16 @@ from musictx.errors import ConfigError
 from musictx.model.pinned import check_pinned
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
-from musictx.notes.meter import Meter
-from musictx.notes.score import Filled, Score
+from musictx.music.score import Filled, Meter, Score
 from musictx.sampling.batch import Batch, NoNumbers, Take
 from musictx.sampling.beam import Beams
-from musictx.sampling.engine import Drawn, Row, begin_stream
+from musictx.sampling.engine import MAX_SEED, Drawn, Row, begin_stream
+from musictx.sampling.filters import nan_error
 from musictx.sampling.gap import Gap, check_gaps, fill, gap_prompt, most_tokens, split_drawn
 from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.length import MOST_TOKENS, Length, Progress
-from musictx.sampling.motif import Motif
-from musictx.sampling.nan import nan_error
+from musictx.sampling.primer import Primer
 from musictx.sampling.prompt import Prompt, make_prompt
-from musictx.sampling.settings import Settings
-from musictx.sampling.streams import MAX_SEED
+from musictx.sampling.settings import MOST_TOKENS, Length, Progress, Settings
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
@@ -35,14 +32,14 @@ ENDING = (0.9, 1.1)  # shares of the asked length between which a forced ending 
 
 
 class Continuation(NamedTuple):
-    """Music that begins with the motif (or right after it) and the second at which the new music begins."""
+    """Music that begins with the primer (or right after it) and the second at which the new music begins."""
 
     score: Score
     new_from_s: float
     stopped: str = ""  # why it is shorter than was asked; "" if it is not
-    variation: int = 0  # which one of its motif
+    variation: int = 0  # which one of its primer
     mean_log_p: float = 0.0  # nats a token, under the model alone
-    unheard: int = 0  # of the motif's tokens, the oldest, which are more than the model looks back to
+    unheard: int = 0  # of the primer's tokens, the oldest, which are more than the model looks back to
     is_new: NDArray[np.bool_] | None = None  # (N,) which notes fill a gap; None: those from `new_from_s` on
     new_to_s: float = np.inf  # the gap's second border
 
@@ -89,47 +86,47 @@ def continue_score(
     variations: int = 1,
     **settings: Any,
 ) -> list[Continuation]:
-    """`continue_motifs` for one motif, which ends where its last note does, with `Settings(**settings)`; None begins
+    """`continue_primers` for one primer, which ends where its last note does, with `Settings(**settings)`; None begins
     from nothing."""
-    motif = Motif(seed_score, seed_score.duration_s, Meter(seed_score.quarter_s)) if seed_score is not None else None
+    primer = Primer(seed_score, seed_score.duration_s, Meter(seed_score.quarter_s)) if seed_score is not None else None
     if length_seconds is not None:
         settings["length"] = Length(seconds=length_seconds)
-    return continue_motifs([motif], model, tokenizer, Settings(**settings), variations)[0]
+    return continue_primers([primer], model, tokenizer, Settings(**settings), variations)[0]
 
 
-def continue_motifs(
-    motifs: Sequence[Motif | Gap | None],
+def continue_primers(
+    primers: Sequence[Primer | Gap | None],
     model: LanguageModel,
     tokenizer: Tokenizer,
     settings: Settings,
     variations: int = 1,
 ) -> list[list[Continuation]]:
-    """Continues every motif, or fills every gap, `variations` times, `rows_at_once` in one batch; None is a beginning
+    """Continues every primer, or fills every gap, `variations` times, `rows_at_once` in one batch; None is a beginning
     from nothing. All gaps of a call are as long as `settings.length` says.
 
-    Variation k of a motif is a function of the motif, `settings.seed` and k, whatever else is asked for. Music longer
+    Variation k of a primer is a function of the primer, `settings.seed` and k, whatever else is asked for. Music longer
     than `window` tokens (None: the model's own) is drawn looking back that far. With `forced_ending` the music ends
     where the model thinks an end likeliest between 90 and 110 % of the length.
 
-    Raises UserError for a silent motif, TokenError for one the vocabulary cannot hold, NanError for a model that gives
+    Raises UserError for a silent primer, TokenError for one the vocabulary cannot hold, NanError for a model that gives
     no numbers, ConfigError for impossible settings.
     """
-    drawing = Drawing(motifs, model, tokenizer, settings, variations)
+    drawing = Drawing(primers, model, tokenizer, settings, variations)
     for _ in drawing:
         pass
     return drawing.continuations()
 
 
 class Drawing:
-    """What `continue_motifs` draws, a step at a time: iterated, it gives each token of the rows of one batch.
+    """What `continue_primers` draws, a step at a time: iterated, it gives each token of the rows of one batch.
 
     Whoever iterates may stop after any step, at a deadline or when a person asks for it, and says why with `stop`.
-    `continuations` are what exists by then; lists may be short. Errors as in `continue_motifs`.
+    `continuations` are what exists by then; lists may be short. Errors as in `continue_primers`.
     """
 
     def __init__(
         self,
-        motifs: Sequence[Motif | Gap | None],
+        primers: Sequence[Primer | Gap | None],
         model: LanguageModel,
         tokenizer: Tokenizer,
         settings: Settings,
@@ -137,7 +134,7 @@ class Drawing:
     ) -> None:
         check(settings, variations)
         self.model, self.tokenizer = model, tokenizer
-        sampling = settings.sampling.suited(None if None in motifs else settings.own_guidance)
+        sampling = settings.sampling.suited(None if None in primers else settings.own_guidance)
         asked = sampling is settings.sampling
         self.settings = settings = settings._replace(sampling=sampling, window=settings.window or model.window)
         if settings.seed_pinned and (isinstance(model, StaticSteps) or settings.sampling.beams is not None):
@@ -145,19 +142,19 @@ class Drawing:
             raise ConfigError(f"seed_pinned=true: {what} cannot keep the seed in sight; leave one of them out")
         if settings.sampling.beams is not None and isinstance(model, StaticSteps):
             raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
-        self.motifs, gaps = motifs, [motif for motif in motifs if isinstance(motif, Gap)]
-        self.prompts = [_prompt(motif, model, tokenizer, settings) for motif in motifs]
+        self.primers, gaps = primers, [primer for primer in primers if isinstance(primer, Gap)]
+        self.prompts = [_prompt(primer, model, tokenizer, settings) for primer in primers]
         if gaps:  # nothing of what is heard may leave the window
             check_gaps(settings)
             most = max(most_tokens(gap, tokenizer) for gap in gaps)
             self.settings = settings = settings._replace(window=None, max_tokens=settings.max_tokens or most)
         if settings.seed_pinned:
-            if None in motifs:
+            if None in primers:
                 raise ConfigError("seed_pinned=true: there is no seed to keep in sight; give one, or leave it out")
             check_pinned(model, max(len(p.ids) + 1 for p in self.prompts), settings.window or 0)
         self.bare = list[torch.Tensor]()
         if sampling.strength is not None:
-            if None in motifs:
+            if None in primers:
                 raise ConfigError("sampler.seed_guidance: there is no seed to hold on to; give one, or leave it out")
             period = max(model.cycle, tokenizer.group)
             self.bare = [bare_prompt(p.heard, sampling, period, asked) for p in self.prompts]
@@ -192,7 +189,7 @@ class Drawing:
             self._keep()
 
     def continuations(self) -> list[list[Continuation]]:
-        """Those of each motif that were begun, in order."""
+        """Those of each primer that were begun, in order."""
         out: list[list[Continuation]] = [[] for _ in self.prompts]
         for i, k, take in self.takes:
             if len(take.ids):
@@ -219,7 +216,7 @@ class Drawing:
         self.batch = None
 
     def _finish(self, take: Take, i: int, k: int) -> Continuation:
-        gap, prompt = self.motifs[i], self.prompts[i]
+        gap, prompt = self.primers[i], self.prompts[i]
         if not isinstance(gap, Gap):
             return _finish(take, prompt, k, self.tokenizer, self.settings)
         ids = split_drawn(gap, take.ids, self.tokenizer)
@@ -228,7 +225,7 @@ class Drawing:
         return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new, gap.to_s)
 
     def _search(self, beams: int) -> Iterator[Drawn]:
-        """The likeliest of each motif, once they are as long as was asked: one of another length says nothing."""
+        """The likeliest of each primer, once they are as long as was asked: one of another length says nothing."""
         for i, prompt in enumerate(self.prompts):
             found = _beams(prompt, self.model, self.tokenizer, self.settings, beams, self.limit)
             yield from found
@@ -240,10 +237,10 @@ class Drawing:
                 self.takes.append((i, k, Take(ids, log_p, log_p, np.zeros(len(ids), dtype=bool), progress, "")))
 
 
-def _prompt(motif: Motif | Gap | None, model: LanguageModel, tokenizer: Tokenizer, settings: Settings) -> Prompt:
-    if isinstance(motif, Gap):
-        return gap_prompt(motif, tokenizer, settings.window, settings.device, model.cycle)
-    return make_prompt(motif, tokenizer, settings.window, settings.device, model.cycle)
+def _prompt(primer: Primer | Gap | None, model: LanguageModel, tokenizer: Tokenizer, settings: Settings) -> Prompt:
+    if isinstance(primer, Gap):
+        return gap_prompt(primer, tokenizer, settings.window, settings.device, model.cycle)
+    return make_prompt(primer, tokenizer, settings.window, settings.device, model.cycle)
 
 
 def _limit(settings: Settings, rows: int, group: int) -> int:
@@ -270,7 +267,7 @@ def _beams(
 
 
 def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, settings: Settings) -> Continuation:
-    """Ids as music: cut where it was asked to end, the motif before it or not."""
+    """Ids as music: cut where it was asked to end, the primer before it or not."""
     ids, start_s, end_s = take.ids, prompt.start_s, np.inf
     if settings.forced_ending and not take.stopped:
         ids = ids[: _likeliest_end(take)]

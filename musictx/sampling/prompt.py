@@ -1,4 +1,4 @@
-"""A motif as a model gets it: ids up to the very moment at which it ends, the newest of them if they are too many."""
+"""A primer as a model gets it: ids up to the very moment at which it ends, the newest of them if they are too many."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,9 +8,8 @@ import torch
 
 from musictx.errors import UserError
 from musictx.model.protocol import newest
-from musictx.notes.meter import Meter
-from musictx.notes.score import DRUMS, Score
-from musictx.sampling.motif import Motif
+from musictx.music.score import DRUMS, Meter, Score
+from musictx.sampling.primer import Primer
 from musictx.tokenizers import Ids, Tokenizer
 
 
@@ -26,17 +25,17 @@ class Prompt(NamedTuple):
     unheard: int  # of the oldest ids, which are more than the model gets
 
 
-def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
-    """None is a beginning from nothing; `cycle` is the model's. Raises UserError for a silent motif, TokenError for one
+def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
+    """None is a beginning from nothing; `cycle` is the model's. Raises UserError for a silent primer, TokenError for one
     that the vocabulary cannot hold."""
     bos = np.array([tokenizer.vocab.bos])
-    if motif is None:
-        motif = Motif(tokenizer.decode(np.zeros(0, np.uint16)), 0.0, Meter())
-    elif not len(motif.score):
+    if primer is None:
+        primer = Primer(tokenizer.decode(np.zeros(0, np.uint16)), 0.0, Meter())
+    elif not len(primer.score):
         raise UserError("the seed has no notes: give one with music in it, or raise seed_seconds")
-    quarter_s = motif.score.quarter_s
-    ids = tokenizer.encode(motif.score)
-    ids = np.concatenate([ids, tokenizer.silence(motif.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
+    quarter_s = primer.score.quarter_s
+    ids = tokenizer.encode(primer.score)
+    ids = np.concatenate([ids, tokenizer.silence(primer.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])
     heard = np.concatenate([bos, ids])
     period = max(cycle, tokenizer.group)
     if window is not None and len(heard) > max(window, period):
@@ -46,8 +45,8 @@ def make_prompt(motif: Motif | None, tokenizer: Tokenizer, window: int | None, d
         torch.from_numpy(heard.astype(np.int64)).to(device),
         tokenizer.seconds(ids, quarter_s),
         quarter_s,
-        replace(motif.meter, quarter_s=quarter_s).bar_s,
-        program_of(motif.score, tokenizer),
+        replace(primer.meter, quarter_s=quarter_s).bar_s,
+        program_of(primer.score, tokenizer),
         max(len(ids) - len(heard), 0),
     )
 

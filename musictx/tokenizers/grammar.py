@@ -59,17 +59,17 @@ class Free:
 def build_grammar(
     tokenizer: Tokenizer,
     rules: Rules,
-    motifs: Sequence[NDArray[np.integer]],
+    prompts: Sequence[NDArray[np.integer]],
     quarter_s: Sequence[float],
     device: torch.device | str,
 ) -> Grammar:
-    """What an encoding allows after a motif a row, at that row's tempo. Raises ConfigError for rules that it cannot
+    """What an encoding allows after a prompt a row, at that row's tempo. Raises ConfigError for rules that it cannot
     keep."""
     if not rules.masks:
-        return Free(tokenizer, len(motifs), device)
+        return Free(tokenizer, len(prompts), device)
     if (rules.voice_order or rules.voice_ranges or rules.no_parallels) and not tokenizer.voices:
         raise ConfigError(
             "rules.no_parallels, rules.voice_order and rules.voice_ranges are for chorale models, and "
             f"{tokenizer.name} has no voices"
         )
-    return tokenizer.grammar(rules, motifs, quarter_s, device)
+    return tokenizer.grammar(rules, prompts, quarter_s, device)

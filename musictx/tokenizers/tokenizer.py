@@ -1,24 +1,75 @@
-"""What one encoding gives: ids of music and music of ids, and all that commands ask of it beside.
+"""What one encoding gives: ids of music and music of ids, how it is spoken live, and which note each token is about."""
 
-Of every encoding `name`, `vocab`, `encode` and `decode` are wanted; the rest stands here, for one of which nothing more
-is known. A grammar needs tensors, and is imported when it is asked for: to prepare data takes none.
-"""
-
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError
-from musictx.notes.score import Score
-from musictx.tokenizers.idiom import Idiom
-from musictx.tokenizers.trace import Trace
+from musictx.music.score import Score
 from musictx.tokenizers.vocab import Ids, Vocab
 
 if TYPE_CHECKING:
     from musictx.tokenizers.grammar import Grammar
     from musictx.tokenizers.rules import Rules
+
+Indices = NDArray[np.int64]
+Waiting = dict[tuple[int, int, int], list[int]]  # (program, pitch, step) -> notes of the score that are struck then
+
+
+class Trace(NamedTuple):
+    """The music of a piece's ids (T,), token by token."""
+
+    score: Score  # (N,) as the tokens say it
+    time_s: NDArray[Any]  # (T,) of the music when the token stands
+    note: Indices  # (T,) the note of `score` that it belongs to; -1: none, as for a wait
+    struck_by: Indices  # (N,) the token that begins each note
+
+
+def waiting_notes(score: Score, step_s: float) -> Waiting:
+    """The notes of a score on a grid, by what their tokens say of them."""
+    waiting: Waiting = defaultdict(list)
+    step = np.rint(score.onset_s / step_s).astype(np.int64)
+    for n, key in enumerate(zip(score.program.tolist(), score.pitch.tolist(), step.tolist(), strict=True)):
+        waiting[key].append(n)
+    return waiting
+
+
+class Event(NamedTuple):
+    """A note begins, or ends where the velocity is 0."""
+
+    at_s: float
+    pitch: int
+    velocity: int
+
+
+class Reader(Protocol):
+    """A reply, read id by id; its times are seconds from where it begins, `clock_s` how far it has come."""
+
+    @property
+    def clock_s(self) -> float: ...
+
+    def read(self, id_: int) -> list[Event]:
+        """What is known to sound after one more id."""
+        ...
+
+
+class Idiom(Protocol):
+    """`waits` (V,): True for ids that let time pass without a note."""
+
+    waits: NDArray[np.bool_]
+
+    def ids(self, score: Score, now_s: float) -> Ids:
+        """The ids of a phrase that no note from `now_s` on can change; all of them at infinity."""
+        ...
+
+    def heard(self, ids: Ids, seconds: float) -> Ids:
+        """What has been heard of a reply's ids so many seconds after its beginning, all notes let go."""
+        ...
+
+    def reader(self) -> Reader: ...
 
 
 class Tokenizer:
@@ -103,16 +154,16 @@ class Tokenizer:
         return ids
 
     def grammar(
-        self, rules: "Rules", motifs: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
+        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
     ) -> "Grammar":
-        """Which ids may come next, after a motif a row, at that row's tempo. Raises ConfigError for rules that it
+        """Which ids may come next, after a prompt a row, at that row's tempo. Raises ConfigError for rules that it
         cannot keep; `build_grammar` is the door."""
         from musictx.tokenizers.grammar import Free
         from musictx.tokenizers.rules import Rules
 
         if rules != Rules():
             raise ConfigError(f"rules.…: all tokens of {self.name} are legal at any time; leave the rules out")
-        return Free(self, len(motifs), device)
+        return Free(self, len(prompts), device)
 
     def idiom(self, quarter_s: float) -> Idiom:
         """How it is spoken live. Raises ConfigError where a note is known only when more of the music is."""

@@ -11,9 +11,9 @@ from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
 from musictx.errors import is_out_of_memory
 from musictx.objectives import Example
-from musictx.training.folder import is_unfinished, read_settings
-from musictx.training.guard import less_memory
+from musictx.training.failure import less_memory
 from musictx.training.optimizer import build_optimizer
+from musictx.training.run_folder import is_unfinished, read_settings
 from musictx.training.start import objective_of, starting_model
 
 MOST = 4096

@@ -11,7 +11,7 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 from torch import Tensor
 
 from musictx.files import replacing
-from musictx.training.guard import TrainingError
+from musictx.training.failure import TrainingError
 from musictx.training.metrics import MetricsFile
 
 LAST, BEST = "last.ckpt", "best.ckpt"

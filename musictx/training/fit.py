@@ -1,12 +1,21 @@
-"""One training run: a store and a config in, a folder with the best model's bundle out."""
+"""One training run: a store and a config in, a folder with the best model's bundle out. `trainer.smoke=true` does two
+steps of everything, so that a mistake shows before the long run and not in it.
+"""
 
+import math
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGTERM
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import NamedTuple
 
 import lightning as L
+import numpy as np
+import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
+from numpy.typing import NDArray
 
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
@@ -17,29 +26,31 @@ from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.shipped import bundle_path
 from musictx.training.batch_size import with_batch_size
-from musictx.training.check import carries, check_trainer
 from musictx.training.checkpoints import Checkpoints
-from musictx.training.curves import draw_losses
-from musictx.training.folder import (
+from musictx.training.failure import FAILED, Guard, less_memory
+from musictx.training.metrics import Row, read_metrics
+from musictx.training.module import LanguageModelTraining
+from musictx.training.preflight import carries, check_trainer
+from musictx.training.progress import build_progress
+from musictx.training.run_folder import (
     BUNDLE,
     CHECKPOINTS,
     CURVES,
     METRICS,
+    check_free,
     close_run,
     held,
+    is_unfinished,
     last_checkpoint,
+    make_record,
     open_run,
+    read_record,
     undo_run,
 )
-from musictx.training.guard import FAILED, Guard, less_memory
-from musictx.training.header import header_of
-from musictx.training.loggers import build_loggers, check_logger, close_logger
-from musictx.training.module import LanguageModelTraining
-from musictx.training.progress import build_progress
-from musictx.training.record import make_record, read_record
 from musictx.training.samples import Samples
-from musictx.training.start import objective_of, sized_as_bundle, starting_model
-from musictx.training.trainer import build_trainer
+from musictx.training.start import header_of, objective_of, sized_as_bundle, starting_model
+from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
+from musictx.viz.curves import draw_curves
 
 
 def fit(config: TrainConfig) -> Path:
@@ -142,3 +153,54 @@ def keep_best(folder: Path, checkpoints: Checkpoints) -> Path:
     bundle = folder / BUNDLE
     save_bundle(bundle, *load_bundle(checkpoints.best))
     return bundle
+
+
+def smoke(config: TrainConfig) -> None:
+    """Training batches as large as they will be, the two largest batches of the validation, a checkpoint, a sample, the
+    bundle written and read again; nothing of it is kept. Raises what `fit` does."""
+    out = Path(config.out)
+    if not is_unfinished(out):
+        check_free(out, config.overwrite)
+    check_logger(config.logger)
+    trainer = replace(
+        config.trainer, smoke=True, max_steps=2, accumulate=1, validate_every=1, checkpoint_every=1, log_every=1
+    )
+    if trainer.sample_every is not None:
+        trainer.sample_every = 2
+    quiet = replace(config.logger, name="csv")  # wandb has answered above
+    nearest = next(folder for folder in out.resolve().parents if folder.exists())
+    start = perf_counter()
+    with TemporaryDirectory(prefix=".smoke-", dir=nearest) as folder:
+        bundle = fit(replace(config, out=f"{folder}/run", overwrite=False, resume=None, trainer=trainer, logger=quiet))
+        load_bundle(bundle)
+    memory = f", {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of GPU memory" if torch.cuda.is_available() else ""
+    print(f"smoke: two steps, validation, checkpoint and bundle went well in {perf_counter() - start:.0f} s{memory}")
+
+
+POINTS = 40
+
+
+class Curve(NamedTuple):
+    """(W,) each; the band is from the lowest to the highest."""
+
+    step: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def draw_losses(metrics: Path, path: Path, name: str, vocab_size: int) -> None:
+    """Training loss and validation NLL over optimizer steps, beside what guessing blindly would cost."""
+    rows = read_metrics(metrics)
+    curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
+    known = {label: each for label, each in curves.items() if len(each.step)}
+    blind = math.log(vocab_size)
+    draw_curves(known, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
+
+
+def curve(rows: list[Row], key: str) -> Curve:
+    """What was logged, in at most 40 runs of rows of equal length, each as its mean and its extremes."""
+    found = np.array([(int(row["step"]) + 1, float(row[key])) for row in rows if key in row]).reshape(-1, 2)
+    parts = np.array_split(found, min(POINTS, max(len(found), 1)))
+    table = [(p[:, 0].mean(), p[:, 1].mean(), p[:, 1].min(), p[:, 1].max()) for p in parts if len(p)]
+    return Curve(*np.array(table).reshape(-1, 4).T)

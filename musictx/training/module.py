@@ -1,4 +1,4 @@
-"""A language model as a LightningModule: the objective's loss, optimizer and schedule, validation NLL."""
+"""A language model as a LightningModule: its objective's loss, optimizer, schedule, validation NLL, carried state."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,11 +17,9 @@ from musictx.config.train import TrainerConfig
 from musictx.errors import ConfigError
 from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
-from musictx.model.recurrent import RecurrentState
+from musictx.model.recurrent import Past, RecurrentState
 from musictx.objectives import Example, Objective
-from musictx.training import carried
-from musictx.training.optimizer import build_optimizer, group_sizes
-from musictx.training.schedule import warmup_cosine, warmup_hold, window_length
+from musictx.training.optimizer import build_optimizer, group_sizes, warmup_cosine, warmup_hold, window_length
 
 
 def cut(example: Example, length: int) -> Example:
@@ -68,7 +66,7 @@ class LanguageModelTraining(L.LightningModule):
         nll = float(self.trainer.callback_metrics["val/nll"]) if self.trainer.validating else None
         checkpoint[KEY] = replace(self.header, model=self._trained(), val_nll=nll).to_json()
         if self._state is not None:
-            checkpoint["carried"] = carried.pack(self._state.detach(), self._gather)
+            checkpoint["carried"] = pack(self._state.detach(), self._gather)
 
     def _gather(self, x: Tensor) -> Tensor:
         gathered = self.all_gather(x.contiguous()) if self.trainer.world_size > 1 else x[None]
@@ -97,7 +95,7 @@ class LanguageModelTraining(L.LightningModule):
 
     def on_train_start(self) -> None:
         if self._packed is not None:
-            self._state = carried.unpack(self._packed, self.global_rank, self.trainer.world_size, self.device)
+            self._state = unpack(self._packed, self.global_rank, self.trainer.world_size, self.device)
             self._packed = None
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
@@ -207,3 +205,27 @@ class LanguageModelTraining(L.LightningModule):
         per_epoch = -(-data.batches_per_epoch // self.config.accumulate)
         total: int = per_epoch * self.config.max_epochs
         return total if self.config.max_steps == -1 else min(total, self.config.max_steps)
+
+
+Gather = Callable[[Tensor], Tensor]  # (·) of each process -> (processes, ·)
+
+
+def pack(state: RecurrentState, gather: Gather) -> dict[str, Any]:
+    """All rows of all processes, in the order of the global batch."""
+    hidden = [gather(x).transpose(0, 1).flatten(1, 2) for x in state.hidden]  # (layers, rows, C)
+    packed: dict[str, Any] = {"hidden": hidden, "length": state.length}
+    if state.past is not None:
+        packed["past"] = gather(state.past.rows).flatten(0, 1)
+        packed["alive"] = gather(state.past.alive.byte()).flatten(0, 1)
+        packed["end"] = state.past.end
+    return packed
+
+
+def unpack(packed: dict[str, Any], rank: int, world_size: int, device: torch.device) -> RecurrentState:
+    """The rows of one of the processes."""
+    hidden = tuple(x.chunk(world_size, 1)[rank].contiguous().to(device) for x in packed["hidden"])
+    past = None
+    if "past" in packed:
+        rows, alive = (packed[name].chunk(world_size)[rank].to(device) for name in ("past", "alive"))
+        past = Past(rows, alive.bool(), packed["end"])
+    return RecurrentState(hidden, past, packed["length"])

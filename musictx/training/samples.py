@@ -10,8 +10,8 @@ from torch import Tensor
 
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
 from musictx.sampling.music import Continuation, continue_score
 from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Tokenizer

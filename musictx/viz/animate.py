@@ -14,7 +14,7 @@ from PIL import Image
 
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.viz.figure import INK, new_figure
 from musictx.viz.piano_roll import (
     KEY_IN,

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path as Curve
 from numpy.typing import NDArray
 
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.viz.figure import FAINT, INK, check_format, new_figure, save_figure
 from musictx.viz.piano_roll import boxes, draw_keys, draw_time, key_range, shades
 

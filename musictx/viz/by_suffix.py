@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.viz import animate, figure, sound
 from musictx.viz.animate import film
 from musictx.viz.piano_roll import New, piano_roll

@@ -1,4 +1,4 @@
-"""Curves over time with their intervals: several models in one plot."""
+"""Plots of figures: curves over time with their intervals, bars of several models, histograms of a collection."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -9,10 +9,12 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from musictx.errors import ConfigError
 from musictx.files import replacing
+from musictx.music.score import Score
+from musictx.viz.piano_roll import SEED_COLOUR
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")  # Okabe and Ito 2008
 MARKERS = "os^Dv*"  # told apart without colour too
@@ -73,3 +75,56 @@ def draw_curves(
     dated: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix.lower() == ".svg" else {}
     with replacing(path) as partial, rc_context({"svg.hashsalt": "musictx"}):
         figure.savefig(partial, **dated)
+
+
+def draw_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str, title: str = "") -> None:
+    """A PNG or SVG of a dot and its interval per name -> (mean, low, high): a bar would ask for a zero."""
+    figure = Figure(figsize=(8, 1.2 + 0.45 * len(bars)), dpi=140, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for y, ((mean, low, high), colour) in enumerate(zip(bars.values(), cycle(COLOURS), strict=False)):
+        axes.plot([low, high], [y, y], color=colour, lw=3, solid_capstyle="round", alpha=0.5)
+        axes.plot([mean], [y], "o", color=colour, ms=8)
+        axes.annotate(f"{mean:.3g}", (mean, y), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
+    axes.set_yticks(range(len(bars)), list(bars))
+    axes.set(xlabel=xlabel, ylim=(len(bars) - 0.4, -0.7))
+    if title:
+        axes.set_title(title, loc="left", fontsize=11)
+    axes.grid(axis="x", color="#dddddd", lw=0.8)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    with replacing(path) as partial:
+        figure.savefig(partial, format=path.suffix[1:])
+
+
+Bins = tuple[NDArray[Any], NDArray[Any]]  # counts (K,), edges (K + 1,)
+
+
+def count_music(scores: Sequence[Score], tokens: Sequence[int]) -> dict[str, Bins]:
+    """Histograms of pitch, velocity, seconds between onsets (chords, below 5 ms, left
+    out), and tokens in a piece."""
+    pitch, velocity = (np.concatenate([getattr(s, name) for s in scores]) for name in ("pitch", "velocity"))
+    gaps = np.concatenate([np.diff(s.onset_s) for s in scores])
+    return {
+        "pitch": np.histogram(pitch, np.arange(129) - 0.5),
+        "velocity": np.histogram(velocity, np.arange(0, 129, 4) - 0.5),
+        "seconds between onsets": np.histogram(gaps, np.arange(0.005, 1.5, 0.01)),
+        "tokens in a piece": np.histogram(np.array(tokens), 30),
+    }
+
+
+def draw_histograms(title: str, histograms: dict[str, Bins], path: Path) -> None:
+    """One PNG with all of them side by side. Written whole or not at all."""
+    figure = Figure(figsize=(12, 6), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title)
+    for axes, (name, (counts, edges)) in zip(figure.subplots(2, 2).flat, histograms.items(), strict=True):
+        axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=SEED_COLOUR)
+        if name.startswith("seconds"):
+            axes.set_yscale("log")
+        axes.set_xlabel(name)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0.01)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png")

@@ -1,19 +1,21 @@
-"""Piano rolls: the seed in one colour, what the model made of it in another, louder notes darker."""
+"""Piano rolls: the seed in one colour and new music in another, a melody and its voices, or what the seed made
+likelier.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_rgb
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from musictx.notes.score import Filled, Score
+from musictx.music.score import Filled, Score, marked
 from musictx.viz.figure import FAINT, INK, check_format, new_figure, save_figure
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # told apart by colour-blind eyes too (Okabe and Ito 2008)
@@ -179,3 +181,53 @@ def draw_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | No
             )
     axes.grid(axis="x", color="#eceef0", lw=0.7)
     axes.set_axisbelow(True)
+
+
+class Pair(NamedTuple):
+    """A panel: what it is called, what was given, and what is new."""
+
+    title: str
+    melody: Score
+    voices: Score
+
+
+def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
+    """PNG, SVG or PDF by the suffix. Written whole or not at all. Raises ConfigError for another suffix."""
+    check_format(path)
+    save_figure(draw_accompanied(panels), path)
+
+
+def draw_accompanied(panels: Sequence[Pair]) -> Figure:
+    """One panel below the other, longer music in rows of a minute."""
+    both = [(title, *marked(melody, voices)) for title, melody, voices in panels]
+    return draw_rolls(both, words=("melody", "voices"))
+
+
+SEED_COLOUR = "#80868b"
+HUES = LinearSegmentedColormap.from_list("raised", ["#D55E00", "#e8e6e3", "#0072B2"])  # for colour-blind eyes too
+LEAST_NATS = 0.5  # where all gains are small, they look small
+
+
+def draw_raised(title: str, score: Score, raised: NDArray[Any], note: int, path: Path) -> None:
+    """PNG, SVG or PDF. `raised` (N,): nats by which the seed made each note likelier, NaN for the seed's; a frame is
+    around number `note`. Written whole or not at all. Raises ConfigError for another suffix."""
+    check_format(path)
+    low, high = key_range([score])
+    width_s = max(score.duration_s, 1.0)
+    most = max(float(np.nanmax(np.abs(raised), initial=0.0)), LEAST_NATS)
+    figure = new_figure(WIDTH_IN, max(KEY_IN * (high - low), LEAST_IN) + 0.7)
+    axes = figure.subplots()
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
+    draw_keys(axes, low, high)
+    draw_time(axes, (0.0, width_s), None, minutes=width_s >= 90)
+    axes.set_xlabel("seconds", color=INK, fontsize=9)
+    corners, new = boxes(score, width_s), ~np.isnan(raised)
+    axes.add_collection(PolyCollection(list(corners[~new]), facecolors=SEED_COLOUR, lw=0, zorder=2), autolim=False)
+    notes = PolyCollection(
+        list(corners[new]), array=raised[new], cmap=HUES, norm=Normalize(-most, most), lw=0, zorder=2
+    )
+    axes.add_collection(notes, autolim=False)
+    frame = PolyCollection([corners[note]], facecolors="none", edgecolors=INK, lw=1.5, zorder=3)
+    axes.add_collection(frame, autolim=False)
+    figure.colorbar(notes, ax=axes, pad=0.01).set_label("nats by which the seed raised it", fontsize=8, color=INK)
+    save_figure(figure, path)

@@ -1,6 +1,9 @@
-"""A blind listening sheet: one HTML page with its sound inside, which needs no network and tells nothing before its key
-is opened."""
+"""A blind listening sheet: one HTML page with its sound inside, which needs no network and keeps its key closed.
 
+Its sounds differ in nothing but their music: they are of one length, one loudness and one number of bytes.
+"""
+
+import io
 import json
 from base64 import b64encode
 from collections.abc import Sequence
@@ -9,6 +12,13 @@ from html import escape
 from pathlib import Path
 from string import Template, ascii_uppercase
 from typing import NamedTuple
+
+import numpy as np
+import soundfile
+
+from musictx.errors import UserError
+from musictx.music.score import Score
+from musictx.viz.sound import PEAK, Audio, synthesize
 
 RATINGS = {1: "1, badly", 2: "2", 3: "3", 4: "4", 5: "5, very well"}
 MOST = len(ascii_uppercase)  # continuations of one seed
@@ -70,3 +80,72 @@ def _choices(name: str, question: str, choices: dict[int, str] | dict[str, str])
     )
     group = f'<div class="choices" role="radiogroup" aria-labelledby="ask-{name}">{"".join(labels)}</div>'
     return f'<p id="ask-{name}">{question}</p>{group}'
+
+
+RATE = 44_100
+FADE_S = 1.0
+LEVEL = -20.0  # LUFS: loud enough for a laptop, and piano music keeps below PEAK
+COMPRESSION = 0.75  # between 320 and 32 kbit/s: 96
+BLOCK_S, HOP_S = 0.4, 0.1  # of loudness
+# ITU-R BS.1770-4, tables 1 and 2: numerators and denominators at 48 kHz of the shelf of a head and of the high-pass
+FILTERS_HZ = 48_000
+SHELF = (1.53512485958697, -2.69169618940638, 1.19839281085285), (1.0, -1.69065929318241, 0.73248077421585)
+HIGH_PASS = (1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621)
+
+
+def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audio:
+    """(samples,) mono, of exactly so many seconds: what rings on is faded out, what is missing is silence.
+
+    Raises SoundFontError."""
+    sound = np.zeros(round(seconds * RATE), np.float32)
+    heard = synthesize(score.clip(0.0, seconds), RATE, soundfont).mean(axis=1)[: len(sound)]
+    sound[: len(heard)] = heard
+    n_fade = round(min(FADE_S, seconds / 4) * RATE)
+    sound[len(sound) - n_fade :] *= np.cos(np.linspace(0, np.pi / 2, n_fade, dtype=np.float32)) ** 2
+    return sound
+
+
+def loudness(sound: Audio) -> float:
+    """LUFS of a mono sound (samples,), pauses left out; minus infinity for silence. ITU-R BS.1770-4, annex 1."""
+    n = 1 << (len(sound) + RATE // 10).bit_length()  # with room for the filters' tails
+    z = np.exp(-2j * np.pi * np.fft.rfftfreq(n, 1 / RATE) / FILTERS_HZ)
+    weights = np.ones_like(z)
+    for numerator, denominator in (SHELF, HIGH_PASS):
+        weights *= np.polyval(numerator[::-1], z) / np.polyval(denominator[::-1], z)
+    weighted = np.fft.irfft(np.fft.rfft(sound, n) * weights, n)[: len(sound)]
+    energy = np.concatenate([[0.0], np.cumsum(weighted**2)])
+    block = min(round(BLOCK_S * RATE), len(sound))
+    starts = np.arange(0, len(sound) - block + 1, round(HOP_S * RATE))
+    power = (energy[starts + block] - energy[starts]) / block  # (blocks,)
+    power = power[power > _power(-70.0)]
+    power = power[power > 0.1 * power.mean()] if len(power) else power
+    return float(-0.691 + 10 * np.log10(power.mean())) if len(power) else -np.inf
+
+
+def alike(sounds: Sequence[Audio]) -> list[Audio]:
+    """All as loud as each other: at LEVEL, or as far below as the highest peak among them asks for."""
+    peaks = [float(np.abs(sound).max(initial=0.0)) for sound in sounds]
+    full = [sound / peak if peak > 0 else sound for sound, peak in zip(sounds, peaks, strict=True)]
+    levels = [loudness(sound) for sound in full]  # with the peak at 0 dB
+    level = min([LEVEL, *(20 * np.log10(PEAK) + loud for loud in levels if np.isfinite(loud))])
+    return [x * 10 ** ((level - loud) / 20) if np.isfinite(loud) else x for x, loud in zip(full, levels, strict=True)]
+
+
+def mp3(sound: Audio) -> bytes:
+    """A mono sound (samples,) at a constant bit rate: as many bytes for any sound of a length. Every browser plays it.
+
+    Raises UserError where libsndfile is too old to write it."""
+    if "MP3" not in soundfile.available_formats():
+        raise UserError(
+            f"libsndfile {soundfile.__libsndfile_version__} writes no MP3: pip install --force-reinstall soundfile "
+            "brings one that does, 1.1 or newer"
+        )
+    file = io.BytesIO()
+    soundfile.write(
+        file, sound, RATE, "MPEG_LAYER_III", format="MP3", compression_level=COMPRESSION, bitrate_mode="CONSTANT"
+    )
+    return file.getvalue()
+
+
+def _power(lufs: float) -> float:
+    return float(10 ** ((lufs + 0.691) / 10))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.notes.score import DRUMS, Score
+from musictx.music.score import DRUMS, Score
 from musictx.viz.piano_roll import NEW_COLOUR
 
 PARTS = 16  # of a window: its rhythm is the number of onsets in each

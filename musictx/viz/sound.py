@@ -1,17 +1,127 @@
-"""A Score as a sound file, through a SoundFont: nothing but pip's packages, no network."""
+"""A Score as sound, through a SoundFont: numpy and pip's packages, no network.
+
+A key is rendered once, as long as its longest note, and each of its notes adds the beginning of that, as loud as
+its velocity says.
+"""
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pretty_midi
 import soundfile
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.notes.score import Score
-from musictx.viz.soundfont import SoundFont
-from musictx.viz.synth import Audio, render
+from musictx.music.score import DRUMS, Score
+from musictx.viz.soundfont import Envelope, Region, SoundFont
+
+Audio = NDArray[np.floating[Any]]  # float32
+Voice = list[float]  # onset_s, offset_s, velocity
+FULL_DB = 100.0  # what an envelope's fall of 1 means
+SILENT = 0.8  # of that fall: the note is over
+PIANOS = range(8)
+SPREAD = 0.3  # of a piano's keys from left to right, as its player hears them: fonts often have it mono
+HOP = 512  # samples from one setting of the filter to the next
+LOWEST_HZ = 8.176  # MIDI key 0, from which cutoffs count
+
+
+def render(score: Score, font: SoundFont, sample_rate: int) -> Audio:
+    """(samples, 2) left and right, not normalised, to the end of the last note's release."""
+    voices = _voices(score, font)
+    tails_s = (offset + region.loudness.release_s * SILENT for (region, _), v in voices.items() for _, offset, _ in v)
+    audio = np.zeros((int(np.ceil(max(tails_s, default=0.0) * sample_rate)), 2), np.float32)
+    for (region, pan), notes in voices.items():
+        longest_s = max(offset - onset for onset, offset, _ in notes)
+        n_release = int(region.loudness.release_s * SILENT * sample_rate)
+        wave = _wave(region, round(longest_s * sample_rate) + n_release, sample_rate)
+        release = 10 ** (-FULL_DB / 20 * np.linspace(0, SILENT, n_release, endpoint=False, dtype=np.float32))
+        sides = np.sqrt([0.5 - pan, 0.5 + pan]).astype(np.float32) * np.float32(region.gain)
+        for onset, offset, velocity in notes:
+            start, n_held = round(onset * sample_rate), round((offset - onset) * sample_rate)
+            sound = wave[: n_held + n_release].copy()
+            sound[n_held:] *= release[: len(sound[n_held:])]
+            sound = sound[: len(audio) - start]  # rounding may place the last sample past the end
+            # attenuation by 40 log10(127 / velocity) dB, section 8.4.1
+            audio[start : start + len(sound)] += sound[:, None] * (sides * np.float32((velocity / 127) ** 2))
+    return audio
+
+
+def _voices(score: Score, font: SoundFont) -> dict[tuple[Region, float], list[Voice]]:
+    """Every note with each of its regions, gathered by region and pan."""
+    voices: dict[tuple[Region, float], list[Voice]] = {}
+    choked: dict[tuple[int, int], tuple[float, list[Voice]]] = {}  # what sounds in each class, and since when
+    columns = (score.onset_s, score.offset_s, score.pitch, score.velocity, score.program)
+    for onset, offset, key, velocity, program in zip(*(c.tolist() for c in columns), strict=True):
+        spread = SPREAD * (key - 64) / 88 if program in PIANOS else 0.0
+        for region in font.regions(program % DRUMS, program == DRUMS, key, velocity):
+            voice = [onset, offset, velocity]
+            voices.setdefault((region, min(max(region.pan + spread, -0.5), 0.5)), []).append(voice)
+            if region.choke:
+                since, sounding = choked.get((program, region.choke), (onset, []))
+                if since < onset:
+                    for other in sounding:
+                        other[1] = min(other[1], onset)
+                    sounding = []
+                choked[program, region.choke] = onset, [*sounding, voice]
+    return voices
+
+
+def _wave(region: Region, length: int, sample_rate: int) -> Audio:
+    """(at most `length`,) the key held down, as loud as velocity 127."""
+    fade = region.loudness
+    if fade.drop >= SILENT:
+        length = min(length, int(sample_rate * (fade.delay_s + fade.attack_s + fade.hold_s + SILENT * fade.decay_s)))
+    step = region.rate_hz / sample_rate
+    samples = region.samples
+    if region.loop is not None:
+        first, last = region.loop
+        missing = max(int(np.ceil(length * step)) + 2 - last, 0)
+        samples = np.concatenate([samples[:last], np.resize(samples[first:last], missing)])
+    y = np.pad(samples.astype(np.float32) / 2**15, (1, 2))
+    at = np.arange(min(length, int(len(samples) / step))) * step
+    i = at.astype(np.int64)
+    f = (at - i).astype(np.float32)
+    a, b, c, d = (y[i + k] for k in range(4))
+    # Catmull-Rom spline: straight lines between samples would hiss
+    sound = b + 0.5 * f * (c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a)))
+    time_s = np.arange(len(sound), dtype=np.float32) / sample_rate
+    rise, fall = _envelope(fade, time_s)
+    return _swept(region, sound, sample_rate) * rise * 10 ** (-FULL_DB / 20 * fall)
+
+
+def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
+    """How far it has risen, from 0 to 1, and fallen since, from 0 to its drop."""
+    time_s = time_s - envelope.delay_s
+    rise = (time_s / envelope.attack_s).clip(0, 1)
+    fall = ((time_s - envelope.attack_s - envelope.hold_s) / envelope.decay_s).clip(0, envelope.drop)
+    return rise, fall
+
+
+def _swept(region: Region, sound: Audio, sample_rate: int) -> Audio:
+    """The low-pass of 12 dB an octave that the second envelope moves, by spectra of overlapping frames."""
+    n_frames = -(-len(sound) // HOP) + 1
+    time_s = np.arange(n_frames, dtype=np.float32) * HOP / sample_rate
+    rise, fall = _envelope(region.sweep, time_s)
+    cutoff_hz = LOWEST_HZ * 2 ** ((region.cutoff_cents + region.sweep_cents * (rise - fall)) / 1200)  # (frames,)
+    if cutoff_hz.min(initial=np.inf) > 0.45 * sample_rate:
+        return sound
+    padded = np.zeros((n_frames + 1) * HOP, np.float32)
+    padded[HOP : HOP + len(sound)] = sound
+    window = np.sin(np.pi * (np.arange(2 * HOP) + 0.5) / (2 * HOP)).astype(np.float32) ** 2
+    frames = sliding_window_view(padded, 2 * HOP)[::HOP] * window  # (frames, 2 HOP)
+    x = np.fft.rfftfreq(4 * HOP, 1 / sample_rate).astype(np.float32) / cutoff_hz[:, None]
+    quality = 10 ** (region.resonance_db / 20) / np.sqrt(2, dtype=np.float32)
+    spectra = np.fft.rfft(frames, 4 * HOP) / (1 - x**2 + 1j * x / quality)
+    blocks = np.fft.irfft(spectra, 4 * HOP).astype(np.float32).reshape(n_frames, 4, HOP)
+    total = np.zeros((n_frames + 3, HOP), np.float32)
+    for k in range(4):
+        total[k : k + n_frames] += blocks[:, k]
+    return total.ravel()[HOP : HOP + len(sound)]
+
 
 PEAK = 0.9  # of full scale: loud, and never clipped
 FORMATS = (".wav", ".flac")

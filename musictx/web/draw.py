@@ -1,28 +1,30 @@
-"""Continuing music for somebody who waits: told how far it has come, and ended when the time is over."""
+"""Continuing music, or writing a region of it anew, for somebody who waits: told how far it is, ended when time is
+over.
+"""
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import LanguageModel
-from musictx.notes.quantise import quantise
-from musictx.notes.score import Score
-from musictx.notes.voices import four_voices, one_piano
+from musictx.music.grid import one_piano, quantise, thin_to_voices
+from musictx.music.score import Score
+from musictx.sampling.gap import Gap, cut_gap, step_s
 from musictx.sampling.guidance import NothingToHold
-from musictx.sampling.length import DEFAULT_S, Length
-from musictx.sampling.motif import Motif, Part, choose_motif
 from musictx.sampling.music import Continuation, Drawing
-from musictx.sampling.settings import AUTO, Sampling, Settings
+from musictx.sampling.primer import Part, Primer, choose_primer
+from musictx.sampling.settings import AUTO, DEFAULT_S, Length, Sampling, Settings
 from musictx.tokenizers import Tokenizer, knows_one_piano
-from musictx.web.limits import Limits
+from musictx.tokenizers.gap import knows_gaps
 from musictx.web.session import Heard, Music
 
 TELL_EVERY = 16  # tokens
-SLIDER_S = 0.1  # the step in which a motif is chosen
-HOLD = "how close to the motif"  # the name of its slider
+SLIDER_S = 0.1  # the step in which a primer is chosen
+HOLD = "how close to the seed"  # the name of its slider
 Tell = Callable[[float], None]  # gets seconds of new music
 
 
@@ -37,8 +39,8 @@ class Ready(NamedTuple):
 class Wish(NamedTuple):
     """What a person sets before pressing Continue or Fill."""
 
-    motif_s: float
-    motif_from: str = "start"
+    primer_s: float
+    primer_from: str = "start"
     length_s: float = DEFAULT_S
     temperature: float = Sampling.temperature
     top_p: float = 0.95
@@ -60,16 +62,16 @@ def draw_takes(
     """The continuations, shorter than wished where the time did not suffice, or where it is `ending`. Raises UserError
     for what cannot be."""
     check_wish(wish, limits)
-    motif = make_motif(music, wish, on_beat=ready.tokenizer.voices > 0)
-    # where the slider stands as the model set it, a motif too short to hold on to is no mistake of a person's
+    primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
+    # where the slider stands as the model set it, a primer too short to hold on to is no mistake of a person's
     guidance = AUTO if wish.hold in (None, own_guidance) else wish.hold or None
     sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=guidance)
     settings = Settings(sampling, Length(wish.length_s), seed=chance, own_guidance=own_guidance)
     end_s = time.monotonic() + limits.seconds
     try:
-        drawing = Drawing([motif], ready.model, ready.tokenizer, settings, wish.variations)
+        drawing = Drawing([primer], ready.model, ready.tokenizer, settings, wish.variations)
     except NothingToHold:
-        raise UserError(f"the motif is too short to hold on to: take more of it, or move “{HOLD}” to 0") from None
+        raise UserError(f"the primer is too short to hold on to: take more of it, or move “{HOLD}” to 0") from None
     return in_time(drawing, music, limits, end_s, tell, ending)
 
 
@@ -87,7 +89,7 @@ def in_time(
         if len(seen) % TELL_EVERY == 0:
             tell(drawing.tokenizer.seconds(np.array(seen), music.score.quarter_s))
     if not seen:
-        raise UserError(f"{went_by(limits)} before any music was drawn: give less of a motif")
+        raise UserError(f"{went_by(limits)} before any music was drawn: give less of a primer")
     return tuple(drawing.continuations()[0])
 
 
@@ -95,23 +97,23 @@ def went_by(limits: Limits) -> str:
     return f"{limits.seconds:g} s went by"
 
 
-def make_motif(music: Music, wish: Wish, on_beat: bool = False) -> Motif:
+def make_primer(music: Music, wish: Wish, on_beat: bool = False) -> Primer:
     """The part of the music that is continued. Raises UserError where no note begins in it."""
     start_s, end_s = span(music, wish)
     seconds = None if end_s - start_s >= music.score.duration_s else end_s - start_s
     try:
-        return choose_motif(music.score, music.meter, Part(seconds, side=wish.motif_from, on_beat=on_beat))
+        return choose_primer(music.score, music.meter, Part(seconds, side=wish.primer_from, on_beat=on_beat))
     except ConfigError:
         raise
     except UserError:
-        raise UserError("no note begins in so short a motif: take more of the music") from None
+        raise UserError("no note begins in so short a primer: take more of the music") from None
 
 
 def span(music: Music, wish: Wish) -> tuple[float, float]:
-    """From when to when the motif is in the music, in seconds; on a grid it begins with the beat at or before."""
+    """From when to when the primer is in the music, in seconds; on a grid it begins with the beat at or before."""
     whole_s = music.score.duration_s
-    long_s = whole_s if wish.motif_s > whole_s - SLIDER_S else max(wish.motif_s, SLIDER_S)
-    return (whole_s - long_s, whole_s) if wish.motif_from == "end" else (0.0, long_s)
+    long_s = whole_s if wish.primer_s > whole_s - SLIDER_S else max(wish.primer_s, SLIDER_S)
+    return (whole_s - long_s, whole_s) if wish.primer_from == "end" else (0.0, long_s)
 
 
 def check_wish(wish: Wish, limits: Limits) -> None:
@@ -153,7 +155,7 @@ def fit(music: Music, tokenizer: Tokenizer) -> Music:
         on_grid = quantise(score)
         if told := on_grid.told():
             left += f" {told[0].upper()}{told[1:]}."
-        thin, lost = four_voices(on_grid.score)
+        thin, lost = thin_to_voices(on_grid.score)
         score = thin if lost else on_grid.score
         if lost:
             left += f" It is heard as four voices: {lost} notes are left out or cut short."
@@ -177,3 +179,61 @@ def beginning(score: Score, limits: Limits) -> Score:
     if taken.all():
         return score.clip(0.0, limits.music_s)
     return score.clip(0.0, float(score.onset_s[np.argmin(taken)]))
+
+
+MOST_S = 1e9  # a browser's program may send any number
+
+
+class Region(NamedTuple):
+    """From when to when, in seconds, as a person has dragged or typed it; None: nothing is typed."""
+
+    from_s: Any
+    to_s: Any
+
+
+def fill_takes(
+    music: Music,
+    region: Region,
+    wish: Wish,
+    ready: Ready,
+    limits: Limits,
+    chance: int,
+    tell: Tell,
+    ending: Callable[[], bool] = lambda: False,
+) -> tuple[Continuation, ...]:
+    """The music with the region written anew, as often as wished; silent after what was drawn where the time did not
+    suffice, or where it is `ending`. Raises UserError for what cannot be."""
+    gap = make_gap(music, region, ready.tokenizer, limits)
+    check_wish(wish._replace(length_s=gap.seconds), limits)
+    sampling = Sampling(wish.temperature, top_p=wish.top_p)
+    settings = Settings(sampling, Length(gap.seconds), seed=chance, window=ready.window)
+    end_s = time.monotonic() + limits.seconds
+    drawing = Drawing([gap], ready.model, ready.tokenizer, settings, wish.variations)
+    return in_time(drawing, music, limits, end_s, tell, ending)
+
+
+def make_gap(music: Music, region: Region, tokenizer: Tokenizer, limits: Limits) -> Gap:
+    """The music around the region, whose borders go to the model's nearest steps. Raises UserError for a region that
+    is none."""
+    from_s, to_s = region
+    if not all(isinstance(at, int | float) and abs(at) < MOST_S for at in region):
+        raise UserError("there is no region to fill: drag over the roll, or type where it begins and ends")
+    here, whole_s = f"{from_s:g} to {to_s:g} s", music.score.duration_s
+    step = step_s(tokenizer, music.score.quarter_s)
+    first, last, end = (round(at / step) for at in (from_s, to_s, whole_s))
+    if from_s < 0 or from_s >= whole_s:
+        raise UserError(f"{here} is outside the music, which is from 0 to {whole_s:.2f} s: give a region inside it")
+    if first >= last:
+        raise UserError(f"{here} is no region: give one of at least {step:g} s, the beginning first")
+    if last >= end:
+        raise UserError(
+            f"{here}: nothing comes after it, for the music ends at {whole_s:.2f} s: end the region earlier, or press "
+            "Continue with a primer up to where it begins"
+        )
+    if to_s - from_s > limits.length_s:
+        raise UserError(f"{here}: at most {limits.length_s:g} s are written anew at once: give less")
+    return cut_gap(music.score, music.score, from_s, to_s, music.meter, tokenizer)
+
+
+def can_fill(ready: Ready) -> bool:
+    return knows_gaps(ready.tokenizer.vocab)

@@ -12,10 +12,9 @@ from gradio_client.utils import is_file_obj_with_meta, traverse
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
-from musictx.web import keyboard, stage
-from musictx.web.attention import Point
-from musictx.web.draw import HOLD, SLIDER_S, Wish
-from musictx.web.fill import Region
+from musictx.web import session, stage
+from musictx.web.draw import HOLD, SLIDER_S, Region, Wish
+from musictx.web.harmonise import Point
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -66,18 +65,18 @@ class Page:
             self._connect()
 
     def _controls(self) -> None:
-        limits, usual = self.studio.limits, Wish(motif_s=SLIDER_S)
+        limits, usual = self.studio.limits, Wish(primer_s=SLIDER_S)
         with gr.Tabs():
             with gr.Tab("File"):
                 self.file = gr.File(label="a MIDI file", file_types=[*MIDI_SUFFIXES], height=130, elem_id="file")
             with gr.Tab("Example"):
                 self.examples = {name: gr.Button(name, size="sm") for name in self.studio.examples}
             with gr.Tab("Keyboard"):
-                self.piano = gr.HTML(html_template=PIANO, js_on_load=keyboard.SCRIPT, elem_id="piano")
+                self.piano = gr.HTML(html_template=PIANO, js_on_load=session.SCRIPT, elem_id="piano")
         names = list(self.studio.models)
         self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():
-            self.motif = slider("motif, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False)
+            self.primer = slider("so much of it, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False)
             self.side = gr.Radio(
                 [("its beginning", "start"), ("its end", "end")], value="start", show_label=False, elem_id="side"
             )
@@ -111,7 +110,7 @@ class Page:
 
     def _connect(self) -> None:
         wish = [
-            self.motif,
+            self.primer,
             self.side,
             self.length,
             self.temperature,
@@ -120,7 +119,7 @@ class Page:
             self.model,
             self.hold,
         ]
-        parts = [self.session, self.status, self.stage, self.motif, self.go, self.on, self.undo]
+        parts = [self.session, self.status, self.stage, self.primer, self.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.hold]
         parts += [self.harmonise, self.filling, *self.region]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
@@ -133,8 +132,8 @@ class Page:
             on(button.click, partial(self.pick_example, name=name))
         on(self.piano.take, self.take_played)
         on(self.model.input, self.choose_model, self.model)
-        for motif in (self.motif.input, self.side.input):
-            motif(None, [self.motif, self.side], js=stage.MOTIF)
+        for primer in (self.primer.input, self.side.input):
+            primer(None, [self.primer, self.side], js=stage.MOTIF)
         for border in self.region:
             border.change(None, self.region, js=stage.REGION)
         busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.stage}
@@ -169,7 +168,7 @@ class Page:
         return {self.hold: self._own_hold(name)}
 
     def _own_hold(self, name: str) -> float:
-        """How close to the motif this model goes unless it is told."""
+        """How close to the primer this model goes unless it is told."""
         return self.studio.own_guidance.get(name) or 0.0
 
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
@@ -235,7 +234,7 @@ class Page:
         return self._show(session) | dict.fromkeys(self.region)
 
     def _show(self, session: Session, new: bool = True) -> Updates:
-        """Everything that depends on the newest step; `new` music is a motif as a whole."""
+        """Everything that depends on the newest step; `new` music is a primer as a whole."""
         now = session.now
         updates: Updates = {
             self.session: session,
@@ -246,7 +245,7 @@ class Page:
             self.filling: gr.update(visible=now is not None),
         }
         updates |= {
-            part: gr.update(interactive=now is not None) for part in (self.motif, self.go, self.harmonise, self.undo)
+            part: gr.update(interactive=now is not None) for part in (self.primer, self.go, self.harmonise, self.undo)
         }
         whole_s = SLIDER_S
         if now:
@@ -254,7 +253,7 @@ class Page:
             updates[self.status] = told(about)
             whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
         if now and new:
-            updates[self.motif] = gr.update(maximum=round(whole_s, 1), value=round(whole_s, 1), interactive=True)
+            updates[self.primer] = gr.update(maximum=round(whole_s, 1), value=round(whole_s, 1), interactive=True)
             updates |= {self.model: now.music.model, self.hold: self._own_hold(now.music.model)}
             updates |= self._layers_of(session)
         return updates | {self.stage: self.studio.show(session)}

@@ -1,14 +1,20 @@
-"""What one person has at the page: music to begin with, what came of it, and the way back."""
+"""What one person has at the page: music to begin with, dropped, played or chosen; what came of it; the way back."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from musictx.accompanying import Accompanied
-from musictx.notes.meter import Meter
-from musictx.notes.score import Score
+import numpy as np
+
+from musictx.config.web import MOST_STEPS
+from musictx.errors import UserError
+from musictx.model.shipped import FOLDER
+from musictx.music.grid import grid_to_score
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Meter, Score
+from musictx.playing.accompanying import Accompanied
 from musictx.sampling.music import Continuation
-from musictx.web.limits import MOST_STEPS
 
 NAME_LENGTH = 60  # of music that came of music that came of music …
 
@@ -90,3 +96,81 @@ class Session(NamedTuple):
         if self.now is None or not self.now.takes:
             return self
         return self.push(Step(self.now.as_music))
+
+
+SCRIPT = (Path(__file__).parent / "keyboard.js").read_text(encoding="utf-8")
+MOST_NOTES, MOST_S = 2000, 120.0
+SHORTEST_S = 0.03
+
+
+def read_played(notes: Any) -> Music:
+    """[onset_s, offset_s, pitch, velocity] for each note; time begins with the first. Raises UserError."""
+    if not isinstance(notes, list) or not notes:
+        raise UserError("nothing was played: play a few notes, then take them")
+    if len(notes) > MOST_NOTES:
+        raise UserError(f"{len(notes)} notes were played: up to {MOST_NOTES} are taken")
+    if not all(isinstance(note, list) and len(note) == 4 and all(map(_finite, note)) for note in notes):
+        raise UserError("the keyboard sent something that is no music: reload the page and play again")
+    onset_s, offset_s, pitch, velocity = np.array(notes, dtype=np.float64).T
+    onset_s, offset_s = onset_s - onset_s.min(), offset_s - onset_s.min()
+    offset_s = np.maximum(offset_s, onset_s + SHORTEST_S)
+    if offset_s.max() > MOST_S:
+        raise UserError(f"{offset_s.max():.0f} s were played: up to {MOST_S:g} s are taken")
+    score = Score(onset_s, offset_s, pitch.clip(0, 127).round(), velocity.clip(1, 127).round())
+    return Music("played", score, Meter(score.quarter_s))
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < 1e9
+
+
+SHIPPED = {  # by the name of its file
+    "chorale": "The opening of a chorale",
+    "elise": "Beethoven: Für Elise",
+    "gymnopedie": "Satie: Gymnopédie",
+}
+
+# soprano, alto, tenor, bass of each quarter
+OLD_HUNDREDTH = (
+    (67, 62, 59, 55),
+    (67, 62, 59, 55),
+    (66, 62, 57, 50),
+    (64, 59, 55, 52),
+    (62, 59, 54, 47),
+    (67, 59, 52, 52),
+    (69, 60, 57, 54),
+    (71, 62, 55, 55),
+    (71, 62, 55, 55),
+)
+PRELUDE = ((60, 64, 67, 72, 76), (60, 62, 69, 74, 77), (59, 62, 67, 74, 77), (60, 64, 67, 72, 76))
+ODE = (64, 64, 65, 67, 67, 65, 64, 62, 60, 60, 62, 64)
+
+
+def examples() -> dict[str, Music]:
+    made = {"Old Hundredth, in four voices": _hymn(), "Prelude in C, broken chords": _prelude(), "Ode to Joy": _ode()}
+    music = {name: Music(name.partition(",")[0], score, Meter(score.quarter_s)) for name, score in made.items()}
+    return {title: _shipped(name) for name, title in SHIPPED.items()} | music
+
+
+def _shipped(name: str) -> Music:
+    path = FOLDER / f"{name}.mid"
+    tracks = read_tracks(read_bytes(path), path)
+    return Music(name, tracks.merge(), tracks.meter())
+
+
+def _hymn() -> Score:
+    return grid_to_score(np.repeat(np.array(OLD_HUNDREDTH, dtype=np.int16), 4, axis=0))
+
+
+def _prelude() -> Score:
+    """Each bar twice the same eight notes: the two lowest are held, the others ring."""
+    step_s, order = 0.2, (0, 1, 2, 3, 4, 2, 3, 4)
+    pitch = np.array([bar[k] for bar in PRELUDE for _ in range(2) for k in order])
+    onset_s = step_s * np.arange(len(pitch))
+    ring = np.tile([8, 7, 1, 1, 1, 1, 1, 1], len(pitch) // 8)
+    return Score(onset_s, onset_s + step_s * ring - 0.02, pitch, np.tile([72, 66] + [60] * 6, len(pitch) // 8))
+
+
+def _ode() -> Score:
+    beats = np.arange(len(ODE), dtype=np.float64)
+    return Score(0.5 * beats, 0.5 * beats + 0.45, np.array(ODE), np.full(len(ODE), 80))

@@ -52,7 +52,7 @@ function follow() {
   if (!audio.paused) requestAnimationFrame(follow);
 }
 
-element.addEventListener("motif", veil);
+element.addEventListener("primer", veil);
 element.addEventListener("click", (event) => {
   const button = event.target.closest("[data-take]");
   if (button) return trigger("choose", { take: Number(button.dataset.take) });

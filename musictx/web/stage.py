@@ -1,26 +1,32 @@
-"""What is seen and heard of a step, as HTML: rolls that can be clicked, a player, files to take home."""
+"""What is seen and heard of a step, as HTML: rolls that can be clicked, a player, files to take home and how long they
+stay.
+"""
 
+import base64
 import html
 import json
+import shutil
+import time
+import uuid
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from urllib.parse import quote
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from musictx.accompanying import Accompanied
-from musictx.notes.write import write_midi
-from musictx.viz.accompanied import Pair, draw_accompanied
+from musictx.music.write import write_midi
+from musictx.playing.accompanying import Accompanied
 from musictx.viz.figure import save_figure
-from musictx.viz.piano_roll import Panel, draw_rolls
+from musictx.viz.piano_roll import Pair, Panel, draw_accompanied, draw_rolls
 from musictx.viz.sound import write_wav
-from musictx.web.files import PEN, as_data, new_place
 from musictx.web.session import Step
 
 SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
-# tells the script above of the motif that a person is choosing
+# tells the script above of the primer that a person is choosing
 MOTIF = """(seconds, side) => { document.querySelector("#stage .picture")?.dispatchEvent(
-    new CustomEvent("motif", { bubbles: true, detail: { seconds, side } })) }"""
+    new CustomEvent("primer", { bubbles: true, detail: { seconds, side } })) }"""
 # and of the region that the two fields hold
 REGION = """(...region) => { document.dispatchEvent(new CustomEvent("region", { detail: region })) }"""
 WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
@@ -44,7 +50,7 @@ def stage(step: Step | None, folder: Path) -> str:
         f'<a href="{_address(path)}" download="{html.escape(path.name)}">{kind}</a>'
         for kind, path in (("MIDI", midi), ("WAV", wav))
     )
-    whole_s = None if step.takes else step.score.duration_s  # of which a motif can be chosen
+    whole_s = None if step.takes else step.score.duration_s  # of which a primer can be chosen
     data = html.escape(json.dumps({"boxes": boxes, "chosen": step.chosen, "whole_s": whole_s}))
     return (
         f'<div class="picture" data-roll="{data}"><img alt="piano roll" src="{picture}"><i class="playhead"></i></div>'
@@ -80,3 +86,36 @@ def _boxes(figure: Figure, n_panels: int) -> list[dict[str, float]]:
 
 def _address(path: Path) -> str:
     return f"gradio_api/file={quote(str(path))}"
+
+
+KEEP_S = 3600.0  # files that nobody took by then go away
+KEEP_BYTES = 2**30  # of all people together: the oldest go first
+PEN = Lock()  # matplotlib's settings are one for all threads
+BROOM = Lock()  # what one thread removes another must not look at
+
+
+def new_place(folder: Path) -> Path:
+    """A folder whose name cannot be guessed; those of long ago are removed, and those that are too much."""
+    with BROOM:
+        held = 0
+        for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
+            held += _size(old)
+            if held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S:
+                shutil.rmtree(old, ignore_errors=True)
+    place = folder / uuid.uuid4().hex
+    place.mkdir()
+    return place
+
+
+def _size(place: Path) -> int:
+    """Bytes of its files; another thread may just rename one."""
+    size = 0
+    for file in place.iterdir():
+        with suppress(FileNotFoundError):
+            size += file.stat().st_size
+    return size
+
+
+def as_data(svg: Path) -> str:
+    """An SVG file as an address that holds it."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode()

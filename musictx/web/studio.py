@@ -1,29 +1,28 @@
-"""What the page can do, without a page: every action takes a Session and returns the next one, or raises UserError."""
+"""What the page can do, without a page: every action takes a Session and returns the next one, or raises UserError.
+
+Actions under way are counted, so that the end of the server can wait for the files that they write.
+"""
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Condition
 from typing import Any
 
-from musictx.accompanying import Accompanied
-from musictx.choice import choose_bundle
+from musictx.config.web import Limits
 from musictx.errors import UserError
+from musictx.playing.accompanying import Accompanied
+from musictx.playing.opening import choose_bundle
+from musictx.sampling.engine import MAX_SEED
 from musictx.sampling.music import Continuation
-from musictx.sampling.streams import MAX_SEED
 from musictx.tokenizers import Tokenizer
-from musictx.web.attention import Point, Reader
-from musictx.web.draw import Ready, Tell, Wish, draw_takes, fit, shorten, went_by
-from musictx.web.examples import examples
-from musictx.web.files import PEN, as_data, new_place
-from musictx.web.fill import Region, can_fill, fill_takes
-from musictx.web.harmonise import MelodyReader, harmonise
-from musictx.web.keyboard import read_played
-from musictx.web.limits import Limits
-from musictx.web.session import Music, Session, Step
-from musictx.web.stage import stage
-from musictx.web.upload import read_upload
-from musictx.web.work import ENDS, Work
+from musictx.web.draw import Ready, Region, Tell, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
+from musictx.web.harmonise import MelodyReader, Point, Reader, harmonise
+from musictx.web.session import Music, Session, Step, examples, read_played
+from musictx.web.stage import PEN, as_data, new_place, stage
+from musictx.web.uploads import read_upload
 
 Models = Mapping[str, Ready]
 
@@ -173,3 +172,34 @@ class Studio:
         if name not in self.models:
             raise UserError(f"there is no model {name!r}: choose one of {', '.join(self.models)}")
         return music if music.model == name else fit(music, self.models[name][1])._replace(model=name)
+
+
+ENDS = "the server ends just now"
+
+
+class Work:
+    """Counts actions. `ending` tells long ones to come to an end."""
+
+    def __init__(self) -> None:
+        self.ending = False
+        self._under_way, self._changed = 0, Condition()
+
+    @contextmanager
+    def action(self) -> Iterator[None]:
+        """The time of one action. Raises UserError when the end has come."""
+        with self._changed:
+            if self.ending:
+                raise UserError(ENDS)
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Returns when nothing is under way any more."""
+        self.ending = True
+        with self._changed:
+            self._changed.wait_for(lambda: not self._under_way)

@@ -1,4 +1,4 @@
-"""People's files between their arrival and their reading: bounded in sum, each in a place of its own, soon gone."""
+"""People's files: bounded in sum until they are read, read by a process of its own with limits, soon gone."""
 
 import asyncio
 import os
@@ -8,12 +8,18 @@ import time
 import uuid
 from pathlib import Path
 from threading import Lock
+from typing import Any, NamedTuple, cast
 
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from musictx.web.limits import Limits
+from musictx.config.web import Limits
+from musictx.data.work.sandbox import Limits as ReaderLimits
+from musictx.data.work.sandbox import run_batch
+from musictx.errors import MidiError, UserError
+from musictx.music.read import read_tracks
+from musictx.web.session import Heard, Music
 
 UNTAKEN_S = 60.0  # a page takes its file at once: whoever does not by then is gone
 LOOK_S = 5.0  # between looks for those
@@ -94,3 +100,50 @@ def plain_file_name(name: str) -> str:
     """A name as a person may have given it, that is a file's name on any disk."""
     name = re.sub(r"[/\\\x00-\x1f]", " ", name).encode("utf-8", "replace")[-NAME_BYTES:].decode("utf-8", "ignore")
     return name.strip(" .") or "music.mid"
+
+
+NAME_LENGTH = 40
+
+
+class Read(NamedTuple):
+    played: Heard
+    written: Heard | None
+    tracks: int
+    drums: bool
+
+
+def read_upload(data: bytes, name: str, limits: Limits) -> Music:
+    """Raises UserError that says in one line what is wrong with the file."""
+    size = len(data)
+    if size > limits.upload_bytes:
+        raise UserError(f"{name}: {size / 2**20:.1f} MB; files up to {limits.upload_bytes / 2**20:g} MB are taken")
+    if not size:
+        raise UserError(f"{name}: the file is empty: give a MIDI file")
+    allowed = ReaderLimits(limits.file_seconds, limits.memory_mb)
+    read = cast(Read | str, run_batch(cast(Any, read_music), [data], allowed)[0])
+    if isinstance(read, str):
+        raise UserError(f"{name}: {read}")
+    return Music(plain_name(name), *read.played, written=read.written, tracks=read.tracks, drums=read.drums)
+
+
+def read_music(data: bytes) -> Read | str:
+    """In the reader process: the music without drums, or why there is none."""
+    try:
+        tracks = read_tracks(data, "")
+        changes = tracks.clock is not None and tracks.clock.changes
+        even = read_tracks(data, "", one_tempo=True) if changes else None
+    except MidiError as error:
+        return error.reason
+    score = tracks.merge()
+    if not len(score):
+        only_drums = len(tracks.merge(drums=True)) > 0
+        return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
+    sounding = [track for track in tracks.tracks if len(track.score)]
+    melodic = sum(not track.is_drums for track in sounding)
+    written = None if even is None else Heard(even.merge(), even.meter())
+    return Read(Heard(score, tracks.meter()), written, melodic, melodic < len(sounding))
+
+
+def plain_name(name: str) -> str:
+    """A file's name without its suffix, of letters, digits and what does no harm in titles and in other names."""
+    return " ".join(re.sub(r"[^\w.-]+", " ", Path(name).stem).split()).strip(".")[:NAME_LENGTH] or "music"

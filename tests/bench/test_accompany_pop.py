@@ -1,16 +1,16 @@
-"""benchmarks/accompany_pop.py compares models of one size, all of which its commands can train."""
+"""studies/accompany_pop.py compares models of one size, all of which its commands can train."""
 
 import sys
 
 import pytest
 from conftest import ROOT
 
-from musictx.app import settings
+from musictx.config.app import settings
 from musictx.tokenizers import build_tokenizer
-from musictx.training.check import check_trainer
+from musictx.training.preflight import check_trainer
 from musictx.training.start import objective_of, starting_model
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT / "studies"))
 from accompany_pop import POP909
 
 

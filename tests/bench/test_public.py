@@ -3,7 +3,7 @@
 import torch
 
 from musictx.bench.public import PublicAttention, PublicConfig, PublicTraining, PublicTransformer, generate
-from musictx.model.attention_reference import reference
+from musictx.model.attention.relative import reference
 
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 4, "d_ff": 24}
 SMALL = PublicConfig(vocab_size=20, dropout=0.0, attention_dropout=0.0, max_sequence=12, **SIZES)

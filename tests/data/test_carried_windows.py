@@ -6,8 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musictx.data.dataset import RandomCrops
-from musictx.data.streams import CarriedWindows
+from musictx.data.dataset import CarriedWindows, RandomCrops
 from musictx.errors import ConfigError
 from musictx.tokenizers import build_tokenizer
 

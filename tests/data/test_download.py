@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from musictx.data.download import Download, fetch
+from musictx.data.source import Download, fetch
 from musictx.errors import StoreError
 
 CONTENT = bytes(range(256)) * 4000

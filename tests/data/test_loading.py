@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_carried_windows import VOCAB, stream_of
 
-from musictx.data.loading import GlobalBatches, ResumableLoader
+from musictx.data.datamodule import GlobalBatches, ResumableLoader
 from musictx.errors import ConfigError
 
 

@@ -5,9 +5,9 @@ from songs import write_song
 from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.recipe import Recipe, check_select, choose, encode_midi, fault, longest_run, longest_silence_s
 from musictx.errors import ConfigError
-from musictx.notes.score import DRUMS, Score
-from musictx.notes.ticks import Track, Tracks
-from musictx.notes.write import write_midi
+from musictx.music.score import DRUMS, Score
+from musictx.music.ticks import Track, Tracks
+from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 
 

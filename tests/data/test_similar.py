@@ -9,8 +9,8 @@ from strategies import SHARED_DATA
 
 from musictx.data import similar
 from musictx.data.similar import group, rules, signature
-from musictx.notes.read import read_tracks
-from musictx.notes.score import DRUMS, Score
+from musictx.music.read import read_tracks
+from musictx.music.score import DRUMS, Score
 
 MAESTRO = SHARED_DATA / "maestro-v3.0.0-midi.zip"
 

@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from musictx.data.split import assign_splits, check_fractions, content_key
+from musictx.data.prepare import assign_splits, check_fractions, content_key
 from musictx.errors import StoreError
 from musictx.tokenizers import build_tokenizer
 

@@ -12,7 +12,7 @@ with atheris.instrument_imports(include=["musictx", "mido"]):
     import numpy as np
 
     from musictx.errors import MidiError
-    from musictx.notes.read import read_tracks
+    from musictx.music.read import read_tracks
     from musictx.tokenizers import build_tokenizer
 
 TOKENIZERS = [build_tokenizer(name) for name in ("performance", "chorale")]

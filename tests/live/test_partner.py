@@ -8,8 +8,8 @@ import torch
 from session_parts import make_partner, phrase_score
 
 from musictx.sampling.engine import Row, begin_stream
+from musictx.sampling.filters import NanError
 from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.nan import NanError
 from musictx.tokenizers.grammar import build_grammar
 
 BOTH = ["performance", "chorale"]

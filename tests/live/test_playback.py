@@ -5,9 +5,9 @@ import time
 import pytest
 
 from musictx.errors import UserError
-from musictx.live.playback import Playback
+from musictx.live.recording import Playback
 from musictx.live.session import RealClock, Sender
-from musictx.tokenizers.idiom import Event
+from musictx.tokenizers.tokenizer import Event
 
 
 def test_only_what_is_due_goes_out():

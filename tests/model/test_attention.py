@@ -6,8 +6,7 @@ import torch
 from musictx.errors import ConfigError
 from musictx.model import attention
 from musictx.model.attention import choose, relative_attention
-from musictx.model.attention_chunked import _Chunked, chunked
-from musictx.model.attention_dropout import DRAWS, Dropout
+from musictx.model.attention.chunked import DRAWS, Dropout, _Chunked, chunked
 
 FAST = ["skew", "chunked", "auto"]
 IMPLEMENTATIONS = ["reference", *FAST]  # triton has tests of its own
@@ -239,7 +238,7 @@ def test_the_chosen_kernel_is_used_with_a_mask_too(impl, monkeypatch):
     for name, kernel in list(attention.IMPLEMENTATIONS.items()):
         monkeypatch.setitem(attention.IMPLEMENTATIONS, name, lambda *x, n=name, f=kernel: used.append(n) or f(*x))
     relative_attention(*inputs(4, 12, 8, 5), impl, 0.0, HIDDEN)
-    assert used == ["skew" if impl == "auto" else impl]  # of at most 256 tokens auto chooses it, hidden or not
+    assert used == ["skew" if impl == "auto" else impl]  # of at most 256 tokens auto chooses it, masked or not
 
 
 @pytest.mark.parametrize(
@@ -251,7 +250,7 @@ def test_the_chosen_kernel_is_used_with_a_mask_too(impl, monkeypatch):
             "impl=chunked reads keys in their order, which graph=true does not k",
         ),
         ("triton", {"age": torch.arange(12)}, "impl=triton reads keys in their order, which graph=true does not keep"),
-        ("triton", {"hidden": HIDDEN}, "impl=triton hides no keys, as prompts of different lengths that are drawn"),
+        ("triton", {"masked": HIDDEN}, "impl=triton hides no keys, as prompts of different lengths that are drawn"),
     ],
 )
 def test_what_a_kernel_cannot_read_is_refused_and_others_are_named(impl, sight, text):

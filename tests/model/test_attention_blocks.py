@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from musictx.model.attention_blocks import causal_blocks
+from musictx.model.attention.plain import causal_blocks
 
 # (Tq, Tk, E, D): training, prefill behind a cache; queries wider than values; odd sizes, less and more than a block
 SHAPES = [(1, 1, 8, 8), (2, 2, 59, 3), (33, 33, 8, 8), (5, 12, 16, 6), (129, 129, 12, 8), (257, 300, 24, 16)]

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from musictx.model.attention import relative_attention
-from musictx.model.attention_plain import causal_attention
+from musictx.model.attention.plain import causal_attention
 
 
 @pytest.mark.parametrize("n", [20, 300])  # in blocks on a CPU from 257 on
@@ -35,8 +35,8 @@ def test_hidden_keys_are_not_there(tq, wide):
     g = torch.Generator().manual_seed(tq)
     q, k, v = (torch.randn(2, 3, t, 8, generator=g, dtype=torch.float64) for t in (tq, 12, 12))
     more = (F.pad(x, (0, wide), value=0.5) for x in (q, k))
-    hidden = torch.zeros(2, 12, dtype=torch.bool)
-    hidden[1, 2:5] = True
-    out = causal_attention(*more, v, 0.0, 8**-0.5, hidden)
-    expected = relative_attention(q, k, v, torch.zeros(3, 1, 8).double(), "reference", 0.0, hidden)
+    masked = torch.zeros(2, 12, dtype=torch.bool)
+    masked[1, 2:5] = True
+    out = causal_attention(*more, v, 0.0, 8**-0.5, masked)
+    expected = relative_attention(q, k, v, torch.zeros(3, 1, 8).double(), "reference", 0.0, masked)
     torch.testing.assert_close(out, expected, rtol=1e-9, atol=1e-11)  # the wider keys add one constant to all logits

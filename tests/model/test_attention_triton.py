@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from musictx.errors import ConfigError
-from musictx.model import attention_triton
-from musictx.model.attention_reference import reference
-from musictx.model.attention_triton import triton_attention
-from musictx.model.triton_tuning import INTERPRETED, TUNING, Card, Launch, Tuning, tuning_for
+from musictx.model.attention import fused
+from musictx.model.attention.fused import triton_attention
+from musictx.model.attention.relative import reference
+from musictx.model.attention.triton_tuning import INTERPRETED, TUNING, Card, Launch, Tuning, tuning_for
 
 pytest.importorskip("triton", reason="the package triton is not installed")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -18,7 +18,7 @@ if DEVICE == "cpu":
     # Triton reads this where a kernel is defined; put back at once: other tests start programs that would inherit it
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_INTERPRET", "1")
-        import musictx.model.triton_kernels  # noqa: F401  (defines the kernels, here and now)
+        import musictx.model.attention.triton_kernels  # noqa: F401  (defines the kernels, here and now)
 
 # (Tq, Tk, D, M, tile): training, prefill behind a cache, single steps; tables shorter than, as long as, longer than T;
 # M - 2, where tables end for the tiles, on both sides of a tile's edge
@@ -95,7 +95,7 @@ def test_half_precision_errs_at_most_twice_as_much_as_the_plain_formula(shape, d
 @pytest.mark.parametrize("shape", [(5, 12, 32, 4, 16), (33, 33, 59, 19, 16), (113, 113, 32, 130, 64)])
 def test_deterministic_gradients_are_the_same_in_every_bit(shape, dtype, monkeypatch):
     *shape, n = shape
-    monkeypatch.setattr(attention_triton, "SPLITS", 1 if dtype == torch.float32 else 8)
+    monkeypatch.setattr(fused, "SPLITS", 1 if dtype == torch.float32 else 8)
     tensors = inputs(*shape, dtype=dtype)
     one, two = (results(triton_attention, tensors, tuning=tile(n), deterministic=True) for _ in range(2))
     for a, b in zip(one, two, strict=True):
@@ -110,8 +110,8 @@ def test_deterministic_gradients_are_the_same_in_every_bit(shape, dtype, monkeyp
 
 def test_torchs_switch_for_deterministic_algorithms_is_followed(monkeypatch):
     seen = []
-    attend = attention_triton._attend
-    monkeypatch.setattr(attention_triton, "_attend", lambda *args: seen.append(args[5]) or attend(*args))
+    attend = fused._attend
+    monkeypatch.setattr(fused, "_attend", lambda *args: seen.append(args[5]) or attend(*args))
     tensors = inputs(2, 2, 32, 2)
     triton_attention(*tensors)
     torch.use_deterministic_algorithms(True)
@@ -221,7 +221,7 @@ class Kernels:
 )
 def test_each_kernel_is_launched_with_the_tuning_of_the_card(card, d, expected, monkeypatch):
     kernels = Kernels()
-    monkeypatch.setattr(attention_triton, "_kernels", lambda: kernels)
+    monkeypatch.setattr(fused, "_kernels", lambda: kernels)
     monkeypatch.setattr(Card, "of", lambda _: card)
     dtype = torch.bfloat16 if d == 59 else torch.float32
     results(triton_attention, inputs(3, 5, d, 2, dtype), deterministic=True)
@@ -244,7 +244,7 @@ def test_a_card_older_than_ampere_is_refused_with_what_it_can_do(tuning, monkeyp
 def test_a_kernel_that_the_card_has_no_room_for_says_what_to_change(kernel, monkeypatch):
     from triton.runtime.errors import OutOfResources
 
-    from musictx.model import triton_kernels
+    from musictx.model.attention import triton_kernels
 
     class TooLarge:
         def __getitem__(self, grid):
@@ -265,11 +265,11 @@ def test_a_kernel_that_the_card_has_no_room_for_says_what_to_change(kernel, monk
 def test_both_operators_obey_the_rules_of_torch():
     q, k, v, rel = inputs(3, 5, 16, 2)
     options = (0.25, True, [16, 4, 1] * 4)
-    out, lse = attention_triton._attend(q, k, v, rel, *options)
+    out, lse = fused._attend(q, k, v, rel, *options)
     assert not lse.requires_grad
-    torch.library.opcheck(attention_triton._attend, (q, k, v, rel, *options))
+    torch.library.opcheck(fused._attend, (q, k, v, rel, *options))
     saved = [t.detach() for t in (torch.randn_like(out), q, k, v, rel, out, lse)]
-    torch.library.opcheck(attention_triton._backward, (*saved, *options))
+    torch.library.opcheck(fused._backward, (*saved, *options))
 
 
 def test_torch_compile_sees_through_it_in_one_graph():
@@ -295,7 +295,7 @@ def test_a_machine_that_cannot_is_refused(missing, monkeypatch):
     if missing == "gpu":
         monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     elif missing == "triton":
-        monkeypatch.setattr(attention_triton, "HAS_TRITON", False)
+        monkeypatch.setattr(fused, "HAS_TRITON", False)
     else:
         monkeypatch.setattr(torch.version, "hip", "7.0")
     with pytest.raises(ConfigError) as error:

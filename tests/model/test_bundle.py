@@ -143,8 +143,8 @@ def test_every_message_is_one_line(path):
 
 
 def test_one_model_gives_the_same_nll_under_every_kernel(world):
+    from musictx.analysis.likelihood import negative_log_likelihood
     from musictx.data.store import Store
-    from musictx.evaluation.likelihood import negative_log_likelihood
 
     store = Store(world.store)
     nll = [

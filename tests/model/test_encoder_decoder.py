@@ -8,9 +8,9 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.int8 import to_int8
 from musictx.model.position import FORMS
 from musictx.model.position.table import TwoSided
+from musictx.model.weights import to_int8
 
 PAD = 22
 CONFIG = EncoderDecoderConfig(
@@ -114,8 +114,8 @@ def test_cross_attention_and_encoder_equal_the_definition(position, paced, unit)
     at, source_at = torch.arange(15).double()[None] // 3, torch.arange(9).double()[None]
     if paced:
         at, source_at = at * 0.23, source_at * 0.13
-    hidden = torch.zeros(1, 9, dtype=torch.bool)
-    hidden[0, 7:] = True
+    masked = torch.zeros(1, 9, dtype=torch.bool)
+    masked[0, 7:] = True
     k, v = cross.keys(source, source_at)
     q = cross.queries(x)
     form, n_heads, d_head = cross.attend, 3, 8
@@ -130,9 +130,9 @@ def test_cross_attention_and_encoder_equal_the_definition(position, paced, unit)
                 for j, d in enumerate(distances)
             ]
             expected[0, h, i] = torch.stack(logits).softmax(0) @ v[0, h, :7]
-    got = form.look(q, k, v, form.phase(at, q.dtype), cross.distance(at, source_at), 0.0, hidden)
+    got = form.look(q, k, v, form.phase(at, q.dtype), cross.distance(at, source_at), 0.0, masked)
     torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
-    added = cross(x, k, v, hidden, source_at, at)
+    added = cross(x, k, v, masked, source_at, at)
     torch.testing.assert_close(added, x + cross.project(expected.transpose(1, 2).flatten(2)), rtol=1e-12, atol=1e-12)
 
 
@@ -192,11 +192,11 @@ def test_distance_is_told_by_sign(position):
 def test_forms_without_distances_have_none_across(position):
     cross = build(position).decoder[0].cross
     x, source = torch.randn(1, 6, 24).double(), torch.randn(1, 4, 24).double()
-    hidden = torch.zeros(1, 4, dtype=torch.bool)
+    masked = torch.zeros(1, 4, dtype=torch.bool)
     both = []
     for source_at in (torch.arange(4).double()[None], torch.arange(4).double()[None] + 3):
         k, v = cross.keys(source, source_at)
-        both.append(cross(x, k, v, hidden, source_at, torch.arange(6).double()[None] // 3))
+        both.append(cross(x, k, v, masked, source_at, torch.arange(6).double()[None] // 3))
     assert torch.equal(*both)
 
 

@@ -4,9 +4,9 @@ from proofs import BLOCKS
 from torch import nn
 
 from musictx.errors import ConfigError
-from musictx.model.int8 import Int8Linear, to_int8
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.weights import Int8Linear, to_int8
 
 
 @pytest.mark.parametrize("rows", [1, 5, 32, 33, 200])

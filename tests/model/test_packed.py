@@ -7,11 +7,19 @@ from proofs import BLOCKS
 from torch import nn
 
 from musictx.errors import ConfigError
-from musictx.model.packed import PackedLinear, can_pack, pack
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.model.weights import AUTO, choose_weights, describe_weights, for_steps, with_weights
-from musictx.sampling.nan import nan_error
+from musictx.model.weights import (
+    AUTO,
+    PackedLinear,
+    can_pack,
+    choose_weights,
+    describe_weights,
+    for_steps,
+    pack,
+    with_weights,
+)
+from musictx.sampling.filters import nan_error
 
 pytestmark = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorch has no oneDNN")
 SIZES = {"vocab_size": 50, "d_model": 64, "n_layers": 2, "n_heads": 2, "d_ff": 128}

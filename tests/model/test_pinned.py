@@ -39,7 +39,7 @@ class ByHand:
     def __init__(self, model, n_seed):
         self.model, self.n_seed, self.length = model, n_seed, 0
         self.keys, self.clocks = {}, []
-        self.clock, self.hidden, self.age = torch.zeros(1, 1, dtype=torch.float64), None, None
+        self.clock, self.masked, self.age = torch.zeros(1, 1, dtype=torch.float64), None, None
 
     def begin(self, t):
         index = torch.arange(self.length, self.length + t, dtype=torch.float64)[None]

@@ -6,12 +6,12 @@ import torch
 from proofs import BLOCKS, assert_cached_steps_equal_one_pass, assert_causal
 
 from musictx.errors import ConfigError
-from musictx.model.attention_reference import reference
+from musictx.model.attention.relative import reference
 from musictx.model.position import CLOCKS, FORMS, describe, timed_forms
+from musictx.model.position.absolute import sinusoidal
+from musictx.model.position.form import phases
 from musictx.model.position.fourier import Fourier
-from musictx.model.position.phases import phases
 from musictx.model.position.rope import Rotary
-from musictx.model.position.sinusoidal import sinusoidal
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from proofs import OTHER_BLOCK
 
 from musictx.model.position import FORMS, timed_forms
-from musictx.model.position.none import NoPosition
+from musictx.model.position.absolute import NoPosition
 from musictx.model.position.table import Table
 from musictx.model.readout import read_attention, weights
 from musictx.model.transformer import Transformer, TransformerConfig

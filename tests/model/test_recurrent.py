@@ -10,8 +10,7 @@ from proofs import assert_causal
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from musictx.errors import ConfigError
-from musictx.model.additive import AdditiveAttention
-from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.recurrent import AdditiveAttention, Recurrent, RecurrentConfig
 
 CONFIG = RecurrentConfig(vocab_size=23, d_model=12, n_layers=2, d_attention=5, window=7, dropout=0.0)
 KINDS = {

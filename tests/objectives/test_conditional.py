@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import scores
 
-from musictx.data.examples import joined
+from musictx.data.dataset import joined
 from musictx.errors import ConfigError
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.objectives import build_objective
 from musictx.objectives.conditional import by_track
 from musictx.tokenizers import build_tokenizer

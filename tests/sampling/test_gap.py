@@ -8,13 +8,11 @@ from strategies import scores
 from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.notes.grid import grid_to_score
-from musictx.notes.meter import Meter
-from musictx.notes.score import Score
+from musictx.music.grid import grid_to_score
+from musictx.music.score import Meter, Score
 from musictx.sampling.gap import cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
-from musictx.sampling.length import Length
-from musictx.sampling.music import continue_motifs
-from musictx.sampling.settings import PLAIN, Sampling, Settings
+from musictx.sampling.music import continue_primers
+from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 from musictx.tokenizers import build_tokenizer, with_added
 from musictx.tokenizers.gap import ADDED, clock_of, split_at, step_of, with_gap_clock
 
@@ -180,8 +178,8 @@ def test_variations_keep_what_is_outside_and_depend_on_the_seed_and_their_number
     gap = gap_of(piece, 10.0, 12.0, tokenizer)
     settings = Settings(PLAIN, Length(seconds=gap.seconds), seed=3, window=500)
     model = noise(tokenizer.vocab.size)
-    one, two = continue_motifs([gap], model, tokenizer, settings, 2)[0]
-    again = continue_motifs([gap], noise(tokenizer.vocab.size), tokenizer, settings, 2)[0]
+    one, two = continue_primers([gap], model, tokenizer, settings, 2)[0]
+    again = continue_primers([gap], noise(tokenizer.vocab.size), tokenizer, settings, 2)[0]
     assert (one.score, two.score) == (again[0].score, again[1].score)
     assert one.score != two.score
     for each in (one, two):
@@ -230,4 +228,4 @@ def test_between_two_pieces_what_is_not_heard_of_the_first_stays_too():
 def test_what_is_of_continuations_alone(changed, text):
     settings = Settings(length=Length(seconds=1.0))._replace(**changed)
     with pytest.raises(ConfigError, match=f"^{text}, and a gap is filled here: leave it out$"):
-        continue_motifs([gap_of()], noise(PERFORMANCE.vocab.size), PERFORMANCE, settings)
+        continue_primers([gap_of()], noise(PERFORMANCE.vocab.size), PERFORMANCE, settings)

@@ -15,23 +15,21 @@ from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
-from musictx.notes.meter import Meter
-from musictx.notes.read import read_midi
-from musictx.open import open_bundle
-from musictx.player import Player
-from musictx.sampling.engine import Row, begin_stream
+from musictx.music.read import read_midi
+from musictx.music.score import Meter
+from musictx.playing.opening import open_bundle
+from musictx.playing.player import Player
+from musictx.sampling.engine import Row, Uniforms, begin_stream
 from musictx.sampling.filters import draw
 from musictx.sampling.guidance import bare_prompt, guided
-from musictx.sampling.length import Length
-from musictx.sampling.motif import Motif
-from musictx.sampling.music import continue_motifs, continue_score
+from musictx.sampling.music import continue_primers, continue_score
+from musictx.sampling.primer import Primer
 from musictx.sampling.prompt import make_prompt
-from musictx.sampling.settings import PLAIN, Sampling, Settings
-from musictx.sampling.streams import Uniforms
+from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 
-MOTIF = Motif(LONGER, 2.7, Meter(0.6))
+MOTIF = Primer(LONGER, 2.7, Meter(0.6))
 N = 24  # tokens
 
 
@@ -71,9 +69,9 @@ def told_apart(model):
     return model.double()
 
 
-def slowly(model, tokenizer, motif, sampling, n, key):
+def slowly(model, tokenizer, primer, sampling, n, key):
     """The definition: two full passes a token, one over the seed and all that was drawn, one over the seed's end."""
-    prompt = make_prompt(motif, tokenizer, None, "cpu", model.cycle)
+    prompt = make_prompt(primer, tokenizer, None, "cpu", model.cycle)
     heard, bare = prompt.heard, prompt.heard[-sampling.guidance_tokens :]
     grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s], "cpu")
     chance, ids = Uniforms([key], "cpu"), torch.zeros(0, dtype=torch.long)
@@ -92,9 +90,9 @@ def slowly(model, tokenizer, motif, sampling, n, key):
     return ids.tolist()
 
 
-def quickly(model, tokenizer, motif, sampling, n, key):
+def quickly(model, tokenizer, primer, sampling, n, key):
     """The same through the engine."""
-    prompt = make_prompt(motif, tokenizer, None, "cpu", model.cycle)
+    prompt = make_prompt(primer, tokenizer, None, "cpu", model.cycle)
     bare = bare_prompt(prompt.heard, sampling, max(model.cycle, tokenizer.group))
     grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s], "cpu")
     room, eos = len(prompt.heard) + n, tokenizer.vocab.eos
@@ -116,15 +114,15 @@ def test_the_two_streams_draw_what_two_full_passes_draw(name, form):
 def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
     model, tokenizer = build("performance", "relative_fourier")
     told_apart(model)
-    other = Motif(LONGER.transpose(5), 2.7, Meter(0.6))
-    motifs = [MOTIF, other]
+    other = Primer(LONGER.transpose(5), 2.7, Meter(0.6))
+    primers = [MOTIF, other]
     for window in (None, 24):
         settings = Settings(
             replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7, window=window
         )
-        together = continue_motifs(motifs, model, tokenizer, settings, 2)
-        for motif, rows in zip(motifs, together, strict=True):
-            alone = continue_motifs([motif], model, tokenizer, settings, 2)[0]
+        together = continue_primers(primers, model, tokenizer, settings, 2)
+        for primer, rows in zip(primers, together, strict=True):
+            alone = continue_primers([primer], model, tokenizer, settings, 2)[0]
             assert all(same(one, two) for one, two in zip(rows, alone, strict=True))
 
 
@@ -132,16 +130,16 @@ def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
     model, tokenizer = build("performance", "relative_fourier")
     told_apart(model).float()
     settings = Settings(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7)
-    plain = continue_motifs([MOTIF], model, tokenizer, settings)[0][0]
+    plain = continue_primers([MOTIF], model, tokenizer, settings)[0][0]
     for other in (StaticSteps(model), for_steps(copy.deepcopy(model))):
-        assert same(continue_motifs([MOTIF], other, tokenizer, settings)[0][0], plain)
-    assert continue_motifs([MOTIF], for_steps(model, "int8"), tokenizer, settings)[0][0].complete
+        assert same(continue_primers([MOTIF], other, tokenizer, settings)[0][0], plain)
+    assert continue_primers([MOTIF], for_steps(model, "int8"), tokenizer, settings)[0][0].complete
 
 
 def test_the_shipped_model_draws_what_its_seed_makes_likelier():
     model, tokenizer, _ = open_bundle(shipped_bundle(CHORALE))
     seed = read_midi(shipped_bundle(CHORALE).with_suffix(".mid"))
-    prompt = make_prompt(Motif(seed, seed.duration_s, Meter(seed.quarter_s)), tokenizer, None, "cpu", model.cycle)
+    prompt = make_prompt(Primer(seed, seed.duration_s, Meter(seed.quarter_s)), tokenizer, None, "cpu", model.cycle)
     gains = []
     for strength in (0.0, 2.0):
         sampling = replace(PLAIN, seed_guidance=strength)
@@ -176,12 +174,12 @@ def test_impossible_values_are_refused(settings, text):
         Sampling(**settings)
 
 
-def drawn(motif, own=None, guidance_tokens=4, seed_guidance="auto"):
+def drawn(primer, own=None, guidance_tokens=4, seed_guidance="auto"):
     model, tokenizer = build("performance")
     told_apart(model)
     sampling = replace(PLAIN, guidance_tokens=guidance_tokens, seed_guidance=seed_guidance)
     settings = Settings(sampling, Length(tokens=40), own_guidance=own)
-    return continue_motifs([motif], model, tokenizer, settings)[0][0]
+    return continue_primers([primer], model, tokenizer, settings)[0][0]
 
 
 def test_a_bundle_says_how_closely_its_model_holds_on_and_a_person_has_the_last_word():

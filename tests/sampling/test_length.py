@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError
-from musictx.sampling.length import Length, Progress
+from musictx.sampling.settings import Length, Progress
 from musictx.tokenizers import build_tokenizer
 
 TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")
 NOTHING = np.zeros(0, np.uint16)
 
 
-def progress(length, tokenizer=TOK, motif=NOTHING, quarter_s=0.5, bar_s=2.0):
-    return Progress(length, bar_s, tokenizer, motif, quarter_s)
+def progress(length, tokenizer=TOK, primer=NOTHING, quarter_s=0.5, bar_s=2.0):
+    return Progress(length, bar_s, tokenizer, primer, quarter_s)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_only_whole_steps_of_a_grid_count():
 
 
 def test_new_notes_are_counted():
-    motif = TOK.vocab.id("NOTE_ON", 60), TOK.vocab.id("TIME_SHIFT", 9), TOK.vocab.id("NOTE_OFF", 60)
-    p = progress(Length(notes=4), motif=np.array(motif, np.uint16))
-    assert p.look(np.array(motif, np.uint16)) == 0.25
+    primer = TOK.vocab.id("NOTE_ON", 60), TOK.vocab.id("TIME_SHIFT", 9), TOK.vocab.id("NOTE_OFF", 60)
+    p = progress(Length(notes=4), primer=np.array(primer, np.uint16))
+    assert p.look(np.array(primer, np.uint16)) == 0.25

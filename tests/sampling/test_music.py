@@ -9,13 +9,11 @@ from stubs import Said, noise
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.notes.meter import Meter
-from musictx.notes.score import DRUMS, Score
-from musictx.sampling.length import Length
-from musictx.sampling.motif import Motif
-from musictx.sampling.music import Drawing, check, continue_motifs, continue_score
-from musictx.sampling.nan import NanError
-from musictx.sampling.settings import PLAIN, Settings
+from musictx.music.score import DRUMS, Meter, Score
+from musictx.sampling.filters import NanError
+from musictx.sampling.music import Drawing, check, continue_primers, continue_score
+from musictx.sampling.primer import Primer
+from musictx.sampling.settings import PLAIN, Length, Settings
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules
 
@@ -54,18 +52,18 @@ def test_exactly_the_asked_length_is_added_after_the_seed(name):
 @pytest.mark.parametrize("name", ["performance", "chorale"])
 def test_bars_notes_and_tokens_are_lengths_too(name):
     model, tokenizer = build(name)
-    motif = Motif(SEED, 1.8, Meter(0.6, (3, 4)))  # ends at its bar line, 0.6 s after its last note
+    primer = Primer(SEED, 1.8, Meter(0.6, (3, 4)))  # ends at its bar line, 0.6 s after its last note
 
     def made(**amount):
         settings = Settings(PLAIN, Length(**amount), include_seed=False)
-        return continue_motifs([motif], model, tokenizer, settings)[0][0]
+        return continue_primers([primer], model, tokenizer, settings)[0][0]
 
     assert 2.5 < made(bars=2).score.duration_s <= 3.6 + 1e-9
     assert made(bars=2).score.pitch.tolist() == made(seconds=3.6).score.pitch.tolist()
     assert len(made(notes=5).score) == 5
     assert made(tokens=40).complete
     assert made(tokens=40).score.duration_s <= made(tokens=80).score.duration_s
-    whole = continue_motifs([motif], model, tokenizer, Settings(PLAIN, Length(bars=2)))[0][0]
+    whole = continue_primers([primer], model, tokenizer, Settings(PLAIN, Length(bars=2)))[0][0]
     assert whole.new_from_s == pytest.approx(1.8)
     new = whole.score.select(whole.score.onset_s > 1.2)
     assert (new.onset_s >= 1.8 - 1e-9).all()
@@ -88,15 +86,15 @@ def test_another_seed_number_gives_other_music():
 def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
     model, tokenizer = build("performance", position)
     model.double()
-    motifs = [Motif(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
+    primers = [Primer(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
     settings = Settings(replace(PLAIN, guard=True, temperature_end=0.8), Length(tokens=40))
-    together = continue_motifs(motifs, model, tokenizer, settings, 2)
-    for motif, results in zip(motifs, together, strict=True):
-        alone = continue_motifs([motif], model, tokenizer, settings, 2)[0]
+    together = continue_primers(primers, model, tokenizer, settings, 2)
+    for primer, results in zip(primers, together, strict=True):
+        alone = continue_primers([primer], model, tokenizer, settings, 2)[0]
         assert all(same(a, b) for a, b in zip(alone, results, strict=True))
-    parts = continue_motifs(motifs, model, tokenizer, settings._replace(rows_at_once=2), 2)
+    parts = continue_primers(primers, model, tokenizer, settings._replace(rows_at_once=2), 2)
     assert together[0][0].complete
-    steps_of_one_shape = continue_motifs(motifs, StaticSteps(model), tokenizer, settings, 2)
+    steps_of_one_shape = continue_primers(primers, StaticSteps(model), tokenizer, settings, 2)
     for others in (parts, steps_of_one_shape):
         assert all(same(a, b) for x, y in zip(others, together, strict=True) for a, b in zip(x, y, strict=True))
 
@@ -104,8 +102,8 @@ def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
 def test_rows_that_come_to_their_end_at_different_times_are_as_if_alone():
     model, tokenizer = build("performance")
     settings = Settings(PLAIN, Length(seconds=1.0))
-    eight = continue_motifs([None], model.double(), tokenizer, settings, 8)[0]
-    two = continue_motifs([None], model, tokenizer, settings, 2)[0]
+    eight = continue_primers([None], model.double(), tokenizer, settings, 8)[0]
+    two = continue_primers([None], model, tokenizer, settings, 2)[0]
     assert all(same(a, b) for a, b in zip(two, eight, strict=False))
 
 
@@ -173,7 +171,7 @@ def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length
         type(tokenizer), "decode", lambda self, ids, quarter_s=0.5: used.append(len(ids)) or Score.empty()
     )
     settings = Settings(PLAIN, Length(tokens=100), forced_ending=True)
-    continue_motifs([None], ends_at(tokenizer.vocab, step), tokenizer, settings)
+    continue_primers([None], ends_at(tokenizer.vocab, step), tokenizer, settings)
     if expected is None:
         assert 90 <= used[-1] <= 110
     else:
@@ -183,7 +181,7 @@ def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length
 def test_a_forced_ending_lets_a_chorale_end_between_steps_alone():
     model, tokenizer = build("chorale")
     settings = Settings(PLAIN, Length(seconds=3.0), forced_ending=True)
-    for result in continue_motifs([Motif(SEED, 1.2, Meter(0.6))], model, tokenizer, settings, 4)[0]:
+    for result in continue_primers([Primer(SEED, 1.2, Meter(0.6))], model, tokenizer, settings, 4)[0]:
         assert 2.7 - 0.15 <= result.score.duration_s - 1.2 <= 3.3 + 0.15
 
 
@@ -200,7 +198,7 @@ def test_the_guard_warms_a_row_that_is_stuck():
 
     def different(guard):
         settings = Settings(replace(PLAIN, guard=guard), Length(tokens=600))
-        notes = continue_motifs([None], Said(say), tokenizer, settings)[0][0].score
+        notes = continue_primers([None], Said(say), tokenizer, settings)[0][0].score
         return len(set(notes.pitch.tolist()))
 
     assert different(True) > different(False)
@@ -266,7 +264,7 @@ def test_ctrl_c_before_the_first_token_leaves_nothing():
 
 def test_whoever_iterates_may_stop_after_any_step():
     model, tokenizer = build("performance")
-    whole = continue_motifs([None], model, tokenizer, Settings(PLAIN, Length(tokens=70)), 2)[0]
+    whole = continue_primers([None], model, tokenizer, Settings(PLAIN, Length(tokens=70)), 2)[0]
     for n in (1, 33, 71):
         drawing = Drawing([None], model, tokenizer, Settings(PLAIN, Length(tokens=70), rows_at_once=1), 2)
         seen = [int(step.ids[0]) for step in itertools.islice(drawing, n)]
@@ -329,6 +327,6 @@ def test_how_many_rows_share_a_batch_shortens_none(monkeypatch):
     lengths = set()
     for rows in (16, 20):
         settings = Settings(PLAIN, Length(seconds=1e4), rows_at_once=rows)
-        (results,) = continue_motifs([None], model, tokenizer, settings, 20)
+        (results,) = continue_primers([None], model, tokenizer, settings, 20)
         lengths |= {result.stopped for result in results}
     assert lengths == {"max_tokens=40"}

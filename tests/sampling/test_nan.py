@@ -2,7 +2,7 @@ import torch
 from stubs import noise
 
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.nan import first_bad_module, nan_error
+from musictx.sampling.filters import first_bad_module, nan_error
 
 IDS = torch.tensor([1, 2, 3])
 

@@ -10,18 +10,17 @@ from test_music import LONGER, SEED, build, same
 
 from musictx.errors import ConfigError
 from musictx.model.static_steps import StaticSteps
-from musictx.notes.meter import Meter
-from musictx.sampling.length import Length
-from musictx.sampling.motif import Motif
-from musictx.sampling.music import Drawing, continue_motifs
-from musictx.sampling.settings import PLAIN, Sampling, Settings
+from musictx.music.score import Meter
+from musictx.sampling.music import Drawing, continue_primers
+from musictx.sampling.primer import Primer
+from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 
 PINNED = Settings(PLAIN, Length(tokens=90), seed_pinned=True, window=64)
 GUIDED = Sampling(seed_guidance=1.0, guidance_tokens=3)
 
 
-def motif(score):
-    return Motif(score, score.duration_s, Meter(score.quarter_s))
+def primer(score):
+    return Primer(score, score.duration_s, Meter(score.quarter_s))
 
 
 @pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope"])
@@ -32,7 +31,7 @@ def test_it_changes_nothing_before_the_window_is_full_and_something_after(positi
 
     def drawn(on):
         settings = PINNED._replace(seed_pinned=on, sampling=sampling)
-        drawing = Drawing([motif(LONGER)], model, tokenizer, settings)
+        drawing = Drawing([primer(LONGER)], model, tokenizer, settings)
         return torch.cat([each.log_p for each in drawing]), PINNED.window - len(drawing.prompts[0].heard)
 
     (plain, left), (pinned, _) = drawn(False), drawn(True)
@@ -45,16 +44,16 @@ def test_it_changes_nothing_before_the_window_is_full_and_something_after(positi
 def test_several_seeds_in_one_batch_are_each_as_if_alone(sampling):
     model, tokenizer = build("performance", "relative_fourier")
     model.double()
-    settings, motifs = PINNED._replace(sampling=sampling), [motif(SEED), motif(LONGER)]
-    together = continue_motifs(motifs, model, tokenizer, settings, 2)
-    for one, both in zip(motifs, together, strict=True):
-        alone = continue_motifs([one], model, tokenizer, settings._replace(rows_at_once=1), 2)[0]
+    settings, primers = PINNED._replace(sampling=sampling), [primer(SEED), primer(LONGER)]
+    together = continue_primers(primers, model, tokenizer, settings, 2)
+    for one, both in zip(primers, together, strict=True):
+        alone = continue_primers([one], model, tokenizer, settings._replace(rows_at_once=1), 2)[0]
         assert all(same(a, b) for a, b in zip(alone, both, strict=True))
 
 
 def test_what_cannot_be_is_told():
     model, tokenizer = build("performance")
-    long = motif(replace(LONGER, velocity=np.arange(9, dtype=np.uint8) * 8 + 8))
+    long = primer(replace(LONGER, velocity=np.arange(9, dtype=np.uint8) * 8 + 8))
     for given, seed, changes, text in (
         (model, None, {}, "seed_pinned=true: there is no seed to keep in sight; give one, or leave it out"),
         (model, long, {"window": 30}, "seed_pinned=true: the seed has 37 tokens, and of a window of 30 it may take 22"),

@@ -7,10 +7,10 @@ import torch
 from musictx.errors import ConfigError, UserError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.objectives import build_objective
 from musictx.sampling.accompany_song import Windows, draw_rest
-from musictx.sampling.nan import NanError
+from musictx.sampling.filters import NanError
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules

@@ -1,6 +1,6 @@
 import torch
 
-from musictx.sampling.streams import BLOCK, MAX_SEED, Uniforms
+from musictx.sampling.engine import BLOCK, MAX_SEED, Uniforms
 
 
 def numbers(keys, n=BLOCK + 3):

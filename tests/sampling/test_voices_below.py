@@ -6,10 +6,10 @@ import torch
 
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
-from musictx.notes.grid import REST
-from musictx.sampling.accompany import draw_voices
-from musictx.sampling.nan import NanError
+from musictx.music.grid import REST
+from musictx.sampling.filters import NanError
 from musictx.sampling.settings import PLAIN, Sampling
+from musictx.sampling.voices import draw_voices
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 

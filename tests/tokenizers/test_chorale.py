@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from strategies import ids
 
 from musictx.errors import TokenError
-from musictx.notes.grid import grid_to_score
-from musictx.notes.score import Score
+from musictx.music.grid import grid_to_score
+from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 TOK = ChoraleTokenizer()

@@ -17,8 +17,8 @@ TOK = build_tokenizer("performance")
 VOCAB = TOK.vocab
 
 
-def grammar(*motifs, **rules):
-    return build_grammar(TOK, Rules(**rules), motifs, [0.5] * len(motifs), "cpu")
+def grammar(*prompts, **rules):
+    return build_grammar(TOK, Rules(**rules), prompts, [0.5] * len(prompts), "cpu")
 
 
 def stream(*events):
@@ -99,9 +99,9 @@ def test_rows_are_taken_in_the_order_asked_for():
 
 def test_rows_with_and_without_a_velocity_are_taken_and_go_on():
     said, silent = stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5))
-    for motifs, rows in (((said, silent), [1, 0]), ((said, said), [1, 1])):
-        taken = grammar(*motifs).take(torch.tensor(rows))
-        assert ["NOTE_ON" in words(legal) for legal in taken.legal()] == [motifs[row] is said for row in rows]
+    for prompts, rows in (((said, silent), [1, 0]), ((said, said), [1, 1])):
+        taken = grammar(*prompts).take(torch.tensor(rows))
+        assert ["NOTE_ON" in words(legal) for legal in taken.legal()] == [prompts[row] is said for row in rows]
         for event in (("VELOCITY", 2), ("NOTE_ON", 60)):
             taken.update(torch.tensor([VOCAB.id(*event)] * 2))
         assert all(words(legal)["NOTE_ON"] == [p for p in range(128) if p != 60] for legal in taken.legal())
@@ -160,15 +160,15 @@ def check(ids, rules, start=0):
     ),
 )
 def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favourites, rules):
-    motif = TOK.encode(score)
+    prompt = TOK.encode(score)
     model = noise(VOCAB.size, seed, favourites=favourites)
-    now = build_grammar(TOK, rules, [motif] * 3, [0.5] * 3, "cpu")
+    now = build_grammar(TOK, rules, [prompt] * 3, [0.5] * 3, "cpu")
     rows = [Row(0, (seed, k)) for k in range(3)]
     drawing = begin_stream(model, [torch.tensor([VOCAB.bos])], rows, PLAIN, now, VOCAB.eos, 400, False)
     drawn = torch.stack([next(drawing).ids for _ in range(150)], 1).numpy()
     for row in drawn:
-        whole = np.concatenate([motif, row.astype(np.uint16)])
-        check(whole, rules, start=len(motif))
+        whole = np.concatenate([prompt, row.astype(np.uint16)])
+        check(whole, rules, start=len(prompt))
         music = TOK.decode(whole)
         assert (music.offset_s > music.onset_s).all()
         for pitch in np.unique(music.pitch):

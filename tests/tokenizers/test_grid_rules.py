@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.notes.grid import REST
+from musictx.music.grid import REST
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
@@ -18,8 +18,8 @@ QUARTER_S = 0.6  # four steps
 
 
 def grammar(*grids, **rules):
-    motifs = [TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4)) for grid in grids]
-    return build_grammar(TOK, Rules(**rules), motifs, [QUARTER_S] * len(grids), "cpu")
+    prompts = [TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4)) for grid in grids]
+    return build_grammar(TOK, Rules(**rules), prompts, [QUARTER_S] * len(grids), "cpu")
 
 
 def sing(now, *pitches):
@@ -108,8 +108,8 @@ def test_rows_are_taken_in_the_order_asked_for():
     ),
 )
 def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid, rules):
-    motif = TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4))
-    now = build_grammar(TOK, rules, [motif] * 2, [QUARTER_S] * 2, "cpu")
+    prompt = TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4))
+    now = build_grammar(TOK, rules, [prompt] * 2, [QUARTER_S] * 2, "cpu")
     model = noise(TOK.vocab.size, seed, favourites=favourites)
     rows = [Row(0, (seed, k)) for k in range(2)]
     drawing = begin_stream(model, [torch.tensor([TOK.vocab.bos])], rows, PLAIN, now, TOK.vocab.eos, 400, False)

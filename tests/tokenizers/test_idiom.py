@@ -8,10 +8,10 @@ from session_parts import QUARTER_S, phrase_score, random_playing
 
 from musictx.errors import ConfigError
 from musictx.live.keyboard import Keyboard
-from musictx.notes.grid import REST, score_to_grid
-from musictx.notes.score import Score
+from musictx.music.grid import REST, score_to_grid
+from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
-from musictx.tokenizers.chorale.fingers import four_voices
+from musictx.tokenizers.chorale.idiom import thin_to_voices
 
 BOTH = ["performance", "chorale"]
 
@@ -80,12 +80,12 @@ def chord(*pitches, at=0.0, until=0.6):
 
 
 def test_of_a_big_chord_the_outer_notes_are_kept():
-    assert four_voices(chord(40, 50, 55, 60, 64, 67)).pitch.tolist() == [40, 60, 64, 67]
+    assert thin_to_voices(chord(40, 50, 55, 60, 64, 67)).pitch.tolist() == [40, 60, 64, 67]
 
 
 def test_a_fifth_note_ends_the_oldest():
     long = Score.merge([chord(48, until=6.0), chord(60, 64, 67, at=0.6, until=6.0), chord(72, at=1.2, until=6)], 0.6)
-    voices = four_voices(long)
+    voices = thin_to_voices(long)
     assert voices.offset_s[voices.pitch == 48].tolist() == pytest.approx([1.2])
     assert (np.delete(voices.offset_s, np.flatnonzero(voices.pitch == 48)) > 5.9).all()
     score_to_grid(voices)
@@ -93,7 +93,7 @@ def test_a_fifth_note_ends_the_oldest():
 
 def test_the_same_key_again_is_one_note_after_another():
     twice = Score([0.0, 0.3], [1.2, 0.9], [60, 60], [80, 80], QUARTER_S)
-    voices = four_voices(twice)
+    voices = thin_to_voices(twice)
     assert voices.onset_s.tolist() == pytest.approx([0, 0.3])
     assert voices.offset_s.tolist() == pytest.approx([0.3, 0.9])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import ids, scores
 
 from musictx.errors import ConfigError, TokenError
-from musictx.notes.score import DRUMS, Score
+from musictx.music.score import DRUMS, Score
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.miditok import KINDS
 from musictx.tokenizers.miditok.learn import train_bpe

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from strategies import scores
 
 from musictx.errors import ConfigError, TokenError
-from musictx.notes.grid import REST, grid_to_score
-from musictx.notes.score import Score
+from musictx.music.grid import REST, grid_to_score
+from musictx.music.score import Score
 from musictx.tokenizers import Vocab, build_tokenizer, with_added
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import build_grammar

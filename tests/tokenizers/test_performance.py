@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from strategies import SHARED_DATA, ids, scores
 
 from musictx.errors import TokenError
-from musictx.notes.read import read_midi
-from musictx.notes.score import Score
+from musictx.music.read import read_midi
+from musictx.music.score import Score
 from musictx.tokenizers.performance import PerformanceTokenizer
 
 TOK = PerformanceTokenizer()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from strategies import SHARED_DATA, ids, scores
 
 from musictx.errors import ConfigError, TokenError
-from musictx.notes.read import read_tracks
-from musictx.notes.score import Score
+from musictx.music.read import read_tracks
+from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.performance.melody import VOICE

@@ -2,11 +2,11 @@ import numpy as np
 from hypothesis import given
 from strategies import ids
 
-from musictx.notes.grid import REST
-from musictx.notes.score import Score
+from musictx.music.grid import REST
+from musictx.music.score import Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
-from musictx.tokenizers.performance.table import NEVER, EventTable
+from musictx.tokenizers.performance.events import NEVER, EventTable
 
 TOK, HYMN = PerformanceTokenizer(), ChoraleTokenizer()
 TABLE = EventTable(TOK.vocab)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from strategies import scores
 
 from musictx.errors import ConfigError
-from musictx.notes.grid import grid_to_score
-from musictx.notes.score import Score
+from musictx.music.grid import grid_to_score
+from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.miditok.learn import train_bpe
 

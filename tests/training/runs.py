@@ -2,7 +2,7 @@
 
 from conftest import QUICK, TINY
 
-from musictx.app import settings
+from musictx.config.app import settings
 from musictx.data.dataset import RandomCrops
 from musictx.tokenizers import build_tokenizer
 from musictx.training.metrics import read_metrics

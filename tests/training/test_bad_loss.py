@@ -9,8 +9,8 @@ from runs import QUICK, RECURRENT, TINY, config_of
 
 from musictx.errors import ConfigError, is_out_of_memory
 from musictx.training.batch_size import fits, largest, with_batch_size
+from musictx.training.failure import TrainingError, less_memory
 from musictx.training.fit import fit
-from musictx.training.guard import TrainingError, less_memory
 from musictx.training.module import LanguageModelTraining
 
 

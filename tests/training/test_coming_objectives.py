@@ -11,16 +11,16 @@ from hydra.core.config_store import ConfigStore
 from runs import PAD, RECURRENT, config_of, losses
 from toys import PAIR, Lower, PairSettings
 
+from musictx.analysis.likelihood import negative_log_likelihood
+from musictx.commands.train import alone
 from musictx.config.model import MODELS
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
-from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.model.build import KINDS
 from musictx.model.bundle import load_bundle, read_header
 from musictx.objectives import build_objective
-from musictx.open import open_bundle
+from musictx.playing.opening import open_bundle
 from musictx.tokenizers import build_tokenizer
-from musictx.train_command import alone
 from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 

@@ -7,11 +7,11 @@ import torch
 from conftest import ok, refused
 from runs import config_of, losses
 
+from musictx.commands.train import alone
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header
-from musictx.open import open_bundle
-from musictx.train_command import alone
+from musictx.playing.opening import open_bundle
 from musictx.training.fit import fit
 from musictx.training.module import LanguageModelTraining
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from runs import RECURRENT, config_of, losses
 
+from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.data.store import Store
 from musictx.errors import ConfigError
-from musictx.evaluation.likelihood import negative_log_likelihood
 from musictx.model.bundle import load_bundle, read_header
 from musictx.model.lora import add_adapters
 from musictx.training.fit import fit

@@ -9,12 +9,11 @@ import soundfile
 from conftest import ok, refused
 from runs import config_of, losses
 
-from musictx.notes.read import read_midi
-from musictx.runs import Run, find_runs
-from musictx.training.curves import curve
-from musictx.training.fit import fit
+from musictx.commands.runs import Run, find_runs
+from musictx.music.read import read_midi
+from musictx.training.fit import curve, fit
 from musictx.training.metrics import MetricsFile, read_metrics
-from musictx.training.record import git_commit
+from musictx.training.run_folder import git_commit
 
 PNG = b"\x89PNG"
 

@@ -7,17 +7,16 @@ import torch
 from conftest import QUICK, ok, refused
 from runs import RECURRENT, TINY, config_of
 
-from musictx.app import settings
+from musictx.commands.train import train
+from musictx.config.app import settings
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.shipped import shipped_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
-from musictx.train_command import train
 from musictx.training.fit import fit
-from musictx.training.header import both
-from musictx.training.start import check_given, sized_as_bundle, starting_model
+from musictx.training.start import both, check_given, sized_as_bundle, starting_model
 
 
 def test_a_bundle_is_learnt_on_with_its_own_sizes(world, tmp_path):

@@ -19,18 +19,17 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from omegaconf import OmegaConf
 from runs import RECURRENT, config_of, losses
 
-from musictx.app import one_line
+from musictx.commands.runs import find_runs
+from musictx.commands.train import alone
+from musictx.config.app import one_line
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.model.bundle import load_bundle
-from musictx.open import open_bundle
-from musictx.runs import find_runs
-from musictx.train_command import alone
+from musictx.playing.opening import open_bundle
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.fit import fit
-from musictx.training.folder import differences, held
 from musictx.training.module import LanguageModelTraining
-from musictx.training.record import read_record
+from musictx.training.run_folder import differences, held, read_record
 
 KILLED = """
 import os, signal, sys
@@ -177,7 +176,7 @@ HELD = r"another process trains in this folder now: wait until it ends, or give 
 
 @pytest.mark.parametrize("how", ["again", "overwrite", "resume"])
 def test_a_run_in_which_another_process_trains_is_left_alone(world, stopped, how):
-    holds = "import sys; from pathlib import Path; from musictx.training.folder import held\n"
+    holds = "import sys; from pathlib import Path; from musictx.training.run_folder import held\n"
     holds += "with held(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     other = Popen([sys.executable, "-c", holds, str(stopped)], stdin=PIPE, stdout=PIPE, text=True)
     assert other.stdout.readline() == "held\n"
@@ -211,7 +210,7 @@ def test_where_nothing_can_be_locked_training_goes_on_and_says_so(tmp_path, monk
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("musictx.training.folder.fcntl.flock", flock)
+    monkeypatch.setattr("musictx.training.run_folder.fcntl.flock", flock)
     with held(tmp_path / "run"):
         assert "No locks available): make sure that no other process trains in" in capsys.readouterr().out
 

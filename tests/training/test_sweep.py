@@ -7,10 +7,10 @@ from conftest import QUICK, TINY, ok, refused
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from musictx.app import conf_dir
+from musictx.commands.runs import find_runs
 from musictx.config import register_schemas
-from musictx.runs import find_runs
-from musictx.several import find_bundles
+from musictx.config.app import conf_dir
+from musictx.playing.opening import find_bundles
 
 
 def settings(world):

@@ -13,11 +13,11 @@ from musictx.model.bundle import load_bundle, read_header
 from musictx.model.transformer import Transformer
 from musictx.objectives import Example
 from musictx.training.fit import fit
-from musictx.training.loggers import build_loggers, check_logger, wandb_mode
 from musictx.training.metrics import read_metrics
 from musictx.training.module import LanguageModelTraining, cut
-from musictx.training.schedule import warmup_cosine, warmup_hold
-from musictx.training.throughput import Throughput
+from musictx.training.optimizer import warmup_cosine, warmup_hold
+from musictx.training.progress import Throughput
+from musictx.training.trainer import build_loggers, check_logger, wandb_mode
 
 
 def test_warmup_rises_to_one_and_the_cosine_falls_to_a_tenth():
@@ -263,7 +263,7 @@ def test_ctrl_c_before_any_validation_is_just_an_interruption(interrupted, tmp_p
 
 def test_throughput_is_of_the_last_batches_of_all_processes_without_validation(monkeypatch):
     clock = iter([0.0, 2.0, 3.0, 3.0, 100.0, 103.0])
-    monkeypatch.setattr("musictx.training.throughput.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("musictx.training.progress.perf_counter", lambda: next(clock))
     logged = []
     module = SimpleNamespace(log=lambda name, value, **_: logged.append((name, value)))
     batch = Example([torch.zeros(3, 10)], torch.zeros(3, 10))

@@ -4,7 +4,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from musictx.errors import ConfigError
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.viz.animate import FORMATS, film, frames
 from musictx.viz.figure import INK
 from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR

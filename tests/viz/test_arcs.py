@@ -4,7 +4,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from musictx.errors import ConfigError
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.viz.arcs import HEAD_COLOURS, MOTIF_COLOUR, Head, draw_arcs, draw_heads
 
 SCORE = Score(np.arange(8) / 2, np.arange(8) / 2 + 0.5, [60, 64, 67, 72, 60, 64, 67, 72], [80] * 8)

@@ -7,8 +7,8 @@ import pytest
 import soundfile
 
 from musictx.errors import UserError
-from musictx.notes.score import Score
-from musictx.viz.excerpt import RATE, alike, excerpt, loudness, mp3
+from musictx.music.score import Score
+from musictx.viz.sheet import RATE, alike, excerpt, loudness, mp3
 
 
 def sine(hz, seconds=1.0, peak=1.0):

@@ -7,7 +7,7 @@ from matplotlib.image import imread
 from matplotlib.legend import Legend
 
 from musictx.errors import ConfigError
-from musictx.notes.score import Filled, Score
+from musictx.music.score import Filled, Score
 from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR, boxes, draw_rolls, piano_roll, shades
 
 SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)

@@ -7,8 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from musictx.viz.excerpt import mp3
-from musictx.viz.sheet import Trial, listening_sheet
+from musictx.viz.sheet import Trial, listening_sheet, mp3
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 try:

@@ -7,7 +7,7 @@ from matplotlib.image import imread
 from strategies import scores
 
 from musictx.errors import ConfigError
-from musictx.notes.score import DRUMS, Score
+from musictx.music.score import DRUMS, Score
 from musictx.viz.piano_roll import NEW_COLOUR
 from musictx.viz.similarity import draw_self_similarity, self_similarity
 

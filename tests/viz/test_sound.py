@@ -3,7 +3,7 @@ import pytest
 import soundfile
 
 from musictx.errors import ConfigError
-from musictx.notes.score import DRUMS, Score
+from musictx.music.score import DRUMS, Score
 from musictx.viz.sound import write_wav
 from musictx.viz.soundfont import SoundFontError
 

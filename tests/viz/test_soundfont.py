@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musictx.notes.score import Score
-from musictx.viz.sound import GENERAL_MIDI
+from musictx.music.score import Score
+from musictx.viz.sound import GENERAL_MIDI, render
 from musictx.viz.soundfont import SoundFont, SoundFontError
-from musictx.viz.synth import render
 
 RATE = 22_050
 TONE = np.rint(20_000 * np.sin(2 * np.pi * np.arange(2205) * 440 / RATE)).astype("<i2")  # 44 periods of A4

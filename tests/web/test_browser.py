@@ -11,10 +11,10 @@ import pytest
 from rolls import roll
 from serving import served
 
-from musictx.notes.read import read_midi
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
-from musictx.web.examples import examples
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.web.session import examples
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 try:
@@ -166,14 +166,14 @@ def test_another_variation_is_gone_on_from_and_undone(visit):
 def test_the_motif_is_veiled_off(visit):
     page = visit()
     begin(page)
-    page.get_by_label("number input for motif, seconds").fill("2")
+    page.get_by_label("number input for so much of it, seconds").fill("2")
     veil = page.locator(".veil")
     veil.wait_for()
     right = veil.bounding_box()
     page.get_by_text("its end").click()
     page.wait_for_function("x => document.querySelector('.veil').getBoundingClientRect().x < x - 100", arg=right["x"])
     assert veil.bounding_box()["width"] == pytest.approx(right["width"], abs=2)
-    page.get_by_label("number input for motif, seconds").fill("5.4")
+    page.get_by_label("number input for so much of it, seconds").fill("5.4")
     veil.wait_for(state="detached")
 
 
@@ -317,7 +317,7 @@ def test_two_people_at_once(visit):
 
 def holds(page, strength):
     """The slider of seed guidance stands where the model's bundle says."""
-    slider = "document.querySelector('input[type=number][aria-label*=\"how close to the motif\"]')"
+    slider = "document.querySelector('input[type=number][aria-label*=\"how close to the seed\"]')"
     page.wait_for_function(f"{slider}.value === '{strength}'")
 
 

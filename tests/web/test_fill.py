@@ -7,17 +7,16 @@ from html import unescape
 import numpy as np
 import pytest
 
+from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.open import open_bundle
+from musictx.playing.opening import open_bundle
 from musictx.sampling.music import Continuation
-from musictx.web.draw import Ready, Wish, fit
-from musictx.web.fill import Region
-from musictx.web.limits import Limits
+from musictx.web.draw import Ready, Region, Wish, fit
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
 
 HYMN = "Old Hundredth, in four voices"
-WISH = Wish(motif_s=2.4, variations=2)
+WISH = Wish(primer_s=2.4, variations=2)
 
 
 def quiet(seconds):
@@ -75,7 +74,7 @@ def test_what_is_heard_is_filled_and_gone_on_from(studio):
     assert again.now.music.score == after.now.takes[1].score
     further = studio.begin_from_take(again)
     assert (further.now.score, further.now.name) == (again.now.score, "Old Hundredth-2-1")
-    longer, _ = studio.go_on(further, WISH._replace(motif_s=9.0, length_s=2.0), quiet)
+    longer, _ = studio.go_on(further, WISH._replace(primer_s=9.0, length_s=2.0), quiet)
     assert longer.now.takes[0].score.duration_s > further.now.score.duration_s
     assert again.undo().undo() == begun.choose(1)
 
@@ -127,7 +126,7 @@ def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match="variations 5: give more than 0 and at most 4"):
         studio.fill(begun, Region(1.0, 2.0), WISH._replace(variations=5), quiet)
-    after, _ = studio.fill(begun, Region(1.0, 2.0), Wish(motif_s=0.1, length_s=999, hold=4.0, variations=1), quiet)
+    after, _ = studio.fill(begun, Region(1.0, 2.0), Wish(primer_s=0.1, length_s=999, hold=4.0, variations=1), quiet)
     assert len(after.now.takes) == 1
     with pytest.raises(UserError, match="there is no music to fill yet"):
         studio.fill(Session(), Region(1.0, 2.0), WISH, quiet)

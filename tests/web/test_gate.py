@@ -3,7 +3,7 @@
 import pytest
 
 from musictx.errors import ConfigError
-from musictx.web.hosts import LOCAL, answered, listening
+from musictx.web.gate import LOCAL, answered, listening
 
 gate = pytest.importorskip("musictx.web.gate", reason="needs the extra web: pip install 'musictx[web]'")
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from untrained import write_harmoniser
 
+from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
-from musictx.open import open_bundle
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.playing.opening import open_bundle
 from musictx.web.draw import Ready, Wish
-from musictx.web.limits import Limits
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 
-WISH = Wish(motif_s=1.0, variations=2)
+WISH = Wish(primer_s=1.0, variations=2)
 HYMN = "Old Hundredth, in four voices"
 
 

@@ -5,11 +5,11 @@ import socket
 import pytest
 from conftest import refused
 
-from musictx import serve as command
-from musictx.app import settings
+from musictx.commands import serve as command
+from musictx.config.app import settings
 from musictx.config.web import ServeConfig
 from musictx.errors import ConfigError, UserError
-from musictx.web.hosts import answered
+from musictx.web.gate import answered
 
 
 def test_a_port_that_is_taken(world, tmp_path):

@@ -12,22 +12,21 @@ import numpy as np
 import pytest
 from strategies import slowing
 
+from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.notes.grid import grid_to_score, score_to_grid
-from musictx.notes.read import read_midi
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
-from musictx.open import open_bundle
+from musictx.music.grid import grid_to_score, score_to_grid
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.playing.opening import open_bundle
 from musictx.web import draw
-from musictx.web.attention import Point
 from musictx.web.draw import Ready, Wish
-from musictx.web.examples import OLD_HUNDREDTH
-from musictx.web.limits import Limits
-from musictx.web.session import Session, Step
+from musictx.web.harmonise import Point
+from musictx.web.session import OLD_HUNDREDTH, Session, Step
 from musictx.web.studio import Studio
 
 HYMN = "Old Hundredth, in four voices"
-WISH = Wish(motif_s=2.4, length_s=4.0, variations=2)
+WISH = Wish(primer_s=2.4, length_s=4.0, variations=2)
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +55,10 @@ def test_the_way_from_an_example_and_back(studio):
     assert len(told) > 2
     assert told == sorted(told)
     assert 3 < told[-1] < 10
-    motif = begun.now.music.score.clip(0, 2.4)
+    primer = begun.now.music.score.clip(0, 2.4)
     for take in after.now.takes:
         assert take.new_from_s == pytest.approx(2.4)
-        assert take.score.clip(0, 2.4) == motif
+        assert take.score.clip(0, 2.4) == primer
     chosen = after.choose(1)
     assert chosen.choose(2) == chosen.choose(-1) == chosen
     further = studio.begin_from_take(chosen)
@@ -104,11 +103,11 @@ def test_arcs_of_the_note_that_is_clicked(studio):
     assert studio.arcs(Session(), 3, None) == ""
 
 
-def test_the_slider_holds_on_to_the_motif(studio, monkeypatch):
+def test_the_slider_holds_on_to_the_primer(studio, monkeypatch):
     seen, real = [], draw.Drawing
     monkeypatch.setattr(draw, "Drawing", lambda *args: seen.append(args[3]) or real(*args))
     for hold in (0.0, 1.5):
-        session, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, motif_s=4.8), quiet)
+        session, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, primer_s=4.8), quiet)
         assert session.now.score.duration_s > 4.8
     assert [settings.sampling.seed_guidance for settings in seen] == [None, 1.5]
 
@@ -118,10 +117,10 @@ def test_the_slider_stands_where_the_model_put_it_and_a_short_motif_is_then_no_m
     monkeypatch.setattr(draw, "Drawing", lambda *args: seen.append(args[3]) or real(*args))
     studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own_guidance={"hymns": 2.0})
     for hold in (None, 2.0, 0.0):
-        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, motif_s=0.6), quiet)
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, primer_s=0.6), quiet)
     assert [settings.sampling.suited(settings.own_guidance).strength for settings in seen] == [2.0, 2.0, None]
-    with pytest.raises(UserError, match="the motif is too short to hold on to"):
-        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=1.0, motif_s=0.6), quiet)
+    with pytest.raises(UserError, match="the primer is too short to hold on to"):
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=1.0, primer_s=0.6), quiet)
 
 
 def test_time_runs_out(opened, tmp_path):
@@ -159,10 +158,13 @@ def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
         ({"variations": 5}, "variations 5: give more than 0 and at most 4"),
         ({"temperature": -1}, "temperature"),
         ({"top_p": 0}, "top_p"),
-        ({"motif_s": float("nan")}, "seed_seconds=nan"),
-        ({"motif_s": 0.1, "motif_from": "end"}, "no note begins in so short a motif"),
-        ({"motif_from": "middle"}, "choose one of start, end"),
-        ({"hold": 1.0, "motif_s": 0.6}, "the motif is too short to hold on to: take more of it, or move “how close to"),
+        ({"primer_s": float("nan")}, "seed_seconds=nan"),
+        ({"primer_s": 0.1, "primer_from": "end"}, "no note begins in so short a primer"),
+        ({"primer_from": "middle"}, "choose one of start, end"),
+        (
+            {"hold": 1.0, "primer_s": 0.6},
+            "the primer is too short to hold on to: take more of it, or move “how close to",
+        ),
         ({"hold": -1.0}, "seed_guidance=-1.0: give 0 to 10"),
     ],
 )
@@ -190,7 +192,7 @@ def test_what_was_played_and_uploaded_can_be_continued(studio, world):
         studio.played(Session(), [[0, 0.4, 60, 80], [0.5, 0.9, 64, 80]]),
         studio.upload(Session(), world.hymn.read_bytes(), world.hymn.name),
     ):
-        after, _ = studio.go_on(session, WISH._replace(motif_s=100, variations=1), quiet)
+        after, _ = studio.go_on(session, WISH._replace(primer_s=100, variations=1), quiet)
         assert len(after.now.takes) == 1
 
 

@@ -4,14 +4,14 @@ import mido
 import numpy as np
 import pytest
 
+from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 from musictx.web.draw import beginning, fit, shorten
-from musictx.web.limits import Limits
 from musictx.web.session import Music
-from musictx.web.upload import plain_name, read_upload
+from musictx.web.uploads import plain_name, read_upload
 
 TUNE = Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 67], [80, 80, 80])
 LIMITS = Limits(upload_bytes=5000)

@@ -7,10 +7,10 @@ from threading import Event, Thread
 
 import pytest
 
+from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.web import files
-from musictx.web.limits import Limits
-from musictx.web.work import Work
+from musictx.web import stage
+from musictx.web.studio import Work
 
 uploads = pytest.importorskip("musictx.web.uploads", reason="needs the extra web: pip install 'musictx[web]'")
 Request = uploads.Request
@@ -111,10 +111,10 @@ def test_the_end_waits_for_what_is_under_way():
 
 
 def test_what_was_made_is_bounded_in_sum(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "KEEP_BYTES", 250)
-    places = [files.new_place(tmp_path) for _ in range(3)]
+    monkeypatch.setattr(stage, "KEEP_BYTES", 250)
+    places = [stage.new_place(tmp_path) for _ in range(3)]
     for age_s, place in enumerate(reversed(places)):
         (place / "a.wav").write_bytes(bytes(100))
         aged(place, age_s)
-    newest = files.new_place(tmp_path)
+    newest = stage.new_place(tmp_path)
     assert set(tmp_path.iterdir()) == {places[1], places[2], newest}

@@ -3,7 +3,7 @@
 import pytest
 
 from musictx.errors import UserError
-from musictx.web.keyboard import read_played
+from musictx.web.session import read_played
 
 
 def test_time_begins_with_the_first_note():

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from musictx.config.prepare import PrepareChoralesConfig
-from musictx.data.prepare import check_work, prepare
+from musictx.data.prepare import assign_splits, check_fractions, check_work, prepare
 from musictx.data.recipe import Encoded
 from musictx.data.similar import signature
 from musictx.data.source import Item
-from musictx.data.split import assign_splits, check_fractions
 from musictx.data.store import Corpus, Manifest
 from musictx.errors import ConfigError, UserError
-from musictx.notes.grid import N_VOICES, REST, STEP_S, STEPS_PER_QUARTER, Grid, grid_to_score
+from musictx.music.grid import N_VOICES, REST, STEP_S, STEPS_PER_QUARTER, Grid, grid_to_score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 CORPUS = Corpus(

@@ -5,10 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from musictx.config.prepare import PrepareFolderConfig
-from musictx.data.prepare import check_work, prepare
+from musictx.data.prepare import assign_splits, check_fractions, check_work, prepare
 from musictx.data.recipe import Recipe, encode_midi
 from musictx.data.source import MIDI_SUFFIXES, open_source, printable
-from musictx.data.split import assign_splits, check_fractions
 from musictx.data.store import Corpus, Manifest, own_folders
 from musictx.errors import StoreError
 from musictx.tokenizers import build_tokenizer

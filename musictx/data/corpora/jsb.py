@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from musictx.config.prepare import PrepareJsbConfig
-from musictx.data.download import Download, fetch
 from musictx.data.prepare import check_work, finish
 from musictx.data.similar import signature
+from musictx.data.source import Download, fetch
 from musictx.data.store import Corpus, Manifest, Piece
 from musictx.errors import StoreError, TokenError
-from musictx.notes.grid import N_VOICES, STEP_S, Grid, grid_to_score
+from musictx.music.grid import N_VOICES, STEP_S, Grid, grid_to_score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 CORPUS = Corpus(

@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from musictx.config.prepare import PrepareMaestroConfig
-from musictx.data.download import Download, fetch
 from musictx.data.prepare import check_work, prepare
 from musictx.data.recipe import Recipe, encode_midi
-from musictx.data.source import Item, open_source
+from musictx.data.source import Download, Item, fetch, open_source
 from musictx.data.store import SPLITS, Corpus, Manifest
 from musictx.errors import ConfigError, StoreError
 from musictx.tokenizers import build_tokenizer

@@ -7,11 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from musictx.config.prepare import PreparePop909Config
-from musictx.data.download import Download, fetch
-from musictx.data.prepare import check_work, prepare
+from musictx.data.prepare import assign_splits, check_fractions, check_work, prepare
 from musictx.data.recipe import Recipe, encode_midi
-from musictx.data.source import Item, open_source
-from musictx.data.split import assign_splits, check_fractions
+from musictx.data.source import Download, Item, fetch, open_source
 from musictx.data.store import Corpus, Manifest
 from musictx.errors import StoreError
 from musictx.tokenizers import build_tokenizer

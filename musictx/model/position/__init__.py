@@ -1,11 +1,9 @@
 """How attention knows where a token stands: one file a form, and the table of them. docs/extending.md adds another."""
 
+from musictx.model.position.absolute import Learned, NoPosition, Sinusoidal
 from musictx.model.position.form import Form
 from musictx.model.position.fourier import Fourier
-from musictx.model.position.learned import Learned
-from musictx.model.position.none import NoPosition
 from musictx.model.position.rope import Rotary
-from musictx.model.position.sinusoidal import Sinusoidal
 from musictx.model.position.table import Table
 
 CLOCKS = ("index", "time")

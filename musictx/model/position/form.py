@@ -1,4 +1,6 @@
-"""What a sense of position is asked for: the protocol of all forms, whose defaults are those of none at all."""
+"""What a sense of position is asked for: the protocol of all forms, whose defaults are those of none at all; and the
+turning that rope, Fourier and sinusoids are made of.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from musictx.model.attention_plain import causal_attention
+from musictx.model.attention.plain import causal_attention
 
 if TYPE_CHECKING:
     from musictx.model.transformer import TransformerConfig
@@ -73,7 +75,7 @@ class Form(nn.Module):
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
         """The definition, for reading heads: (B, H, Tq, Tk) of queries (B, H, Tq, D) with their phase and of keys
         (B, H, Tk, key_width) that are `distance` tokens behind them, (Tq, Tk) or (B, 1, Tq, Tk); what is below 0 is
-        hidden later."""
+        masked later."""
         return self.queries(q, phase) @ k.mT * self.scale
 
     def forward(
@@ -83,15 +85,15 @@ class Form(nn.Module):
         v: Tensor,
         phase: Phase,
         dropout_p: float = 0.0,
-        hidden: Tensor | None = None,
+        masked: Tensor | None = None,
         age: Tensor | None = None,
     ) -> Tensor:
         """What the queries (B, H, Tq, D) find in keys (B, H, Tk, key_width) and values (B, H, Tk, D): (B, H, Tq, D).
 
         The queries are the last Tq of the Tk positions. With `age`, (Tk,) or (B, Tk), there is one query, and each key
-        is so many tokens behind it, in any order. Keys at `hidden` (B, Tk) are not there for their row.
+        is so many tokens behind it, in any order. Keys at `masked` (B, Tk) are not there for their row.
         """
-        return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, hidden)
+        return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, masked)
 
     def look(
         self,
@@ -101,12 +103,19 @@ class Form(nn.Module):
         phase: Phase,
         distance: Tensor,
         dropout_p: float = 0.0,
-        hidden: Tensor | None = None,
+        masked: Tensor | None = None,
     ) -> Tensor:
         """Attention without a causal mask, by the definition: what the queries (B, H, Tq, D) find in all keys (B, H,
         Tk, key_width) and values (B, H, Tk, D), each `distance` (Tq, Tk) behind, or ahead of them below 0:
-        (B, H, Tq, D). Keys at `hidden` (B, Tk) are not there for their row."""
+        (B, H, Tq, D). Keys at `masked` (B, Tk) are not there for their row."""
         logits = self.logits(q, k, phase, distance)  # (B, H, Tq, Tk)
-        if hidden is not None:
-            logits = logits.masked_fill(hidden[:, None, None], -torch.inf)
+        if masked is not None:
+            logits = logits.masked_fill(masked[:, None, None], -torch.inf)
         return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v
+
+
+def phases(at: Tensor, frequency: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """cos and sin (B, H, T, F) of clock times frequency, reduced in float64: a float32 product loses all meaning
+    after 10^6 steps. `at` (B or 1, T) and `frequency` (H or 1, F) float64."""
+    angle = (at[:, None, :, None] * frequency[None, :, None]) % (2 * math.pi)
+    return angle.cos().to(dtype), angle.sin().to(dtype)

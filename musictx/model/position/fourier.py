@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Self
 import torch
 from torch import Tensor, nn
 
-from musictx.model.position.form import Form, Phase
-from musictx.model.position.phases import phases
+from musictx.model.position.form import Form, Phase, phases
 
 if TYPE_CHECKING:
     from musictx.model.transformer import TransformerConfig

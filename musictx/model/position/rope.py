@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from musictx.model.position.form import Form, Phase
-from musictx.model.position.phases import phases
+from musictx.model.position.form import Form, Phase, phases
 
 
 class Rotary(Form):

@@ -52,11 +52,11 @@ class Table(Form):
         v: Tensor,
         phase: Phase,
         dropout_p: float = 0.0,
-        hidden: Tensor | None = None,
+        masked: Tensor | None = None,
         age: Tensor | None = None,
     ) -> Tensor:
         # parameters stay float32 under autocast; the kernels want one dtype
-        return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p, hidden, age)
+        return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p, masked, age)
 
 
 class TwoSided(Table):

@@ -1,24 +1,26 @@
-"""The chorale encoding, live: a grid of sixteenths, of which a step sounds when the last of its voices is known."""
+"""The chorale encoding, live: any playing becomes at most four voices, and a sixteenth sounds when its last voice is
+known.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 
-from musictx.notes.grid import REST, STEPS_PER_QUARTER, VELOCITY
-from musictx.notes.score import Score
-from musictx.tokenizers.chorale.fingers import four_voices
-from musictx.tokenizers.idiom import Event
-from musictx.tokenizers.tokenizer import Tokenizer
+from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, VELOCITY
+from musictx.music.score import Score
+from musictx.tokenizers.tokenizer import Event, Tokenizer
 from musictx.tokenizers.vocab import Ids
 
 
 class GridIdiom:
-    """Obeys `musictx.tokenizers.idiom.Idiom`."""
+    """Obeys `musictx.tokenizers.tokenizer.Idiom`."""
 
     def __init__(self, tokenizer: Tokenizer, quarter_s: float) -> None:
         self.tokenizer, self.voices, self.step_s = tokenizer, tokenizer.voices, quarter_s / STEPS_PER_QUARTER
         self.waits = tokenizer.pitch == REST
 
     def ids(self, score: Score, now_s: float) -> Ids:
-        ids = self.tokenizer.encode(four_voices(score))
+        ids = self.tokenizer.encode(thin_to_voices(score))
         return ids if np.isinf(now_s) else ids[: max(round(now_s / self.step_s), 0) * self.voices]
 
     def heard(self, ids: Ids, seconds: float) -> Ids:
@@ -30,7 +32,7 @@ class GridIdiom:
 
 
 class GridReader:
-    """Obeys `musictx.tokenizers.idiom.Reader`."""
+    """Obeys `musictx.tokenizers.tokenizer.Reader`."""
 
     def __init__(self, tokenizer: Tokenizer, step_s: float) -> None:
         self.pitch, self.voices, self.step_s, self.steps = tokenizer.pitch, tokenizer.voices, step_s, 0
@@ -50,3 +52,32 @@ class GridReader:
         begins = [Event(at_s, pitch, VELOCITY) for pitch in sorted(now - self.sounding)]
         self.sounding, self.chord, self.steps = now, [], self.steps + 1
         return ends + begins
+
+
+def thin_to_voices(score: Score) -> Score:
+    """The notes on sixteenths, never more than four at once. A fifth one ends the note that has sounded longest, as in
+    playing legato; of more than four struck together, the highest, the lowest and the next highest are kept.
+
+    No note changes what the grid held before its own step.
+    """
+    step_s = score.quarter_s / STEPS_PER_QUARTER
+    onset = np.rint(score.onset_s / step_s).astype(np.int64)
+    offset = np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
+    keep, sounding = np.zeros(len(score), dtype=bool), list[int]()
+    for step in np.unique(onset):
+        sounding = [i for i in sounding if offset[i] > step]
+        struck: dict[int, int] = {}  # pitch -> the last note of it in this step
+        for i in np.flatnonzero(onset == step).tolist():
+            struck[int(score.pitch[i])] = i
+        high_first = [struck[pitch] for pitch in sorted(struck, reverse=True)]
+        chosen = high_first if len(high_first) <= N_VOICES else [*high_first[: N_VOICES - 1], high_first[-1]]
+        for placed, i in enumerate(chosen):
+            stops = [j for j in sounding if score.pitch[j] == score.pitch[i]]
+            if not stops and len(sounding) + placed == N_VOICES:
+                stops = sounding[:1]
+            for j in stops:
+                offset[j] = step
+                sounding.remove(j)
+        sounding += chosen
+        keep[chosen] = True
+    return replace(score.select(keep), onset_s=onset[keep] * step_s, offset_s=offset[keep] * step_s)

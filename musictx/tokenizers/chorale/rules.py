@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.notes.grid import REST, STEPS_PER_QUARTER
+from musictx.music.grid import REST, STEPS_PER_QUARTER
 from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
@@ -23,14 +23,14 @@ PERFECT = (0, 7)  # semitones of octaves and fifths, whatever octaves lie betwee
 
 
 class GridRules:
-    """Obeys `musictx.tokenizers.grammar.Grammar`. Motifs are whole steps of the grid: all rows are at the same voice.
+    """Obeys `musictx.tokenizers.grammar.Grammar`. Prompts are whole steps of the grid: all rows are at the same voice.
     Raises ConfigError when no voice could ever sing."""
 
     def __init__(
         self,
         tokenizer: ChoraleTokenizer,
         rules: Rules,
-        motifs: Sequence[NDArray[np.integer]],
+        prompts: Sequence[NDArray[np.integer]],
         quarter_s: Sequence[float],
         device: torch.device | str,
     ) -> None:
@@ -51,7 +51,7 @@ class GridRules:
             torch.from_numpy(np.maximum(limit // per_step, 1).astype(np.int64)).to(device)
             for limit in (rules.max_silence_s, rules.max_note_s)
         )
-        grids = [tokenizer.whole_steps(motif) for motif in motifs]
+        grids = [tokenizer.whole_steps(prompt) for prompt in prompts]
         last = [grid[-1] if len(grid) else np.full(self.voices, REST) for grid in grids]
         self.last = torch.from_numpy(np.array(last)).to(device)  # (B, 4) pitches
         self.before = self.last  # (B, 4) of the step before the one that is being sung

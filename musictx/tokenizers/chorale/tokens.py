@@ -1,6 +1,8 @@
 """Chorale encoding: a grid of sixteenths read S1 A1 T1 B1 S2 …, one pitch token per voice per step.
 
 Huang et al. 2018 (arXiv 1809.04281), section 4.1. A held note is repeated, silence has a token of its own.
+
+The chorale encoding's tokens, note by note: a held note's repeats belong to it.
 """
 
 from collections.abc import Sequence
@@ -10,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError
-from musictx.notes.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid, snap_to_grid
-from musictx.notes.score import Score
+from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid, snap_to_grid
+from musictx.music.score import Score
 from musictx.tokenizers.chorale.idiom import GridIdiom
-from musictx.tokenizers.chorale.trace import trace_grid
-from musictx.tokenizers.tokenizer import Tokenizer
-from musictx.tokenizers.trace import Trace
+from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ChoraleTokenizer(Tokenizer):
         self.pace = np.where(np.arange(self.vocab.size) < self.vocab.n_events, 1 / N_VOICES, 0.0)  # sixteenths
 
     def normalise(self, score: Score) -> Score:
-        """The score on the grid: see `musictx.notes.grid.snap_to_grid`."""
+        """The score on the grid: see `musictx.music.grid.snap_to_grid`."""
         return snap_to_grid(score)
 
     def encode(self, score: Score) -> Ids:
@@ -89,11 +89,11 @@ class ChoraleTokenizer(Tokenizer):
         return np.full(steps * N_VOICES, self.rest, dtype=np.uint16)
 
     def grammar(
-        self, rules: "Rules", motifs: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
+        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
     ) -> "GridRules":
         from musictx.tokenizers.chorale.rules import GridRules
 
-        return GridRules(self, rules, motifs, quarter_s, device)
+        return GridRules(self, rules, prompts, quarter_s, device)
 
     def idiom(self, quarter_s: float) -> GridIdiom:
         return GridIdiom(self, quarter_s)
@@ -108,3 +108,19 @@ def _check(name: str, vocab: Vocab) -> None:
     if (pitch.type, *vocab.events[1:]) != ("PITCH", ("REST", 0, 0)) or not 0 <= pitch.lo <= pitch.hi <= 127:
         given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
         raise ConfigError(f"tokenizer {name} has {given}: give PITCH, 0 … 127 at most, and one REST")
+
+
+def trace_grid(tokenizer: Tokenizer, ids: Ids, quarter_s: float) -> Trace:
+    """Of ids (T,) that its `encode` made."""
+    step_s, voices, score = quarter_s / STEPS_PER_QUARTER, tokenizer.voices, tokenizer.decode(ids, quarter_s)
+    waiting, step = waiting_notes(score, step_s), np.arange(len(ids)) // voices
+    note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
+    for t, pitch in enumerate(tokenizer.pitch[ids].tolist()):
+        if pitch == REST:
+            continue
+        if t >= voices and ids[t - voices] == ids[t]:
+            note[t] = note[t - voices]
+        else:
+            note[t] = waiting[0, pitch, int(step[t])].pop(0)
+            first[note[t]] = t
+    return Trace(score, step * step_s, note, first)

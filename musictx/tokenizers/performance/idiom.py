@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from musictx.notes.score import Score
-from musictx.tokenizers.idiom import Event
-from musictx.tokenizers.performance.table import STEPS_PER_S, VELOCITY_BIN, EventTable
-from musictx.tokenizers.tokenizer import Tokenizer
+from musictx.music.score import Score
+from musictx.tokenizers.performance.events import STEPS_PER_S, VELOCITY_BIN, EventTable
+from musictx.tokenizers.tokenizer import Event, Tokenizer
 from musictx.tokenizers.vocab import Ids
 
 
 class EventIdiom:
-    """Obeys `musictx.tokenizers.idiom.Idiom`."""
+    """Obeys `musictx.tokenizers.tokenizer.Idiom`."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer, self.table = tokenizer, EventTable(tokenizer.vocab)
@@ -33,7 +32,7 @@ class EventIdiom:
 
 
 class EventReader:
-    """Obeys `musictx.tokenizers.idiom.Reader`."""
+    """Obeys `musictx.tokenizers.tokenizer.Reader`."""
 
     def __init__(self, table: EventTable) -> None:
         self.table, self.steps, self.velocity = table, 0, 0

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.notes.score import Score
+from musictx.music.score import Score
 from musictx.tokenizers.performance.tokens import PerformanceTokenizer, Steps
 from musictx.tokenizers.tokenizer import Tokenizer
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab

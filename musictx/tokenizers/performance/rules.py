@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.tokenizers.performance.table import NEVER, STEPS_PER_S, EventTable
+from musictx.tokenizers.performance.events import NEVER, STEPS_PER_S, EventTable
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Tokenizer
 
@@ -29,7 +29,7 @@ class EventRules:
         self,
         tokenizer: Tokenizer,
         rules: Rules,
-        motifs: Sequence[NDArray[np.integer]],
+        prompts: Sequence[NDArray[np.integer]],
         device: torch.device | str,
     ) -> None:
         def on_device(values: object) -> Tensor:
@@ -53,7 +53,7 @@ class EventRules:
             max(int(s * STEPS_PER_S), 1) for s in (rules.max_silence_s, rules.max_note_s)
         )
         self.max_polyphony = rules.max_polyphony
-        places = [table.place(motif) for motif in motifs]
+        places = [table.place(prompt) for prompt in prompts]
         self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, P + 1) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
         self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) of silent rows

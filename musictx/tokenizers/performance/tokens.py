@@ -2,6 +2,9 @@
 
 Oore et al. 2018, "This Time with Feeling" (arXiv 1808.03715), section 3; Huang et al. 2018, section 2.
 Everything is numpy on whole pieces: no Python loop over notes.
+
+The performance encoding's tokens, note by note: a VELOCITY belongs to the note it colours, a NOTE_OFF to the one it
+ends.
 """
 
 from collections.abc import Sequence
@@ -11,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError, TokenError
-from musictx.notes.score import Score
-from musictx.tokenizers.idiom import Idiom
+from musictx.music.score import Score
+from musictx.tokenizers.performance.events import STEPS_PER_S, VELOCITY_BIN, EventTable
 from musictx.tokenizers.performance.idiom import EventIdiom
-from musictx.tokenizers.performance.table import STEPS_PER_S, VELOCITY_BIN
-from musictx.tokenizers.performance.trace import trace_events
-from musictx.tokenizers.tokenizer import Tokenizer
-from musictx.tokenizers.trace import Trace
+from musictx.tokenizers.tokenizer import Idiom, Tokenizer, Trace, waiting_notes
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 if TYPE_CHECKING:
@@ -140,11 +140,11 @@ class PerformanceTokenizer(Tokenizer):
         return np.concatenate([self._emit(gap, key), self._shifts(rest)])
 
     def grammar(
-        self, rules: "Rules", motifs: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
+        self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
     ) -> "Grammar":
         from musictx.tokenizers.performance.rules import EventRules
 
-        return EventRules(self, rules, motifs, device)
+        return EventRules(self, rules, prompts, device)
 
     def idiom(self, quarter_s: float) -> Idiom:
         return EventIdiom(self)
@@ -218,3 +218,23 @@ def _check(name: str, vocab: Vocab) -> None:
             f"tokenizer {name} has {given}: give NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most, "
             "TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
         )
+
+
+def trace_events(tokenizer: Tokenizer, ids: Ids, quarter_s: float) -> Trace:
+    """Of ids (T,) that its `encode` made."""
+    table, score = EventTable(tokenizer.vocab), tokenizer.decode(ids, quarter_s)
+    waiting, step = waiting_notes(score, 1 / STEPS_PER_S), np.cumsum(table.steps[ids])
+    note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
+    sounding: dict[int, int] = {}
+    colours: list[int] = []
+    for t, i in enumerate(ids.tolist()):
+        pitch = int(table.pitch[i])
+        if table.on[i]:
+            n = waiting[0, pitch, int(step[t])].pop(0)
+            note[[t, *colours]] = sounding[pitch] = n
+            first[n], colours = t, []
+        elif table.off[i]:
+            note[t] = sounding.pop(pitch, -1)
+        elif table.velocity[i]:
+            colours.append(t)
+    return Trace(score, step / STEPS_PER_S, note, first)

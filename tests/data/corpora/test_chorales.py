@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.config.prepare import PrepareChoralesConfig
-from musictx.data.corpora.chorales import (
-    chorale_list,
-    encode_chorale,
-    first_bars_steps,
-    prepare_chorales,
-    read_chorale,
-)
+from musictx.data.corpora.chorales import chorale_list, encode_chorale, first_bars_steps, prepare_chorales, read_chorale
 from musictx.errors import ConfigError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 

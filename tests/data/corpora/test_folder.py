@@ -8,8 +8,8 @@ from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.folder import prepare_folder
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
-from musictx.notes.score import Score
-from musictx.notes.write import write_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
 
 
 def tune(root_pitch, shift=0):

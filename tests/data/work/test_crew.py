@@ -18,7 +18,7 @@ from musictx.errors import StoreError, UserError
 # what a reader does with some files: planted in every Python process by way of sitecustomize
 MISCHIEF = """
 import os, signal, time
-import musictx.notes.read as read
+import musictx.music.read as read
 honest = read.read_tracks
 def read_tracks(data, *args, **options):
     if b"SEGFAULT" in data: os.kill(os.getpid(), signal.SIGSEGV)

@@ -1,0 +1,168 @@
+"""Held-out pieces' beginnings, continued; and whether a model knows the true continuation from those of other pieces.
+
+For the second, each seed is offered its own continuation and those of other pieces, moved to the seed's key and,
+where time is told in seconds, to as many notes a second; all are written alike, so that nothing but the music tells
+them apart. The model chooses the one that costs the fewest nats a token after the seed. Without any memory it is
+right one time in as many as are offered.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.seed_gain import log_p_of_last
+from musictx.data.store import Split
+from musictx.errors import ConfigError, UserError
+from musictx.model.protocol import LanguageModel
+from musictx.music.score import DRUMS, Meter, Score
+from musictx.sampling.music import continue_primers
+from musictx.sampling.primer import Primer
+from musictx.sampling.settings import Length, Settings
+from musictx.tokenizers import Tokenizer
+
+
+class Beginnings(NamedTuple):
+    """Held-out pieces cut in two: the seed, and how its composer went on from time 0 (`length_s` of it)."""
+
+    seeds: list[Score]
+    true: list[Score]
+    seed_s: float
+    length_s: float
+
+
+class Continued(NamedTuple):
+    """What a model made of each seed, from time 0 on, and how fast it drew."""
+
+    scores: list[Score]
+    tokens_per_s: float
+
+
+def beginnings(
+    split: Split,
+    tokenizer: Tokenizer,
+    pieces: int,
+    seed_s: float,
+    length_s: float,
+    *,
+    least: int = 2,
+) -> Beginnings:
+    """The first `pieces` of a split that last for seed and continuation, with notes in both.
+
+    The true continuations begin as a model's do: on a grid at the nearest step, with the notes that are held over the
+    cut. Raises UserError for fewer than `least`.
+    """
+    on_grid = tokenizer.voices > 0
+    if on_grid:
+        seed_s = tokenizer.seconds(tokenizer.silence(seed_s))
+    seeds, true = [], []
+    for ids in split:
+        score = tokenizer.decode(np.asarray(ids))
+        seed, rest = score.clip(0.0, seed_s), _hold(score, seed_s) if on_grid else score
+        rest = rest.clip(seed_s, seed_s + length_s)
+        if score.duration_s >= seed_s + length_s and len(seed) and len(rest):
+            seeds.append(seed)
+            true.append(rest)
+        if len(seeds) == pieces:
+            break
+    if len(seeds) < least:
+        raise UserError(
+            f"{len(seeds)} pieces last for a seed of {seed_s:g} s and {length_s:g} s of music after it: "
+            "give a shorter seed_seconds or length_seconds"
+        )
+    return Beginnings(seeds, true, seed_s, length_s)
+
+
+def _hold(score: Score, cut_s: float) -> Score:
+    """Notes that sound through the cut begin there."""
+    held = (score.onset_s < cut_s) & (score.offset_s > cut_s)
+    return replace(score, onset_s=np.where(held, cut_s, score.onset_s))
+
+
+def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginnings, settings: Settings) -> Continued:
+    """One continuation of each seed, as long as the true one, batched. Raises UserError for one that stops early."""
+    settings = settings._replace(length=Length(seconds=held_out.length_s), include_seed=False)
+    primers = [Primer(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
+    start = perf_counter()
+    drawn = continue_primers(primers, model, tokenizer, settings)
+    seconds = perf_counter() - start
+    stopped = {row.stopped for rows in drawn for row in rows} - {""}
+    if stopped:
+        raise UserError(f"continuations ended before {held_out.length_s:g} s: {', '.join(stopped)}")
+    scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in drawn]
+    return Continued(scores, count_tokens(tokenizer, scores) / seconds)
+
+
+def count_tokens(tokenizer: Tokenizer, scores: Sequence[Score]) -> int:
+    """How many tokens tell this music."""
+    return sum(len(tokenizer.encode(score)) for score in scores if len(score))
+
+
+OTHERS = 9
+SLOWEST, FASTEST = 2.0, 0.5  # factors on the time of another piece; beyond them it would be other music
+
+
+class Identified(NamedTuple):
+    """`right` is the share of the seeds whose own continuation was chosen, `nats` (P, 1 + others) what each cost a
+    token, its own first."""
+
+    right: Interval
+    nats: NDArray[np.float64]
+
+
+def identify(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    held_out: Beginnings,
+    others: int = OTHERS,
+    seed: int = 0,
+    device: str = "cpu",
+) -> Identified:
+    """Raises ConfigError for fewer pieces than are offered."""
+    pieces = len(held_out.seeds)
+    if pieces <= others:
+        raise ConfigError(
+            f"{pieces} pieces: each needs the continuations of {others} others; give more, or fewer others"
+        )
+    rng, rows = np.random.default_rng(seed), []
+    for i, begun in enumerate(held_out.seeds):
+        drawn = rng.choice(pieces - 1, others, replace=False)
+        offered = [held_out.true[i], *(_like(held_out.true[j + (j >= i)], begun, tokenizer) for j in drawn.tolist())]
+        rows.append([_nats(model, tokenizer, begun, held_out.seed_s, music, device) for music in offered])
+    nats = np.array(rows)
+    cheapest = nats == nats.min(1, keepdims=True)
+    return Identified(interval(cheapest[:, 0] / cheapest.sum(1)), nats)  # of several alike one is guessed
+
+
+def _like(music: Score, seed: Score, tokenizer: Tokenizer) -> Score:
+    """Another piece's continuation in the seed's key, nearest to its own, and with as many notes a second."""
+    of_seed, of_music = (_pitch_classes(score) for score in (seed, music))
+    shifts = sorted(range(-5, 7), key=abs)
+    low, high = int(music.pitch.min()), int(music.pitch.max())
+    shifts = [k for k in shifts if tokenizer.lo <= low + k and high + k <= tokenizer.hi]
+    best = max(shifts, key=lambda k: float(of_seed @ np.roll(of_music, k)))  # of equals the first, the smallest
+    moved = music.transpose(best)
+    if tokenizer.metrical:
+        return moved
+    wanted = len(seed) / max(float(seed.onset_s.max()), 1e-3)
+    own = len(music) / max(float(music.onset_s.max()), 1e-3)
+    return moved.stretch(float(np.clip(own / wanted, FASTEST, SLOWEST)))
+
+
+def _pitch_classes(score: Score) -> NDArray[np.float64]:
+    """(12,) seconds of each, as a direction."""
+    kept = score.select(score.program != DRUMS)
+    seconds = np.bincount(kept.pitch % 12, kept.offset_s - kept.onset_s, 12)
+    return seconds / max(float(np.linalg.norm(seconds)), 1e-9)
+
+
+def _nats(model: LanguageModel, tokenizer: Tokenizer, seed: Score, seed_s: float, music: Score, device: str) -> float:
+    """A token of the music, after the seed and the silence at its end."""
+    begun, rest = tokenizer.encode(seed), tokenizer.encode(music)
+    silence = tokenizer.silence(seed_s - tokenizer.seconds(begun, seed.quarter_s), seed.quarter_s)
+    ids = np.concatenate([[tokenizer.vocab.bos], begun, silence, rest])
+    return float(-log_p_of_last(model, ids, len(rest), device).mean())

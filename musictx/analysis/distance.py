@@ -1,0 +1,166 @@
+"""How like two sets of music are, a feature at a time (Yang and Lerch 2018, section 3).
+
+The distances within a set say how varied it is, those between the sets how far apart they are. Where both are
+distributed alike (overlapping area 1, divergence 0), a piece is as near to the other set as to its own. All densities
+that are held against each other have one kernel, unlike theirs: with one each, a single odd piece would widen the
+kernel of its set, and a value that nearly all pieces share, as four voices, would be a peak here and a hill there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.analysis.bootstrap import Interval, check, draw, percentiles
+from musictx.errors import ConfigError
+
+POINTS = 1024  # of the grid that densities are evaluated on
+TAILS = 4  # bandwidths beyond the outermost values
+ROUNDING = 1e-9  # of the values: what differs by less is the same
+FLOOR = 1e-12  # spread evenly over the grid: the divergence of densities that never meet is 34.6 nats, not infinite
+
+Floats = NDArray[np.float64]
+
+
+class Distance(NamedTuple):
+    """Overlapping area (0 … 1) and Kullback-Leibler divergence (nats) of the distances within the real pieces, or
+    within the generated ones, and those between the two sets. A divergence of several nats hangs on the kernels' tails
+    and says far apart, not how far."""
+
+    overlap_real: Interval
+    overlap_generated: Interval
+    kl_real: Interval
+    kl_generated: Interval
+
+
+def compare_all(
+    real: Mapping[str, Floats],
+    generated: Mapping[str, Floats],
+    confidence: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+) -> dict[str, Distance]:
+    """`compare` for each feature of both sets. Pieces without a value (NaN) are left out, and so are features of which
+    neither set has one. Raises ConfigError."""
+    result = {}
+    for name in (name for name in real if name in generated):
+        a, b = (values[name][~np.isnan(values[name])] for values in (real, generated))
+        if len(a) or len(b):
+            try:
+                result[name] = compare(a, b, confidence, resamples, seed)
+            except ConfigError as error:
+                raise ConfigError(f"{name}: {error}") from None
+    return result
+
+
+def compare(real: Floats, generated: Floats, confidence: float = 0.95, resamples: int = 500, seed: int = 0) -> Distance:
+    """One feature of N real (N,) and M generated pieces (M,), with bootstrap intervals over pieces.
+
+    A piece and its own copy in a resample are no pair, and the bandwidth is that of the sets as they are. Where all
+    pieces have one value, overlap is 1 and divergence 0. Raises ConfigError for fewer than 2 pieces of either.
+    """
+    if min(len(real), len(generated)) < 2:
+        raise ConfigError(f"{len(real)} real and {len(generated)} generated pieces: distances need 2 or more of each")
+    check(len(real), confidence, resamples)
+    rng = np.random.default_rng(seed)
+    a, b = (_Set(x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
+    pairs = [_pairs(a, a), _pairs(b, b), _pairs(a, b)]
+    grid = Grid.over([distance for distance, _ in pairs], float(np.abs(np.concatenate([real, generated])).max()))
+    in_real, in_generated, between = (grid.densities(*pair) for pair in pairs)
+    within = (in_real, in_generated)
+    overlaps, divergences = ([measure(own, between) for own in within] for measure in (_overlap, _divergence))
+    return Distance(
+        *(_interval(figures, confidence, 1.0) for figures in overlaps),
+        *(_interval(figures, confidence, np.inf) for figures in divergences),
+    )
+
+
+def overlap_area(a: Floats, b: Floats) -> float:
+    """The area under both densities of two samples (A,) and (B,): 1 for samples alike, 0 for ones that never meet."""
+    return float(_overlap(*_densities(a, b))[0])
+
+
+def kl_divergence(a: Floats, b: Floats) -> float:
+    """Nats by which the density of b (B,) is surprised by a (A,): at least 0, 0 for samples alike."""
+    return float(_divergence(*_densities(a, b))[0])
+
+
+@dataclass(frozen=True)
+class Grid:
+    """POINTS evenly spaced values that hold samples and the tails of their one kernel."""
+
+    low: float
+    step: float
+    bandwidth: float  # at least a step: a constant is a peak one step wide
+
+    @classmethod
+    def over(cls, samples: Iterable[Floats], scale: float) -> "Grid":
+        """`scale` is the size of the numbers that the samples were computed from, which tells rounding from variety."""
+        each = list(samples)
+        # Scott's rule (Scott 1992, section 6.5) for each, of which this is the middle of the squares
+        bandwidth = float(np.sqrt(np.mean([s.var() * len(s) ** -0.4 for s in each])))
+        low, high = min(s.min() for s in each), max(s.max() for s in each)
+        low, high = low - TAILS * bandwidth, high + TAILS * bandwidth
+        step = float(max(high - low, ROUNDING * scale) / (POINTS - 1)) or 1.0
+        return cls(float(low), step, max(bandwidth, step))
+
+    def densities(self, sample: Floats, weights: Iterable[Floats]) -> Floats:
+        """Gaussian kernel densities of a sample (n,) under each of R weightings (n,), as shares (R, POINTS) that sum
+        to 1. NaN where all weights are 0.
+
+        The sample is rounded to the grid, which costs nothing visible and makes a resample as cheap as a count.
+        """
+        at = np.rint((sample - self.low) / self.step).astype(np.int64)
+        counts = np.stack([np.bincount(at, w, POINTS) for w in weights])
+        steps = np.arange(POINTS)
+        kernel = np.exp(-0.5 * (steps * self.step / self.bandwidth) ** 2)
+        density = counts @ kernel[np.abs(np.subtract.outer(steps, steps))]
+        with np.errstate(invalid="ignore"):
+            shares: Floats = density / density.sum(1, keepdims=True)
+        return shares
+
+
+class _Set(NamedTuple):
+    values: Floats  # (N,)
+    drawn: Floats  # (R, N) how often each piece is in each resample; the first row is the set as it is
+
+
+def _pairs(x: _Set, y: _Set) -> tuple[Floats, Iterator[Floats]]:
+    """Distances of all pairs (P,), those within a set counted once, and how often each is in each resample, (P,)."""
+    n, m = len(x.values), len(y.values)
+    i, j = np.triu_indices(n, 1) if x is y else np.indices((n, m)).reshape(2, -1)
+    return np.abs(x.values[i] - y.values[j]), (p[i] * q[j] for p, q in zip(x.drawn, y.drawn, strict=True))
+
+
+def _interval(figures: Floats, confidence: float, most: float) -> Interval:
+    """The basic bootstrap interval (Davison and Hinkley 1997, section 5.2) of square roots, of figures (1 + R,) within
+    0 … `most`.
+
+    Fewer different pieces overlap less, in a resample as in the sets themselves; to reflect the percentiles at the
+    estimate undoes that, and roots are less skewed. (For 40 normal samples a side, alike, plain percentiles held the
+    overlap of many samples in 0 of 100 trials, these in 97.) Of sets alike the interval may begin beyond the estimate.
+    """
+    root, low, high = percentiles(float(np.sqrt(figures[0])), np.sqrt(figures[1:]), confidence)
+    ends = np.maximum((2 * root - high, 2 * root - low), 0) ** 2
+    return Interval(float(figures[0]), *np.minimum(ends, most).tolist())
+
+
+def _densities(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    if not (len(a) and len(b)):
+        raise ConfigError(f"samples of {len(a)} and {len(b)} values: a density needs 1 or more of each")
+    grid = Grid.over((a, b), float(np.abs(np.concatenate([a, b])).max()))
+    p, q = (grid.densities(x, [np.ones(len(x))]) for x in (a, b))
+    return p, q
+
+
+def _overlap(p: Floats, q: Floats) -> Floats:
+    area: Floats = np.minimum(p, q).sum(-1)
+    return area
+
+
+def _divergence(p: Floats, q: Floats) -> Floats:
+    p, q = ((1 - FLOOR) * x + FLOOR / POINTS for x in (p, q))
+    nats: Floats = np.maximum((p * np.log(p / q)).sum(-1), 0)  # rounding may leave a hair less
+    return nats

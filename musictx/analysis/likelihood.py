@@ -1,0 +1,97 @@
+"""Negative log-likelihood in nats per token, beside what needs no model at all."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from musictx.analysis.bootstrap import Interval, interval
+from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
+from musictx.data.store import Split
+from musictx.music.score import Score
+from musictx.objectives import Example, Objective
+from musictx.objectives.next_token import NextToken
+from musictx.tokenizers import Tokenizer, Vocab
+
+
+class Scored(Protocol):
+    """A model of any kind; `cycle` as in `musictx.model.protocol.LanguageModel`."""
+
+    __call__: Callable[..., Tensor]  # what an objective's examples give it -> logits
+
+    @property
+    def cycle(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """What each piece of a split cost. Targets of next tokens are every event after BOS, EOS not counted."""
+
+    nats: NDArray[np.float64]  # (P,)
+    tokens_of: NDArray[np.int64]  # (P,)
+
+    @property
+    def tokens(self) -> int:
+        return int(self.tokens_of.sum())
+
+    @property
+    def nll(self) -> float:
+        """Nats per token of the whole split: long pieces weigh more."""
+        return float(self.nats.sum() / self.tokens)
+
+    def per(self, amounts: NDArray[Any]) -> Interval:
+        """Nats per unit of `amounts` (P,), the tokens, notes or seconds of each piece, with a bootstrap interval."""
+        return interval(self.nats, amounts)
+
+
+@torch.inference_mode()
+def negative_log_likelihood(
+    model: Scored,
+    split: Split,
+    tokenizer: Tokenizer,
+    segment: int | None,
+    batch_tokens: int = 4096,
+    device: str = "cpu",
+    objective: Objective | None = None,
+) -> Likelihood:
+    """Scores a split: whole pieces (`segment` None: the JSB protocol) or inputs of `segment` ids that do not
+    overlap and carry nothing over (2048: the MAESTRO protocol); by next tokens, or by another objective. Raises
+    StoreError for an empty split, ConfigError."""
+    asked = objective or NextToken(tokenizer)
+    segments = scoring_segments(split, tokenizer, segment, model.cycle)
+    parts = [-(-len(piece) // (segment or max(len(piece), 1))) for piece in split]
+    owner = np.repeat(np.arange(len(split)), parts)
+    nats, tokens = np.zeros(len(split)), np.zeros(len(split), np.int64)
+    for numbers in batch_segments(segments, batch_tokens):
+        inputs, targets = scoring_batch(segments, numbers, asked)
+        example = Example([ids.to(device) for ids in inputs], targets.to(device))
+        rows, counts = asked.loss(model, example, by_row=True)  # (B,)
+        np.add.at(nats, owner[numbers], rows.cpu().numpy())
+        np.add.at(tokens, owner[numbers], counts.cpu().numpy())
+    return Likelihood(nats, tokens)
+
+
+def notes_and_seconds(
+    split: Split, tokenizer: Tokenizer, asked: Callable[[Score], Score] = lambda score: score
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """How many notes each piece has of those `asked` for, and how long it lasts (P,): figures per note compare across
+    encodings."""
+    scores = [tokenizer.decode(np.asarray(piece)) for piece in split]
+    return np.array([len(asked(s)) for s in scores]), np.array([s.duration_s for s in scores])
+
+
+def uniform_nll(vocab: Vocab) -> float:
+    """Every event equally likely: ln of their number."""
+    return math.log(vocab.n_events)
+
+
+def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: Vocab) -> float:
+    """Each event as likely as it is frequent in training, every count plus one."""
+    counts = np.bincount(train_ids, minlength=vocab.n_events)[: vocab.n_events] + 1.0
+    log_p = np.log(counts / counts.sum())
+    return float(-log_p[ids].mean())

@@ -1,0 +1,55 @@
+"""Which of many draws are the best: `musictx generate draws=20 rank=both`."""
+
+from collections.abc import Callable, Sequence
+
+from musictx.analysis.motif import returns
+from musictx.errors import ConfigError, UserError
+from musictx.sampling.music import Continuation
+from musictx.sampling.primer import Primer
+
+Ranking = Callable[[Primer | None, Continuation], float]
+
+
+def by_likelihood(primer: Primer | None, continuation: Continuation) -> float:
+    """The better, the likelier its tokens are to the model alone: nats a token."""
+    return continuation.mean_log_p
+
+
+def by_primer(held_s: float) -> Ranking:
+    """The better, the more of the seed's motifs return in the new music: a share. Without a seed, or with one that
+    is too short to hold motifs, all are alike. `held_s` as in `analysis/motif.py`."""
+
+    def share(primer: Primer | None, continuation: Continuation) -> float:
+        if primer is None:
+            return 0.0
+        new = continuation.score.clip(continuation.new_from_s, continuation.score.duration_s)
+        try:
+            return float(returns(primer.score, new, [0.0, max(new.duration_s, 1e-3) + 1.0], held_s)[0])
+        except UserError:
+            return 0.0
+
+    return share
+
+
+RANKINGS = {"likelihood": (True, False), "motif": (False, True), "both": (True, True)}  # by likelihood, by motif
+
+
+def check_rank(rank: str) -> None:
+    """Raises ConfigError for a ranking that does not exist."""
+    if rank not in RANKINGS:
+        raise ConfigError(f"rank={rank}: choose one of {', '.join(RANKINGS)}")
+
+
+def rankings(rank: str, held_s: float) -> list[Ranking]:
+    """What `rank=` names."""
+    return [each for each, asked in zip((by_likelihood, by_primer(held_s)), RANKINGS[rank], strict=True) if asked]
+
+
+def best_first(primer: Primer | None, drawn: Sequence[Continuation], rankings: Sequence[Ranking]) -> list[Continuation]:
+    """Sorted by the sum of their places in each ranking; a tie goes to the earlier draw."""
+    places = [0] * len(drawn)
+    for ranking in rankings:
+        worth = [ranking(primer, continuation) for continuation in drawn]
+        for i, value in enumerate(worth):
+            places[i] += sum(other > value for other in worth)
+    return [drawn[i] for i in sorted(range(len(drawn)), key=lambda i: places[i])]

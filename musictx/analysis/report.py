@@ -1,0 +1,187 @@
+"""What `musictx compare` measured, as a page of Markdown with its pictures."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from musictx.analysis.bootstrap import Interval
+from musictx.analysis.continuations import Beginnings
+from musictx.analysis.distance import Distance
+from musictx.analysis.motif import Curve
+from musictx.analysis.seed_gain import SeedGain
+from musictx.commands.evaluate import Evaluation
+from musictx.config.use import CompareConfig
+from musictx.data.store import Store
+from musictx.files import replacing
+from musictx.viz.curves import draw_bars, draw_curves
+
+EXPLAINED = """\
+- **NLL**: negative log-likelihood of the held-out pieces, nats per token; lower is better. In brackets: 95 % interval,
+  by resampling the pieces.
+- **motif retention**: how much of the seed's motifs returns in the continuation. 0 is what the seeds of other pieces
+  would share with it by chance, 1 is what the composers' own continuations keep. Near 1 is best; far
+  above is repetition.
+- **seed gain**: nats a token that the seed saves on the composers' own continuation, against the same model that knows
+  the seed's last 17 tokens alone; in the first window and in the last. 0 means forgotten.
+- **true one**: the share of the seeds whose own continuation the model finds likelier than nine of other pieces, moved
+  to the seed's key and pace; 0.10 is guessing.
+- **from the seed**: notes of the longest run that a continuation shares with its seed. **bars again**: the share of its
+  bars that are note for note an earlier one, of it or of the seed.
+- **longest copy**: notes of the longest run that a continuation shares with the training set in any key, mean over
+  the continuations. Well above the composer's own figure means learnt by heart.
+- **overlap**: how alike the continuations and the composers' are in a statistic of music, 0 to 1 (Yang and Lerch 2018).
+"""
+
+
+class Memory(NamedTuple):
+    """What continuations keep of their seeds, as a curve and as one figure, and what they have of the training set."""
+
+    retention: Curve | None
+    retained: Interval | None
+    copied: Interval | None
+    unmeasured: str = ""  # why there is no retention
+    from_seed: Interval | None = None  # notes of the longest run shared with the seed
+    repeated: Interval | None = None  # share of bars that come again; None where nobody has counted beats
+
+
+class Knowledge(NamedTuple):
+    """What a model knows of a seed by its likelihoods alone; `window` is how far it was trained to look, in tokens."""
+
+    gain: SeedGain | None = None
+    identified: Interval | None = None
+    window: int | None = None
+    unmeasured: str = ""  # why something is missing
+
+
+@dataclass
+class Row:
+    """One model, or the composers, who have no likelihood."""
+
+    name: str
+    memory: Memory
+    nll: Evaluation | None = None
+    parameters: int | None = None
+    train_tokens_per_s: float | None = None
+    generate_tokens_per_s: float | None = None
+    validation: list[tuple[int, float]] = field(default_factory=list)  # (step, NLL)
+    distances: dict[str, Distance] = field(default_factory=dict)
+    knows: Knowledge = field(default_factory=Knowledge)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it; what is not a number there is null."""
+        return _plain(vars(self) | {"nll": asdict(self.nll) if self.nll else None})  # type: ignore[no-any-return]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {key: _plain(x) for key, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        return _plain(value._asdict()) if hasattr(value, "_asdict") else [_plain(x) for x in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def table(rows: list[Row]) -> str:
+    """The one table, Markdown."""
+    head = ["model", "NLL", "parameters", "train tokens/s", "generate tokens/s", "motif retention", "longest copy"]
+    head += ["seed gain", "true one", "from the seed", "bars again"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for row in rows:
+        cells = [
+            row.name,
+            _with_interval(row.nll.per_token, 3) if row.nll else "",
+            f"{row.parameters:,}" if row.parameters else "",
+            f"{row.train_tokens_per_s:,.0f}" if row.train_tokens_per_s else "",
+            f"{row.generate_tokens_per_s:,.0f}" if row.generate_tokens_per_s else "",
+            _with_interval(row.memory.retained, 2) if row.memory.retained else "",
+            _with_interval(row.memory.copied, 1) if row.memory.copied else "",
+            _first_and_last(row.knows.gain) if row.knows.gain else "",
+            _with_interval(row.knows.identified, 2) if row.knows.identified else "",
+            _with_interval(row.memory.from_seed, 1) if row.memory.from_seed else "",
+            _with_interval(row.memory.repeated, 2) if row.memory.repeated else "",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def overlaps(rows: list[Row]) -> str:
+    """Overlap areas of every statistic, Markdown."""
+    models = [row for row in rows if row.distances]
+    lines = ["| statistic | " + " | ".join(row.name for row in models) + " |", "|---" * (len(models) + 1) + "|"]
+    for name in models[0].distances if models else ():
+        cells = [_with_interval(r.distances[name].overlap_real, 2) if name in r.distances else "" for r in models]
+        lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _first_and_last(gain: SeedGain) -> str:
+    return ", ".join(_with_interval((gain.mean[k], gain.low[k], gain.high[k]), 3) for k in (0, -1))
+
+
+def _with_interval(figure: tuple[float, float, float], digits: int) -> str:
+    mean, low, high = figure
+    return f"{mean:.{digits}f} ({low:.{digits}f} – {high:.{digits}f})"
+
+
+def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: CompareConfig, store: Store) -> None:
+    """report.md and its PNGs."""
+    models = [row for row in rows if row.nll]
+    pictures = [("nll.png", "Likelihood")]
+    draw_bars(
+        {r.name: tuple(r.nll.per_token) for r in models if r.nll},  # type: ignore[misc]
+        folder / "nll.png",
+        "nats per token, lower is better",
+    )
+    kept = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
+    if kept:
+        draw_curves(
+            kept,
+            folder / "retention.png",
+            "seconds after the seed",
+            "motif retention",
+            references=[(1.0, "the composers' own continuations"), (0.0, "seeds of other pieces")],
+        )
+        pictures.append(("retention.png", "What is kept of the seed over time"))
+    gains = {r.name: (r.knows.gain, r.knows.window) for r in models if r.knows.gain}
+    if gains:
+        draw_curves(
+            {name: gain[:4] for name, (gain, _) in gains.items()},
+            folder / "gain.png",
+            "seconds after the seed; dashed: farther than the model was trained to look",
+            "seed gain, nats a token",
+            references=[(0.0, "forgotten")],
+            solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
+        )
+        pictures.append(("gain.png", "What the seed is worth on the true continuation"))
+    if all(row.memory.copied for row in rows):
+        draw_bars(
+            {r.name: tuple(r.memory.copied) for r in rows if r.memory.copied},  # type: ignore[misc]
+            folder / "copying.png",
+            "notes of the longest run shared with the training set",
+        )
+        pictures.append(("copying.png", "Copying"))
+    learning = {r.name: np.array(r.validation).T for r in models if len(r.validation) > 1}
+    if learning:
+        draw_curves(
+            {name: (x, y, y, y) for name, (x, y) in learning.items()}, folder / "learning.png", "steps",
+            "validation NLL, nats per token",
+        )  # fmt: skip
+        pictures.append(("learning.png", "Learning"))
+    inputs = f"inputs of {config.segment} tokens" if config.segment else "whole pieces"
+    text = [
+        f"# {len(models)} models on {store.manifest.corpus.name}",
+        f"{config.split} split, likelihood of {inputs}; continuations of the first {held_out.seed_s:g} s of "
+        f"{len(held_out.seeds)} pieces by {held_out.length_s:g} s, seed {config.seed}.",
+        table(rows),
+        *{f"Motif retention could not be measured: {r.memory.unmeasured}" for r in rows if r.memory.unmeasured},
+        *(f"{r.name}: {r.knows.unmeasured}" for r in rows if r.knows.unmeasured),
+        EXPLAINED,
+        *(f"## {title}\n\n![{title}]({name})" for name, title in pictures),
+        "## Statistics of the music: overlap with the composers' continuations",
+        overlaps(rows),
+    ]
+    with replacing(folder / "report.md") as partial:
+        partial.write_text("\n\n".join(text) + "\n", encoding="utf-8")

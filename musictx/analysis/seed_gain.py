@@ -1,0 +1,138 @@
+"""Seed gain: what having the seed in sight is worth on the true continuation, in nats a token, without drawing a note.
+
+Each piece is cut in two as for motif retention. A model reads it twice: once with the whole seed, once with no more
+than the seed's end. The gain of a part of the continuation is what its tokens cost less the first time. 0 says that the
+seed is forgotten, or that it says nothing about what follows; both models and pieces have to be the same to compare.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from musictx.analysis.bootstrap import interval
+from musictx.data.store import Split
+from musictx.errors import ConfigError, UserError
+from musictx.model.protocol import LanguageModel, newest
+from musictx.tokenizers import Ids, Tokenizer
+
+END_TOKENS = 17  # of the seed, which the bare reading has too: a beat of a chorale
+
+
+class Place(NamedTuple):
+    """Where a piece is cut: the index of the first token of each part of the continuation, and of the one after."""
+
+    ids: Ids  # (T,)
+    cuts: list[int]  # parts + 1
+
+
+class SeedGain(NamedTuple):
+    """The gain of each part over all pieces, `seconds` (W,) at its end, with its interval over pieces."""
+
+    seconds: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    tokens: NDArray[np.int64]  # (W,) from the beginning of a seed to the end of the part, in the median piece
+    pieces: int
+
+
+def places(
+    split: Split, tokenizer: Tokenizer, seed_s: float, parts: int, part_s: float, period: int, told: int = END_TOKENS
+) -> list[Place]:
+    """All pieces that last for the seed and its continuation, each cut at the first whole `period` of tokens at or
+    after each time. Raises UserError for fewer than two, ConfigError for times that cannot be."""
+    if not (seed_s > 0 and part_s > 0 and parts > 0):
+        raise ConfigError(f"seed_s={seed_s}, {parts} parts of {part_s} s: give more than 0 of each")
+    found = []
+    for piece in split:
+        ids = np.asarray(piece)
+        cuts = [_index_at(ids, tokenizer.seconds, seed_s + k * part_s, period) for k in range(parts + 1)]
+        if cuts[-1] <= len(ids) and cuts[0] > max(told, period):
+            found.append(Place(ids[: cuts[-1]], cuts))
+    if len(found) < 2:
+        raise UserError(
+            f"{len(found)} pieces last for a seed of {seed_s:g} s and {parts * part_s:g} s after it: give shorter times"
+        )
+    return found
+
+
+def _index_at(ids: Ids, lasts_s: Callable[[Ids], float], seconds: float, period: int) -> int:
+    """How many tokens of `ids` come before that time, up to a whole period; more than there are if it never comes."""
+    if lasts_s(ids) < seconds - 1e-9:
+        return len(ids) + 1
+    n = bisect_left(range(len(ids)), seconds - 1e-9, key=lambda n: lasts_s(ids[:n]))
+    return n + -n % period
+
+
+def gains(
+    model: LanguageModel, tokenizer: Tokenizer, found: list[Place], told: int = END_TOKENS, device: str = "cpu"
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. The model reads all
+    places whole, whatever its window. Raises ConfigError for one that has no positions for so many tokens."""
+    period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
+    saved, counts = [], []
+    for ids, cuts in found:
+        seed, rest = ids[: cuts[0]], ids[cuts[0] :]
+        readings = np.concatenate([bos, seed]), seed[newest(len(seed), told, period) :]
+        with_seed, without = (
+            log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings
+        )
+        saved.append([(with_seed - without)[a - cuts[0] : b - cuts[0]].sum() for a, b in pairwise(cuts)])
+        counts.append(np.diff(cuts))
+    return np.array(saved), np.array(counts)
+
+
+def seed_gain(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    found: list[Place],
+    part_s: float,
+    told: int = END_TOKENS,
+    device: str = "cpu",
+) -> SeedGain:
+    """One model on all places. Raises ConfigError as `gains` does."""
+    gain, count = gains(model, tokenizer, found, told, device)  # (P, W)
+    columns = [interval(gain[:, k], count[:, k]) for k in range(gain.shape[1])]
+    mean, low, high = np.array(columns).T
+    seconds = part_s * np.arange(1, gain.shape[1] + 1)
+    tokens = np.median([cuts[1:] for _, cuts in found], axis=0).astype(np.int64)
+    return SeedGain(seconds, mean, low, high, tokens, len(found))
+
+
+def raised_by_seed(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    ids: Ids,
+    seed_s: float,
+    quarter_s: float,
+    told: int = END_TOKENS,
+    device: str = "cpu",
+) -> NDArray[np.float64]:
+    """(T,) nats by which the seed, what sounds before `seed_s`, made each of the ids of a piece likelier than its end
+    alone; NaN for those of the seed. It ends with a whole period of tokens. Raises ConfigError for a seed that is no
+    more than that end, and for a piece that is no more than the seed."""
+    period = max(model.cycle, tokenizer.group)
+    n = _index_at(ids, lambda some: tokenizer.seconds(some, quarter_s), seed_s, period)
+    if not max(told, period) < n < len(ids):
+        raise ConfigError(
+            f"seed_seconds={seed_s:g}: {min(n, len(ids))} of {len(ids)} tokens are the seed; give a time before the "
+            f"end and after more than {max(told, period)} tokens"
+        )
+    seed, rest = ids[:n], ids[n:]
+    readings = np.concatenate([[tokenizer.vocab.bos], seed]), seed[newest(n, told, period) :]
+    gain = [log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings]
+    return np.concatenate([np.full(n, np.nan), gain[0] - gain[1]])
+
+
+@torch.inference_mode()
+def log_p_of_last(model: LanguageModel, ids: NDArray[np.integer], last: int, device: str) -> NDArray[np.float64]:
+    """(last,) the log-probability of each of the last ids (T,), given all before it."""
+    full = torch.from_numpy(ids.astype(np.int64)).to(device)
+    logits = model(full[None, :-1])[0, -last:].float()
+    log_p: NDArray[np.float64] = logits.log_softmax(-1).gather(1, full[-last:, None])[:, 0].cpu().double().numpy()
+    return log_p

@@ -1,0 +1,1 @@
+"""The `musictx` commands: settings in, a library's function, words out."""

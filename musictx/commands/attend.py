@@ -1,0 +1,182 @@
+"""musictx attend: which past notes a model looks at while it generates a note, and what each of its heads is for."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from musictx.analysis.heads import Looks, MelodyLooks, ids_by_height, last_below, look, look_at_melody, repeats
+from musictx.analysis.seed_gain import raised_by_seed
+from musictx.config.app import hydra_app
+from musictx.config.look import AttendConfig
+from musictx.errors import ConfigError, UserError
+from musictx.model.build import can
+from musictx.model.encoder_decoder import EncoderDecoder
+from musictx.model.shipped import seed_path
+from musictx.music.read import read_bytes, read_midi
+from musictx.music.score import Score
+from musictx.playing.opening import check_device, name_bundle, open_told
+from musictx.playing.seeds import fit_grid
+from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers.tokenizer import Trace
+from musictx.viz.arcs import Head, draw_arcs, draw_heads
+from musictx.viz.figure import FORMATS
+from musictx.viz.piano_roll import draw_raised
+
+
+def attend(config: AttendConfig) -> None:
+    device = check_device(config.device)
+    source, folder = seed_path(config.midi), Path(config.out)
+    if f".{config.format}" not in FORMATS:
+        raise ConfigError(f"format={config.format}: choose one of {', '.join(f[1:] for f in FORMATS)}")
+    whats = ["attention", "heads"] if config.seed_seconds is None else ["attention", "heads", "raised"]
+    arcs, maps, *raised = (folder / f"{source.stem}-{what}.{config.format}" for what in whats)
+    for target in (arcs, maps, *raised):
+        if target.exists() and not config.overwrite:
+            raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
+    read_bytes(source)  # a file that is not there is told before the model is loaded
+    bundle = name_bundle(config.bundle, [source], config.drums)
+    model: Any
+    model, tokenizer, header = open_told(bundle, device, config.attention.impl, continues=False)
+    reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
+    if not reads_melody and not can(model, "readout"):
+        raise ConfigError(f"{bundle} has no attention over its past to look at: give a Transformer")
+    if reads_melody and config.seed_seconds is not None:
+        raise ConfigError("seed_seconds= is for models that continue a seed: leave it out")
+    check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
+    music = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
+    if not len(music):
+        raise UserError(f"{source}: no notes to look at: give a file with music in it")
+    music = fit_grid(music, tokenizer, source)
+    ids = ids_by_height(tokenizer, music) if reads_melody else tokenizer.encode(music)
+    traced = tokenizer.trace(ids, music.quarter_s)
+    if reads_melody:
+        note = last_below(traced, tokenizer) if config.at is None else find_note(traced.score, config.at)
+        looked = look_at_melody(model, tokenizer, ids, traced, note, device)
+        show_melody(looked, traced.score, note, config, arcs, maps)
+        return
+    note = find_note(traced.score, config.at)
+    if config.seed_seconds is not None:
+        gain = raised_notes(model, tokenizer, ids, traced, config.seed_seconds, device)
+        if np.isnan(gain[note]):
+            raise ConfigError(f"at={config.at}: that note is the seed's own; give a later one, or leave at= out")
+    most = model.reach or config.max_tokens
+    looks = look(
+        model,
+        tokenizer,
+        ids,
+        traced,
+        note,
+        motif_notes=config.motif_notes,
+        max_tokens=min(most, config.max_tokens),
+    )
+    if config.seed_seconds is not None:
+        # of all that the heads look at, the seed's notes are asked for
+        looks = looks._replace(weight=looks.weight * np.isnan(gain))
+    runs = repeats(traced.score, config.motif_notes).get(note)
+    where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
+    heads, what = choose_heads(looks.weight, config.layer, config.head)
+    draw_arcs(f"{source.stem}: {where}, {what}", traced.score, note, heads, [] if runs is None else list(runs), arcs)
+    draw_heads(
+        [
+            ("seconds back", looks.distance_s, ".1f"),
+            ("weight on notes", looks.on_notes, ".0%"),
+            *([("on the motif's last occurrence", looks.on_repeat, ".0%")] if looks.repeated else []),
+        ],
+        maps,
+    )
+    print(f"{where}; means over {looks.asked} notes up to it")
+    print_heads(looks)
+    print(f"{arcs}: what it looks at{' of the seed' * len(raised)}, {what}\n{maps}: all heads")
+    if raised:
+        draw_raised(f"{source.stem}: what its seed made likelier", traced.score, gain, note, raised[0])
+        mean, this = np.nanmean(gain), gain[note]
+        print(f"{raised[0]}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
+
+
+def show_melody(looks: MelodyLooks, score: Score, note: int, config: AttendConfig, arcs: Path, maps: Path) -> None:
+    """What a note looks at in the melody above it, in pictures and words."""
+    heads, what = choose_heads(looks.weight, config.layer, config.head)
+    where = f"note {note + 1} of {len(score)}, at {score.onset_s[note]:.2f} s"
+    draw_arcs(f"{Path(config.midi).stem}: {where}, its looks at the melody, {what}", score, note, heads, [], arcs)
+    shown = [("on the sixteenth it begins with", looks.sounding, ".0%"), ("sixteenths away", looks.steps_away, ".1f")]
+    draw_heads(shown, maps)
+    print(f"{where}; {looks.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with")
+    print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
+
+
+def raised_notes(
+    model: Any, tokenizer: Tokenizer, ids: Ids, traced: Trace, seed_s: float, device: str
+) -> NDArray[np.float64]:
+    """(N,) nats by which the seed made each new note likelier, all its tokens together; NaN for a note that has tokens
+    in the seed. Raises ConfigError, as for more tokens than the model has positions for."""
+    if model.reach is not None and len(ids) > model.reach:
+        raise ConfigError(
+            f"seed_seconds={seed_s:g}: the piece is read whole, its {len(ids)} tokens are more than the {model.reach} "
+            "positions of the model; give a shorter file, or leave it out"
+        )
+    gain = raised_by_seed(model, tokenizer, ids, seed_s, traced.score.quarter_s, device=device)
+    owned = traced.note >= 0
+    total = np.zeros(len(traced.score))
+    np.add.at(total, traced.note[owned], gain[owned])
+    return total
+
+
+def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int) -> None:
+    """Raises ConfigError for a layer or head that the model does not have."""
+    for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
+        if value is not None and not 0 <= value < count:
+            raise ConfigError(f"{name}={value}: the model has {name}s 0 to {count - 1}")
+    if head is not None and layer is None:
+        raise ConfigError(f"head={head} of which layer? give layer=0 to {n_layers - 1} too")
+
+
+def find_note(score: Score, at: str | None) -> int:
+    """The index of a note: `12.5` is the first struck from that second on, `note37` the 37th. Raises ConfigError."""
+    if at is None:
+        return len(score) - 1
+    kind, value = ("note", at[4:]) if at.startswith("note") else ("second", at)
+    try:
+        wanted = float(value)
+    except ValueError:
+        wanted = np.nan
+    n = int(np.searchsorted(score.onset_s, wanted - 1e-6)) if kind == "second" else wanted - 1
+    if not (0 <= n < len(score) and n == int(n) and (kind == "note" or wanted >= 0)):
+        raise ConfigError(
+            f"at={at}: give a second up to {score.onset_s.max():.2f}, where the last note is struck, or note1 to "
+            f"note{len(score)}"
+        )
+    return int(n)
+
+
+def choose_heads(weight: NDArray[Any], layer: int | None, head: int | None) -> tuple[list[Head], str]:
+    """What is drawn of (L, H, N), and in words."""
+    if layer is None:
+        return [Head("mean of all heads", weight.mean((0, 1)))], "mean of all heads"
+    if head is not None:
+        return [Head(f"head {head}", weight[layer, head])], f"layer {layer} head {head}"
+    return [Head(f"head {h}", each) for h, each in enumerate(weight[layer])], f"layer {layer}"
+
+
+def print_heads(looks: Looks) -> None:
+    table = Table("layer", "head", box=None, pad_edge=False)
+    for heading in ("seconds back", "on notes", "on the motif's last occurrence"):
+        table.add_column(heading, justify="right")
+    for (layer, head), distance_s in np.ndenumerate(looks.distance_s):
+        repeat = f"{looks.on_repeat[layer, head]:.1%}" if looks.repeated else ""
+        table.add_row(str(layer), str(head), f"{distance_s:.2f}", f"{looks.on_notes[layer, head]:.1%}", repeat)
+    Console(highlight=False, markup=False).print(table)
+    if looks.repeated:
+        even = f"{looks.even_repeat:.1%}"
+        print(f"the motif had occurred before {looks.repeated} of them; even attention would put {even} there")
+    else:
+        print("no motif had occurred before: give fewer motif_notes= or a longer piece")
+
+
+main = hydra_app("attend", attend)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""musictx compare: several models on one store, measured alike, as a report that a person can read."""
+
+import csv
+import json
+import statistics as stats
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.continuations import OTHERS, Beginnings, beginnings, continue_all, identify
+from musictx.analysis.distance import compare_all
+from musictx.analysis.motif import held_in, retention
+from musictx.analysis.repeats import CorpusIndex, repeated_share
+from musictx.analysis.report import Knowledge, Memory, Row, write_report
+from musictx.analysis.seed_gain import Place, places, seed_gain
+from musictx.analysis.statistics import features, statistics
+from musictx.commands.evaluate import measure
+from musictx.config.app import hydra_app
+from musictx.config.use import CompareConfig
+from musictx.data.store import Split
+from musictx.errors import ConfigError, UserError
+from musictx.files import replacing
+from musictx.model.bundle import read_header
+from musictx.model.weights import for_steps
+from musictx.music.score import Score
+from musictx.playing.opening import (
+    COMPOSER,
+    Opened,
+    check_device,
+    common_store,
+    find_bundles,
+    name_bundles,
+    open_bundle,
+)
+from musictx.sampling.settings import Settings
+from musictx.tokenizers import Tokenizer
+
+
+def training_of(bundle: Path) -> tuple[float | None, list[tuple[int, float]]]:
+    """Median training tokens/s and the curve (step, validation NLL), from the metrics beside a bundle if they are."""
+    metrics = bundle.with_name("metrics.csv")
+    if not metrics.is_file():
+        return None, []
+    with open(metrics, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    rates = [float(row["train/tokens_per_s"]) for row in rows if row.get("train/tokens_per_s")]
+    curve = [(int(row["step"]) + 1, float(row["val/nll"])) for row in rows if row.get("val/nll")]
+    return stats.median(rates) if rates else None, curve
+
+
+def compare(config: CompareConfig) -> None:
+    device = check_device(config.device)
+    bundles = find_bundles(config.runs)
+    names = name_bundles(bundles, config.names)
+    out = Path(config.out)
+    if (out / "report.md").exists() and not config.overwrite:
+        raise ConfigError(f"{out}/report.md exists already: give another out= or overwrite=true")
+    store = common_store(Path(config.store), bundles)  # mistakes are told before the first model is measured
+    split, tokenizer = store.split(config.split), store.tokenizer
+    held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
+    index = None
+    if config.copying:
+        index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")])
+    real = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in held_out.true])
+    cut = _places(bundles, split, tokenizer, config)
+    settings = Settings(config.sampler, seed=config.seed, device=device)
+
+    metrical = tokenizer.metrical
+    rows = [_composers(held_out, index, config, metrical)]
+    for name, bundle in zip(names, bundles, strict=True):
+        opened = open_bundle(bundle, device, config.attention.impl)
+        print(f"{name}: {opened.header.origin}")
+        nll = measure(opened, bundle, store, config.split, config.segment, config.score_batch_tokens, device)
+        parameters = sum(p.numel() for p in opened.model.parameters())
+        knows = _knowledge(opened, cut, held_out, config, device)
+        settings = settings._replace(own_guidance=opened.header.seed_guidance)
+        drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)
+        made = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in drawn.scores])
+        rate, curve = training_of(bundle)
+        row = Row(
+            name=name,
+            nll=nll,
+            parameters=parameters,
+            train_tokens_per_s=rate,
+            generate_tokens_per_s=drawn.tokens_per_s,
+            validation=curve,
+            distances=compare_all(real, made),
+            memory=memory(drawn.scores, held_out, index, config, metrical),
+            knows=knows,
+        )
+        rows.append(row)
+        print(f"{name}: {nll.per_token.mean:.4f} nats per token")
+    out.mkdir(parents=True, exist_ok=True)
+    write_report(out, rows, held_out, config, store)
+    with replacing(out / "report.json") as partial:
+        partial.write_text(json.dumps([row.plain() for row in rows], indent=1), encoding="utf-8")
+    print(f"{out}/report.md: the table and what it means, with pictures and report.json beside it")
+
+
+def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: CompareConfig) -> list[Place] | str:
+    """Where all models alike are asked what the seed is worth, or why they cannot be."""
+    if not config.seed_gain:
+        return ""
+    part_s = min(config.window_seconds, config.length_seconds)
+    period = max(tokenizer.group, *(read_header(bundle).model.get("cycle", 1) for bundle in bundles))
+    try:
+        return places(split, tokenizer, config.seed_seconds, int(config.length_seconds / part_s + 1e-9), part_s, period)
+    except UserError as error:
+        return f"seed gain could not be measured: {error}"
+
+
+def _knowledge(
+    opened: Opened, cut: list[Place] | str, held_out: Beginnings, config: CompareConfig, device: str
+) -> Knowledge:
+    if isinstance(cut, str):
+        return Knowledge(unmeasured=cut)
+    model, tokenizer, part_s = opened.model, opened.tokenizer, min(config.window_seconds, config.length_seconds)
+    try:
+        gain = seed_gain(model, tokenizer, cut, part_s, device=device)
+        few = f"{len(held_out.seeds)} pieces are too few to choose the true one of {OTHERS + 1}"
+        if len(held_out.seeds) <= OTHERS:
+            return Knowledge(gain, None, model.window, few)
+        right = identify(model, tokenizer, held_out, seed=config.seed, device=device).right
+    except ConfigError as error:  # a model of learned positions ends with its table
+        return Knowledge(unmeasured=f"what it knows of the seed could not be measured: {error}")
+    return Knowledge(gain, right, model.window)
+
+
+def _composers(held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool) -> Row:
+    """The row to set the models against: the pieces' own continuations."""
+    return Row(COMPOSER, memory(held_out.true, held_out, index, config, metrical))
+
+
+def memory(
+    scores: list[Score], held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool
+) -> Memory:
+    """What continuations keep of their seeds, and of the training set if its index is given."""
+    length_s = held_out.length_s
+    arguments = held_out.seeds, scores, held_out.true, held_in(metrical)
+    copied = interval([index.longest_copy(s).notes for s in scores]) if index is not None else None
+    from_seed = interval(
+        [
+            CorpusIndex([a]).longest_copy(b).notes if len(a) > 1 else 0
+            for a, b in zip(held_out.seeds, scores, strict=True)
+        ]
+    )
+    repeated = _repeated(scores, held_out) if metrical else None
+    try:
+        whole = retention(*arguments, window_s=length_s, horizon_s=length_s)
+        curve = retention(*arguments, window_s=min(config.window_seconds, length_s), horizon_s=length_s)
+    except UserError as error:  # too few pieces, or too short: all else can still be told
+        return Memory(None, None, copied, str(error), from_seed, repeated)
+    retained = Interval(*(float(x[0]) for x in (whole.mean, whole.low, whole.high)))
+    return Memory(curve, retained, copied, "", from_seed, repeated)
+
+
+def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
+    """Bars of the continuations that came before, in them or in their seeds; one that the border cuts is a seed's."""
+    shares = []
+    for seed, score in zip(held_out.seeds, scores, strict=True):
+        bar_s = 4 * seed.quarter_s
+        after = replace(score, onset_s=score.onset_s + held_out.seed_s, offset_s=score.offset_s + held_out.seed_s)
+        whole = Score.merge([seed, after], seed.quarter_s)
+        shares.append(repeated_share(whole, from_bar=int(np.ceil(held_out.seed_s / bar_s - 1e-6))))
+    told = [share for share in shares if np.isfinite(share)]
+    return interval(told) if told else None
+
+
+main = hydra_app("compare", compare)
+
+if __name__ == "__main__":
+    main()

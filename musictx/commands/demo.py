@@ -1,0 +1,116 @@
+"""musictx demo: the whole path on Bach's chorales, by the same commands a person would type."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from musictx.config.app import hydra_app
+from musictx.config.prepare import PrepareChoralesConfig
+from musictx.config.use import DemoConfig
+from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps, prepare_chorales
+from musictx.data.prepare import print_summary
+from musictx.data.store import Store
+from musictx.errors import StoreError, UserError
+from musictx.model.shipped import CHORALE, PIANO, absence, is_shipped
+from musictx.music.grid import N_VOICES
+from musictx.music.write import write_midi
+from musictx.training.run_folder import is_finished
+
+SEED_BARS = 2
+
+
+def demo(config: DemoConfig) -> None:
+    out, store = Path(config.out), Path(config.store)
+    bundle, seed = out / "model.safetensors", out / "seed.mid"
+
+    _say("1 of 6: prepare the chorales that music21 ships", "musictx prepare chorales")
+    if (store / "manifest.json").is_file():
+        print(f"there already: {store} (delete it to prepare it again)")
+        check_store(Store(store, "chorale"))
+        print_summary(store, Store(store, "chorale").manifest)
+    else:
+        print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store), pieces=config.pieces)))
+
+    steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
+    if is_finished(out):
+        _say("2 of 6: train a relative Transformer")
+        print(f"there already: {bundle} (delete {out} to train again)")
+    else:
+        _run(
+            "2 of 6: train a relative Transformer",
+            ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps],
+        )
+    _run(
+        "3 of 6: score the held-out chorales",
+        ["evaluate", f"bundle={bundle}", "data=chorales", f"data.path={store}"],
+    )
+    name = write_seed(Store(store, "chorale"), seed)
+    _run(
+        f"4 of 6: continue the first {SEED_BARS} bars of {name}, which the model has never seen",
+        ["generate", f"bundle={bundle}", f"seed_midi={seed}", f"out={out}", f"variations={config.variations}"]
+        + ["sampler.temperature=1.1", "wav=true", "png=true", "overwrite=true"],
+    )
+    own = [f"out={out}", f"variations={config.variations}", "wav=true", "png=true", "overwrite=true"]
+    _run(
+        "5 of 6: continue two bars it has never seen with the chorale model inside the package",
+        ["generate", f"bundle={CHORALE}", "seed_midi=chorale", *own],
+    )
+    title = "6 of 6: continue the opening of Für Elise with the piano model inside the package"
+    by_piano = ""
+    if is_shipped(PIANO):
+        by_piano = "\n  elise-1.mid …     a piano piece, by the piano model inside the package"
+        _run(title, ["generate", f"bundle={PIANO}", "seed_midi=elise", *own])
+    else:
+        _say(title)
+        print(absence(PIANO))
+    print(f"""
+Everything is in {out}/
+  seed.mid          the first {SEED_BARS} bars of {name}
+  seed-1.mid …      the seed and its continuations; seed-1.wav … to listen to
+  seed.png          all of them as piano rolls
+  chorale-1.mid …   the same of the chorale model inside the package: chorale-1.wav is what to listen to first{by_piano}
+  config.yaml       the run's resolved config; metrics.csv its losses
+  model.safetensors the model
+
+Next:
+  musictx generate bundle={bundle} seed_midi={seed} out=outputs/mine seed=7 sampler.temperature=0.9
+  musictx prepare folder path=FOLDER_OF_MIDI_FILES out=outputs/stores/mine
+  musictx train data.path=outputs/stores/mine
+(after `. .venv/bin/activate`)""")
+
+
+def check_store(store: Store) -> None:
+    """Raises before the training when the last step could not be done: StoreError for a store without test chorales,
+    UserError when music21, which knows their bars, is not installed."""
+    test = store.manifest.splits.get("test")
+    if store.manifest.corpus.name != CORPUS.name or not (test and test.tokens):
+        raise StoreError(
+            f"{store.path} holds no chorales of music21 in a test split: "
+            "give another store=, or delete it and the demo prepares it again"
+        )
+    chorale_list()
+
+
+def write_seed(store: Store, path: Path) -> str:
+    """The upbeat and the first bars of the first test chorale as MIDI; returns its name."""
+    split = store.split("test")
+    name = split.names[0]
+    steps = first_bars_steps("bach/" + name.split()[1], SEED_BARS)
+    write_midi(store.tokenizer.decode(split[0][: steps * N_VOICES]), path)
+    return name
+
+
+def _say(title: str, command: str = "") -> None:
+    print(f"\n=== {title}" + (f"\n$ {command}" if command else ""), flush=True)
+
+
+def _run(title: str, args: list[str]) -> None:
+    _say(title, f"musictx {' '.join(args)}")
+    if subprocess.run([sys.executable, "-m", "musictx", *args], check=False).returncode:
+        raise UserError(f"the demo stopped at `musictx {args[0]}`: see the line above")
+
+
+main = hydra_app("demo", demo)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""musictx evaluate: nats per token, note and second of a split under a model, with intervals over pieces; `evaluate` is
+the same from Python.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from musictx.analysis.bootstrap import Interval
+from musictx.analysis.likelihood import negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
+from musictx.config.app import hydra_app, settings
+from musictx.config.use import EvaluateConfig
+from musictx.data.store import Store
+from musictx.errors import ConfigError, StoreError
+from musictx.files import replacing
+from musictx.model.build import check_inputs, describe_model, kind_of
+from musictx.model.shipped import bundle_path
+from musictx.model.weights import check_weights, describe_weights, with_weights
+from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
+from musictx.objectives.next_token import NextToken
+from musictx.playing.opening import Opened, check_device, open_told
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Negative log-likelihood of one split under one model; nats per token, per note and per second of music."""
+
+    bundle: str
+    store: str
+    split: str
+    segment: int | None  # null: whole pieces
+    pieces: int
+    tokens: int
+    per_token: Interval
+    per_note: Interval
+    per_second: Interval
+    uniform: float
+    unigram: float
+
+
+def measure(
+    opened: Opened,
+    bundle: Path,
+    store: Store,
+    split_name: str,
+    segment: int | None,
+    batch_tokens: int,
+    device: str,
+    objective: Objective | None = None,
+) -> Evaluation:
+    """By next tokens, or by another objective. Raises StoreError for an empty split, ConfigError for a model of other
+    tokens than the store's."""
+    if opened.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
+        raise ConfigError(f"{bundle} was trained on other tokens than {store.path} holds: train or prepare again")
+    split, tokenizer = store.split(split_name), store.tokenizer
+    if not len(split.ids):
+        full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)
+        raise StoreError(f"{store.path}: its {split_name} split is empty; choose split= one of {full}")
+    result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device, objective)
+    if not result.tokens:
+        raise ConfigError(f"{store.path}: no token of its {split_name} split counts for this objective; choose another")
+    every_note = NextToken(tokenizer).asked  # what an objective from outside asks for, it need not say
+    notes, seconds = notes_and_seconds(split, tokenizer, getattr(objective, "asked", every_note))
+    return Evaluation(
+        bundle=str(bundle),
+        store=str(store.path),
+        split=split_name,
+        segment=segment,
+        pieces=len(split),
+        tokens=result.tokens,
+        per_token=result.per(result.tokens_of),
+        per_note=result.per(notes),
+        per_second=result.per(seconds),
+        uniform=uniform_nll(tokenizer.vocab),
+        unigram=unigram_nll(store.split("train").ids, split.ids, tokenizer.vocab),
+    )
+
+
+def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Objective]:
+    """The objective as asked, or what the bundle was trained for, or what that is compared by. A bundle is data: code
+    that is not ours runs when a person names it, and not when a bundle does. Raises ConfigError, for one that the model
+    has not learnt too."""
+    header = opened.header
+    trained = header.objective.get("name", NEXT_TOKEN)
+    if asked is None and ":" in trained:
+        raise ConfigError(
+            f"{bundle} was trained with objective={trained}, which is not in musictx: give objective={trained} to run "
+            f"it, or objective={NEXT_TOKEN}"
+        )
+    name = asked or getattr(find_objective(trained), "compared_by", trained)
+    settings = header.objective.get("settings") if name == trained else None
+    objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)
+    check_inputs(kind_of(opened.model), name, objective.inputs)
+    added = [list(row) for row in objective.added]
+    if added != header.added[: len(added)]:
+        types = ", ".join(row.type for row in objective.added)
+        raise ConfigError(f"objective={name}: {bundle} was trained for {trained}, and has never seen {types}")
+    return name, objective
+
+
+def file_hash(path: str | Path) -> str:
+    """Tells one bundle from another, whatever it is called."""
+    return sha256(Path(path).read_bytes()).hexdigest()
+
+
+def evaluate(*words: str, **values: Any) -> Evaluation:
+    """`musictx evaluate` from Python: `evaluate("data.path=my_store", bundle="mine")`. Raises UserError."""
+    return run(settings("evaluate", *words, **values))
+
+
+def run(config: EvaluateConfig) -> Evaluation:
+    device, weights = check_device(config.device), check_weights(config.weights)
+    opened = open_told(config.bundle, device, config.attention.impl, continues=False)
+    print(describe_model(opened.model))
+    opened = opened._replace(model=with_weights(opened.model, weights))
+    name, objective = scored_by(config.bundle, opened, config.objective)
+    store, data = Store(Path(config.data.path), opened.header.tokenizer), config.data
+    bundle, budget = Path(config.bundle), data.score_batch_tokens
+    figures = measure(opened, bundle, store, config.split, data.segment, budget, device, objective)
+    how = f"inputs of {data.segment} tokens" if data.segment else "whole pieces"
+    kind = describe_weights(opened.model)
+    how += "" if name == NEXT_TOKEN else f", objective={name}"
+    print(f"{config.split} split of {store.path}: {figures.pieces} pieces, {figures.tokens:,} tokens, {how}, {kind}")
+    print("negative log-likelihood, nats per token")
+    print(f"  uniform  {figures.uniform:.4f}")
+    print(f"  unigram  {figures.unigram:.4f}")
+    nll, note, second = figures.per_token, figures.per_note, figures.per_second
+    print(f"  model    {nll.mean:.4f}   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}   {config.bundle}")
+    print(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
+    if config.out:
+        told = asdict(figures) | {
+            "weights": weights,
+            "weights_are": kind,
+            "bundle_sha256": file_hash(bundle_path(config.bundle)),
+            **({} if name == NEXT_TOKEN else {"objective": name}),
+        }
+        with replacing(Path(config.out)) as partial:
+            partial.write_text(json.dumps(told, indent=1), encoding="utf-8")
+        print(f"{config.out}: these figures as JSON")
+    return figures
+
+
+main = hydra_app("evaluate", run)
+
+if __name__ == "__main__":
+    main()

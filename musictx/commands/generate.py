@@ -1,0 +1,104 @@
+"""musictx generate: continue seed MIDI files, or fill a gap; `musictx.load` does the same from Python."""
+
+from pathlib import Path
+
+from musictx.config.app import hydra_app
+from musictx.config.use import GenerateConfig
+from musictx.errors import ConfigError
+from musictx.model.build import describe_model
+from musictx.music.read import read_bytes
+from musictx.playing.continuing import Beginning, continue_all, faster, is_interrupted, plan, read_beginning
+from musictx.playing.filling import check_fills, fill_all, plan_fill, read_around, sides
+from musictx.playing.opening import check_device, name_bundle, open_told, weights_told
+from musictx.playing.result import Music
+from musictx.playing.seeds import Targets, find_seeds, name_targets
+
+
+def generate(config: GenerateConfig) -> None:
+    if config.infill is not None or config.between is not None:
+        fill_in(config)
+        return
+    if config.seed_midi == "":
+        raise ConfigError("seed_midi=… is required and was not given, nor infill= or between=; see --help")
+    device = check_device(config.device)
+    plan(config)
+    sources = find_seeds(config.seed_midi)
+    extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
+    targets = name_targets(sources, Path(config.out), config.variations, **extras)
+    seeds = sources if config.seed_midi is not None else []
+    for seed in seeds:
+        read_bytes(seed)  # a seed that is not there is told before the model is loaded
+    bundle = name_bundle(config.bundle, seeds, config.drums)
+    opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
+    print(describe_model(opened))
+    weights_told(config.weights, opened)
+    if seeds and (own := config.sampler.suited(header.seed_guidance).strength) != config.sampler.strength:
+        print(f"sampler.seed_guidance={own:g}, as its bundle says; null for music that holds on to no seed")
+    model = faster(opened, config)
+    if not tokenizer.ruled and config.rules.masks:
+        print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
+    beginnings = [read_beginning(seed, tokenizer, config) for seed in seeds] or [Beginning(sources[0].stem)]
+    kept = continue_all(beginnings, model, tokenizer, config, own_guidance=header.seed_guidance)
+    for source, files, pieces in zip(sources, targets, kept, strict=True):
+        write(source, files, pieces, config)
+    if is_interrupted(kept, config):
+        print("interrupted: what there was by then is written, the rest is missing")
+        raise KeyboardInterrupt
+    for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
+        print(f"stopped before the asked length: {reason}")
+
+
+def fill_in(config: GenerateConfig) -> None:
+    """What goes into the gap of a piece, or between two."""
+    device = check_device(config.device)
+    plan_fill(config)
+    files = sides(config)
+    for file in files:
+        read_bytes(file)
+    name = "-to-".join(file.stem for file in files)
+    extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
+    targets = name_targets([files[0].with_stem(name)], Path(config.out), config.variations, **extras)[0]
+    bundle = name_bundle(config.bundle, files, config.drums)
+    opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
+    check_fills(bundle, tokenizer)
+    print(describe_model(opened))
+    around = read_around(files, tokenizer, config)
+    pieces = fill_all(around, faster(opened, config), tokenizer, header, config)
+    gap = around.gap
+    print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
+    write(files[0], targets, pieces, config)
+    if is_interrupted([pieces], config):
+        print("interrupted: what there was by then is written, the rest is missing")
+        raise KeyboardInterrupt
+    for reason in sorted({music.stopped for music in pieces} - {""}):
+        print(f"stopped before the gap was full: {reason}")
+
+
+def write(source: Path, files: Targets, pieces: list[Music], config: GenerateConfig) -> None:
+    """One seed's continuations, and what a person should know of each."""
+    if pieces and pieces[0].unheard:
+        print(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
+    for path, music in zip(files.midi, pieces, strict=False):
+        music.write(path)
+        rank = f", {music.mean_log_p:.3f} nats a token" if config.draws else ""
+        new = (
+            f"new music from {music.new_from_s:.2f} s on"
+            if music.is_new is None
+            else f"{music.is_new.sum()} of them new"
+        )
+        print(f"{path}: {len(music.score)} notes, {new}{rank}")
+    for path, music in zip(files.wav, pieces, strict=False):
+        music.write(path)
+    if files.png and pieces:
+        from musictx.viz.piano_roll import piano_roll  # 0.4 s that nobody else waits for
+
+        names = [path.stem for path in files.midi]
+        piano_roll([(n, m.score, m.new) for n, m in zip(names, pieces, strict=False)], files.png)
+        shown = "the seed and its continuations" if pieces[0].is_new is None else "what is kept and what is new"
+        print(f"{files.png}: {shown}, as piano rolls")
+
+
+main = hydra_app("generate", generate)
+
+if __name__ == "__main__":
+    main()

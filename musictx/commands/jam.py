@@ -1,0 +1,193 @@
+"""musictx jam: play a phrase, pause, and a bundle's model goes on with it; play again, and it listens."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from musictx.config.app import hydra_app
+from musictx.config.use import JamConfig
+from musictx.data.source import MIDI_SUFFIXES
+from musictx.errors import ConfigError
+from musictx.live.conversation import Conversation, Turns
+from musictx.live.keyboard import Keyboard
+from musictx.live.partner import Partner
+from musictx.live.players import FilePlayer, PortPlayer, open_output
+from musictx.live.recording import Playback, Recording
+from musictx.live.session import RealClock, Sender, VirtualClock, converse
+from musictx.model.build import describe_model
+from musictx.model.shipped import SEEDS, seed_path
+from musictx.model.weights import for_steps
+from musictx.playing.opening import check_device, name_bundle, open_told, weights_told
+from musictx.sampling.engine import MAX_SEED
+from musictx.tokenizers.tokenizer import Event
+
+WRITTEN = (".mid", ".midi")  # as what a session is written
+QUARTER_S = 0.6  # where no tempo is given
+SWITCH_S = 0.0005  # how soon Python lets the sender have its turn; its own 5 ms would be heard
+
+
+def jam(config: JamConfig) -> None:
+    if config.input in SEEDS or is_file(config.input):
+        config = replace(config, input=str(seed_path(config.input)))
+    check(config)
+    device = check_device(config.device)
+    files = [Path(name) for name in (config.output, config.record) if name is not None and is_file(name)]
+    check_files(files, config)
+    player = FilePlayer(Path(config.input)) if is_file(config.input) else None
+    quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
+    bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
+    model, tokenizer, header = open_told(bundle, device, config.attention.impl)
+    print(describe_model(model))
+    (weights,) = weights_told(config.weights, model)
+    model = for_steps(model, weights)
+    idiom = tokenizer.idiom(quarter_s)
+    recording = Recording(quarter_s, config.channel - 1)
+    clock = RealClock() if is_real(config) else VirtualClock()
+    with ExitStack() as stack:
+        send = _open_output(config, stack)
+        source = player if player is not None else PortPlayer(config.input, config.virtual, clock.now)
+        stack.callback(source.close)
+        stack.enter_context(_quick_threads(config.threads))
+        how = config.sampler.suited(header.seed_guidance), config.rules, config.seed, config.window, device
+        partner = Partner(model, tokenizer, idiom, quarter_s, *how)
+
+        def emit(event: Event) -> None:
+            send(recording.sound(event))
+
+        playback = Sender(emit, clock) if isinstance(clock, RealClock) else Playback(emit)
+        keyboard = Keyboard(tokenizer.lo, tokenizer.hi, quarter_s)
+        turns = Turns(config.pause_s, config.phrase_s, config.reply_seconds)
+        conversation = Conversation(keyboard, idiom, partner, playback, clock.now, turns)
+        print(f"listening to {config.input}: a pause of {config.pause_s:g} s is my turn; Ctrl-C ends", flush=True)
+        try:
+            converse(conversation, source, clock, recording.hear, Teller(playback))
+        except KeyboardInterrupt:
+            print("stopped")
+        finally:
+            playback.close(clock.now())
+            tell(playback, conversation, is_real(config))
+            save(recording, files)
+
+
+def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
+    """Where messages go to: a port, which is closed with the stack, or nowhere."""
+    if is_file(config.output):
+        return lambda message: None
+    port = stack.enter_context(closing(open_output(config.output, config.virtual)))
+    return lambda message: port.send(message)
+
+
+@contextmanager
+def _quick_threads(threads: int) -> Iterator[None]:
+    """The model on so many threads, and the sender no longer kept waiting for them than one can hear."""
+    before = sys.getswitchinterval(), torch.get_num_threads()
+    sys.setswitchinterval(SWITCH_S)
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before[0])
+        torch.set_num_threads(before[1])
+
+
+class Teller:
+    """Prints the latency of every reply, once."""
+
+    def __init__(self, playback: Playback) -> None:
+        self.playback, self.told = playback, 0
+
+    def __call__(self) -> None:
+        for latency_s in self.playback.latencies_s[self.told :]:
+            self.told += 1
+            print(f"reply {self.told}: first note {1000 * latency_s:.0f} ms after the pause", flush=True)
+
+
+def is_file(name: str) -> bool:
+    return name.lower().endswith(MIDI_SUFFIXES)
+
+
+def is_real(config: JamConfig) -> bool:
+    """Whether time passes as it does for a person."""
+    both_files = is_file(config.input) and is_file(config.output)
+    return not both_files if config.realtime is None else config.realtime
+
+
+def check(config: JamConfig) -> None:
+    """Raises ConfigError for settings that cannot be met, whatever the model."""
+    spans = (("pause_s", 0.05, 60), ("phrase_s", 0, 3600), ("reply_seconds", 0.1, 3600), ("bpm", 10, 1000))
+    for name, least, most in (
+        *spans,
+        ("channel", 1, 16),
+        ("threads", 1, 64),
+        ("window", 8, inf),
+        ("seed", 0, MAX_SEED),
+    ):
+        value = getattr(config, name)
+        if value is not None and not least <= value <= most:  # refuses NaN too
+            raise ConfigError(f"{name}={value}: give {least:g} {'or more' if most == inf else f'to {most}'}")
+    if config.sampler.beams is not None:
+        raise ConfigError(
+            f"sampler.beams={config.sampler.beams}: a reply is drawn note by note; choose another sampler"
+        )
+    if not config.rules.masks:
+        raise ConfigError("rules.masks=false: only legal music is played live; leave the masks on")
+    if config.realtime is False and is_real(replace(config, realtime=None)):
+        raise ConfigError("realtime=false: a port knows no other time; give MIDI files as input= and output=")
+    if config.virtual and is_file(config.input) and is_file(config.output):
+        raise ConfigError("virtual=true: there is no port to make; give a name as input= or output=")
+
+
+def check_files(files: list[Path], config: JamConfig) -> None:
+    """Before anything is played. Raises ConfigError for files that could not be written, OSError for their folders."""
+    written = {"output": config.output if is_file(config.output) else None, "record": config.record}
+    for name, value in written.items():
+        if value is not None and not value.lower().endswith(WRITTEN):
+            raise ConfigError(f"{name}={value}: give a name that ends in .mid")
+    if len({path.resolve() for path in (*files, Path(config.input))}) <= len(files):
+        raise ConfigError(f"input={config.input}, output={config.output}: give different files")
+    for path in files:
+        if path.exists() and not config.overwrite:
+            raise ConfigError(f"{path} exists already: give another name or overwrite=true")
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(path.parent, os.W_OK):
+            raise ConfigError(f"{path.parent} is not a folder that can be written to: give another")
+
+
+def tell(playback: Playback, conversation: Conversation, real: bool) -> None:
+    """How it went."""
+    times_ms = [1000 * latency_s for latency_s in playback.latencies_s]
+    if times_ms:
+        broken = f", {conversation.interrupted} interrupted" if conversation.interrupted else ""
+        figures = f"median {median(times_ms):.0f} ms, worst {max(times_ms):.0f} ms"
+        print(f"replies: {len(times_ms)}{broken}; first note after the pause: {figures}")
+    else:
+        print("replies: none; no phrase ended with a pause")
+    if times_ms and real:
+        print(f"notes went out at most {1000 * playback.latest_s:.1f} ms after their time")
+    if conversation.keyboard.outside:
+        print(f"{conversation.keyboard.outside} notes were outside the model's range, and not heard")
+
+
+def save(recording: Recording, files: list[Path]) -> None:
+    """The session, unless there was none."""
+    own, replied = recording.notes
+    for path in files if own else []:
+        recording.write(path)
+        print(f"{path}: {recording.duration_s:.2f} s, {own} notes of the player, {replied} of the replies")
+    if not own:
+        print("nothing was played, nothing is recorded")
+
+
+main = hydra_app("jam", jam)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""musictx listen: a blind listening sheet, on which people judge what likelihood cannot."""
+
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.analysis.continuations import Beginnings, beginnings, continue_all
+from musictx.config.app import hydra_app
+from musictx.config.look import ListenConfig
+from musictx.errors import ConfigError, UserError
+from musictx.files import replacing
+from musictx.model.bundle import read_header
+from musictx.model.weights import for_steps
+from musictx.music.score import Score
+from musictx.playing.opening import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
+from musictx.sampling.music import check
+from musictx.sampling.primer import Part, check_part
+from musictx.sampling.settings import MOST_GUIDANCE, Length, Settings
+from musictx.tokenizers.rules import Rules
+from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
+
+GUIDED = ", guided"  # after a model's name
+LATE_S = 3.0  # no piece of MAESTRO's validation split goes on later than that after ten seconds
+
+
+def listen(config: ListenConfig) -> None:
+    settings, guided = plan(config)
+    bundles = find_bundles(config.bundles, "bundles")
+    names = name_bundles(bundles, config.names, "bundles")
+    ways = {"": settings} | ({GUIDED: guided} if guided else {})
+    if len(names) * len(ways) >= MOST:
+        most, each = (MOST - 1) // len(ways), ", each heard twice" if guided else ""
+        raise ConfigError(f"bundles= holds {len(names)} bundles{each}: give at most {most}, the letters go to Z")
+    if taken := {name + GUIDED for name in names if guided} & set(names):
+        raise ConfigError(f"names= holds {', '.join(taken)}, which guided= calls a row of its own: give another name")
+    store = common_store(Path(config.store), bundles)
+    split, out = store.split(config.split), Path(config.out)
+    length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
+    held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0)
+    if (found := len(held_out.seeds)) < config.pieces:
+        raise UserError(
+            f"pieces={config.pieces}: {found} of the {len(split)} in the {config.split} split last for seed_seconds="
+            f"{config.seed_seconds:g}, length_seconds={config.length_seconds:g} and {LATE_S:g} s more: give less"
+        )
+    if config.split == "train":
+        print("split=train: models trained on this store have heard these pieces, and may know how they go on")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(out.parent, os.W_OK) or out.is_dir():
+        raise ConfigError(f"out={out} cannot be written: give another")
+    mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # what cannot sound is told before the first model draws
+    heard = {COMPOSER: held_out.true}
+    for name, bundle in zip(names, bundles, strict=True):
+        opened = open_bundle(bundle, settings.device, config.attention.impl)
+        print(f"{name}: {opened.header.origin}")
+        model = for_steps(opened.model)
+        for way, how in ways.items():
+            how = how._replace(own_guidance=opened.header.seed_guidance)
+            drawn = continue_all(model, tokenizer, held_out, how)
+            heard[name + way] = drawn.scores
+            print(f"{name}{way}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
+    corpus = store.manifest.corpus
+    usual = asdict(Rules())
+    headers = zip(names, map(read_header, bundles), strict=True)
+    held = {name: settings.sampling.suited(header.seed_guidance).strength for name, header in headers}
+    told = asdict(config.sampler) | {"seed_guidance": _each(held), "guided": config.guided}
+    if told["seed_guidance"] is told["guided"] is None:  # then there is nothing that these two would set
+        told = {name: x for name, x in told.items() if not name.startswith("guidance")}
+    told |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
+    words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
+    about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; seed={config.seed}, {words}."
+    page = listening_sheet(trials(held_out, heard, config), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")
+    with replacing(out) as partial:
+        partial.write_text(page, encoding="utf-8")
+    what = f"{config.pieces} pieces with {len(heard)} continuations each, {out.stat().st_size / 1e6:.1f} MB"
+    print(f"{out}: {what}; open it in a browser, the key is at its end")
+
+
+def _each(held: dict[str, float | None]) -> str | None:
+    """The seed guidance of the models, one by one if they are not alike; None for none."""
+    if not any(value is not None for value in held.values()):
+        return None
+    if len(values := set(held.values())) == 1:
+        return str(values.pop())
+    return " and ".join(f"{value} ({name})" for name, value in held.items() if value is not None)
+
+
+def plan(config: ListenConfig) -> tuple[Settings, Settings | None]:
+    """All settings that can be judged without store and models, and those of guided rows if they are asked for. Raises
+    ConfigError."""
+    device, out = check_device(config.device), Path(config.out)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"out={out}: give a name that ends in .html")
+    if out.exists() and not config.overwrite:
+        raise ConfigError(f"{out} exists already: give another out= or overwrite=true")
+    if config.pieces < 1:
+        raise ConfigError(f"pieces={config.pieces}: give 1 or more")
+    check_part(Part(seconds=config.seed_seconds))
+    if config.sampler.beams is not None:
+        raise ConfigError(f"sampler.beams={config.sampler.beams}: here music is drawn; choose another sampler")
+    length = Length(seconds=config.length_seconds)
+    settings = Settings(config.sampler, length, config.rules, config.seed, device=device)
+    check(settings, 1)
+    if config.guided is None:
+        return settings, None
+    if not 0 <= config.guided <= MOST_GUIDANCE:  # refuses NaN too
+        raise ConfigError(f"guided={config.guided:g}: give 0 to {MOST_GUIDANCE:g}, or null for no guided rows")
+    if config.sampler.strength is not None:
+        raise ConfigError(
+            f"sampler.seed_guidance={config.sampler.strength:g}: guided={config.guided:g} sets guided rows beside "
+            "plain ones; leave one of them out"
+        )
+    # by another chance: two rows that begin alike would give each other away
+    plain = settings._replace(sampling=replace(config.sampler, seed_guidance=None))
+    return plain, settings._replace(sampling=replace(config.sampler, seed_guidance=config.guided), seed=config.seed ^ 1)
+
+
+def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:
+    """Each seed with its continuations, as sound, in the order in which they are heard."""
+    out, font = [], soundfont(config)
+    for i, order in enumerate(orders(list(heard), len(held_out.seeds), config.seed)):
+        sounds = [excerpt(held_out.seeds[i], held_out.seed_s, font)]
+        sounds += [excerpt(from_first_note(heard[name][i]), config.length_seconds, font) for name in order]
+        first, *others = map(mp3, alike(sounds))
+        out.append(Trial(first, others, order))
+    return out
+
+
+def orders(sources: list[str], pieces: int, seed: int) -> list[list[str]]:
+    """For each piece an order by chance, but each source about as often at each letter as at any other: people like
+    the first or the last of several better, whoever made it."""
+    chance, n = np.random.default_rng(seed), len(sources)
+    rows: list[NDArray[np.int64]] = []
+    while len(rows) < pieces:
+        square = chance.permutation(n)
+        rows += [np.roll(square, k) for k in range(n)]
+    return [[sources[k] for k in rows[i]] for i in chance.permutation(pieces)]
+
+
+def from_first_note(score: Score) -> Score:
+    """Without what is silent at its beginning: where the cut went through held notes, pieces go on late, while models,
+    which were told that the notes end there, go on at once."""
+    return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)
+
+
+def soundfont(config: ListenConfig) -> Path | None:
+    return Path(config.soundfont) if config.soundfont else None
+
+
+main = hydra_app("listen", listen)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""musictx render: a MIDI file as a picture, a film or a sound; the suffix of out= says which."""
+
+from pathlib import Path
+
+import numpy as np
+
+from musictx.config.app import hydra_app
+from musictx.config.look import RenderConfig
+from musictx.errors import ConfigError
+from musictx.model.shipped import seed_path
+from musictx.music.read import read_bytes, read_tracks
+from musictx.viz import sound
+from musictx.viz.by_suffix import FORMATS, write_as
+
+
+def render(config: RenderConfig) -> None:
+    source, out = seed_path(config.midi), Path(config.out)
+    suffix = out.suffix.lower()
+    if suffix not in FORMATS:
+        raise ConfigError(f"out={out}: give a name that ends in one of {', '.join(FORMATS)}")
+    if out.exists() and not config.overwrite:
+        raise ConfigError(f"{out} exists already: give another out= or overwrite=true")
+    for name, value in (("new_from", config.new_from), ("row_seconds", config.row_seconds)):
+        if value is not None and not (value >= 0 if name == "new_from" else value > 0):
+            raise ConfigError(f"{name}={value}: give seconds above 0, or null")
+    tracks = read_tracks(read_bytes(source), source)
+    score = tracks.merge(drums=suffix in sound.FORMATS or config.drums)
+    bars_s = tracks.meter().bars_s(score.duration_s) if config.bars else None
+    new_from_s = np.inf if config.new_from is None else config.new_from
+    font = Path(config.soundfont) if config.soundfont else None
+    write_as(score, out, source.stem, new_from_s, bars_s=bars_s, row_s=config.row_seconds, soundfont=font)
+    print(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
+
+
+main = hydra_app("render", render)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""musictx serve: a page in the browser that continues music with a bundle's model."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from musictx.config.app import hydra_app
+from musictx.config.web import Limits, ServeConfig
+from musictx.errors import ConfigError, UserError
+from musictx.model.shipped import HARMONISER, NAMES, absence, is_shipped
+from musictx.model.weights import choose_weights, for_steps
+from musictx.playing.filling import hears
+from musictx.playing.opening import Opened, check_device, open_told, weights_told
+from musictx.web.gate import answered, listening
+
+
+def serve(config: ServeConfig) -> None:
+    limits = check(config)
+    address = listening(config.host)
+    hosts = answered(address, config.allowed_hosts)
+    device = check_device(config.device)
+    if find_spec("gradio") is None:
+        raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
+    models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
+    below = None  # beside a model of one's own there is no other
+    if config.bundle is None and is_shipped(HARMONISER):
+        below = open_told(HARMONISER, device, config.attention.impl, continues=False)
+    weights = dict(zip(models, weights_told(config.weights, *(m.model for m in models.values())), strict=True))
+    with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
+        made, uploads = Path(name) / "made", Path(name) / "uploads"
+        made.mkdir()
+        os.environ["GRADIO_TEMP_DIR"] = str(uploads)  # gradio makes folders there, and others elsewhere, when imported
+        from musictx.web.draw import Ready
+        from musictx.web.server import run_page  # it takes seconds to import
+        from musictx.web.studio import Studio
+
+        ready = {
+            name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model))
+            for name, m in models.items()
+        }
+        voices = below and (for_steps(below.model, choose_weights(config.weights, below.model)), below.tokenizer)
+        own_guidance = {name: m.header.seed_guidance for name, m in models.items()}
+        studio = Studio(ready, made, limits, voices, own_guidance)
+        run_page(studio, title(models | ({HARMONISER: below} if below else {})), address, config.port, hosts, uploads)
+
+
+def offered(bundle: str | None) -> list[str]:
+    """The one that `bundle=` says, or the models inside musictx; a line tells what a package without one lacks."""
+    if bundle is not None:
+        return [bundle]
+    for name in NAMES:
+        if not is_shipped(name):
+            print(absence(name))
+    return [name for name in NAMES if is_shipped(name)]
+
+
+def title(models: dict[str, Opened]) -> str:
+    """Every model's name, corpus and licence."""
+    return "; ".join(f"{name}, {opened.header.origin}" for name, opened in models.items())
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Within it, SIGTERM unwinds as Ctrl-C does; the exit status is 143, as a shell tells of it."""
+
+    def leave(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # it is told once more while the temporary folder is removed
+        print("stopped by SIGTERM", file=sys.stderr)
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def check(config: ServeConfig) -> Limits:
+    """Raises ConfigError for amounts that no server can keep to."""
+    for name in (
+        "seconds",
+        "length_seconds",
+        "variations",
+        "upload_mb",
+        "uploads_mb",
+        "file_seconds",
+        "memory_mb",
+        "at_once",
+        "queue",
+    ):
+        if not 0 < getattr(config, name) < float("inf"):
+            raise ConfigError(f"{name}={getattr(config, name)}: give more than 0")
+    if config.uploads_mb < config.upload_mb:
+        raise ConfigError(f"uploads_mb={config.uploads_mb:g}: give at least upload_mb={config.upload_mb:g}")
+    if not 0 < config.port < 2**16:
+        raise ConfigError(f"port={config.port}: give 1 to {2**16 - 1}")
+    return Limits(
+        length_s=config.length_seconds,
+        variations=config.variations,
+        seconds=config.seconds,
+        upload_bytes=int(config.upload_mb * 2**20),
+        uploads_bytes=int(config.uploads_mb * 2**20),
+        file_seconds=config.file_seconds,
+        memory_mb=config.memory_mb,
+        at_once=config.at_once,
+        queue=config.queue,
+    )
+
+
+main = hydra_app("serve", serve)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""A function of a typed config as a Hydra command whose mistakes are told in one line, exit status 2."""
+
+import dataclasses
+import errno
+import os
+import re
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
+
+from musictx.config import SCHEMAS, register_schemas
+from musictx.errors import ConfigError, UserError
+from musictx.setting import help_text
+
+SETTING = re.compile(r"\+{0,2}[\w.]+=")
+PATHS = "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume"
+PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def conf_dir() -> Path:
+    """The Hydra groups: inside an installed package, beside it in a checkout."""
+    inside = Path(__file__).parent / "conf"
+    return inside if inside.is_dir() else Path(__file__).parent.parent / "conf"
+
+
+def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
+    """`task(config)` as a command: Hydra composes `conf/<name>.yaml` and the overrides into its schema. What the task
+    returns is what a sweep minimises."""
+    register_schemas()
+
+    @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
+    def run(config: DictConfig) -> object:
+        # in_one_line here already: an error that Hydra sees from inside gets a line of Hydra's own
+        return in_one_line(lambda: task(typed(config, SCHEMAS[name])))
+
+    def main() -> None:
+        words = sys.argv[1:]
+        if {"-h", "--help"} & set(words):
+            in_one_line(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
+            return
+        sys.argv[1:] = [quote_path(word) for word in words]
+        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra hands its errors on instead of printing and exiting
+        in_one_line(run)
+
+    return main
+
+
+def settings(command: str, /, *words: str, **values: Any) -> Any:
+    """The settings of a command, from Python: `settings("train", "experiment=demo", "model.d_model=96", out="mine")` is
+    what `musictx train experiment=demo model.d_model=96 out=mine` is told. Among the values, those of a group come as a
+    dict, as in `model={"d_model": 96}`, or as the name of a preset. Raises ConfigError for what the command refuses."""
+    presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
+    try:
+        return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(one_line(error)) from None
+    except ValueError as error:
+        raise _no_name(error) or error from None
+
+
+def compose(name: str, words: Sequence[str]) -> DictConfig:
+    """What Hydra makes of a command's words, also within another program of Hydra's."""
+    register_schemas()
+    outer = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            return hydra.compose(name, [quote_path(word) for word in words])
+    finally:
+        GlobalHydra.instance().hydra = outer
+
+
+def changed(config: DictConfig, values: Mapping[str, Any]) -> DictConfig:
+    """The config with other values, presets left aside. OmegaConf raises for names and types that it does not have."""
+    for key, value in values.items():
+        if not _is_preset(key, value):
+            OmegaConf.update(config, key, str(value) if isinstance(value, Path) else value)
+    return config
+
+
+def _is_preset(key: str, value: Any) -> bool:
+    return isinstance(value, str) and (conf_dir() / key).is_dir()
+
+
+def helped(name: str, words: Sequence[str]) -> str:
+    """What `--help` says of a command, beside these words."""
+    config = compose(name, words)
+    values: Any = OmegaConf.to_container(config)
+    groups = {key: kind for key in values if dataclasses.is_dataclass(kind := OmegaConf.get_type(config, key))}
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    return help_text(SCHEMAS[name], groups, values, presets(name), width)
+
+
+def presets(name: str) -> dict[str, list[str]]:
+    """The groups of a command, and the options of each."""
+    chosen: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
+    groups = [group for entry in chosen["defaults"] if isinstance(entry, dict) for group in entry]
+    return {group: sorted(file.stem for file in (conf_dir() / group).glob("*.yaml")) for group in groups}
+
+
+def quote_path(word: str) -> str:
+    """A `key=value` word whose value is a path, quoted where Hydra's grammar would read something else in it:
+    commas are sweeps to it, brackets lists or calls, and letters beyond ASCII mistakes."""
+    key, _, value = word.partition("=")
+    if not PATH_KEY.fullmatch(key):
+        return word
+    if value.startswith("~/"):  # the shell expands this at the beginning of a word alone
+        value = os.path.expanduser(value)
+        word = f"{key}={value}"
+    try:
+        read = OverridesParser.create().parse_override(word).value()
+    except HydraException:
+        pass
+    else:
+        if read is None or isinstance(read, str):  # null, and what is a plain or a quoted text already
+            return word
+    escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
+    return f"{key}='{escaped}'"
+
+
+def parse_options(parser: ArgumentParser, words: Sequence[str]) -> tuple[Namespace, list[str]]:
+    """A script's own options, and the settings (`key=value`) among the words, wherever they stand: argparse alone would
+    take those that follow `--models a b` for models."""
+    options = parser.parse_args([word for word in words if not SETTING.match(word)])
+    return options, [word for word in words if SETTING.match(word)]
+
+
+def typed(config: DictConfig, schema: type) -> Any:
+    """The config as an instance of its schema. Raises ConfigError for keys that `+key=value` smuggled past it."""
+    _refuse_unknown(config, schema, "")
+    return OmegaConf.to_object(config)
+
+
+def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
+    fields = [field.name for field in dataclasses.fields(schema)]
+    for key in node:
+        if key not in fields:
+            raise ConfigError(_not_a_setting(f"{path}{key!s}", fields))
+    for key in fields:
+        kind = OmegaConf.get_type(node, key)  # of a group whose preset chooses its schema, that one
+        if dataclasses.is_dataclass(kind):
+            _refuse_unknown(node[key], kind, f"{path}{key}.")
+
+
+def in_one_line(command: Callable[[], object]) -> object:
+    """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130."""
+    try:
+        return command()
+    except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
+        print(f"error: {one_line(error)}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except ValueError as error:
+        if (mistake := _no_name(error)) is None:
+            raise
+        print(f"error: {mistake}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _no_name(error: ValueError) -> ConfigError | None:
+    """What Hydra raises for `model=null` and `sampler=3`, as a mistake; None for any other."""
+    if "Config group override must be" not in str(error):
+        return None
+    return ConfigError(
+        "a preset is chosen by its name, as in model=small or trainer=cpu; see --help for those there are"
+    )
+
+
+def one_line(error: BaseException) -> str:
+    """The error in one line: what was got, what is allowed, what to do."""
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None:
+        causes.append(cause)
+    for cause in causes:
+        if isinstance(cause, ConfigKeyError | ConfigAttributeError):
+            return _unknown_key(cause)
+        if isinstance(cause, ValidationError) and "is not a ListConfig" in str(cause):
+            return f"{cause.full_key}={cause.value}: give a list, as in {cause.full_key}=[{cause.value}]"
+        if isinstance(cause, ValidationError):
+            first = str(cause).splitlines()[0]
+            return f"{cause.full_key}: {first}; see --help for the settings and their types"
+    if isinstance(error, OSError) and is_full(error):
+        place = f"{error.filename}: " if error.filename else ""
+        what = f"{place}{error.strerror or error}"
+        return f"the disk is full ({what}): free some space, then give the same command again"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}; give a path that can be read and written"
+    text = str(error)
+    if missing := re.search(r"missing mandatory value: (\S+)", text):
+        key = re.search(r"full_key: (\S+)", text)
+        return f"{key[1] if key else missing[1]}=… is required and was not given; see --help"
+    if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
+        return f"{plugin[1]} is not here: pip install 'musictx[sweeps]' brings joblib, submitit and optuna"
+    if preset := re.search(
+        r"Could not find '([\w/]+)/([^/']+)'\s+Available options in '[^']+':\s+([\w\s]+?)\s+Config", text
+    ):
+        there = [name for name in preset[3].split() if not name.endswith("_schema")]
+        return f"{preset[1]}={preset[2]}: choose one of {', '.join(there)}"
+    return " ".join(text.split())
+
+
+def is_full(error: OSError) -> bool:
+    """Whether a write failed for want of space; numpy keeps the number of the error to itself."""
+    return error.errno in FULL or re.search(r"\d+ requested and \d+ written", str(error)) is not None
+
+
+def _unknown_key(error: OmegaConfBaseException) -> str:
+    node, key = error.parent_node, str(error.key)
+    allowed = [str(k) for k in node if k != "hydra"] if node is not None and hasattr(node, "__iter__") else []
+    return _not_a_setting(str(error.full_key or key), allowed)
+
+
+def _not_a_setting(where: str, allowed: list[str]) -> str:
+    key = where.rpartition(".")[2]
+    place = where.rpartition(".")[0] or "this command"
+    close = get_close_matches(key, allowed, 1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"{where} is not a setting: {hint}{place} has {', '.join(allowed)}"

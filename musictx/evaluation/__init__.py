@@ -1,1 +1,0 @@
-"""What a model is worth: likelihood, and the baselines beside it."""

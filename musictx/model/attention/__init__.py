@@ -1,0 +1,48 @@
+"""Relative self-attention: the one door to its implementations."""
+
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.model.attention.chunked import chunked
+from musictx.model.attention.fused import triton_attention
+from musictx.model.attention.relative import reference, skew
+
+IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "triton": triton_attention}
+AUTO = "auto"
+
+
+def check_impl(impl: str) -> str:
+    """Raises ConfigError naming the implementations there are."""
+    if impl not in (AUTO, *IMPLEMENTATIONS):
+        raise ConfigError(f"attention.impl={impl}: choose one of {', '.join((AUTO, *IMPLEMENTATIONS))}")
+    return impl
+
+
+def choose(q: Tensor, k: Tensor) -> str:
+    """What `auto` means for these queries and keys (B, H, T, D): skew where its square of logits is small, a single
+    row or at most 256 positions, since it makes fewer steps; else chunked, on a GPU too until the triton kernels have
+    been measured on one. The same result but for rounding."""
+    return "skew" if q.shape[2] == 1 or k.shape[2] <= 256 else "chunked"
+
+
+def relative_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    impl: str,
+    dropout_p: float = 0.0,
+    masked: Tensor | None = None,
+    age: Tensor | None = None,
+) -> Tensor:
+    """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
+
+    q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1
+    on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
+    cached step are one function. With `age`, (Tk,) or (B, Tk), there is one query, and each key is so many tokens
+    behind it, in any order. Keys at `masked` (B, Tk) are not there for their row; no query's own may be. Returns
+    (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that the chosen one
+    cannot read.
+    """
+    impl = choose(q, k) if check_impl(impl) == AUTO else impl
+    return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p, masked, age)

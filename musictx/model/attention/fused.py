@@ -1,0 +1,256 @@
+"""Relative attention as fused kernels on a GPU: no (T, T) matrix in memory, forward or backward.
+
+Importing this needs no Triton; the kernels, in `triton_kernels`, are imported at the first use.
+"""
+
+import importlib.util
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import chain
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from musictx.errors import ConfigError
+from musictx.model.attention.triton_tuning import LARGEST_D, Tuning, launches
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+SPLITS = 8  # of the batch, for the table's gradient without atomics: more are more parallel and take more memory
+
+
+def triton_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    dropout_p: float = 0.0,
+    masked: Tensor | None = None,
+    age: Tensor | None = None,
+    *,
+    deterministic: bool | None = None,
+    tuning: Tuning | None = None,
+) -> Tensor:
+    """Memory O(T): the output and one number a query are kept. Shapes as in `relative_attention`, one dtype for all.
+
+    With `deterministic` (None: as torch.use_deterministic_algorithms says) the gradient of `rel` is the same in every
+    bit from run to run; without, atomic additions make its last bits vary. `tuning` is the card's own if it is None.
+    Raises ConfigError where it cannot run.
+    """
+    d = q.shape[-1]
+    _check_sight(masked, age)
+    _check(q, dropout_p)
+    if deterministic is None:
+        deterministic = torch.are_deterministic_algorithms_enabled()
+    padded = max(16, 1 << (d - 1).bit_length())
+    if padded > d:  # zeros add nothing to a product; and rows of 2ⁿ numbers are loaded 16 bytes at a time
+        q, k, v, rel = (F.pad(t, (0, padded - d)) for t in (q, k, v, rel))
+    out, _ = _attend(q, k, v, rel, 1 / math.sqrt(d), deterministic, list(chain.from_iterable(tuning or ())))
+    attended: Tensor = out[..., :d]
+    return attended
+
+
+def _check(q: Tensor, dropout_p: float) -> None:
+    """Raises ConfigError for what these kernels cannot do."""
+    if dropout_p > 0:
+        raise ConfigError(
+            "attention.impl=triton has no dropout on the attention weights: "
+            "set model.attention_dropout=0 or choose attention.impl=chunked"
+        )
+    amd = torch.version.hip is not None  # whose GPUs PyTorch calls cuda too
+    if not HAS_TRITON or amd or not (q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
+        raise ConfigError(
+            "attention.impl=triton needs a CUDA GPU and the package triton "
+            f"(this tensor is on {'an AMD GPU' if amd else q.device.type}): choose attention.impl=chunked"
+        )
+    if q.shape[-1] > LARGEST_D:
+        raise ConfigError(
+            f"attention.impl=triton takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}: "
+            "raise model.n_heads or choose attention.impl=chunked"
+        )
+    if q.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise ConfigError(
+            f"attention.impl=triton computes in float32, float16 and bfloat16, not "
+            f"{str(q.dtype).removeprefix('torch.')}: choose attention.impl=chunked"
+        )
+
+
+def _check_sight(masked: Tensor | None, age: Tensor | None) -> None:
+    """Raises ConfigError for what a query may see and these kernels cannot tell."""
+    if age is not None:
+        raise ConfigError(
+            "attention.impl=triton reads keys in their order, which graph=true does not keep: "
+            "choose attention.impl=auto, skew or reference, or graph=false"
+        )
+    if masked is not None:
+        raise ConfigError(
+            "attention.impl=triton hides no keys, as prompts of different lengths that are drawn together need: "
+            "choose attention.impl=auto, skew, chunked or reference"
+        )
+
+
+@contextmanager
+def _on_its_device(t: Tensor) -> Iterator[None]:
+    """Triton launches on the current device. Raises ConfigError where a kernel is too much for it: unlike with memory
+    for the tensors, no smaller batch helps."""
+    from triton.runtime.errors import OutOfResources
+
+    try:
+        with torch.cuda.device(t.device) if t.is_cuda else nullcontext():
+            yield
+    except OutOfResources as error:
+        raise ConfigError(
+            f"attention.impl=triton, heads of {t.shape[-1]} in {str(t.dtype).removeprefix('torch.')}: a kernel needs "
+            f"{error.required} of the GPU's {error.name}, and it has {error.limit}: raise model.n_heads or choose "
+            "attention.impl=chunked"
+        ) from None
+
+
+def _kernels() -> ModuleType:
+    from musictx.model.attention import triton_kernels
+
+    return triton_kernels
+
+
+class _Tiles(NamedTuple):
+    """How positions are cut into tiles of n × n: see `triton_kernels`."""
+
+    lead: int  # positions that the first block of keys begins before key 0
+    ahead: int  # blocks of keys before the first query's
+    near: int  # blocks of the table that are read; tiles farther from the diagonal see its last row alone
+    queries: int  # blocks
+
+    @classmethod
+    def of(cls, tq: int, tk: int, m: int, n: int) -> "_Tiles":
+        lead = (tq - tk) % n
+        ahead, queries = (tk - tq + lead) // n, math.ceil(tq / n)
+        return cls(lead, ahead, min(1 + math.ceil(max(m - 2, 0) / n), ahead + queries), queries)
+
+
+def _readable(t: Tensor) -> Tensor:
+    return t if t.stride(-1) == 1 else t.contiguous()
+
+
+def _strides(*tensors: Tensor) -> list[int]:
+    return [s for t in tensors for s in t.stride()[:3]]
+
+
+def _empty(like: Tensor) -> Tensor:
+    """(B, H, T, D) stored as (B, T, H, D): as a model's projections before and after attention have it."""
+    b, h, t, d = like.shape
+    return like.new_empty(b, t, h, d).transpose(1, 2)
+
+
+def _launch(tuning: Sequence[int], kernel: int, d: int) -> tuple[int, dict[str, Any]]:
+    n, warps, stages = tuning[3 * kernel : 3 * kernel + 3]
+    # a·b + c is rounded once: said, because Triton 3.10 will have another default
+    return n, {"N": n, "D": d, "num_warps": warps, "num_stages": stages, "enable_fp_fusion": True}
+
+
+@torch.library.custom_op("musictx::relative_attention", mutates_args=())
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, scale: float, deterministic: bool, tuning: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """The output (B, H, Tq, D) and log₂ of the softmax's denominator (B, H, Tq), D a power of two."""
+    (b, h, tq, d), tk, m = q.shape, k.shape[2], rel.shape[1]
+    q, k, v, rel = _readable(q), _readable(k), _readable(v), rel.contiguous()
+    out, lse = _empty(q), q.new_empty(b, h, tq, dtype=torch.float32)
+    n, options = _launch(launches(q, tuning), 0, d)
+    tiles = _Tiles.of(tq, tk, m, n)
+    sizes = (h, tq, tk, m, *tiles[:3], *_strides(q, k, v))
+    with _on_its_device(q):
+        _kernels().forward[tiles.queries * b * h,](q, k, v, rel, out, lse, scale / math.log(2), *sizes, **options)
+    return out, lse
+
+
+@_attend.register_fake
+def _(
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, scale: float, deterministic: bool, tuning: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    return _empty(q), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@torch.library.custom_op("musictx::relative_attention_backward", mutates_args=())
+def _backward(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    scale: float,
+    deterministic: bool,
+    tuning: Sequence[int],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of q, k, v and rel."""
+    (b, h, tq, d), tk, m = q.shape, k.shape[2], rel.shape[1]
+    q, k, v, rel = _readable(q), _readable(k), _readable(v), rel.contiguous()
+    grad, out = (t.transpose(1, 2).contiguous() for t in (grad, out))  # (B, T, H, D), as `out` is stored: no copy
+    dq, dk, dv = _empty(q), _empty(k), _empty(v)
+    far, delta = torch.empty_like(lse), torch.empty_like(lse)
+    log2_scale = scale / math.log(2)
+    inputs, strides, kernels, tuning = (q, k, v, rel, grad), _strides(q, k, v), _kernels(), launches(q, tuning)
+    with _on_its_device(q):
+        n, options = _launch(tuning, 1, d)
+        tiles = _Tiles.of(tq, tk, m, n)
+        dfar = lse.new_empty(b, h, tiles.queries, d)
+        rows = lse.new_zeros(h, tiles.near * n, d)
+        sizes = (h, tq, tk, m, *tiles[:3])
+        kernels.query_gradient[tiles.queries * b * h,](
+            *(q, k, v, rel, out, grad, lse, far, delta, dq, dfar, rows, log2_scale, *sizes, *strides),
+            ADD_TABLE=not deterministic,
+            **options,
+        )
+        if deterministic:
+            splits = min(b, SPLITS)
+            parts = lse.new_zeros(splits, 2, h, tiles.near * n, d)
+            table_n, options = _launch(tuning, 3, d)
+            assert table_n == n, "the table's near tiles end where the queries' do"
+            kernels.table_gradient[tiles.near * h * splits,](
+                *inputs, lse, delta, parts, log2_scale, b, *sizes, splits, *strides, **options
+            )
+            rows = parts.sum((0, 1))
+        n, options = _launch(tuning, 2, d)
+        tiles = _Tiles.of(tq, tk, m, n)
+        kernels.key_gradient[(tiles.ahead + tiles.queries) * b * h,](
+            *(*inputs, lse, far, delta, dk, dv, log2_scale, h, tq, tk, m, *tiles[:3], *strides), **options
+        )
+    table = rows.new_zeros(h, m, d)
+    table[:, : rows.shape[1]] = rows[:, :m]
+    table[:, -1] += rows[:, m:].sum(1) + dfar.sum((0, 2))  # distances past the last row, near and far
+    return dq, dk, dv, (table * scale).to(rel.dtype)
+
+
+@_backward.register_fake
+def _(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    scale: float,
+    deterministic: bool,
+    tuning: Sequence[int],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return _empty(q), _empty(k), _empty(v), rel.new_empty(rel.shape)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    *tensors, scale, deterministic, tuning = inputs
+    ctx.save_for_backward(*tensors, *output)
+    ctx.mark_non_differentiable(output[1])
+    ctx.options = scale, deterministic, tuning
+
+
+def _differentiate(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
+    return (*_backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None)
+
+
+_attend.register_autograd(_differentiate, setup_context=_keep)

@@ -1,0 +1,113 @@
+"""Plain causal attention: PyTorch's fastest kernel for a device and a shape, and blocks of our own for training on a
+CPU.
+
+Plain causal attention in blocks of queries, for training and scoring on a CPU: exact, pure PyTorch.
+
+PyTorch's own kernel takes more than twice as long there in bfloat16 (docs/log.md). The upper triangle is never touched;
+the weights of the lower one are kept for the backward pass, half of what plain attention keeps.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from musictx.model.attention.chunked import Dropout
+
+KEPT_BYTES = 2**28  # up to here a CPU keeps a layer's weights of attention for the backward pass
+
+
+def causal_attention(
+    q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, masked: Tensor | None = None
+) -> Tensor:
+    """Queries (B, H, Tq, E), the last Tq of the Tk positions, keys (B, H, Tk, E) and values (B, H, Tk, D) ->
+    (B, H, Tq, D). Keys at `masked` (B, Tk) are not there for their row; to a single query their order is nothing."""
+    tq, tk = q.shape[2], k.shape[2]
+    if tq == 1 and not dropout_p:
+        return _one_query(q, k, v, scale, masked)
+    if q.device.type == "cpu" and masked is None and _may_keep(q, k, v):
+        return causal_blocks(q, k, v, scale, dropout_p)
+    if k.shape[3] > v.shape[3]:  # the kernels that build no (T, T) want one width
+        wide = F.pad(v, (0, k.shape[3] - v.shape[3]))
+        return causal_attention(q, k, wide, dropout_p, scale, masked)[..., : v.shape[3]]
+    square, mask = 1 < tq == tk and masked is None, None
+    if tq > 1 and not square:
+        mask = torch.ones(tq, tk, dtype=torch.bool, device=q.device).tril(tk - tq)
+    if masked is not None:
+        mask = ~masked[:, None, None] if mask is None else mask & ~masked[:, None, None]  # (B, 1, 1 or Tq, Tk)
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal=square, scale=scale)
+
+
+def _may_keep(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether blocks may keep their weights, half of a square; without gradients they keep none."""
+    learns = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    return not learns or q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] * q.element_size() <= 2 * KEPT_BYTES
+
+
+def _one_query(q: Tensor, k: Tensor, v: Tensor, scale: float, masked: Tensor | None) -> Tensor:
+    """A step against a cache: two products, which copy nothing, are faster than a kernel made for many queries."""
+    logits = (k @ (q * scale).mT).mT  # (B, H, 1, Tk)
+    logits = logits.to(torch.promote_types(q.dtype, torch.float32))
+    if masked is not None:
+        logits = logits.masked_fill(masked[:, None, None], -torch.inf)
+    return logits.softmax(-1).to(v.dtype) @ v
+
+
+BLOCK = 128  # rows; 64 to 192 are as fast within the noise
+
+
+def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: float = 0.0, block: int = BLOCK) -> Tensor:
+    """Queries (B, H, Tq, E) are the last Tq of the positions of the keys (B, H, Tk, E) and values (B, H, Tk, D) ->
+    (B, H, Tq, D). Keeps B·H·Tq·Tk/2 weights for the backward pass, and none where no gradient is asked for."""
+    b, h, t, _ = q.shape
+    rows = (x.reshape(b * h, x.shape[2], -1) for x in (q * scale, k, v))
+    out: Tensor = _Blocks.apply(*rows, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]
+    return out.view(b, h, t, -1)
+
+
+def _spans(tq: int, tk: int, block: int) -> list[tuple[slice, int]]:
+    """Each block of query rows, and how many keys its last row may see."""
+    return [(slice(s, min(s + block, tq)), tk - tq + min(s + block, tq)) for s in range(0, tq, block)]
+
+
+class _Blocks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, dropout: Dropout, block: int) -> Tensor:
+        out = v.new_empty(*q.shape[:2], v.shape[2])  # (B·H, Tq, D)
+        kept = []
+        for here, keys in _spans(q.shape[1], k.shape[1], block):
+            r = here.stop - here.start
+            logits = q[:, here] @ k[:, :keys].mT  # (B·H, R, keys)
+            future = torch.ones(r, r, dtype=torch.bool, device=q.device).triu(1)
+            logits[..., keys - r :].masked_fill_(future, -torch.inf)
+            weights = logits.softmax(-1)
+            if any(ctx.needs_input_grad):
+                kept.append(weights)
+            if dropout.dropped:
+                weights = weights * dropout.kept(weights, here.start)
+            out[:, here] = weights @ v[:, :keys]
+        ctx.save_for_backward(q, k, v, *kept)
+        ctx.options = dropout, block
+        return out.div_(dropout.share_kept) if dropout.dropped else out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, *kept = ctx.saved_tensors
+        dropout, block = ctx.options
+        d_out = d_out / dropout.share_kept if dropout.dropped else d_out
+        exact = torch.promote_types(q.dtype, torch.float32)  # sums over blocks are kept in float32 or better
+        d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k, dtype=exact), torch.zeros_like(v, dtype=exact)
+        for (here, keys), weights in zip(_spans(q.shape[1], k.shape[1], block), kept, strict=True):
+            d_rows = d_out[:, here]
+            d_weights, dropped = d_rows @ v[:, :keys].mT, weights
+            if dropout.dropped:
+                mask = dropout.kept(weights, here.start)
+                d_weights, dropped = d_weights * mask, weights * mask
+            d_logits = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, q.dtype)  # (B·H, R, keys)
+            d_q[:, here] = d_logits @ k[:, :keys]
+            d_k[:, :keys] += d_logits.mT @ q[:, here]
+            d_v[:, :keys] += dropped.mT @ d_rows
+        return d_q, d_k.to(k.dtype), d_v.to(v.dtype), None, None

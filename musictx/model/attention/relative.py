@@ -1,0 +1,103 @@
+"""Relative attention by definition, the oracle; and by skewing (Huang et al. 2018, section 3.4.1)."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def reference(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    dropout_p: float = 0.0,
+    masked: Tensor | None = None,
+    age: Tensor | None = None,
+) -> Tensor:
+    """Gathers e_{i-j} for every pair: memory O(T²D). Shapes as in `relative_attention`."""
+    distance = distances(q, k, age)  # (Tq, Tk) or (B, 1, Tq, Tk)
+    e = rel[:, distance.clamp(0, rel.shape[1] - 1)]  # (H, …, Tq, Tk, D)
+    relative = "bhid,hijd->bhij" if distance.dim() == 2 else "bhid,hbxijd->bhij"
+    logits = torch.einsum("bhid,bhjd->bhij", q, k) + torch.einsum(relative, q, e)
+    return weighed(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, masked)
+
+
+def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
+    """How many tokens each key is behind each query, below 0 where it is to come: (Tq, Tk) of the last Tq of Tk
+    positions, and of one query to keys of any `age` (Tk,); (B, 1, 1, Tk) where that is each row's own, (B, Tk)."""
+    if age is not None:
+        return age[None] if age.dim() == 1 else age[:, None, None]
+    tq, tk = q.shape[2], k.shape[2]
+    return torch.arange(tk - tq, tk, device=q.device)[:, None] - torch.arange(tk, device=q.device)
+
+
+def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, masked: Tensor | None) -> Tensor:
+    """Values (B, H, Tk, D) by the softmax of logits (B, H, Tq, Tk), without keys to come and those at `masked`
+    (B, Tk): (B, H, Tq, D)."""
+    logits = logits.masked_fill(distance < 0, -torch.inf)
+    if masked is not None:
+        logits = logits.masked_fill(masked[:, None, None], -torch.inf)
+    return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v
+
+
+def skew(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel: Tensor,
+    dropout_p: float = 0.0,
+    masked: Tensor | None = None,
+    age: Tensor | None = None,
+) -> Tensor:
+    """Memory O(T²): one (Tq, Tk) matrix of relative logits a head. Shapes as in `relative_attention`."""
+    if age is not None:
+        return _by_age(q, k, v, rel, dropout_p, masked, age)
+    tq, tk = q.shape[2], k.shape[2]
+    # a lone query is multiplied from the right, and dense: otherwise every key is copied first
+    content = (k @ q.contiguous().mT).mT if tq == 1 else q @ k.mT
+    logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
+    if tq > 1:
+        logits = logits.masked_fill(torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1), -torch.inf)
+    return _weighed(logits, v, dropout_p, masked)
+
+
+def _by_age(
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor
+) -> Tensor:
+    """One query: the logit of each distance once, put where the keys of that age are instead of shifted there."""
+    by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
+    row = age.clamp(max=rel.shape[1] - 1)  # (Tk,) or (B, Tk)
+    row = row.expand(len(q), -1)[:, None, None].expand(-1, q.shape[1], 1, -1)
+    logits = (k @ q.mT).mT + by_distance.gather(-1, row)  # (B, H, 1, Tk)
+    return _weighed(logits / math.sqrt(q.shape[-1]), v, dropout_p, masked)
+
+
+def _weighed(logits: Tensor, v: Tensor, dropout_p: float, masked: Tensor | None) -> Tensor:
+    if masked is not None:
+        logits = logits.masked_fill(masked[:, None, None], -torch.inf)
+    weights = logits.softmax(-1)  # (B, H, Tq, Tk)
+    return F.dropout(weights, dropout_p, dropout_p > 0) @ v
+
+
+def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:
+    """q_i · e_{i-j} at (i, j) for j <= i, (B, H, Tq, Tk); what lies above the diagonal means nothing."""
+    b, h, tq, d = q.shape
+    near = min(rel.shape[1], tk)
+    if tq == 1:  # all rows in one product, or the table would be copied for each
+        row = q.permute(1, 2, 0, 3).reshape(h, b, d) @ rel[:, :near].mT  # (H, B, near)
+        by_distance = row.flip(-1).transpose(0, 1)[:, :, None]  # (B, H, 1, near)
+        if near == tk:
+            return by_distance
+        far = by_distance[..., :1].expand(-1, -1, -1, tk - near)
+        return torch.cat([far, by_distance], -1)
+    # farthest first: of the table and the logits, the smaller one is turned round
+    if tq * b < rel.shape[2]:
+        by_distance = (q @ rel[:, :near].transpose(-1, -2)).flip(-1)  # (B, H, Tq, near)
+    else:
+        by_distance = q @ rel[:, :near].flip(1).transpose(-1, -2)
+    far = by_distance[..., :1].expand(-1, -1, -1, tk - near)  # they share the last row of the table
+    padded = torch.cat([by_distance.new_zeros(b, h, tq, 1), far, by_distance], -1)  # (B, H, Tq, Tk + 1)
+    # read with rows one shorter, row i begins i further left: distances line up with positions
+    return padded.view(b, h, -1)[..., tq:].view(b, h, tq, tk)

@@ -1,0 +1,65 @@
+"""Positions that are added to the embeddings, and none at all.
+
+`none`: a layer sees its past as a set. What order there is, layers above one another find out.
+`learned`: an embedding of each index, which ends with its table.
+`sinusoidal`: sines of the index (Vaswani et al. 2017, section 3.5).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from musictx.model.position.form import Form, phases
+
+if TYPE_CHECKING:
+    from musictx.model.transformer import TransformerConfig
+
+
+class NoPosition(Form):
+    """Plain causal attention."""
+
+    movable = True  # a key has no place
+
+
+class Learned(Form):
+    """Attention itself knows no position."""
+
+    limit = "max_positions"
+
+    @classmethod
+    def embedding(cls, config: TransformerConfig) -> nn.Module:
+        return Places(config.max_positions, config.d_model)
+
+
+class Places(nn.Embedding):
+    def forward(self, index: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        return super().forward(index.long())
+
+
+class Sinusoidal(Form):
+    """Attention itself knows no position."""
+
+    @classmethod
+    def embedding(cls, config: TransformerConfig) -> nn.Module:
+        return Sines(config.d_model)
+
+
+class Sines(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, index: Tensor, dtype: torch.dtype) -> Tensor:
+        # as large as an embedding at the start, or the sines would drown the tokens
+        return 0.02 * math.sqrt(2) * sinusoidal(index, self.width, dtype)
+
+
+def sinusoidal(at: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+    """(B, T, C) of positions (B, T) float64: sine and cosine in turn, wavelengths from 2π to 10,000 · 2π."""
+    frequency = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64, device=at.device) / width)
+    cos, sin = phases(at, frequency[None], dtype)
+    return torch.stack([sin, cos], -1).flatten(-2)[:, 0, :, :width]

@@ -1,0 +1,1 @@
+"""What music is: notes, files, grids."""

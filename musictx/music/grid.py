@@ -1,0 +1,198 @@
+"""The chorale grid, sixteenths of soprano, alto, tenor and bass: to it, back from it, and what it does to any other
+music.
+"""
+
+from dataclasses import replace
+from itertools import combinations, groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import TokenError
+from musictx.music.score import Score
+
+Grid = NDArray[np.int16]  # (steps, 4) MIDI pitches, S A T B
+Note = tuple[int, int, int]  # onset step, end step, pitch
+
+REST = -1
+N_VOICES = 4
+STEPS_PER_QUARTER = 4
+VELOCITY = 80
+STEP_S = 0.15  # a sixteenth at 100 quarters a minute, for counting hours where no tempo is stated
+MAX_STEPS = 2**20  # a file that claims more is damaged: a day of music
+CENTRES = (71, 65, 59, 50)  # where each voice is looked for before it has sung
+
+
+def grid_to_score(grid: Grid, quarter_s: float = 0.6) -> Score:
+    """A grid as notes; equal pitches that follow each other in a voice are one held note."""
+    if not len(grid):
+        return Score.empty()
+    changes = np.diff(grid, axis=0, prepend=np.int16(REST - 1), append=np.int16(REST - 1)) != 0  # (steps + 1, 4)
+    voice, edge = np.nonzero(changes.T)  # voice by voice, in time
+    starts = np.append(voice[1:] == voice[:-1], False)  # the last edge of a voice only ends
+    onset, end = edge[starts], edge[np.flatnonzero(starts) + 1]
+    pitch = grid[onset, voice[starts]]
+    sung = pitch != REST
+    return _score(onset[sung], end[sung], pitch[sung], quarter_s)
+
+
+def score_to_grid(score: Score) -> Grid:
+    """Notes as a grid; each keeps one voice for its whole length, the nearest that is free.
+
+    Python steps through the onsets: which voice is free depends on every choice before. Raises TokenError when
+    more than four notes sound at once.
+    """
+    notes = held_notes(score)
+    steps = max((end for _, end, _ in notes), default=0)
+    if steps > MAX_STEPS:
+        raise TokenError(f"{steps:,} sixteenths long, at most {MAX_STEPS:,} can be written")
+    grid = np.full((steps, N_VOICES), REST, dtype=np.int16)
+    last, busy_until = list(CENTRES), [0] * N_VOICES
+    for step, group in groupby(notes, key=lambda note: note[0]):
+        new = sorted(group, key=lambda note: -note[2])
+        free = [v for v in range(N_VOICES) if busy_until[v] <= step]
+        if len(new) > len(free):
+            sounding = len(new) + N_VOICES - len(free)
+            raise TokenError(
+                f"step {step} (quarter {step / STEPS_PER_QUARTER:g}) has {sounding} notes sounding; the chorale "
+                f"grid holds {N_VOICES} voices: reduce the piece to four voices or use a performance model"
+            )
+        voices = min(
+            combinations(free, len(new)),
+            key=lambda choice: sum(abs(note[2] - last[v]) for note, v in zip(new, choice, strict=True)),
+        )
+        for (_, end, pitch), v in zip(new, voices, strict=True):
+            grid[step:end, v] = pitch
+            last[v], busy_until[v] = pitch, end
+    return grid
+
+
+def snap_to_grid(score: Score) -> Score:
+    """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity, and notes of
+    one pitch that touch are one held note."""
+    columns = np.array(held_notes(score), dtype=np.int64).reshape(-1, 3).T
+    return _score(columns[0], columns[1], columns[2], score.quarter_s)
+
+
+def held_notes(score: Score) -> list[Note]:
+    step_s = score.quarter_s / STEPS_PER_QUARTER
+    onset = np.rint(score.onset_s / step_s).astype(np.int64)
+    end = np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
+    held: list[list[int]] = []
+    ends: dict[tuple[int, int], list[int]] = {}  # (pitch, step) -> the held notes of that pitch that end there
+    for start, stop, pitch in sorted(zip(onset.tolist(), end.tolist(), score.pitch.tolist(), strict=True)):
+        touching = ends.get((pitch, start))
+        if touching:
+            index = touching.pop(0)
+            held[index][1] = stop
+        else:
+            index = len(held)
+            held.append([start, stop, pitch])
+        ends.setdefault((pitch, stop), []).append(index)
+    return sorted((start, stop, pitch) for start, stop, pitch in held)
+
+
+def _score(onset: NDArray[np.int64], end: NDArray[np.int64], pitch: NDArray[np.integer], quarter_s: float) -> Score:
+    step_s = quarter_s / STEPS_PER_QUARTER
+    return Score(
+        onset * step_s,
+        end * step_s,
+        pitch.astype(np.uint8),
+        np.full(len(pitch), VELOCITY, np.uint8),
+        quarter_s,
+    )
+
+
+PIANO = 0  # the program
+
+
+class Thinned(NamedTuple):
+    """A score on the grid, and how many of its notes were left out or cut short."""
+
+    score: Score
+    lost: int
+
+
+def thin_to_voices(score: Score) -> Thinned:
+    """Where more than four notes sound, the highest, the lowest and those struck last remain. The score's commonest
+    program is that of all its notes."""
+    kept: list[list[int]] = []  # onset step, end step, pitch
+    sounding: list[list[int]] = []
+    cut = 0
+    for step, group in groupby(held_notes(score), key=lambda note: note[0]):
+        new = [list(note) for note in group]
+        kept += new
+        sounding = sorted((note for note in sounding + new if note[1] > step), key=lambda note: note[2])
+        inner = sorted(sounding[1:-1], key=lambda note: (note[0], note[1]))
+        for note in inner[: max(len(sounding) - N_VOICES, 0)]:
+            note[1] = step
+            cut += 1
+    notes = np.array([note for note in kept if note[1] > note[0]], dtype=np.int64).reshape(-1, 3)
+    step_s = score.quarter_s / STEPS_PER_QUARTER
+    program = np.bincount(score.program).argmax() if len(score) else 0
+    velocity = np.full(len(notes), VELOCITY)
+    thin = Score(notes[:, 0] * step_s, notes[:, 1] * step_s, notes[:, 2], velocity, score.quarter_s, np.array(program))
+    return Thinned(thin, cut)
+
+
+def one_piano(score: Score) -> Score:
+    """Notes of several programs as a piano's; those of a single one keep it."""
+    return replace(score, program=np.array(PIANO)) if len(set(score.program.tolist())) > 1 else score
+
+
+BESIDE = 0.1  # sixteenths that a note may begin beside the grid: ticks are rounded, people are farther off
+
+
+class Quantised(NamedTuple):
+    """The notes that the grid has a place for, in their own time still, and how many fare otherwise there."""
+
+    score: Score
+    lost: int
+    moved: int
+    tied: int
+
+    def told(self) -> str:
+        """What a person should know of it; an empty text where the grid holds all as it is."""
+        phrases = (
+            (self.lost, f"leaves out {self.lost} as too short"),
+            (self.moved, f"moves {self.moved} to its nearest step"),
+            (self.tied, f"hears {self.tied} as held instead of struck again"),
+        )
+        words = ", ".join(phrase for count, phrase in phrases if count)
+        return f"of its {len(self.score) + self.lost} notes the grid of sixteenths {words}" if words else ""
+
+
+def quantise(score: Score) -> Quantised:
+    """Where rounding makes more than four notes of what were four voices, the shortest are left out."""
+    kept = score.select(~_graces(score))
+    moved = int(beside_grid(kept).sum())
+    return Quantised(kept, len(score) - len(kept), moved, len(kept) - len(held_notes(kept)))
+
+
+def beside_grid(score: Score) -> NDArray[np.bool_]:
+    """(N,) the notes that begin beside the sixteenths."""
+    steps = score.onset_s * STEPS_PER_QUARTER / score.quarter_s
+    beside: NDArray[np.bool_] = np.abs(steps - np.rint(steps)) > BESIDE
+    return beside
+
+
+def _graces(score: Score) -> NDArray[np.bool_]:
+    """(N,) the notes that rounding to the grid makes too many: at a step where more than four sound, notes that begin
+    and end there, the shortest first; but none in whose middle more than four sound in truth."""
+    step_s, middle_s = score.quarter_s / STEPS_PER_QUARTER, (score.onset_s + score.offset_s) / 2
+    onset, offset = np.rint(score.onset_s / step_s), np.rint(score.offset_s / step_s)
+    in_truth = _sounding(score.onset_s, score.offset_s, middle_s)
+    short = np.flatnonzero((offset <= onset) & (in_truth <= N_VOICES))
+    short = short[np.lexsort(((score.offset_s - score.onset_s)[short], onset[short]))]
+    too_many = _sounding(onset, np.maximum(offset, onset + 1), onset[short]) - N_VOICES
+    rank = np.arange(len(short)) - np.searchsorted(onset[short], onset[short])  # within its step
+    graces = np.zeros(len(score), dtype=bool)
+    graces[short[rank < too_many]] = True
+    return graces
+
+
+def _sounding(begin: NDArray[Any], end: NDArray[Any], at: NDArray[Any]) -> NDArray[np.int64]:
+    """(K,) how many of the N notes sound at each of K times; at its end a note does no more."""
+    begun: NDArray[np.int64] = np.searchsorted(np.sort(begin), at, side="right")
+    return begun - np.searchsorted(np.sort(end), at, side="right")

@@ -1,0 +1,71 @@
+"""One line of notes, as a grid of sixteenths hears it: what is more than one line is told, or cut to its top."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import UserError
+from musictx.music.grid import REST, STEPS_PER_QUARTER
+from musictx.music.score import Score
+
+MOST_STEPS = 2048  # 128 bars of four quarters; a model looks at all of them at once
+
+
+class Line(NamedTuple):
+    """A melody on the grid: its pitches (S,) or REST from step `first` on, which is on a beat, and how many of its
+    notes find no step of their own there."""
+
+    pitch: NDArray[np.int16]
+    first: int
+    unheard: int
+
+
+def together(score: Score) -> NDArray[np.int64]:
+    """The notes that are struck while another still sounds: for more than half of the shorter one, so that neither
+    legato nor a chord that is spread a little makes a difference. In order of onset."""
+    onset, offset, found, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
+    for i in range(len(score)):
+        sounding = [j for j in sounding if offset[j] > onset[i]]
+        for j in sounding:
+            shorter = min(offset[j] - onset[j], offset[i] - onset[i])
+            if min(offset[j], offset[i]) - onset[i] > shorter / 2:
+                found.append(i)
+                break
+        sounding.append(i)
+    return np.array(found, dtype=np.int64)
+
+
+def top_line(score: Score) -> Score:
+    """The notes that no higher one sounds over when they are struck, each up to the next of them at most."""
+    kept, sounding = list[int](), list[int]()
+    for i in np.lexsort((-score.pitch.astype(int), score.onset_s)).tolist():  # of a chord the highest comes first
+        sounding = [j for j in sounding if score.offset_s[j] > score.onset_s[i]]
+        struck = bool(kept) and score.onset_s[kept[-1]] == score.onset_s[i]
+        if not struck and all(score.pitch[j] <= score.pitch[i] for j in sounding):
+            kept.append(i)
+        sounding.append(i)
+    keep = np.zeros(len(score), dtype=bool)
+    keep[kept] = True
+    line = score.select(keep)
+    ends = np.minimum(line.offset_s, np.append(line.onset_s[1:], np.inf))
+    return Score(line.onset_s, ends, line.pitch, line.velocity, line.quarter_s, line.program)
+
+
+def on_grid(line: Score) -> Line:
+    """One line of notes on the grid; of several in one step the longest sounds. Raises UserError for a line that is
+    too long."""
+    step_s = line.quarter_s / STEPS_PER_QUARTER
+    onset = np.rint(line.onset_s / step_s).astype(np.int64)
+    end = np.maximum(np.rint(line.offset_s / step_s).astype(np.int64), onset + 1)
+    if end.max() > MOST_STEPS:
+        raise UserError(f"{end.max():,} sixteenths long, at most {MOST_STEPS:,} can be accompanied: give a part of it")
+    first = int(onset.min()) // STEPS_PER_QUARTER * STEPS_PER_QUARTER
+    pitch = np.full(int(end.max()) - first, REST, np.int16)
+    by_length = np.lexsort((line.offset_s - line.onset_s, onset))  # within a step the longest comes last
+    kept = np.append(np.diff(onset[by_length]) > 0, True)
+    chosen = by_length[kept]
+    until = np.minimum(end[chosen], np.append(onset[chosen[1:]], end.max()))  # a later note ends the one before
+    for i, stop in zip(chosen.tolist(), until.tolist(), strict=True):
+        pitch[onset[i] - first : stop - first] = line.pitch[i]
+    return Line(pitch, first, int((~kept).sum()))

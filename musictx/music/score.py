@@ -1,0 +1,166 @@
+"""A piece of music: arrays of notes in seconds, and the bars they are counted in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+COLUMNS = ("onset_s", "offset_s", "pitch", "velocity", "program")
+DRUMS = 128  # the program of a drum kit; 0 … 127 are General MIDI's instruments
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Notes sorted by onset, then pitch. Frozen, its arrays read-only; every edit returns a new Score.
+
+    `quarter_s` is the tempo the music is written in, seconds per quarter note; edits carry it along.
+    Raises ValueError for arrays that are no music.
+    """
+
+    onset_s: NDArray[Any]  # (N,) float64
+    offset_s: NDArray[Any]  # (N,) float64
+    pitch: NDArray[Any]  # (N,) uint8
+    velocity: NDArray[Any]  # (N,) uint8
+    quarter_s: float = 0.5
+    program: NDArray[Any] = field(default_factory=lambda: np.zeros(()))  # (N,) uint8, or one for all; 0 is the piano
+
+    def __post_init__(self) -> None:
+        onset, offset = (np.asarray(x, dtype=np.float64) for x in (self.onset_s, self.offset_s))
+        pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (self.pitch, self.velocity, self.program))
+        program = np.broadcast_to(program, pitch.shape) if program.ndim == 0 else program
+        _check(onset, offset, pitch, velocity, program)
+        order = _in_time(onset, (program, velocity, offset, pitch))
+        columns: list[NDArray[Any]] = [onset, offset, *(x.astype(np.uint8) for x in (pitch, velocity, program))]
+        for name, values in zip(COLUMNS, columns, strict=True):
+            column = values[order]
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    @classmethod
+    def empty(cls) -> Score:
+        return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
+
+    @classmethod
+    def merge(cls, scores: Sequence[Score], quarter_s: float = 0.5) -> Score:
+        """All notes of several scores together."""
+        if not scores:
+            return replace(cls.empty(), quarter_s=quarter_s)
+        if len(scores) == 1 and scores[0].quarter_s == quarter_s:
+            return scores[0]
+        columns = {n: np.concatenate([getattr(s, n) for s in scores]) for n in COLUMNS}
+        return cls(**columns, quarter_s=quarter_s)
+
+    def __len__(self) -> int:
+        return len(self.pitch)
+
+    def __eq__(self, other: object) -> bool:
+        """The same notes exactly; the tempo they are written in does not count."""
+        if not isinstance(other, Score):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, n), getattr(other, n)) for n in COLUMNS)
+
+    @property
+    def duration_s(self) -> float:
+        """When the last note ends; 0 without notes."""
+        return float(self.offset_s.max(initial=0.0))
+
+    def clip(self, start_s: float, end_s: float) -> Score:
+        """The notes that begin in [start_s, end_s), cut off at its end; time 0 is start_s."""
+        part = self.select((self.onset_s >= start_s) & (self.onset_s < end_s))
+        offset = np.minimum(part.offset_s, end_s)
+        return replace(part, onset_s=part.onset_s - start_s, offset_s=offset - start_s)
+
+    def select(self, keep: NDArray[np.bool_]) -> Score:
+        """The notes where `keep` (N,) is True."""
+        return replace(self, **{name: getattr(self, name)[keep] for name in COLUMNS})
+
+    def transpose(self, semitones: int) -> Score:
+        """Every pitch moved, drums too. Raises ValueError when one would leave 0 … 127."""
+        return replace(self, pitch=self.pitch.astype(np.int64) + semitones)
+
+    def stretch(self, factor: float) -> Score:
+        """Every time, and the tempo, slower by `factor`."""
+        return replace(
+            self,
+            onset_s=self.onset_s * factor,
+            offset_s=self.offset_s * factor,
+            quarter_s=self.quarter_s * factor,
+        )
+
+
+class Filled(NamedTuple):
+    """Which notes are new (N,), and the borders of the region that they fill."""
+
+    is_new: NDArray[np.bool_]
+    from_s: float
+    to_s: float
+
+
+def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
+    """The notes of both together, at the tempo of the first, and which of them are of the second (N,)."""
+    both = (given, new)
+    ties = tuple(
+        np.concatenate([getattr(each, name) for each in both]) for name in ("program", "velocity", "offset_s", "pitch")
+    )
+    order = _in_time(np.concatenate([each.onset_s for each in both]), ties)
+    return Score.merge(both, given.quarter_s), (np.arange(len(order)) >= len(given))[order]
+
+
+def _in_time(onset: NDArray[Any], ties: tuple[NDArray[Any], ...]) -> NDArray[np.intp]:
+    """(N,) the order by onset; notes struck together by the columns of `ties`, the last one first, as in lexsort."""
+    order = np.argsort(onset, kind="stable")  # nearly free where the notes are in time already
+    same = np.diff(onset[order]) == 0
+    if same.any():
+        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        rows = order[tied]
+        order[tied] = rows[np.lexsort((*(column[rows] for column in ties), onset[rows]))]
+    return order
+
+
+def _check(
+    onset: NDArray[Any], offset: NDArray[Any], pitch: NDArray[Any], velocity: NDArray[Any], program: NDArray[Any]
+) -> None:
+    lengths = [len(column) for column in (onset, offset, pitch, velocity, program)]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"columns differ in length: {', '.join(map(str, lengths))}")
+    for what, bad in (
+        ("onset_s must be finite and at least 0", ~np.isfinite(onset) | (onset < 0)),
+        ("offset_s must be finite and not before onset_s", ~np.isfinite(offset) | (offset < onset)),
+        ("pitch must be 0 … 127", (pitch < 0) | (pitch > 127)),
+        ("velocity must be 1 … 127", (velocity < 1) | (velocity > 127)),
+        ("program must be 0 … 127, or 128 for drums", (program < 0) | (program > DRUMS)),
+    ):
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            raise ValueError(f"{what}; note {i} is ({onset[i]}, {offset[i]}, {pitch[i]}, {velocity[i]})")
+
+
+MOST_BARS = 100_000  # a file that claims more is damaged
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Four quarters a bar unless a file says otherwise. `lines_s` are the bar lines of a file, through all its changes
+    of tempo and time signature, up to the first one after its music; without them bars are even."""
+
+    quarter_s: float = 0.5
+    signature: tuple[int, int] = (4, 4)
+    lines_s: NDArray[np.float64] | None = None  # (K,)
+
+    @property
+    def bar_s(self) -> float:
+        """How long a bar lasts at the tempo and in the signature of the beginning."""
+        beats, unit = self.signature
+        return self.quarter_s * 4 * beats / unit
+
+    def bars_s(self, until_s: float) -> NDArray[np.float64]:
+        """Bar lines in seconds from 0 to the first at or after `until_s`."""
+        lines = self.lines_s if self.lines_s is not None and len(self.lines_s) else np.zeros(1)
+        missing = int(np.ceil(min(max(until_s - lines[-1], 0.0) / self.bar_s, MOST_BARS)))
+        lines = np.concatenate([lines, lines[-1] + self.bar_s * np.arange(1, missing + 1)])
+        upto: NDArray[np.float64] = lines[: int(np.searchsorted(lines, until_s - 1e-6)) + 1]
+        return upto

@@ -1,0 +1,189 @@
+"""A MIDI file in ticks, as its readers hand it over, and how it becomes tracks of notes in seconds, its sustain pedal
+heard.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.music.score import DRUMS, MOST_BARS, Meter, Score
+
+PEDAL_DOWN = 64  # controller 64 at this value or above is down
+
+
+def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer]) -> Score:
+    """A note let go while the pedal is down sounds until the pedal comes up or its pitch is struck again.
+
+    `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that never comes up lifts at the end of the
+    music (as in Oore et al. 2018, section 3.1). No note gets shorter.
+    """
+    if not len(score) or not len(pedal_s):
+        return score
+    down = pedal_value >= PEDAL_DOWN
+    turns = np.flatnonzero(np.diff(down, prepend=False))  # down, up, down, up …
+    down_s, up_s = pedal_s[turns[::2]], pedal_s[turns[1::2]]
+    if not len(down_s):
+        return score
+    up_s = np.append(up_s, max(score.duration_s, float(pedal_s[-1])))[: len(down_s)]
+
+    last_down = np.searchsorted(down_s, score.offset_s, side="right") - 1
+    held = (last_down >= 0) & (score.offset_s < up_s[last_down])
+    until = np.minimum(up_s[last_down], _next_strike_s(score))
+    offset = np.where(held, np.maximum(until, score.offset_s), score.offset_s)
+    return replace(score, offset_s=offset)
+
+
+def _next_strike_s(score: Score) -> NDArray[np.float64]:
+    """When the pitch of each note is struck next, strictly later; infinity if never."""
+    order = np.argsort(score.pitch, kind="stable")  # pitch by pitch, in time, as the notes are
+    onset, pitch = score.onset_s[order], score.pitch[order]
+    new = np.append(True, (onset[1:] != onset[:-1]) | (pitch[1:] != pitch[:-1]))
+    first = np.flatnonzero(new)  # notes struck together share the next strike
+    following = np.append(onset[first[1:]], np.inf)
+    following[:-1][pitch[first[1:]] != pitch[first[:-1]]] = np.inf
+    out = np.empty(len(score))
+    out[order] = following[np.cumsum(new) - 1]
+    return out
+
+
+PEDAL = 64  # the controller of the sustain pedal
+DEFAULT_MSPQ = 500_000  # microseconds per quarter where a file states no tempo
+
+Ticks = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RawTrack:
+    """Notes of one track, channel and program, unrepaired, with the sustain pedal (controller 64) of their channel."""
+
+    name: str
+    program: int
+    drums: bool
+    onset: Ticks  # (N,)
+    offset: Ticks  # (N,)
+    pitch: NDArray[Any]  # (N,)
+    velocity: NDArray[Any]  # (N,)
+    pedal: Ticks  # (K,)
+    pedal_value: NDArray[Any]  # (K,)
+
+
+@dataclass(frozen=True)
+class RawMidi:
+    """Tracks, and the clock: tempo changes and ticks per quarter; or, for SMPTE time, `tick_s` alone."""
+
+    tracks: list[RawTrack]
+    ticks_per_quarter: int
+    tempo: Ticks  # (K,) ticks at which a tempo begins
+    mspq: NDArray[Any]  # (K,) microseconds per quarter from there on
+    tick_s: float | None = None
+    doubtful: bool = False  # the other reader knows better, if it can read the file
+    signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))  # (K, 3) tick, beats, unit
+
+
+@dataclass(frozen=True)
+class Track:
+    """One instrument of a file; every note of `score` has the same program."""
+
+    name: str
+    score: Score
+    pedal_presses: int = 0
+
+    @property
+    def program(self) -> int:
+        return int(self.score.program[0]) if len(self.score) else 0
+
+    @property
+    def is_drums(self) -> bool:
+        return self.program == DRUMS
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """The instruments of one file, its first tempo, its clock and its time signatures (K, 3): tick, beats, unit."""
+
+    tracks: list[Track]
+    quarter_s: float
+    clock: "Clock | None" = None
+    signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+
+    def merge(self, drums: bool = False) -> Score:
+        """All notes together, the drums only if asked for."""
+        return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
+
+    def meter(self) -> Meter:
+        """The bars of the file, up to the first line after its last note."""
+        if self.clock is None:
+            return Meter(self.quarter_s)
+        end_s = max((track.score.duration_s for track in self.tracks), default=0.0)
+        return self.clock.meter(self.signatures, end_s)
+
+
+class Clock:
+    """Ticks -> seconds in float64. Raises ValueError for a division of zero."""
+
+    def __init__(self, midi: RawMidi, one_tempo: bool = False) -> None:
+        if midi.tick_s is None and midi.ticks_per_quarter <= 0:
+            raise ValueError(f"{midi.ticks_per_quarter} ticks per quarter")
+        tempo, mspq = midi.tempo.astype(np.int64), midi.mspq.astype(np.float64)
+        tempo, mspq = tempo[mspq > 0], mspq[mspq > 0]
+        order = np.argsort(tempo, kind="stable")
+        tempo, mspq = tempo[order], mspq[order]
+        self.changes = midi.tick_s is None and len(set(mspq.tolist())) > 1  # of tempo
+        self.quarter_s = (float(mspq[0]) if len(mspq) and midi.tick_s is None else DEFAULT_MSPQ) / 1e6
+        if one_tempo or midi.tick_s is not None:
+            tempo, mspq = tempo[:0], mspq[:0]
+        if not len(tempo) or tempo[0] > 0:
+            first = self.quarter_s * 1e6 if one_tempo else DEFAULT_MSPQ
+            tempo, mspq = np.append(0, tempo), np.append(first, mspq)
+        self.tempo, self.ticks_per_quarter = tempo, midi.ticks_per_quarter if midi.tick_s is None else 0
+        self.tick_s = mspq / 1e6 / midi.ticks_per_quarter if midi.tick_s is None else np.array([midi.tick_s])
+        self.base_s = np.append(0, np.cumsum(np.diff(tempo) * self.tick_s[:-1]))
+
+    def seconds(self, ticks: Ticks) -> NDArray[np.float64]:
+        ticks = np.maximum(ticks.astype(np.int64), 0)
+        at = np.searchsorted(self.tempo, ticks, side="right") - 1
+        result: NDArray[np.float64] = self.base_s[at] + (ticks - self.tempo[at]) * self.tick_s[at]
+        return result
+
+    def meter(self, signatures: Ticks, end_s: float) -> Meter:
+        """Bar lines up to the first at or after `end_s`. SMPTE time knows no quarters: its bars are even."""
+        kept = signatures[(signatures[:, 1:] > 0).all(1)]
+        kept = kept[np.argsort(kept[:, 0], kind="stable")]
+        if not len(kept) or kept[0, 0] > 0:
+            kept = np.concatenate([[(0, 4, 4)], kept])
+        first = int(kept[0, 1]), int(kept[0, 2])
+        if not self.ticks_per_quarter:
+            return Meter(self.quarter_s, first)
+        at = int(np.searchsorted(self.base_s, end_s, side="right")) - 1
+        last = int(self.tempo[at] + np.ceil((end_s - self.base_s[at]) / self.tick_s[at]))
+        kept = kept[kept[:, 0] <= last]
+        bars = np.maximum(self.ticks_per_quarter * 4 * kept[:, 1] / kept[:, 2], (last + 1) / MOST_BARS)  # ticks
+        borders = np.append(kept[1:, 0], last + bars[-1])
+        lines = [np.arange(*segment) for segment in zip(kept[:, 0], borders, bars, strict=True)]
+        return Meter(self.quarter_s, first, self.seconds(np.rint(np.concatenate(lines))))
+
+
+def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
+    """Every track's notes, repaired where a file says impossible things, each with its own pedal."""
+    clock = Clock(midi, one_tempo)
+    tracks = []
+    for raw in midi.tracks:
+        sounding = (raw.pitch >= 0) & (raw.pitch <= 127) & (raw.velocity > 0)
+        onset_s = clock.seconds(raw.onset[sounding])
+        score = Score(
+            onset_s,
+            np.maximum(clock.seconds(raw.offset[sounding]), onset_s),
+            raw.pitch[sounding],
+            np.minimum(raw.velocity[sounding], 127),
+            clock.quarter_s,
+            np.array(DRUMS if raw.drums else min(max(raw.program, 0), 127)),
+        )
+        down = raw.pedal_value >= PEDAL_DOWN
+        presses = int((np.diff(down.astype(np.int8), prepend=0) > 0).sum())
+        if sustain:
+            order = np.argsort(raw.pedal, kind="stable")
+            score = apply_sustain(score, clock.seconds(raw.pedal[order]), raw.pedal_value[order])
+        tracks.append(Track(raw.name, score, presses))
+    return Tracks(tracks, clock.quarter_s, clock, midi.signatures)

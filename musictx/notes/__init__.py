@@ -1,1 +1,0 @@
-"""What music is here: Score, MIDI in and out, sustain pedal, chorale grid. No tensors."""

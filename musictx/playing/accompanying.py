@@ -1,0 +1,306 @@
+"""From a melody to music of four voices, or to a song, as the settings of `musictx accompany` say: what the command and
+`musictx.load` share.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.config.use import AccompanyConfig
+from musictx.errors import BundleError, ConfigError, TokenError, UserError, is_out_of_memory
+from musictx.model.build import SOURCE, inputs_of
+from musictx.model.bundle import BundleHeader
+from musictx.model.protocol import SourceModel
+from musictx.model.weights import AUTO, WEIGHTS, check_weights
+from musictx.music.grid import REST, STEPS_PER_QUARTER, beside_grid, grid_to_score
+from musictx.music.melody import Line, on_grid, together, top_line
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Meter, Score
+from musictx.playing.result import Music
+from musictx.sampling.accompany_song import WINDOW_S, draw_rest
+from musictx.sampling.music import check
+from musictx.sampling.settings import Settings
+from musictx.sampling.voices import Tell, draw_voices
+from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.performance import MelodyTokenizer
+from musictx.tokenizers.rules import VOICE_RANGES
+
+LINES = ("only", "highest")
+MOST_S = 1800.0  # of a song
+FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
+
+
+class Melody(NamedTuple):
+    """The notes that are kept, and what the model hears of them."""
+
+    name: str
+    score: Score
+    line: Line | None  # on the grid; None to a model that counts seconds
+    meter: Meter
+    file: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accompanied(Music):
+    """A melody, note for note as it was given, and the new voices below it; `score` is both."""
+
+    melody: Score
+    voices: Score
+    transposed: int  # semitones by which the model heard it higher
+
+    def _draw(self, path: Path, suffix: str) -> None:
+        from musictx.viz import figure  # 0.4 s that nobody else waits for
+        from musictx.viz.piano_roll import Pair, accompanied_roll
+
+        if suffix not in figure.FORMATS:
+            super()._draw(path, suffix)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        accompanied_roll([Pair(self.name, self.melody, self.voices)], path)
+
+
+def plan_accompaniment(config: AccompanyConfig) -> None:
+    """Raises ConfigError for what can be judged without melody and model."""
+    check(
+        Settings(config.sampler, rules=config.rules, seed=config.seed, rows_at_once=config.rows_at_once),
+        config.variations,
+    )
+    asked = config.sampler
+    for name, value in (
+        ("beams", asked.beams),
+        ("seed_guidance", asked.strength),
+        ("temperature_end", asked.temperature_end),
+        ("guard", asked.guard or None),
+    ):
+        if value is not None:
+            raise ConfigError(f"sampler.{name} is for continuations: leave it out")
+    if config.line not in LINES:
+        raise ConfigError(f"line={config.line}: choose one of {', '.join(LINES)}")
+    if not FARTHEST[0] <= config.transpose <= FARTHEST[1]:
+        raise ConfigError(f"transpose={config.transpose}: give {FARTHEST[0]} to {FARTHEST[1]} semitones")
+    check_weights(config.weights, (AUTO, *WEIGHTS))
+
+
+def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: object) -> None:
+    """Raises BundleError for a model of another task."""
+    if can_accompany(model, tokenizer, objective):
+        return
+    raise BundleError(
+        f"{bundle} was trained for objective={objective}, and accompanies no melody: give bundle=harmoniser or one "
+        "that was trained with objective=conditional"
+    )
+
+
+def can_accompany(model: Any, tokenizer: Tokenizer, objective: str) -> bool:
+    """Whether it has learnt to write the voices below a melody."""
+    knows_melodies = bool(tokenizer.voices) or tokenizer.melody is not None
+    return inputs_of(model) == SOURCE and knows_melodies and objective == "conditional"
+
+
+def read_melody(path: Path, config: AccompanyConfig, tokenizer: Tokenizer) -> Melody:
+    """The melody of a MIDI file. Raises MidiError for a file that is no music, UserError, TokenError for music that is
+    no one line in the range."""
+    if not tokenizer.voices:
+        tracks = read_tracks(read_bytes(path), path)
+        return take_song(tracks.merge(drums=False), path, config, tracks.meter(), path.stem, path)
+    tracks = read_tracks(read_bytes(path), path, one_tempo=True)
+    if tracks.clock is not None and tracks.clock.changes:
+        print(f"{path}: its first tempo holds throughout, since the model counts beats")
+    return take_melody(tracks.merge(drums=False), path, config, tracks.meter(), path.stem, path)
+
+
+def take_melody(
+    score: Score,
+    source: object,
+    config: AccompanyConfig,
+    meter: Meter,
+    name: str = "melody",
+    file: Path | None = None,
+    say: Callable[[str], None] = print,
+) -> Melody:
+    """One line of notes that a model of chorales can hear; `say` gets what a person should know of it. Raises UserError
+    and TokenError, which name the source."""
+    score = one_line(score, source, config, say)
+    check_range(score, source, config)
+    try:
+        line_on_grid = on_grid(score)
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
+    if beside := int(beside_grid(score).sum()):
+        say(
+            f"{source}: {beside} of its {len(score)} notes begin beside the sixteenths; the voices go by the nearest "
+            "one, the melody stays as it is"
+        )
+    if line_on_grid.unheard:
+        say(
+            f"{source}: {line_on_grid.unheard} of its {len(score)} notes share a sixteenth with a longer one; the "
+            "voices go with that one, the melody keeps them all"
+        )
+    return Melody(name, score, line_on_grid, meter, file)
+
+
+def take_song(
+    score: Score,
+    source: object,
+    config: AccompanyConfig,
+    meter: Meter,
+    name: str = "melody",
+    file: Path | None = None,
+    say: Callable[[str], None] = print,
+) -> Melody:
+    """One line of notes for a model that counts seconds, which hears them where they are. Raises UserError, ConfigError
+    and TokenError."""
+    if config.transpose:
+        raise ConfigError(f"transpose={config.transpose} is for models of chorales: leave it out")
+    line = one_line(score, source, config, say)
+    if line.duration_s > MOST_S:
+        length = f"{line.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
+        raise UserError(f"{source}: {length}: give a part of it")
+    return Melody(name, line, None, meter, file)
+
+
+def one_line(score: Score, source: object, config: AccompanyConfig, say: Callable[[str], None]) -> Score:
+    """The notes that are the melody. Raises UserError for none, and for more than one line."""
+    if not len(score):
+        raise UserError(f"{source}: no notes to accompany: give a file with a melody in it")
+    if config.line == "highest":
+        line = top_line(score)
+        if left := len(score) - len(line):
+            say(f"{source}: its highest {len(line)} notes are the melody, the other {left} are left out")
+        score = line
+    elif len(both := together(score)):
+        first = score.onset_s[both[0]] / score.quarter_s
+        raise UserError(
+            f"{source}: {len(both)} of its {len(score)} notes are struck while another sounds, the first at quarter "
+            f"{first:.2f}, and a melody is one line: line=highest takes its highest notes, or give a file of one line"
+        )
+    return score
+
+
+def check_range(score: Score, source: object, config: AccompanyConfig) -> None:
+    """Raises TokenError for pitches that no soprano sings or, without rules.voice_ranges, that have no token."""
+    sung, tokenizer = config.rules.voice_ranges and config.rules.masks, ChoraleTokenizer()
+    low, high = VOICE_RANGES[0] if sung else (tokenizer.lo, tokenizer.hi)
+    pitch = score.pitch.astype(int)
+    heard = pitch + config.transpose
+    outside = (heard < low) | (heard > high)
+    if not outside.any():
+        return
+    pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
+    best = nearest_within(pitch, low, high)
+    advice = (
+        "give one that is nearer, or narrower" if best is None else f"transpose={best} lets the model hear it there"
+    )
+    raise TokenError(
+        f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(score)}) lie outside the soprano's range "
+        f"{low} … {high}: {advice}"
+    )
+
+
+def nearest_within(pitch: NDArray[np.integer], low: int, high: int) -> int | None:
+    """By how many semitones, octaves first, all pitches come to lie from `low` to `high`; None where none do."""
+    lowest, highest = int(pitch.min()), int(pitch.max())
+    fits = [n for n in range(FARTHEST[0], FARTHEST[1] + 1) if low <= lowest + n and highest + n <= high]
+    return min(fits, key=lambda n: (n % 12 != 0, abs(n)), default=None)
+
+
+def accompany_melody(
+    melody: Melody,
+    model: SourceModel,
+    tokenizer: Tokenizer,
+    config: AccompanyConfig,
+    tell: Tell = lambda done, of: None,
+    window_s: float = WINDOW_S,
+) -> list[Accompanied]:
+    """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
+    ConfigError, NanError, UserError."""
+    if isinstance(tokenizer, MelodyTokenizer):
+        return accompany_song(melody, model, tokenizer, config, tell, window_s)
+    assert isinstance(tokenizer, ChoraleTokenizer)
+    score, line = melody.score, melody.line
+    assert line is not None
+    heard = np.where(line.pitch == REST, REST, line.pitch + config.transpose)
+    try:
+        drawn = draw_voices(
+            heard,
+            model,
+            tokenizer,
+            score.quarter_s,
+            config.variations,
+            sampling=config.sampler,
+            rules=config.rules,
+            seed=config.seed,
+            rows_at_once=config.rows_at_once,
+            device=config.device,
+            tell=tell,
+        )
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        rows = min(config.rows_at_once, config.variations)
+        advice = f"give rows_at_once={rows // 2}" if rows > 1 else "give a shorter melody"
+        raise UserError(f"out of memory with {rows} rows drawn together: {advice}") from None
+    return [_music(melody, k, grid, mean_log_p, config.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
+
+
+def accompany_song(
+    melody: Melody,
+    model: SourceModel,
+    tokenizer: MelodyTokenizer,
+    config: AccompanyConfig,
+    tell: Tell,
+    window_s: float,
+) -> list[Accompanied]:
+    """The same in seconds; the rules that are for chorales say nothing here."""
+    if config.sampler.strength:
+        raise ConfigError("sampler.seed_guidance is for models of chorales: leave it out")
+    rules = replace(config.rules, voice_order=False, voice_ranges=False, no_parallels=False)
+    drawn = draw_rest(
+        melody.score,
+        model,
+        tokenizer,
+        window_s,
+        config.variations,
+        sampling=config.sampler,
+        rules=rules,
+        seed=config.seed,
+        device=config.device,
+        tell=tell,
+    )
+    return [_together(melody, k, rest, mean_log_p, 0) for k, (rest, mean_log_p) in enumerate(drawn, 1)]
+
+
+def window_of(header: BundleHeader | None) -> float:
+    """How many seconds of a song a bundle's windows held in training."""
+    return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
+
+
+def _music(melody: Melody, k: int, grid: Any, mean_log_p: float, transposed: int) -> Accompanied:
+    """The new voices, moved to where the melody is, and the melody itself."""
+    assert melody.line is not None
+    score, lower = melody.score, grid.copy()
+    lower[:, 0] = REST
+    lower[lower != REST] -= transposed
+    voices = grid_to_score(lower, score.quarter_s)
+    later_s = melody.line.first * score.quarter_s / STEPS_PER_QUARTER
+    program = np.array(np.bincount(score.program).argmax())
+    voices = replace(
+        voices,
+        onset_s=voices.onset_s + later_s,
+        offset_s=voices.offset_s + later_s,
+        program=program,
+        quarter_s=score.quarter_s,
+    )
+    return _together(melody, k, voices, mean_log_p, transposed)
+
+
+def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, transposed: int) -> Accompanied:
+    both = Score.merge([melody.score, voices], melody.score.quarter_s)
+    known = 0.0, "", mean_log_p, 0, melody.meter.signature, melody.file
+    name = f"{melody.name}-{k}"
+    return Accompanied(name, both, *known, melody=melody.score, voices=voices, transposed=transposed)

@@ -1,0 +1,193 @@
+"""A bundle as a person uses it: found by its name, opened with the tokenizer it was trained on, checked, on a device.
+
+Where `bundle=` names none, the piano model plays, unless the seed is four voices on a grid, which the chorale model
+continues.
+"""
+
+import glob
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from musictx.data.store import Store
+from musictx.errors import BundleError, ConfigError, TokenError
+from musictx.model.build import Model, inputs_of, kind_of
+from musictx.model.bundle import BundleHeader, load_bundle, read_header
+from musictx.model.shipped import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, shipped_bundle
+from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights
+from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Score
+from musictx.objectives import NEXT_TOKEN, find_objective
+from musictx.tokenizers import Tokenizer, build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
+
+
+class Opened(NamedTuple):
+    model: Model
+    tokenizer: Tokenizer
+    header: BundleHeader
+
+
+def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
+    """Raises BundleError for a file that is no bundle, or whose tokens this version does not make; and, with
+    `continues`, as `check_continues`."""
+    model, header = load_bundle(path, device, attention)
+    if continues:
+        check_continues(model, header, path)
+    tokenizer = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added)
+    if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
+        raise BundleError(
+            f"{path} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, this version makes "
+            f"{tokenizer.vocab.without_added.fingerprint}: use musictx {header.version}"
+        )
+    if header.model["vocab_size"] != tokenizer.vocab.size:
+        raise BundleError(
+            f"{path} is damaged: its model has {header.model['vocab_size']} tokens, its tokenizer "
+            f"{tokenizer.vocab.size}; copy or train it again"
+        )
+    return Opened(model, tokenizer, header)
+
+
+def check_continues(model: object, header: BundleHeader | None, bundle: object) -> None:
+    """Raises BundleError for a model that takes more than the ids so far, or has learnt something else than to go on
+    from a beginning."""
+    if (inputs := inputs_of(model)) != ("ids",):
+        takes = " and ".join(inputs)
+        raise BundleError(f"{bundle}: model.kind={kind_of(model)} takes {takes}, and continues no music: give another")
+    learnt = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
+    if ":" not in learnt and not find_objective(learnt).continues:
+        raise BundleError(f"{bundle} was trained for objective={learnt}, and continues no music: give another")
+
+
+def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
+    """What `bundle=` says, a name or a path, opened; a line tells what it learnt from and under which licence."""
+    opened = open_bundle(bundle_path(bundle), device, attention, continues)
+    print(f"{bundle}: {opened.header.origin}")
+    return opened
+
+
+def weights_told(weights: str, *models: Model) -> list[str]:
+    """What `weights=` comes to for each of these models; a line says what `auto` has chosen. Raises ConfigError."""
+    chosen = [choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model) for model in models]
+    if fewer := set(chosen) - {weights, "float32"}:
+        print(f"weights: {fewer.pop()}, faster on this CPU; weights=float32 for the exact ones")
+    return chosen
+
+
+ORNAMENTS = 0.05  # share of notes that may begin beside the grid; in the chorales of music21 it is 0.012 at most
+FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
+
+
+class Choice(NamedTuple):
+    bundle: str
+    why: str
+
+
+def choose_bundle(music: Score, name: object) -> Choice:
+    """The name of a model for the music called `name`, and the reason."""
+    otherwise = not_four_voices(music)
+    if otherwise:
+        return Choice(PIANO, f"{name} is not four voices on a grid: {otherwise}")
+    beside = int(beside_grid(music).sum())
+    but = f", but for {beside} of its {len(music)} notes" if beside else ""
+    return Choice(CHORALE, f"{name} is four voices on a grid{but}")
+
+
+def not_four_voices(music: Score) -> str:
+    """Why the chorale encoding cannot take this music as it stands, or would hear less than four voices in it; an empty
+    text where it is four voices on a grid, perhaps with a few ornaments beside it."""
+    if not len(music):
+        return "there are no notes"
+    beside = np.flatnonzero(beside_grid(music))
+    if len(beside) > ORNAMENTS * len(music):
+        first = music.onset_s[beside[0]] / music.quarter_s
+        return f"{len(beside)} of {len(music)} notes begin beside the sixteenths, the first at quarter {first:.2f}"
+    try:
+        grid = score_to_grid(quantise(music).score)
+        ChoraleTokenizer().encode_grid(grid)
+    except TokenError as error:
+        return str(error).partition(";")[0]  # what is wrong, without what to do
+    voices = (grid != REST).sum(axis=1)
+    full = np.count_nonzero(voices == grid.shape[1]) / np.count_nonzero(voices)
+    return f"all four sound in {full:.0%} of it" if full < FULL else ""
+
+
+def name_bundle(bundle: str | None, seeds: Iterable[Path], drums: bool = False, *, played: bool = False) -> str:
+    """What `bundle=` says; where it says nothing, the model for all of the seeds, the reason told in a line. They are
+    read in beats, whatever their tempo does, or with `played` as they sound. Raises MidiError for a seed that cannot
+    be read."""
+    if bundle is not None:
+        return bundle
+    choice = Choice(PIANO, "there is no seed")
+    for seed in seeds:
+        music = read_tracks(read_bytes(seed), seed, one_tempo=not played).merge(drums)
+        choice = choose_bundle(music, seed.name)
+        if choice.bundle == PIANO:
+            break
+    shipped_bundle(choice.bundle)  # a package without it says so before anything is promised
+    print(f"no bundle= is given: the {choice.bundle} model inside musictx plays, since {choice.why}")
+    return choice.bundle
+
+
+COMPOSER = "the composer"  # who is held against all of them
+
+
+def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
+    """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError where none is."""
+    if not runs:
+        raise ConfigError(f"{setting}=[]: give at least one run folder, bundle or pattern of them")
+    found: list[Path] = []
+    for run in runs:
+        if run in BUNDLES:
+            found.append(bundle_path(run))
+            continue
+        paths = [Path(p) for p in sorted(glob.glob(run))] if glob.has_magic(run) else [Path(run)]
+        bundles = [p / "model.safetensors" if p.is_dir() else p for p in paths]
+        bundles = [p for p in bundles if p.is_file()]
+        if not bundles:
+            raise ConfigError(
+                f"{setting}: {run} holds no model.safetensors; give run folders, bundles or patterns of them, or "
+                f"{KNOWN}"
+            )
+        found += bundles
+    return list(dict.fromkeys(found))
+
+
+def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: str = "runs") -> list[str]:
+    """The names that were given, or those of the folders or files. Raises ConfigError unless each has one of its own,
+    and none the composer's."""
+    names = names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
+    if len(names) != len(bundles) or len({*names, COMPOSER}) != len(names) + 1:
+        raise ConfigError(
+            f"{setting}= holds {len(bundles)} bundles, names= {', '.join(names)}: give each one name of its own"
+        )
+    return list(names)
+
+
+def common_store(path: Path, bundles: Sequence[Path]) -> Store:
+    """The store, once it is known that all bundles speak its tokens. Raises ConfigError."""
+    headers = [read_header(bundle) for bundle in bundles]
+    store = Store(path)
+    for bundle, header in zip(bundles, headers, strict=True):
+        if header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
+            raise ConfigError(
+                f"{bundle} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, {path} holds "
+                f"{store.manifest.tokenizer} tokens {store.tokenizer.vocab.fingerprint}: give models and a store of "
+                "the same tokens"
+            )
+    return store
+
+
+def check_device(device: str) -> str:
+    """The device, if this machine has it. Raises ConfigError otherwise."""
+    if device == "cpu":
+        return device
+    if device != "cuda":
+        raise ConfigError(f"device={device}: choose cpu or cuda")
+    if not torch.cuda.is_available():
+        raise ConfigError("device=cuda, but this machine has no CUDA device: use device=cpu")
+    return device

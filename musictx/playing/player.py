@@ -1,0 +1,191 @@
+"""`musictx.load`: a model that continues or accompanies music, from Python, as the commands do."""
+
+from pathlib import Path
+from typing import Any
+
+from musictx.analysis.ranking import Ranking
+from musictx.config.app import settings
+from musictx.config.train import AttentionConfig
+from musictx.config.use import AccompanyConfig, GenerateConfig
+from musictx.errors import ConfigError
+from musictx.model.bundle import BundleHeader
+from musictx.model.protocol import LanguageModel
+from musictx.model.shipped import bundle_path
+from musictx.music.score import Meter, Score
+from musictx.objectives import NEXT_TOKEN
+from musictx.playing.accompanying import (
+    Accompanied,
+    accompany_melody,
+    check_accompanies,
+    plan_accompaniment,
+    read_melody,
+    take_melody,
+    take_song,
+    window_of,
+)
+from musictx.playing.continuing import Beginning, begin_with, continue_all, faster, is_interrupted, plan, read_beginning
+from musictx.playing.filling import (
+    BORDERS,
+    Around,
+    around,
+    check_fills,
+    fill_all,
+    plan_fill,
+    read_around,
+    seed_of,
+    sides,
+)
+from musictx.playing.opening import check_continues, check_device, open_bundle
+from musictx.playing.result import Music
+from musictx.playing.seeds import find_seeds
+from musictx.tokenizers import Tokenizer
+
+WITH_THE_MODEL = ("bundle", "device", "weights", "graph", "attention")
+WITH_THE_FILES = ("out", "wav", "png", "overwrite")
+
+
+def load(
+    bundle: str | Path,
+    *,
+    device: str = GenerateConfig.device,
+    weights: str = GenerateConfig.weights,
+    graph: bool = GenerateConfig.graph,
+    attention: str = AttentionConfig.impl,
+) -> "Player":
+    """The model that `bundle` names: `piano`, `chorale` or `harmoniser`, which are inside musictx, a file that `musictx
+    train` made, or the folder of a run. The others are settings of `musictx generate`. Raises UserError."""
+    asked = {"device": device, "weights": weights, "graph": graph, "attention": {"impl": attention}}
+    config: GenerateConfig = settings("generate", bundle=str(bundle), **asked)
+    plan(config)
+    opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention, continues=False)
+    return Player(faster(opened.model, config), opened.tokenizer, opened.header, device)
+
+
+class Player:
+    """A model with the tokenizer it was trained on. `header` tells what it learnt from, and under which licence."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        tokenizer: Tokenizer,
+        header: BundleHeader | None = None,
+        device: str = GenerateConfig.device,
+    ) -> None:
+        self.model, self.tokenizer, self.header, self.device = model, tokenizer, header, device
+
+    @property
+    def origin(self) -> str:
+        """What the weights were learnt from, and the licence that comes with it."""
+        return self.header.origin if self.header is not None else "unknown"
+
+    def continue_midi(
+        self, midi: str | Path | None, /, *, ranking: Ranking | None = None, **values: Any
+    ) -> list[Music]:
+        """Continuations of a MIDI file, of every one in a folder or pattern, of `elise`, `gymnopedie` or `chorale`,
+        which are inside musictx, or of nothing (None).
+
+        `values` are the settings of `musictx generate`, with its defaults, as in `length_bars=8, variations=3, seed=7,
+        sampler={"temperature": 0.9}`; `ranking`, higher is better, takes the place of `rank=`. Raises UserError as the
+        command does, KeyboardInterrupt on Ctrl-C.
+        """
+        config = self._settings(values)
+        refuse_gaps(config)
+        if isinstance(midi, Score):
+            raise ConfigError("continue_midi goes on from a file: continue_score goes on from a Score")
+        if midi is None:
+            return self._continue([Beginning("new")], config, ranking)
+        files = find_seeds(str(midi))
+        return self._continue([read_beginning(file, self.tokenizer, config) for file in files], config, ranking)
+
+    def continue_score(self, score: Score | None, /, *, ranking: Ranking | None = None, **values: Any) -> list[Music]:
+        """Continuations of a score, which is in four beats a bar, or of nothing (None); else as `continue_midi`."""
+        config = self._settings(values)
+        refuse_gaps(config)
+        if not isinstance(score, Score | None):
+            raise ConfigError(f"continue_score goes on from a Score, not {score!r}: continue_midi goes on from a file")
+        beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
+        return self._continue([beginning], config, ranking)
+
+    def fill(self, midi: str | Path | Score, /, **values: Any) -> list[Music]:
+        """A region of a MIDI file, or of a score, written anew, the rest kept as it is: `from_s=8, to_s=12`, or
+        `from_bar=5, to_bar=8`. Other values as in `continue_midi`. Raises UserError as the command does."""
+        what = "a score" if isinstance(midi, Score) else str(midi)
+        config = self._fill_settings(values | {"infill": what})
+        if isinstance(midi, Score):
+            gap = around(seed_of(midi), what, self.tokenizer, config)
+        else:
+            gap = read_around(sides(config), self.tokenizer, config)
+        return self._fill(gap, config)
+
+    def fill_between(self, a: str | Path, b: str | Path, /, **values: Any) -> list[Music]:
+        """What goes between two MIDI files, `length_seconds` or `length_bars` long; both are kept as they are. Other
+        values as in `continue_midi`. Raises UserError as the command does."""
+        for midi in (a, b):
+            if not isinstance(midi, str | Path):
+                raise ConfigError(
+                    f"fill_between takes two MIDI files, not a {type(midi).__name__}: write it to one first"
+                )
+        config = self._fill_settings(values | {"between": f"{a},{b}"})
+        return self._fill(read_around(sides(config), self.tokenizer, config), config)
+
+    def _fill_settings(self, values: dict[str, Any]) -> GenerateConfig:
+        check_fills("this model", self.tokenizer)
+        config = self._settings(values)
+        plan_fill(config)
+        return config
+
+    def _fill(self, gap: Around, config: GenerateConfig) -> list[Music]:
+        music = fill_all(gap, self.model, self.tokenizer, self.header, config)
+        if is_interrupted([music], config):
+            raise KeyboardInterrupt
+        return music
+
+    def accompany(self, melody: str | Path | Score, /, **values: Any) -> list[Accompanied]:
+        """Alto, tenor and bass for a melody, which is kept note for note: a MIDI file, or a score in four beats a bar.
+
+        `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`. Raises
+        UserError as the command does.
+        """
+        self._refuse(values, "melody")
+        config: AccompanyConfig = settings("accompany", "melody=given", device=self.device, **values)
+        plan_accompaniment(config)
+        objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
+        check_accompanies(self.model, self.tokenizer, objective, "this model")
+        if isinstance(melody, Score):
+            take = take_melody if self.tokenizer.voices else take_song
+            heard = take(melody, "the melody", config, Meter(melody.quarter_s))
+        else:
+            heard = read_melody(Path(melody), config, self.tokenizer)
+        model: Any = self.model  # takes a source: it was just asked
+        return accompany_melody(heard, model, self.tokenizer, config, window_s=window_of(self.header))
+
+    def _settings(self, values: dict[str, Any]) -> GenerateConfig:
+        self._refuse(values, "seed_midi")
+        check_continues(self.model, self.header, "this model")
+        config: GenerateConfig = settings("generate", device=self.device, **values)
+        plan(config)
+        return config
+
+    def _refuse(self, values: dict[str, Any], first: str) -> None:
+        for name in values:
+            if name.partition(".")[0] in WITH_THE_MODEL:
+                raise ConfigError(f"{name}=…: give it to musictx.load, when the model is loaded")
+            if name in WITH_THE_FILES:
+                raise ConfigError(f"{name}=…: nothing is written yet; write each piece with music.write(path)")
+            if name == first:
+                what = first.partition("_")[0]
+                raise ConfigError(f"{first}=…: give the {what} first, without its name")
+
+    def _continue(self, beginnings: list[Beginning], config: GenerateConfig, ranking: Ranking | None) -> list[Music]:
+        own_guidance = self.header.seed_guidance if self.header is not None else None
+        kept = continue_all(beginnings, self.model, self.tokenizer, config, ranking, own_guidance)
+        if is_interrupted(kept, config):
+            raise KeyboardInterrupt
+        return [music for each in kept for music in each]
+
+
+def refuse_gaps(config: GenerateConfig) -> None:
+    """Raises ConfigError for what is asked of `fill` alone."""
+    for name in ("infill", "between", *BORDERS):
+        if getattr(config, name) is not None:
+            raise ConfigError(f"{name}=…: music is filled with fill(…) and fill_between(…), and continued here")

@@ -1,0 +1,61 @@
+"""A piece of music that a model has made: its notes, what is known of them, and files of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.errors import ConfigError
+from musictx.music.score import Filled, Score
+from musictx.music.write import write_midi
+from musictx.viz import sound
+from musictx.viz.sound import write_wav
+
+MIDI = (".mid", ".midi")
+
+
+@dataclass(frozen=True)
+class Music:
+    """A continuation, with the primer before it unless that was not wanted; or a piece whose gap is filled."""
+
+    name: str  # as `musictx generate` calls its file: elise-1 for the first continuation of elise.mid
+    score: Score
+    new_from_s: float  # when the new music begins
+    stopped: str  # why it is shorter than was asked; "" if it is not
+    mean_log_p: float  # nats a token, under the model alone
+    unheard: int  # of the primer's tokens, the oldest, which are more than the model looks back to
+    signature: tuple[int, int] | None  # beats and the unit of a beat, of the seed
+    seed: Path | None  # the file that is continued
+    is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
+    new_to_s: float = np.inf  # where what fills a gap ends
+    after: Path | None = None  # the file that comes after it, where it goes between two
+
+    def write(self, path: str | Path) -> None:
+        """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix.
+
+        What is there is replaced, whole or not at all. Raises ConfigError for another suffix, and for the seed's file.
+        """
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if path.resolve() in {file.resolve() for file in (self.seed, self.after) if file is not None}:
+            raise ConfigError(f"{path} is the seed and would be overwritten: give another name")
+        if suffix in MIDI:
+            write_midi(self.score, path, self.signature)
+        elif suffix in sound.FORMATS:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_wav(self.score, path)
+        else:
+            self._draw(path, suffix)
+
+    def _draw(self, path: Path, suffix: str) -> None:
+        from musictx.viz.by_suffix import FORMATS, write_as  # 0.4 s that nobody else waits for
+
+        if suffix not in FORMATS:
+            raise ConfigError(f"{path}: give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
+        write_as(self.score, path, self.name, self.new)
+
+    @property
+    def new(self) -> float | Filled:
+        """What is new, as pictures are told."""
+        return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)

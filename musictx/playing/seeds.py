@@ -1,0 +1,161 @@
+"""Which files are continued, what is taken from them, and what the continuations are called."""
+
+import glob
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.data.source import MIDI_SUFFIXES
+from musictx.errors import ConfigError, TokenError, UserError
+from musictx.model.shipped import KNOWN_SEEDS, SEEDS, seed_path
+from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import DRUMS, Meter, Score
+from musictx.music.ticks import Tracks
+from musictx.sampling.primer import Primer
+from musictx.tokenizers import Tokenizer, knows_one_piano
+
+NEW = Path("new")  # the name of music that begins from nothing
+RANGES = ("refuse", "drop")
+
+
+class Seed(NamedTuple):
+    """The music of a file that a model can hold."""
+
+    score: Score
+    meter: Meter
+
+
+def find_seeds(seed_midi: str | None) -> list[Path]:
+    """The files that `seed_midi` names: what `seed_path` says; all MIDI files in a folder and below, or those of a
+    pattern; `new` for none at all. Raises UserError when a folder or pattern holds none, or two would get one name."""
+    if seed_midi is None:
+        return [NEW]
+    path = Path(seed_midi)
+    if path.is_dir() and seed_midi not in SEEDS:
+        found = [p for p in path.rglob("*") if p.suffix.lower() in MIDI_SUFFIXES and p.is_file()]
+    elif not path.exists() and glob.has_magic(seed_midi):
+        found = [p for p in map(Path, glob.glob(seed_midi, recursive=True)) if p.is_file()]
+    else:
+        return [seed_path(seed_midi)]
+    if not found:
+        there = f"no {', '.join(MIDI_SUFFIXES)} file there"
+        raise UserError(f"seed_midi={seed_midi}: {there}: give a file, folder or pattern, or {KNOWN_SEEDS}")
+    found.sort()
+    name, count = Counter(p.stem.lower() for p in found).most_common(1)[0]
+    if count > 1:
+        one, two = [p for p in found if p.stem.lower() == name][:2]
+        raise UserError(f"{one} and {two} would get the same names: rename one, or continue them one by one")
+    return found
+
+
+class Targets(NamedTuple):
+    """What is written for one seed: a MIDI file and perhaps a sound a variation, and perhaps one picture."""
+
+    midi: list[Path]
+    wav: list[Path]
+    png: Path | None
+
+
+def name_targets(
+    seeds: Sequence[Path], folder: Path, variations: int, *, wav: bool, png: bool, overwrite: bool
+) -> list[Targets]:
+    """Raises ConfigError where two would be one, one is there already, or one is a seed."""
+    out = []
+    for seed in seeds:
+        midi = [folder / f"{seed.stem}-{k + 1}.mid" for k in range(variations)]
+        sounds = [path.with_suffix(".wav") for path in midi] if wav else []
+        out.append(Targets(midi, sounds, folder / f"{seed.stem}.png" if png else None))
+    files = [path for t in out for path in (*t.midi, *t.wav, *([t.png] if t.png else []))]
+    twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
+    if count > 1:
+        raise ConfigError(f"{twice} would be the continuation of two seeds: rename one, or continue them one by one")
+    read = {seed.resolve() for seed in seeds}
+    for path in files:
+        if path.resolve() in read:
+            raise ConfigError(f"{path} is a seed and would be overwritten: give another out=")
+        if path.exists() and not overwrite:
+            raise ConfigError(f"{path} exists already: give another out= or overwrite=true")
+    return out
+
+
+def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: str) -> Seed:
+    """Raises MidiError for a file that is no music, UserError for a silent one, TokenError for notes that the model has
+    no token for unless they may be dropped, which is told aloud."""
+    tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
+    score = tracks.merge(drums)
+    if not len(score) and len(tracks.merge(drums=True)):
+        raise UserError(f"{path}: the seed has only drums: drums=true takes them, or give one with other instruments")
+    if not len(score):
+        raise UserError(f"{path}: the seed has no notes: give one with music in it")
+    score = as_heard(score, tracks, tokenizer, path, drums)
+    return Seed(fit_range(score, tokenizer, path, out_of_range), tracks.meter())
+
+
+def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
+    """Instruments are a piano to a model that knows one; a line tells that, and what becomes of drums and tempo."""
+    sounding = [track for track in tracks.tracks if len(track.score)]
+    parts = [track for track in sounding if drums or not track.is_drums]
+    told = []
+    if knows_one_piano(tokenizer):
+        score = one_piano(score)
+        if len(parts) > 1:
+            told.append(f"its {len(parts)} tracks are heard as one piano")
+        if (program := int(score.program[0])) not in (PIANO, DRUMS):
+            told.append(f"its instrument, program {program}, is heard as a piano, and kept in what is written")
+    if any(track.is_drums for track in parts) and not tokenizer.programs:
+        told.append(f"its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
+    elif len(parts) < len(sounding):
+        told.append("its drums are left out, drums=true takes them")
+    if tokenizer.metrical and tracks.clock is not None and tracks.clock.changes:
+        told.append("its first tempo holds throughout, since the model counts beats")
+    if told:
+        print(f"{source}: {'; '.join(told)}")
+    return score
+
+
+def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: str) -> Score:
+    """The notes that the vocabulary holds. Raises TokenError for others unless `out_of_range` is `drop`."""
+    inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
+    if inside.all():
+        return score
+    pitches = ", ".join(map(str, np.unique(score.pitch[~inside]).tolist()))
+    share = f"{int((~inside).sum())} of {len(score)}"
+    what = f"{source}: notes of pitch {pitches} ({share}) lie outside the model's range {tokenizer.lo} … {tokenizer.hi}"
+    if out_of_range != "drop":
+        raise TokenError(f"{what}: out_of_range=drop leaves them out")
+    print(f"{what}: left out")
+    if not inside.any():
+        raise UserError(f"{source}: the seed has no notes within the model's range: transpose it")
+    return replace(score.select(inside), quarter_s=score.quarter_s)
+
+
+def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
+    """The notes that the grid of a chorale model has a place for; a line tells what it does to them. Other models hear
+    all as it is."""
+    if not tokenizer.voices:
+        return score
+    heard = quantise(score)
+    if told := heard.told():
+        print(f"{source}: {told}")
+    return heard.score
+
+
+def fit_voices(primer: Primer, tokenizer: Tokenizer, source: object, out_of_range: str) -> Primer:
+    """On a grid, as `fit_grid`, and no more notes at once than it has voices. Raises TokenError unless `out_of_range`
+    is `drop`."""
+    if not tokenizer.voices:
+        return primer
+    primer = primer._replace(score=fit_grid(primer.score, tokenizer, source))
+    thin, lost = thin_to_voices(primer.score)
+    if not lost:
+        return primer
+    what = f"{source}: {lost} of its {len(primer.score)} notes are more than the model's {N_VOICES} voices"
+    if out_of_range != "drop":
+        raise TokenError(f"{what}: out_of_range=drop keeps the outer and the newest ones")
+    print(f"{what}: left out or cut short")
+    return primer._replace(score=thin)

@@ -1,0 +1,72 @@
+"""The primer: which part of a seed is continued, and the moment at which it ends."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from musictx.errors import ConfigError, UserError
+from musictx.music.score import Meter, Score
+
+ENDS = ("start", "end")
+
+
+class Primer(NamedTuple):
+    """Music whose time 0 is where it begins, and the second at which it ends and new music goes on."""
+
+    score: Score
+    end_s: float
+    meter: Meter
+
+
+class Part(NamedTuple):
+    """How much of a seed, at most one of the three (none: all of it), taken from its `start` or its `end`; `on_beat`
+    from the beat on at which, or before which, it would begin."""
+
+    seconds: float | None = None
+    bars: int | None = None
+    notes: int | None = None
+    side: str = "start"
+    on_beat: bool = False  # for models of a grid, to which every primer begins on a beat
+
+
+def check_part(part: Part) -> None:
+    """Raises ConfigError for more than one amount, and for amounts and sides that cannot be."""
+    given = {name: value for name in ("seconds", "bars", "notes") if (value := getattr(part, name)) is not None}
+    if len(given) > 1:
+        names = ", ".join(f"seed_{name}={value}" for name, value in given.items())
+        raise ConfigError(f"{names}: give one of them")
+    for name, value in given.items():
+        if not 0 < value < float("inf"):
+            raise ConfigError(f"seed_{name}={value}: give more than 0, or leave it out for all")
+    if part.side not in ENDS:
+        raise ConfigError(f"seed_from={part.side}: choose one of {', '.join(ENDS)}")
+
+
+def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  # noqa: B008 - it is immutable
+    """The part of a seed that is asked for. Bars end at their bar line, all else where its last note does at the
+    latest. Raises ConfigError for an impossible part, UserError for one without notes."""
+    check_part(part)
+    end_s = score.duration_s
+    from_end = part.side == "end"
+    start_s, stop_s = 0.0, end_s
+    if part.notes is not None:
+        chosen = np.zeros(len(score), dtype=bool)
+        chosen[-part.notes :] = from_end
+        chosen[: part.notes] |= not from_end
+        score = score.select(chosen)
+        start_s = float(score.onset_s.min(initial=end_s)) if from_end else 0.0
+        stop_s = score.duration_s
+    elif part.bars is not None:
+        lines = meter.bars_s(end_s)
+        start_s, stop_s = float(lines[0]), float(lines[min(part.bars, len(lines) - 1)])
+        if from_end:
+            start_s, stop_s = float(lines[max(len(lines) - 1 - part.bars, 0)]), float(lines[-1])
+    elif part.seconds is not None:
+        start_s, stop_s = (max(end_s - part.seconds, 0.0), end_s) if from_end else (0.0, min(part.seconds, end_s))
+    if part.on_beat:
+        start_s = max(np.floor(start_s / score.quarter_s + 1e-6), 0) * score.quarter_s
+    primer = score.clip(start_s, stop_s)
+    if not len(primer):
+        more = next((n for n in ("seconds", "bars", "notes") if getattr(part, n) is not None), "seconds")
+        raise UserError(f"the seed has no notes: give one with music in it, or raise seed_{more}")
+    return Primer(primer, stop_s - start_s, meter)

@@ -1,0 +1,109 @@
+"""The voices below a melody, drawn by a model of a source and a target: the melody is given, sixteenth by sixteenth."""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from musictx.model.protocol import SourceModel
+from musictx.music.grid import REST, Grid
+from musictx.sampling.engine import ByChance, Stream
+from musictx.sampling.filters import NanError
+from musictx.sampling.settings import Sampling
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.grammar import Grammar, build_grammar
+from musictx.tokenizers.rules import Rules
+
+Tell = Callable[[int, int], None]
+
+
+class Voices(NamedTuple):
+    """All four voices (S, 4), the soprano as it was given, and nats a token of the others under the model alone."""
+
+    grid: Grid
+    mean_log_p: float
+
+
+class BelowMelody:
+    """The grammar of four voices, of which the first is given: rows draw the others. Obeys `Grammar`."""
+
+    def __init__(self, grammar: Grammar, melody: Tensor, voices: int) -> None:
+        """`grammar` has seen nothing yet; `melody` (S,) are the soprano's ids."""
+        self.grammar, self.melody, self.lower = grammar, melody, voices - 1
+        self.drawn = 0
+        self._sing()
+
+    def legal(self) -> Tensor:
+        return self.grammar.legal()
+
+    def update(self, ids: Tensor) -> None:
+        self.grammar.update(ids)
+        self.drawn += 1
+        if self.drawn % self.lower == 0 and self.drawn < len(self.melody) * self.lower:
+            self._sing()
+
+    def may_end(self) -> bool:
+        return self.drawn == len(self.melody) * self.lower
+
+    def take(self, rows: Tensor) -> "BelowMelody":
+        taken = BelowMelody.__new__(BelowMelody)
+        taken.__dict__ |= self.__dict__ | {"grammar": self.grammar.take(rows)}
+        return taken
+
+    def _sing(self) -> None:
+        n_rows = len(self.grammar.legal())
+        self.grammar.update(self.melody[self.drawn // self.lower].expand(n_rows))
+
+
+@torch.inference_mode()
+def draw_voices(
+    melody: NDArray[np.integer],
+    model: SourceModel,
+    tokenizer: ChoraleTokenizer,
+    quarter_s: float,
+    variations: int = 1,
+    *,
+    sampling: Sampling,
+    rules: Rules,
+    seed: int = 0,
+    rows_at_once: int = 16,
+    device: str = "cpu",
+    tell: Tell = lambda done, of: None,
+) -> list[Voices]:
+    """Alto, tenor and bass for a soprano (S,) of pitches or REST, `variations` times, `rows_at_once` in one batch.
+    Variation k is a function of melody, seed and k alone. `tell` gets how many tokens of how many are drawn, and may
+    raise to end it. Raises ConfigError for rules that cannot be kept and a melody longer than the model has positions,
+    NanError for a model that gives no numbers."""
+    steps = np.full((len(melody), tokenizer.voices), REST, np.int16)
+    steps[:, 0] = melody
+    soprano = torch.from_numpy(tokenizer.encode_grid(steps)[:: tokenizer.voices].astype(np.int64)).to(device)
+    n_tokens = len(soprano) * (tokenizer.voices - 1)
+    start = model.init_state(soprano[None], n_tokens + 1)
+    logits = model.prefill(soprano.new_tensor([[tokenizer.vocab.bos]]), start)  # (1, V)
+    out = []
+    for first in range(0, variations, rows_at_once):
+        keys = [(seed, k) for k in range(first, min(first + rows_at_once, variations))]
+        nothing = [np.zeros(0, np.uint16)] * len(keys)
+        grammar = build_grammar(tokenizer, rules, nothing, [quarter_s] * len(keys), device)
+        below = BelowMelody(grammar, soprano, tokenizer.voices)
+        chance = ByChance(sampling, keys, device)
+        eos = tokenizer.vocab.eos
+        stream = Stream(model, logits.expand(len(keys), -1), start.repeat(len(keys)), below, chance, eos)
+        drawn = []
+        for each in islice(stream, n_tokens):
+            drawn.append(each)
+            tell(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
+        if not stream.finite.all():
+            raise NanError("the model's logits are not finite numbers (NaN): train it again, or use weights=float32")
+        ids, log_p = (
+            torch.stack(column, 1).cpu().numpy() for column in list(zip(*(d[:2] for d in drawn), strict=True))
+        )
+        for row, nats in zip(ids, log_p, strict=True):
+            lower = tokenizer.pitch[row].reshape(len(soprano), -1)  # (S, 3)
+            grid = np.concatenate([steps[:, :1], lower.astype(np.int16)], 1)
+            out.append(Voices(grid, float(nats.astype(np.float64).mean())))
+    return out

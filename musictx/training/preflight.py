@@ -1,0 +1,162 @@
+"""Settings of a training that cannot be, refused before anything is made."""
+
+import math
+import sys
+
+import torch
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+
+from musictx.config.model import check_settings
+from musictx.config.train import TrainConfig, TrainerConfig
+from musictx.errors import ConfigError
+from musictx.model.build import KINDS, check_inputs
+from musictx.objectives import find_objective
+from musictx.training.optimizer import OPTIMIZERS, SCHEDULES
+
+ACCELERATORS = ("cpu", "cuda")
+PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
+STRATEGIES = ("auto", "ddp", "fsdp")
+KEPT = ("best", "last")
+
+
+def check_trainer(config: TrainConfig) -> None:
+    """Raises ConfigError for an accelerator that is unknown or not here, for numbers that cannot be, and for a kind of
+    model, an objective or settings of theirs that do not go together."""
+    trainer = config.trainer
+    for name, choice, known in (
+        ("trainer.accelerator", trainer.accelerator, ACCELERATORS),
+        ("trainer.precision", trainer.precision, PRECISIONS),
+        ("trainer.optimizer", trainer.optimizer, OPTIMIZERS),
+        ("trainer.strategy", trainer.strategy, STRATEGIES),
+        ("trainer.schedule", trainer.schedule, SCHEDULES),
+        ("trainer.keep", trainer.keep, KEPT),
+    ):
+        if choice not in known:
+            raise ConfigError(f"{name}={choice}: choose one of {', '.join(known)}")
+    if trainer.accelerator == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("trainer.accelerator=cuda, but this machine has no CUDA device: use trainer=cpu")
+    if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would take another unasked
+        raise ConfigError("trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed or 32-true")
+    _check_numbers(config)
+    check_settings(config.model)
+    _check_objective(config)
+    _check_together(config)
+
+
+def carries(config: TrainConfig) -> bool:
+    """Whether windows go on where the last ended: asked for, or else where model and objective can."""
+    if config.data.carry is not None:
+        return config.data.carry
+    return KINDS[config.model.kind].carries and bool(find_objective(config.objective).continuous)
+
+
+def _check_objective(config: TrainConfig) -> None:
+    objective = find_objective(config.objective)
+    check_inputs(config.model.kind, config.objective, objective.inputs)
+    if not objective.continuous:
+        for name, value in (("data.grow_from", config.data.grow_from), ("data.carry", config.data.carry)):
+            if value:
+                raise ConfigError(
+                    f"{name}={str(value).lower()}: windows of objective={config.objective} are whole; leave it out"
+                )
+
+
+def _check_numbers(config: TrainConfig) -> None:
+    trainer, data = config.trainer, config.data
+    if isinstance(trainer.batch_size, str) and trainer.batch_size != "auto":
+        raise ConfigError(f"trainer.batch_size={trainer.batch_size}: give 1 or more, or auto")
+    above_0, below_1, most = sys.float_info.min, math.nextafter(1.0, 0.0), sys.float_info.max
+    for name, value, low, high, allowed in (  # NaN is inside no limits; null means a default
+        ("seed", config.seed, 0, 2**32 - 1, "0 to 4294967295"),
+        ("trainer.lr", trainer.lr, above_0, most, "a number above 0"),
+        ("trainer.weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
+        ("trainer.grad_clip", trainer.grad_clip, 0, most, "0 (off) or a number above it"),
+        ("trainer.label_smoothing", trainer.label_smoothing, 0, below_1, "a share from 0 up to below 1"),
+        ("trainer.lora_rank", trainer.lora_rank, 1, most, "1 or more, or null to learn all weights"),
+        ("trainer.ema_decay", trainer.ema_decay, above_0, below_1, "a share above 0 and below 1, or null for none"),
+        ("trainer.scheduled_sampling", trainer.scheduled_sampling, 0, below_1, "a share from 0 up to below 1"),
+        ("trainer.warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
+        ("trainer.decay_share", trainer.decay_share, 0, 1, "a share from 0 to 1"),
+        ("trainer.max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),
+        ("trainer.max_epochs", trainer.max_epochs, 1, most, "1 or more"),
+        ("trainer.batch_size", None if trainer.batch_size == "auto" else trainer.batch_size, 1, most, "1 or more"),
+        ("trainer.accumulate", trainer.accumulate, 1, most, "1 or more"),
+        ("trainer.validate_every", trainer.validate_every, 1, most, "1 or more, or null for once an epoch"),
+        ("trainer.checkpoint_every", trainer.checkpoint_every, 1, most, "1 or more"),
+        ("trainer.sample_every", trainer.sample_every, 1, most, "1 or more, or null for none"),
+        ("trainer.log_every", trainer.log_every, 1, most, "1 or more"),
+        ("trainer.devices", trainer.devices, 1, most, "1 or more"),
+        ("trainer.num_nodes", trainer.num_nodes, 1, most, "1 or more"),
+        ("data.length", data.length, 2, most, "2 or more"),
+        ("data.grow_from", data.grow_from, 1, most, "1 or more, or null"),
+        ("data.transpose", data.transpose, 0, most, "0 or more"),
+        ("data.segment", data.segment, 1, most, "1 or more, or null for whole pieces"),
+        ("data.windows_per_epoch", data.windows_per_epoch, 1, most, "1 or more, or null for one reading of the split"),
+        ("data.score_batch_tokens", data.score_batch_tokens, 1, most, "1 or more"),
+        ("data.workers", data.workers, 0, most, "0 or more"),
+    ):
+        if value is not None and not low <= value <= high:  # type: ignore[operator]
+            raise ConfigError(f"{name}={value}: give {allowed}")
+
+
+def _check_together(config: TrainConfig) -> None:
+    """What cannot be asked for at once."""
+    trainer, name = config.trainer, config.model.kind
+    kind = KINDS[name]
+    processes = trainer.devices * trainer.num_nodes
+    if config.data.carry and not kind.carries:
+        raise ConfigError(f"data.carry=true: model.kind={name} has no state to carry; leave it out")
+    first, length = config.data.grow_from, config.data.length
+    if first is not None and length not in (first << n for n in range(length.bit_length())):
+        raise ConfigError(
+            f"data.grow_from={first}: data.length={length} is not {first}, {2 * first}, {4 * first} …; "
+            "give its half, its quarter and so on, or null"
+        )
+    if first is not None and trainer.schedule == "hold" and trainer.decay_share == 0:
+        raise ConfigError(
+            f"data.grow_from={first}: windows grow over the steps of a run, and trainer.decay_share=0 is for one "
+            "without end; leave one of them out"
+        )
+    if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
+        raise ConfigError(f"trainer.decay_share={trainer.decay_share}: trainer.schedule={trainer.schedule} has none")
+    if first is not None and carries(config):
+        raise ConfigError(f"data.grow_from={first}: windows that carry a state are not cut; leave it out")
+    if trainer.checkpoint_activations and not kind.blocks:
+        raise ConfigError(f"trainer.checkpoint_activations=true: model.kind={name} has no blocks; leave it out")
+    if trainer.lora_rank is not None and config.init_from is None:
+        raise ConfigError(
+            f"trainer.lora_rank={trainer.lora_rank} adapts a model that has learnt: give init_from=BUNDLE, or leave "
+            "it out"
+        )
+    if trainer.lora_rank is not None and not kind.adapters:
+        raise ConfigError(
+            f"trainer.lora_rank={trainer.lora_rank}: model.kind={name} has no blocks to adapt; leave it out to "
+            "learn all weights"
+        )
+    if processes > 1 and trainer.strategy == "auto":
+        raise ConfigError(f"trainer.strategy=auto is for one device, not {processes}: use trainer=ddp or trainer=fsdp")
+    if processes > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
+        raise ConfigError(
+            f"trainer.devices={trainer.devices}, trainer.num_nodes={trainer.num_nodes}: start the processes with "
+            f"`torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun; docs/training.md has both"
+        )
+    if trainer.strategy == "fsdp":
+        if not kind.blocks:
+            raise ConfigError(
+                f"trainer.strategy=fsdp shares out blocks, and model.kind={name} has none: use trainer=ddp"
+            )
+        for setting, value, none in (
+            ("optimizer", trainer.optimizer, "adamw"),
+            ("ema_decay", trainer.ema_decay, None),
+            ("lora_rank", trainer.lora_rank, None),
+        ):
+            if value != none:
+                needs = "null" if none is None else none
+                raise ConfigError(
+                    f"trainer.{setting}={value} needs whole matrices: with fsdp use trainer.{setting}={needs}"
+                )
+    if trainer.batch_size == "auto" and trainer.accelerator != "cuda":
+        raise ConfigError("trainer.batch_size=auto is for CUDA: give a number; 8 is a good beginning on CPU")
+    if trainer.batch_size == "auto" and processes > 1:
+        raise ConfigError(f"trainer.batch_size=auto is for one device, not {processes}: find it with one, then give it")

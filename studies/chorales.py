@@ -1,0 +1,219 @@
+"""The chorale model inside the package, from the store to the bundle; cut at any moment, the same command goes on.
+
+    python data_prep/jsb.py out=outputs/stores/jsb
+    python studies/chorales.py                            # a trial of minutes: --fraction 0.005 --out outputs/trial
+    python studies/chorales.py --test --bundle musictx/bundles/chorale.safetensors --results studies/results
+
+What is chosen is chosen on 20 of the 229 training pieces. Every recipe below learns the other 209 to the end of its
+schedules, in windows of 512 and then of 1,024 ids, and gets the one temperature that suits the 20 best (Guo et al.
+2017, On Calibration of Modern Neural Networks, section 4.2). The best recipe then learns all 229 for as many steps and
+has the same temperature. The last weights are kept everywhere. The official validation is read at the end and chooses
+nothing, the test split is read with `--test` alone, once for a bundle. Settings of `musictx train` (key=value) hold for
+every run.
+
+The bundle holds float16. Beside it goes its seed, the beginning of a test piece, which no training has seen.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jsb import trained
+
+from musictx.analysis.likelihood import negative_log_likelihood
+from musictx.commands.evaluate import evaluate, file_hash
+from musictx.config.app import in_one_line, parse_options
+from musictx.config.prepare import PrepareJsbConfig
+from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
+from musictx.data.prepare import finish
+from musictx.data.similar import signature
+from musictx.data.store import Piece, Split, Store
+from musictx.errors import BundleError, ConfigError, StoreError
+from musictx.files import replacing
+from musictx.model.build import kind_of
+from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
+from musictx.music.write import write_midi
+from musictx.objectives.next_token import NextToken
+from musictx.tokenizers import Tokenizer
+
+
+class Recipe(NamedTuple):
+    steps: int  # of windows of 512
+    long_steps: int  # of windows of 1,024, which follow
+    dropout: float
+
+
+RECIPES = [Recipe(steps, n, p) for steps, p in ((2000, 0.2), (3000, 0.2), (3000, 0.3)) for n in (200, 400)]
+COMMON = ["trainer.progress_bar=false", "trainer.sample_every=null", "trainer.checkpoint_every=100"]
+HELD_OUT = 20  # pieces
+ALIKE = 0.1  # share of its sketch that no held-out piece has in common with any other piece; 0.4 counts as one piece
+VALIDATIONS = 5  # of each stage while recipes are compared, for their curves
+TEMPERATURES = [round(1 + k / 100, 2) for k in range(-10, 31)]
+SEED_STEPS = 32  # sixteenths: two bars
+LOOK_BACK = 512  # tokens: with the 1,024 of its last training endless music came to rest (docs/log.md)
+
+
+def hold_out(pieces: Sequence[Piece], _: Sequence[str]) -> list[str]:
+    """A split for each piece: a seeded choice, among those that have little in common with any other, is validation.
+    Raises StoreError when there are too few."""
+    sketch = np.stack([piece.signature for piece in pieces])  # (P, hashes)
+    alike = (sketch[:, None] == sketch).mean(-1)  # (P, P)
+    np.fill_diagonal(alike, 0)
+    alone = np.flatnonzero(alike.max(1) < ALIKE)
+    if len(alone) < HELD_OUT:
+        raise StoreError(f"{len(alone)} training pieces are unlike all others, {HELD_OUT} are needed: give more music")
+    held_out = set(np.random.default_rng(0).choice(alone, HELD_OUT, replace=False).tolist())
+    return ["validation" if i in held_out else "train" for i in range(len(pieces))]
+
+
+def selection_store(official: Store, out: Path) -> Store:
+    """The training pieces of `official` as a store of their own, some of them its validation."""
+    if not (out / "manifest.json").exists():
+        train, tokenizer, pieces = official.split("train"), official.tokenizer, []
+        for name, ids in zip(train.names, train, strict=True):
+            score = tokenizer.decode(ids)
+            pieces.append(Piece(name, np.asarray(ids), tokenizer.seconds(ids), signature(score)))
+        corpus = replace(official.manifest.corpus, name=f"{official.manifest.corpus.name}, its training split alone")
+        finish(pieces, [], tokenizer, corpus, hold_out, PrepareJsbConfig(out=str(out)))
+    store = Store(out, official.tokenizer.name)
+    if sum(info.tokens for info in store.manifest.splits.values()) != official.manifest.splits["train"].tokens:
+        raise StoreError(f"{out} was made of another store than {official.path}: give that one again, or another --out")
+    return store
+
+
+def learn(recipe: Recipe, store: Store, folder: Path, validations: int, overrides: list[str]) -> Path:
+    """Both stages of a recipe, each with its schedule to the end; the second one's bundle. Stages are shared."""
+    bundle, name = None, f"dropout-{recipe.dropout:g}"
+    for experiment, steps in (("jsb", recipe.steps), ("jsb_whole", recipe.long_steps)):
+        name += f"-{steps}"
+        words = [f"experiment={experiment}", *COMMON, f"data.path={store.path}", f"out={folder / name}"]
+        words += [f"trainer.max_steps={steps}", f"trainer.warmup_steps={max(steps // 20, 1)}"]
+        words += [f"trainer.validate_every={max(steps // validations, 1)}", f"model.dropout={recipe.dropout}"]
+        print(f"{folder / name}, {experiment}: {steps:,} steps", flush=True)
+        bundle = trained(*words, *([f"init_from={bundle}"] if bundle else []), *overrides)
+    assert bundle is not None
+    return bundle
+
+
+def load(path: Path) -> tuple[Any, BundleHeader]:
+    model, header = load_bundle(path)
+    if kind_of(model) != "transformer":
+        raise BundleError(f"{path} is no Transformer, whose last norm takes the temperature: leave model= out")
+    return model, header
+
+
+@torch.inference_mode()
+def nll_by_temperature(model: Any, split: Split, tokenizer: Tokenizer) -> list[float]:
+    """Nats per token of whole pieces, with logits divided by each of `TEMPERATURES`."""
+    objective, count = NextToken(tokenizer), 0
+    nats = torch.zeros(len(TEMPERATURES), dtype=torch.float64)
+    segments = scoring_segments(split, tokenizer, None, model.cycle)
+    for numbers in batch_segments(segments, 4096):
+        example = scoring_batch(segments, numbers, objective)
+        logits = model(*example.inputs)  # (B, T, V)
+        for k, temperature in enumerate(TEMPERATURES):
+            total, n = objective.loss(lambda *_, at=temperature: logits / at, example)  # noqa: B023 - called here
+            nats[k] += total.double()
+        count += int(n)
+    return (nats / count).tolist()
+
+
+def compared(recipes: list[Recipe], store: Store, folder: Path, overrides: list[str]) -> list[dict[str, Any]]:
+    """Every recipe with the temperature that the held-out pieces like best, and what they then cost; the best first."""
+    rows = []
+    for recipe in recipes:
+        model, _ = load(learn(recipe, store, folder, VALIDATIONS, overrides))
+        nll = nll_by_temperature(model, store.split("validation"), store.tokenizer)
+        best = min(range(len(nll)), key=lambda k: nll[k])
+        row = {"temperature": TEMPERATURES[best], "nll": nll[best], "nll_at_1": nll[TEMPERATURES.index(1.0)]}
+        rows.append(recipe._asdict() | row)
+        print(told(rows[-1]), flush=True)
+        if best in (0, len(nll) - 1):
+            print(f"warning: {TEMPERATURES[best]} is the last temperature that was tried: far from calibrated")
+    return sorted(rows, key=lambda row: row["nll"])
+
+
+def told(row: dict[str, Any]) -> str:
+    steps = f"{row['steps']:,} + {row['long_steps']:,} steps, dropout {row['dropout']:g}"
+    return f"{steps}: {row['nll']:.4f} at temperature {row['temperature']:.2f}, {row['nll_at_1']:.4f} without"
+
+
+@torch.no_grad()
+def divide_logits(model: Any, temperature: float) -> None:
+    """Once and for all: the head that follows the last norm has no bias, so this is the same for every logit."""
+    model.norm.weight /= temperature
+    model.norm.bias /= temperature
+
+
+def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, official: Store, target: Path) -> None:
+    """The last weights with their temperature as float16, what was fitted where in the header, and the seed beside."""
+    model, header = load(source)
+    validation, tokenizer = official.split("validation"), official.tokenizer
+    at_1 = negative_log_likelihood(model, validation, tokenizer, None).nll
+    divide_logits(model, chosen["temperature"])
+    model.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})  # as it will be read
+    nll = negative_log_likelihood(model, validation, tokenizer, None).nll
+    notes = {key: value for key, value in header.notes.items() if key != "name"} | {"made_by": "studies/chorales.py"}
+    notes |= {"calibrated": chosen["temperature"], **{name: chosen[name] for name in Recipe._fields}}
+    held_out = selection.split("validation").names
+    where = f"{len(held_out)} training pieces, which were then learnt too; validation and test chose nothing"
+    notes |= {"fitted": f"steps, dropout and temperature on {where}", "held_out": held_out}
+    notes |= {"val_nll_uncalibrated": at_1}
+    corpus = official.manifest.corpus  # in the words of today
+    header = replace(header, corpus=corpus.name, licence=corpus.licence)
+    shape = header.model | {"trained_length": min(LOOK_BACK, model.window)}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    save_bundle(target, model, replace(header, model=shape, val_nll=nll, notes=notes), torch.float16)
+    first = official.split("test")[0]
+    write_midi(tokenizer.decode(first[: SEED_STEPS * tokenizer.group]), target.with_suffix(".mid"))
+    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, {told(chosen)}")
+    print(f"official validation: {nll:.4f}, {at_1:.4f} without the temperature")
+
+
+def score(bundle: Path, store: Store, split: str, out: Path) -> None:
+    """What `musictx evaluate` finds, as JSON, unless it is there."""
+    if out.exists() and json.loads(out.read_text()).get("bundle_sha256") == file_hash(bundle):
+        print(f"{out}: kept, this bundle has read the {split} split already")
+        return
+    words = [f"bundle={bundle}", "data=chorales", f"data.path={store.path}", f"split={split}", f"out={out}"]
+    evaluate(*words)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
+    parser.add_argument("--out", type=Path, default=Path("outputs/chorales"), help="all stores and runs")
+    parser.add_argument("--bundle", type=Path, help="default: chorale.safetensors in --out")
+    parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
+    parser.add_argument("--fraction", type=float, default=1.0, help="of all steps, for a trial")
+    parser.add_argument("--test", action="store_true", help="read the test split, when all else is done")
+    args, overrides = parse_options(parser, sys.argv[1:])
+    bundle, results = args.bundle or args.out / "chorale.safetensors", args.results or args.out
+    if not 0 < args.fraction <= 1:
+        raise ConfigError(f"--fraction {args.fraction}: give a share of the steps above 0, up to 1")
+    official = Store(args.store, "chorale")
+    for split in ("train", "validation", "test"):
+        if not len(official.split(split)):
+            raise StoreError(f"{args.store}: its {split} split is empty: give the store of data_prep/jsb.py")
+    selection = selection_store(official, args.out / "selection")
+    scaled = [Recipe(*(max(round(n * args.fraction), 1) for n in r[:2]), r.dropout) for r in RECIPES]
+    rows = compared(list(dict.fromkeys(scaled)), selection, args.out / "compared", overrides)
+    results.mkdir(parents=True, exist_ok=True)
+    with replacing(results / "chorale-selection.json") as partial:
+        found = {"held_out": selection.split("validation").names, "recipes": rows, "settings": overrides}
+        partial.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    recipe = Recipe(*(rows[0][name] for name in Recipe._fields))
+    source = learn(recipe, official, args.out / "final", 1, overrides)
+    write_bundle(source, rows[0], selection, official, bundle)
+    for split in ("validation", "test") if args.test else ("validation",):
+        score(bundle, official, split, results / f"chorale-{split}.json")
+
+
+if __name__ == "__main__":
+    in_one_line(main)

@@ -1,0 +1,182 @@
+"""What a model that fills gaps knows of both sides, and how what it fills meets them: the tables of docs/models.md.
+
+    python data_prep/jsb.py out=outputs/stores/jsb
+    python studies/fill.py --store outputs/stores/jsb --bundle chorale --plain outputs/plain.safetensors
+
+Gaps stand at random moments of held-out pieces. Their true middles are read by the model after both sides and after
+the left alone, and by a model that never learnt to fill (`--plain`) after the left alone. Then gaps are filled, one a
+piece: by both sides, and by the plain model that continues the left and is cut at the border; the true middles beside.
+Prints a table, writes all figures as JSON, a picture of what the right side is worth over time, and MIDI of a few.
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.distance import compare_all
+from musictx.analysis.fill import Border, FillGain, TrueGap, border, fill_gain, summary, true_gaps
+from musictx.analysis.repeats import CorpusIndex
+from musictx.analysis.statistics import features, statistics
+from musictx.bench.facts import keep
+from musictx.config.app import in_one_line
+from musictx.data.store import Store
+from musictx.model.shipped import bundle_path
+from musictx.model.weights import for_steps
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.playing.filling import hears
+from musictx.playing.opening import Opened, open_bundle
+from musictx.sampling.gap import fill, split_drawn
+from musictx.sampling.music import Drawing
+from musictx.sampling.primer import Primer
+from musictx.sampling.settings import Length, Settings
+from musictx.tokenizers import Ids
+from musictx.viz.curves import draw_curves
+
+TRUE, BOTH, LEFT = "true middles", "both sides", "left side, plain model"
+PART_S = 0.6  # a quarter of the chorales
+FEATURES = ("pitch_range", "scale_consistency", "polyphony", "note_density", "mean_duration_s")
+MOST_MIDI = 10
+
+
+def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: bool, seed: int) -> list[Ids]:
+    """What a model puts into each gap: told of both sides, or going on from the left."""
+    model, tokenizer = for_steps(opened.model), opened.tokenizer
+    seconds = found[0].gap.seconds
+    settings = Settings(length=Length(seconds=seconds), window=window, seed=seed)
+    primers: list[Any] = [each.gap for each in found]
+    if not by_both:
+        primers = [
+            Primer(tokenizer.decode(each.gap.before, each.gap.given.quarter_s), each.gap.from_s, each.gap.meter)
+            for each in found
+        ]
+    drawing = Drawing(primers, model, tokenizer, settings)
+    for _ in drawing:
+        pass
+    return [split_drawn(found[i].gap, take.ids, tokenizer) for i, _, take in drawing.takes]
+
+
+def wholes(found: list[TrueGap], middles: list[Ids], opened: Opened) -> list[Score]:
+    """The pieces with these middles."""
+    return [fill(each.gap, ids, opened.tokenizer, None)[0] for each, ids in zip(found, middles, strict=True)]
+
+
+def parts(found: list[TrueGap], pieces: list[Score]) -> list[Score]:
+    """What sounds in the gaps, from their beginning on."""
+    out = []
+    for (_, gap, _), score in zip(found, pieces, strict=True):
+        inside = score.select((score.offset_s > gap.from_s + 1e-6) & (score.onset_s < gap.to_s - 1e-6))
+        onset = np.maximum(inside.onset_s, gap.from_s) - gap.from_s
+        offset = np.minimum(inside.offset_s, gap.to_s) - gap.from_s
+        out.append(replace(inside, onset_s=onset, offset_s=offset))
+    return out
+
+
+def row_of(found: list[TrueGap], pieces: list[Score], index: CorpusIndex, metrical: bool) -> dict[str, Any]:
+    """Borders and copying, with intervals over pieces, and the statistics of what is in the gaps."""
+    borders: list[list[Border]] = [
+        [border(score, each.gap.from_s, each.gap.to_s)] for each, score in zip(found, pieces, strict=True)
+    ]
+    inside = parts(found, pieces)
+    copied = [index.longest_copy(score).notes for score in inside]
+    figures = features([statistics(s, s.quarter_s / 4 if metrical else None) for s in inside])
+    return {"borders": summary(borders), "copied": interval(copied), "features": figures}
+
+
+def measure(args: argparse.Namespace, seconds: float, model: Opened, plain: Opened) -> dict[str, Any]:
+    store = Store(args.store, model.header.tokenizer)
+    split, tokenizer, window = store.split(args.split), model.tokenizer, hears(model.header, model.model)
+    known = fill_gain(
+        model.model, tokenizer, true_gaps(split, tokenizer, seconds, args.gaps), window, PART_S, plain.model
+    )
+    found = true_gaps(split, tokenizer, seconds, 1, seed=1)[: args.pieces]
+    index = CorpusIndex([store.tokenizer.decode(ids) for ids in store.split("train")])
+    middles = {
+        TRUE: [each.middle for each in found],
+        BOTH: drawn(model, found, window, True, args.seed),
+        LEFT: drawn(plain, found, window, False, args.seed),
+    }
+    pieces = {name: wholes(found, ids, model) for name, ids in middles.items()}
+    rows = {name: row_of(found, each, index, tokenizer.metrical) for name, each in pieces.items()}
+    real = rows[TRUE]["features"]
+    for row in rows.values():
+        overlap = compare_all(real, row.pop("features"))
+        row["overlap"] = {name: overlap[name].overlap_generated for name in FEATURES if name in overlap}
+    for i, score in enumerate(pieces[BOTH][:MOST_MIDI]):
+        write_midi(score, args.out.with_suffix("") / f"{seconds:g}s-{i}.mid")
+    return {"known": known, "filled": rows, "pieces": len(found)}
+
+
+def shown(value: Interval) -> str:
+    return f"{value.mean:.3f} ({value.low:.3f} to {value.high:.3f})"
+
+
+def table(found: dict[float, dict[str, Any]]) -> str:
+    lines = ["| gap | both sides | left, same model | left, plain model | gain |", "|---" * 5 + "|"]
+    for seconds, each in found.items():
+        known: FillGain = each["known"]
+        columns = [known.both, known.left, known.plain, known.gain]
+        lines.append(f"| {seconds:g} s | {' | '.join(shown(c) if c else '' for c in columns)} |")
+    lines += [
+        "",
+        "| gap | filled by | border met | cut note | silence | notes that end there | longest copy | overlap |",
+    ]
+    lines += ["|---" * 8 + "|"]
+    for seconds, each in found.items():
+        for name, row in each["filled"].items():
+            borders = [shown(row["borders"][key]) for key in ("met", "cut", "silent", "ending_notes")]
+            overlap = ", ".join(f"{key.replace('_', ' ')} {value.mean:.2f}" for key, value in row["overlap"].items())
+            lines.append(f"| {seconds:g} s | {name} | {' | '.join(borders)} | {shown(row['copied'])} | {overlap} |")
+    return "\n".join(lines)
+
+
+def plainly(value: Any) -> Any:
+    """Intervals and arrays as JSON has them."""
+    if isinstance(value, dict):
+        return {str(key): plainly(each) for key, each in value.items()}
+    if isinstance(value, FillGain):
+        return plainly(value._asdict())
+    if isinstance(value, list) and not isinstance(value, tuple):
+        return [plainly(each) for each in value]
+    if isinstance(value, tuple):
+        return [round(float(each), 5) for each in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def run() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
+    parser.add_argument("--bundle", default="chorale")
+    parser.add_argument("--plain", required=True, help="a bundle that never learnt to fill, else alike")
+    parser.add_argument("--split", default="validation")
+    parser.add_argument("--seconds", type=float, nargs="+", default=[2.0, 5.0, 10.0])
+    parser.add_argument("--gaps", type=int, default=4, help="a piece, whose true middles are read")
+    parser.add_argument("--pieces", type=int, default=64, help="in which one gap is filled")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, help="of the processor; all of them unless it is given")
+    parser.add_argument("--out", type=Path, default=Path("outputs/fill.json"))
+    args = parser.parse_args(sys.argv[1:])
+    if args.threads is not None:
+        torch.set_num_threads(args.threads)
+    model, plain = (open_bundle(bundle_path(name)) for name in (args.bundle, args.plain))
+    found = {seconds: measure(args, seconds, model, plain) for seconds in args.seconds}
+    print(table(found))
+    keep(args.out, plainly(found) | {"bundle": Path(args.bundle).name, "split": args.split})
+    curves = {}
+    for seconds, each in found.items():
+        known = each["known"]
+        columns = np.array([(i.mean, i.low, i.high) for i in known.gain_to_end]).T
+        curves[f"gap of {seconds:g} s"] = (-(known.to_end_s - PART_S / 2), *columns)
+    picture = args.out.with_suffix(".png")
+    draw_curves(curves, picture, "seconds to the second border", "gain in nats a token by knowing what comes after")
+    print(f"{args.out}, {picture}: all figures, and the gain over time")
+
+
+if __name__ == "__main__":
+    in_one_line(run)

@@ -1,0 +1,163 @@
+"""How closely a model may hold on to its seed: the strength of guidance that its bundle's header names.
+
+    python studies/guidance.py --store outputs/stores/jsb --models chorale --strengths 1 1.5 2 3
+    python studies/guidance.py --store outputs/stores/jsb --models chorale --test
+    python studies/guidance.py --store outputs/stores/jsb --models chorale --write
+
+Held-out beginnings are continued without guidance and with each strength, several times with other chances. The largest
+strength is chosen at which nothing speaks against the music: motif retention not above the composers' 1 by its
+interval, longest run from the seed and bars that come again not above the composers' by theirs, and no statistic's
+overlap below plain sampling's by its own interval. `--test` reads the test split with the strength that validation
+chose, and refuses to do so twice; `--write` puts the strength into the bundle's header, where every command finds it.
+Settings of `musictx compare` may follow.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from musictx.analysis.continuations import Beginnings, beginnings, continue_all
+from musictx.analysis.distance import compare_all
+from musictx.analysis.statistics import features, statistics
+from musictx.commands.compare import memory
+from musictx.config.app import in_one_line, parse_options, settings
+from musictx.config.use import CompareConfig
+from musictx.data.store import Split
+from musictx.errors import ConfigError
+from musictx.files import replacing
+from musictx.model.bundle import add_notes
+from musictx.model.weights import for_steps
+from musictx.music.score import Score
+from musictx.playing.opening import Opened, common_store, find_bundles, name_bundles, open_bundle
+from musictx.sampling.settings import Settings
+
+Draws = list[dict[str, Any]]  # of each, retained, from_seed and repeated: (mean, low, high); overlaps: name -> the same
+
+
+def against(draws: Draws, plain: Draws, composers: dict[str, Any]) -> list[str]:
+    """What speaks against a strength, by its draws; nothing if it may be the default."""
+    found = []
+    low = _mean(draws, "retained")[1]
+    if not low <= 1:
+        found.append(f"motif retention above 1, from {low:.2f} on")
+    for name in ("from_seed", "repeated"):
+        if composers[name] is None:  # nobody has counted beats
+            continue
+        mean, most = _mean(draws, name)[0], composers[name][2]
+        if not mean <= most:
+            found.append(f"{name} {mean:.2f}, the composers at most {most:.2f}")
+    for name in draws[0]["overlaps"]:
+        most, usual = (np.mean([draw["overlaps"][name] for draw in each], axis=0) for each in (draws, plain))
+        if not most[2] >= usual[0]:
+            found.append(f"overlap of {name} at most {most[2]:.3f}, plain {usual[0]:.3f}")
+    return found
+
+
+def choose(rows: list[dict[str, Any]]) -> float | None:
+    """The largest strength that nothing speaks against."""
+    return max((row["strength"] for row in rows if row["strength"] is not None and not row["against"]), default=None)
+
+
+def measured(opened: Opened, split: Split, strengths: list[float], draws: int, config: CompareConfig) -> dict[str, Any]:
+    """The plain row first, then one for each strength; what the composers' own continuations are like."""
+    held_out = beginnings(split, opened.tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
+    composers, rows = _kept(held_out.true, held_out, config, opened), []
+    model = for_steps(opened.model)
+    for strength in (None, *strengths):
+        sampler, found = replace(config.sampler, seed_guidance=strength), []
+        for seed in range(draws):
+            drawn = continue_all(model, opened.tokenizer, held_out, Settings(sampler, seed=seed)).scores
+            real, made = (_features(scores, opened) for scores in (held_out.true, drawn))
+            areas = {name: [*one.overlap_real] for name, one in compare_all(real, made, resamples=200).items()}
+            found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas})
+        rows.append({"strength": strength, "draws": found})
+        rows[-1]["against"] = against(found, rows[0]["draws"], composers)
+        print(_line(rows[-1]), flush=True)
+    return {"pieces": len(held_out.seeds), "composers": composers, "rows": rows}
+
+
+def _features(scores: list[Score], opened: Opened) -> dict[str, Any]:
+    grid = opened.tokenizer.metrical
+    return features([statistics(score, score.quarter_s / 4 if grid else None) for score in scores])
+
+
+def _kept(scores: list[Score], held_out: Beginnings, config: CompareConfig, opened: Opened) -> dict[str, Any]:
+    kept = memory(scores, held_out, None, config, opened.tokenizer.metrical)
+    if kept.retained is None:
+        raise ConfigError(kept.unmeasured)
+    return {"retained": kept.retained, "from_seed": kept.from_seed, "repeated": kept.repeated}
+
+
+def _mean(draws: Draws, name: str) -> Any:
+    """Of the estimates and of both ends of their intervals, over the draws."""
+    return np.mean([draw[name] for draw in draws], axis=0)
+
+
+def _line(row: dict[str, Any]) -> str:
+    name = "plain" if row["strength"] is None else f"g = {row['strength']:g}"
+    kept, low, high = _mean(row["draws"], "retained")
+    words = f"{name:<8} motif retention {kept:.2f} ({low:.2f} to {high:.2f})"
+    words += f", from the seed {_mean(row['draws'], 'from_seed')[0]:.1f}"
+    if row["draws"][0]["repeated"] is not None:
+        words += f", bars again {_mean(row['draws'], 'repeated')[0]:.2f}"
+    return f"{words}: {'; '.join(row['against']) or 'nothing against it'}"
+
+
+def study(args: argparse.Namespace) -> None:
+    words = [f"runs=[{','.join(args.models)}]", f"store={args.store}", "out=unused", "pieces=64", "seed_seconds=9.6"]
+    config = settings("compare", *words, "length_seconds=14.4", "window_seconds=4.8", *args.overrides)
+    bundles = find_bundles(config.runs)
+    named = dict(zip(name_bundles(bundles, config.names), bundles, strict=True))
+    if args.write:
+        write(args.json, named)
+        return
+    store = common_store(Path(args.store), bundles)
+    kept = json.loads(args.json.read_text(encoding="utf-8")) if args.json.exists() else {}
+    for name, bundle in named.items():
+        known, strengths, split = kept.get(name, {}), args.strengths, "validation"
+        if args.test:
+            if known.get("chosen") is None:
+                raise ConfigError(f"{name}: validation chose no strength that the test split could be read with")
+            if "test" in known:
+                raise ConfigError(f"{name}: {args.json} holds its figures on the test split, which is read once")
+            strengths, split = [known["chosen"]], "test"
+        opened = open_bundle(bundle, "cpu", config.attention.impl)
+        print(f"{name}, {split}")
+        found = measured(opened, store.split(split), strengths, args.draws, config)
+        kept[name] = known | {"test": found} if args.test else {"validation": found, "chosen": choose(found["rows"])}
+        print(f"{name}: seed_guidance={kept[name]['chosen']}")
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(args.json) as partial:
+            partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+
+
+def write(path: Path, bundles: dict[str, Path]) -> None:
+    """What was chosen, into the headers."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if missing := bundles.keys() - kept.keys():
+        raise ConfigError(f"{path} says nothing of {', '.join(sorted(missing))}: choose a strength first")
+    for name, bundle in bundles.items():
+        add_notes(bundle, seed_guidance=kept[name]["chosen"])
+        print(f"{bundle}: seed_guidance={kept[name]['chosen']}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", default="outputs/stores/jsb")
+    parser.add_argument("--models", nargs="+", default=["chorale"], help="run folders, bundles, piano, chorale")
+    parser.add_argument("--strengths", type=float, nargs="+", default=[1.0, 1.5, 2.0, 3.0])
+    parser.add_argument("--draws", type=int, default=3, help="of every piece, with other chances")
+    parser.add_argument("--test", action="store_true", help="read the test split with what was chosen")
+    parser.add_argument("--write", action="store_true", help="put what was chosen into the bundles' headers")
+    parser.add_argument("--json", type=Path, default=Path("studies/results/guidance/chosen.json"))
+    args, args.overrides = parse_options(parser, sys.argv[1:])
+    study(args)
+
+
+if __name__ == "__main__":
+    in_one_line(main)

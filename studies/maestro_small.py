@@ -1,0 +1,89 @@
+"""The models of `maestro.py --device cpu`: about 4 million parameters, two core-hours each, the better of two rates.
+
+Every Transformer has the same blocks and learns in windows of 512, 1,024 and 2,048 ids, a third of the steps each. The
+LSTM is the one of Performance RNN (Simon & Oore 2017), which carries its state from window to window. The learning rate
+is held for half of the steps and then falls to zero; the last weights are kept.
+"""
+
+import json
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from budget import musictx, probe, steps_within
+
+from musictx.model.bundle import read_header
+from musictx.training.run_folder import is_finished
+
+COMMON = [
+    *("trainer=cpu", "trainer.precision=bf16-mixed", "trainer.schedule=hold", "trainer.decay_share=0.5"),
+    *("trainer.weight_decay=0.1", "trainer.keep=last", "trainer.max_epochs=1000000", "trainer.sample_every=null"),
+    *("trainer.warmup_steps=50", "trainer.checkpoint_every=100", "trainer.progress_bar=false", "model.dropout=0"),
+]
+BLOCKS = [
+    *("model.d_model=256", "model.n_layers=5", "model.n_heads=4", "model.d_ff=672", "model.mlp=swiglu"),
+    *("model.qk_norm=true", "model.value_residual=true", "trainer.optimizer=muon"),
+    *("data.length=2048", "data.grow_from=512", "trainer.batch_size=2"),
+]
+TABLE = ["model.position=relative", "model.max_distance=512", "model.d_ff=512"]
+LSTM = ["model=lstm", "model.d_model=400", "trainer.optimizer=adamw", "data.length=256", "trainer.batch_size=16"]
+MODELS = {  # settings, and the learning rates tried; all within 5 % of the same number of parameters
+    "relative": ([*BLOCKS, *TABLE], (2e-3, 5e-3)),
+    "fourier": ([*BLOCKS, "model.position=relative_fourier"], (2e-3, 5e-3)),
+    "rope": ([*BLOCKS, "model.position=rope"], (2e-3, 5e-3)),
+    "sinusoidal": ([*BLOCKS, "model.position=sinusoidal"], (2e-3, 5e-3)),
+    "lstm": (LSTM, (1e-3, 4e-3)),
+}
+TRIED = 0.1  # of the time, for each learning rate
+SCORED_H = {
+    "train": 1e9,
+    "validation": 1.0,
+    "test": 1e9,
+}  # hours: the validation chooses the rate, the test is reported
+
+
+def train_small(names: list[str], hours: float, store: Path, out: Path, minutes: float, more: list[str]) -> list[Path]:
+    """The finished folders. Beside each model's runs lies a JSON file: what was tried and what it cost."""
+    end, finished = monotonic() + 60 * minutes, []
+    for name in names:
+        words = ["train", "experiment=maestro", f"name={name}", f"data.path={store}", *COMMON, *MODELS[name][0], *more]
+        noted = out / f"{name}.json"
+        note = json.loads(noted.read_text()) if noted.exists() else {"hours": hours, "words": words, "runs": {}}
+        if (note["hours"], note["words"]) != (hours, words):
+            sys.exit(f"{noted} tells of other settings: give those again, or another --out")
+        rates = MODELS[name][1]
+        done = all(learn(note, noted, f"trial-{lr:g}", lr, TRIED, end) for lr in rates)
+        if done:
+            lr = min(rates, key=lambda rate: note["runs"][f"trial-{rate:g}"]["nll"])
+            done = learn(note, noted, "whole", lr, 1.0, end)
+        if not done:
+            print(f"{name} is not finished: give the same command again")
+            break
+        finished.append(out / f"{name}-whole")
+    return finished
+
+
+def learn(note: dict[str, Any], noted: Path, label: str, lr: float, share: float, end: float) -> bool:
+    """One run, begun or gone on with until the clock says `end`; whether it is finished. Keeps `note` up to date."""
+    folder = noted.with_name(f"{noted.stem}-{label}")
+
+    def words(steps: int, place: Path) -> list[str]:
+        lengths = [f"trainer.max_steps={steps}", f"trainer.validate_every={steps}"]
+        return [*note["words"], f"out={place}", f"trainer.lr={lr}", *lengths]
+
+    if "probes" not in note:
+        short = noted.with_name("probe")
+        note["probes"] = probe(short, lambda few: musictx([*words(few, short), "overwrite=true"]).cpu_s)
+    if label not in note["runs"]:
+        steps = steps_within(share * 3600 * note["hours"], note["probes"])
+        note["runs"][label] = {"lr": lr, "steps": steps, "cpu_s": 0.0}
+    run, finished = note["runs"][label], is_finished(folder)
+    if not finished and end > monotonic():
+        spent = musictx(words(run["steps"], folder), end - monotonic())
+        run["cpu_s"] = round(run["cpu_s"] + spent.cpu_s, 1)
+        finished = spent.ended
+    if finished:
+        run["nll"] = read_header(folder / "model.safetensors").val_nll
+    noted.write_text(json.dumps(note, indent=1), encoding="utf-8")
+    return finished

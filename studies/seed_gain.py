@@ -1,0 +1,142 @@
+"""What each kind of model remembers of a seed: the curves of seed gain over time, without drawing a note.
+
+    python studies/jsb.py --store outputs/stores/jsb --out outputs/jsb-table --steps 1500
+    python studies/seed_gain.py --store outputs/stores/jsb --table outputs/jsb-table --steps 1500
+
+All seeds of a kind that the table holds are read, and a line is their mean. Its interval is over pieces and seeds: both
+are drawn anew. Beyond the window that a kind was trained on its line is dashed. Writes JSON and a picture beside it.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jsb import MODELS
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from musictx.analysis.bootstrap import Interval, draw, percentiles
+from musictx.analysis.seed_gain import Place, gains, places
+from musictx.config.app import in_one_line
+from musictx.data.store import Store
+from musictx.errors import UserError
+from musictx.files import replacing
+from musictx.playing.opening import open_bundle
+
+SEED_S, PART_S, PARTS = 9.6, 2.4, 6
+LOOKS = {  # name for people, colour, marker: recurrent grey, absolute positions warm, relative ones cold
+    "rnn": ("RNN", "#999999", "v"),
+    "lstm": ("LSTM", "#555555", "v"),
+    "lstm_attention": ("LSTM, additive attention", "#000000", "v"),
+    "sinusoidal": ("sinusoidal", "#E69F00", "s"),
+    "learned": ("learned positions", "#D55E00", "s"),
+    "relative": ("relative table, windows of 256", "#56B4E9", "o"),
+    "relative_long": ("relative table, windows of 1,024", "#0072B2", "o"),
+    "rope": ("RoPE", "#009E73", "o"),
+    "fourier": ("relative Fourier", "#CC79A7", "o"),
+}
+
+
+def over_seeds(
+    saved: NDArray[np.float64], tokens: NDArray[np.int64], resamples: int = 2000, seed: int = 0
+) -> list[Interval]:
+    """Nats a token of each part, from nats saved (S, P, W) and tokens (P, W): the mean of S seeds, with its interval
+    over resamples of seeds and of pieces."""
+    rng = np.random.default_rng(seed)
+    seeds, pieces = (draw(n, resamples, rng) for n in saved.shape[:2])  # (R, S), (R, P)
+    figures = np.einsum("rs,rp,spw->rw", seeds / len(saved), pieces, saved, optimize=True) / (pieces @ tokens)
+    means = saved.mean(0).sum(0) / tokens.sum(0)
+    return [percentiles(float(mean), figures[:, w], 0.95) for w, mean in enumerate(means)]
+
+
+def measured(bundles: list[Path], found: list[Place]) -> dict[str, Any]:
+    """One kind of model, all its seeds."""
+    saved, windows, nll = [], [], []
+    for bundle in bundles:
+        opened = open_bundle(bundle, "cpu", "auto")
+        nats, tokens = gains(opened.model, opened.tokenizer, found)
+        saved.append(nats)
+        windows.append(opened.model.window)
+        nll.append(opened.header.val_nll)
+    curve = over_seeds(np.array(saved), tokens)
+    return {"window": windows[0], "nll": nll, "gain": [part._asdict() for part in curve]}
+
+
+def picture(kinds: dict[str, Any], reach: list[int], path: Path) -> None:
+    """Gain over time, a line a kind with its name at the end; `reach`: tokens from the seed's beginning to the end of
+    each part."""
+    figure = Figure(figsize=(9, 5), dpi=140, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes, order = figure.subplots(), sorted(kinds, key=lambda name: -kinds[name]["gain"][-1]["mean"])
+    axes.axhline(0, color="#777777", lw=1)
+    means = [part["mean"] for kind in kinds.values() for part in kind["gain"]]
+    low, high = min(0.0, *means), max(means)
+    room = (high - low or 1.0) / 20  # intervals that leave the picture are in the JSON
+    axes.set_ylim(low - 2 * room, high + 5 * room)
+    ends = apart([kinds[name]["gain"][-1]["mean"] for name in order], 1.2 * room)
+    for k, (name, end) in enumerate(zip(order, ends, strict=True)):
+        gain = np.array([list(part.values()) for part in kinds[name]["gain"]]).T  # mean, low, high
+        at = PART_S * np.arange(1, PARTS + 1) + 0.03 * (k - len(order) / 2)  # beside each other
+        label, colour, marker = LOOKS[name]
+        far = any(tokens > (kinds[name]["window"] or np.inf) for tokens in reach)
+        axes.plot(at, gain[0], color=colour, marker=marker, ms=5, lw=2, ls="--" if far else "-", zorder=3)
+        axes.vlines(at, gain[1], gain[2], color=colour, lw=1, alpha=0.6)
+        axes.annotate(
+            label, (at[-1], gain[0][-1]), (PART_S * PARTS + 0.35, end), color=colour, va="center", fontsize=9,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 0, "shrinkB": 3, "relpos": (0, 0.5)},
+        )  # fmt: skip
+    axes.set(xlabel=f"seconds after the seed, in parts of {PART_S:g}", xticks=PART_S * np.arange(1, PARTS + 1))
+    axes.set(ylabel="nats a token that the seed saves")
+    axes.set_xlim(PART_S - 0.3, PART_S * PARTS + 4.4)
+    title = f"What is left of a motif: JSB chorales, seeds of {SEED_S:g} s"
+    axes.set_title(f"{title}; dashed: farther than in training", loc="left", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#ececec", lw=0.8)
+    axes.set_axisbelow(True)
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png")
+
+
+def apart(heights: list[float], least: float) -> list[float]:
+    """Heights from the top down, moved so that neighbours are `least` away from each other."""
+    out: list[float] = []
+    for height in heights:
+        out.append(min(height, out[-1] - least) if out else height)
+    return [height + (sum(heights) - sum(out)) / len(out) for height in out]
+
+
+def study(args: argparse.Namespace) -> None:
+    store = Store(args.store)
+    found = places(store.split(args.split), store.tokenizer, SEED_S, PARTS, PART_S, store.tokenizer.group)
+    reach = np.median([place.cuts[1:] for place in found], axis=0).astype(int).tolist()
+    kinds: dict[str, Any] = {}
+    for name in MODELS:
+        folders = sorted(path for table in args.table for path in table.glob(f"{name}-*-{args.steps}"))
+        if bundles := [path for folder in folders if (path := folder / "model.safetensors").exists()]:
+            kinds[name] = measured(bundles, found)
+            words = ", ".join("{mean:.3f} ({low:.3f} to {high:.3f})".format(**part) for part in kinds[name]["gain"])
+            print(f"{name:<14} {len(bundles)} seeds: {words}", flush=True)
+    if not kinds:
+        raise UserError(f"no model of {args.steps} steps in {', '.join(map(str, args.table))}: run studies/jsb.py")
+    facts = {"split": args.split, "pieces": len(found), "seed_s": SEED_S, "part_s": PART_S, "tokens": reach}
+    args.json.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(args.json) as partial:
+        partial.write_text(json.dumps(facts | {"steps": args.steps, "kinds": kinds}, indent=1), encoding="utf-8")
+    picture(kinds, reach, args.json.with_suffix(".png"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
+    parser.add_argument("--table", type=Path, nargs="+", default=[Path("outputs/jsb-table")], help="jsb.py's folders")
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--split", default="validation")
+    parser.add_argument("--json", type=Path, default=Path("studies/results/jsb/seed-gain.json"))
+    study(parser.parse_args())
+
+
+if __name__ == "__main__":
+    in_one_line(main)

@@ -1,0 +1,55 @@
+"""Held-out pieces cut in two: what belongs to the seed, and what to the composer's continuation."""
+
+import numpy as np
+import pytest
+
+from musictx.analysis.continuations import beginnings
+from musictx.data.store import Split
+from musictx.errors import UserError
+from musictx.music.score import Meter, Score
+from musictx.sampling.primer import Primer
+from musictx.sampling.prompt import make_prompt
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.performance import PerformanceTokenizer
+
+
+def split_of(ids, pieces):
+    ids = np.tile(np.asarray(ids, dtype=np.uint16), pieces)
+    return Split(ids, np.linspace(0, len(ids), pieces + 1).astype(np.int64), ["x"] * pieces)
+
+
+def chorale(steps=24):
+    """A soprano of quarters over a bass that is held from step 8 to 20; a sixteenth is 0.15 s."""
+    grid = np.full((steps, 4), -1)
+    grid[:, 0] = 70 + np.arange(steps) // 4
+    grid[8:20, 3] = 50
+    return ChoraleTokenizer().encode_grid(grid)
+
+
+def test_a_grid_is_cut_where_its_models_begin_and_holds_what_they_hold():
+    tokenizer = ChoraleTokenizer()
+    held = beginnings(split_of(chorale(), 2), tokenizer, 2, 1.84, 1.2)  # step 12.27: cut at 12
+    assert held.seed_s == pytest.approx(1.8, abs=1e-5)
+    seed, true = held.seeds[1], held.true[1]
+    assert [seed.pitch.tolist(), true.pitch.tolist()] == [[70, 71, 50, 72], [50, 73, 74]]
+    assert true.onset_s == pytest.approx([0, 0, 0.6], abs=1e-5)
+    assert true.offset_s == pytest.approx([1.2, 0.6, 1.2], abs=1e-5)
+    prompt = make_prompt(Primer(seed, held.seed_s, Meter(seed.quarter_s)), tokenizer, None, "cpu")
+    assert prompt.start_s == pytest.approx(held.seed_s, abs=1e-5)
+
+
+def test_a_performance_holds_nothing_over_the_cut():
+    tokenizer = PerformanceTokenizer()
+    score = Score([0.0, 0.5, 2.5], [4.0, 0.9, 3.0], [50, 60, 62], [80, 80, 80])
+    held = beginnings(split_of(tokenizer.encode(score), 2), tokenizer, 2, 2.0, 2.0)
+    assert held.seed_s == 2.0
+    assert held.seeds[0].offset_s.max() == 2.0
+    assert held.true[0].pitch.tolist() == [62]
+
+
+def test_too_few_are_refused():
+    split, tokenizer = split_of(chorale(), 1), ChoraleTokenizer()
+    with pytest.raises(UserError, match="1 pieces last for a seed of 1.8 s and 1.2 s of music after it: give"):
+        beginnings(split, tokenizer, 2, 1.8, 1.2)
+    assert len(beginnings(split, tokenizer, 2, 1.8, 1.2, least=1).seeds) == 1
+    assert len(beginnings(split, tokenizer, 2, 0.01, 1.2, least=0).seeds) == 0

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import scores
+
+from musictx.analysis.repeats import CorpusIndex, _suffix_order
+from musictx.errors import UserError
+from musictx.music.score import DRUMS, Score
+
+
+def tune(*pitches, start_s=0.0):
+    """One note a second."""
+    onset = start_s + np.arange(len(pitches))
+    return Score(onset, onset + 0.9, np.array(pitches), np.full(len(pitches), 80))
+
+
+def noise(seed, notes=60):
+    return tune(*np.random.default_rng(seed).integers(30, 90, notes))
+
+
+def longest_by_hand(score, corpus):
+    """In notes, the slow way; one note a second only."""
+
+    def intervals(x):
+        return "".join(chr(1000 + int(d)) for d in np.diff(x.pitch.astype(int)))
+
+    mine, theirs = intervals(score), [intervals(x) for x in corpus]
+    runs = [mine[i:j] for i in range(len(mine)) for j in range(i + 1, len(mine) + 1)]
+    longest = max((len(r) for r in runs if any(r in x for x in theirs)), default=0)
+    return longest + 1 if longest else 0
+
+
+def test_a_run_is_found_with_its_length_piece_and_places():
+    corpus = [tune(60, 61, 60), Score.empty(), tune(40, 44, 47, 52, 59, 48, start_s=2.0)]
+    copy = CorpusIndex(corpus).longest_copy(tune(90, 70, 74, 77, 82, 70))  # 40 44 47 52 from its second second on
+    assert copy == (4, 3.0, 1.0, 2, 2.0)
+    copy = CorpusIndex(corpus).longest_copy(tune(60, 62, 67, 74, 63))  # 47 52 59 48
+    assert copy == (4, 3.0, 1.0, 2, 4.0)
+
+
+def test_the_notes_of_a_chord_count_from_the_lowest_up():
+    """A rolled chord is the same chord."""
+    together = Score([0, 0, 0, 1], [1, 1, 1, 2], [60, 64, 67, 72], [80] * 4)
+    rolled = Score([0, 0.02, 0.04, 1.2], [1, 1, 1, 2], [69, 62, 66, 74], [80] * 4)
+    assert CorpusIndex([together]).longest_copy(rolled).notes == 4
+
+
+def test_nothing_in_common_is_no_copy():
+    index = CorpusIndex([tune(60, 61, 62)])
+    for score in (tune(60, 67, 50), tune(60), Score.empty()):
+        assert index.longest_copy(score) == (0, 0.0, 0.0, -1, 0.0)
+
+
+def test_no_run_reaches_across_two_pieces():
+    index = CorpusIndex([tune(60, 65, 61), tune(62, 69, 61)])
+    assert index.longest_copy(tune(60, 65, 61, 62, 69, 61)).notes == 3
+
+
+def test_drums_are_no_melody():
+    drums = Score(np.arange(9) / 2, np.arange(9) / 2 + 0.1, np.full(9, 36), np.full(9, 90), program=DRUMS)
+    index = CorpusIndex([Score.merge([noise(0), drums]), noise(1)])
+    assert index.longest_copy(noise(0)).notes == 60
+    assert index.longest_copy(drums).notes == 0
+
+
+@pytest.mark.parametrize("corpus", [[], [Score.empty()], [tune(60), tune(62)]])
+def test_a_corpus_without_music_is_refused(corpus):
+    with pytest.raises(UserError, match=f"{len(corpus)} training pieces without two notes"):
+        CorpusIndex(corpus)
+
+
+@given(st.lists(st.lists(st.integers(60, 62), max_size=24), min_size=1, max_size=4), st.data())
+def test_it_agrees_with_trying_every_run(corpus, data):
+    """Three pitches only, so that runs are long and tie often."""
+    corpus = [tune(60, 60), *(tune(*x) for x in corpus)]
+    score = tune(*data.draw(st.lists(st.integers(60, 62), max_size=40)))
+    copy = CorpusIndex(corpus).longest_copy(score)
+    assert copy.notes == longest_by_hand(score, corpus)
+    if copy.notes:
+        mine, there = int(copy.from_s), int(copy.piece_s)
+        run = np.diff(score.pitch[mine : mine + copy.notes].astype(int))
+        assert run.tolist() == np.diff(corpus[copy.piece].pitch[there : there + copy.notes].astype(int)).tolist()
+
+
+@given(scores(), st.integers(-3, 3), st.sampled_from([0.5, 1.0, 4.0]))
+def test_a_copy_is_found_whole_in_any_key(score, semitones, factor):
+    """And at any tempo, as long as the same notes make a chord."""
+    low, high = int(score.pitch.min(initial=64)), int(score.pitch.max(initial=64))
+    semitones = min(max(semitones, -low), 127 - high)
+    moved = score.transpose(semitones)
+    index = CorpusIndex([noise(0), score, noise(1)])
+    assert index.longest_copy(moved).notes == (len(score) if len(score) > 1 else 0)
+    slow = noise(1).stretch(factor)
+    copy = index.longest_copy(slow)
+    assert (copy.notes, copy.piece, copy.seconds) == (60, 2, 59 * factor)
+
+
+@given(st.lists(st.integers(0, 2), max_size=120))
+def test_places_are_sorted_by_what_follows(values):
+    text = bytes(values)
+    assert _suffix_order(np.frombuffer(text, np.uint8)).tolist() == sorted(range(len(text)), key=lambda i: text[i:])
+
+
+def test_long_repetitions_are_sorted_too():
+    text = bytes([1] * 300 + [2] + [1] * 300)
+    assert _suffix_order(np.frombuffer(text, np.uint8)).tolist() == sorted(range(len(text)), key=lambda i: text[i:])
+    index = CorpusIndex([tune(*[60] * 500), tune(*[60, 62] * 200)])
+    assert index.longest_copy(tune(*[70] * 700)).notes == 500
+    assert index.longest_copy(tune(*[70, 72] * 100))[:4] == (200, 199.0, 0.0, 1)

@@ -1,0 +1,158 @@
+"""Heads that are built by hand look where they must, and the summary says so."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from strategies import scores
+
+from musictx.analysis.heads import lines, look, repeats
+from musictx.errors import ConfigError
+from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.music.grid import grid_to_score
+from musictx.music.score import Score
+from musictx.tokenizers import build_tokenizer
+
+STEP_S = 0.15
+
+
+def looking_back(tokenizer, distances):
+    """A layer a list of distances, a head a distance: it puts all its weight so many tokens back."""
+    config = TransformerConfig(
+        vocab_size=tokenizer.vocab.size,
+        d_model=8 * len(distances[0]),
+        n_layers=len(distances),
+        n_heads=len(distances[0]),
+        d_ff=8,
+        max_distance=200,
+    )
+    model = Transformer(config).double().eval()
+    for block, heads in zip(model.blocks, distances, strict=True):
+        block.qkv.weight.data.zero_()
+        block.qkv.bias.data.zero_()
+        block.qkv.bias.data[: config.d_model] = 1.0  # queries of ones, keys of zeros
+        block.attend.rel.data.zero_()
+        for head, distance in enumerate(heads):
+            block.attend.rel.data[head, distance] = 30.0
+    return model
+
+
+def see(grid, distances, note, **settings):
+    tokenizer = build_tokenizer("chorale")
+    score = grid_to_score(np.array(grid, np.int16), 4 * STEP_S)
+    ids = tokenizer.encode(score)
+    traced = tokenizer.trace(ids, score.quarter_s)
+    note = note if note >= 0 else len(traced.score) + note
+    return look(looking_back(tokenizer, distances), tokenizer, ids, traced, note, **settings), traced
+
+
+MOVING = [[72 + k % 3, 65 + k % 2, 60 - k % 2, 50 + k % 3] for k in range(12)]  # no note is held
+
+
+def test_a_head_that_looks_at_the_same_voice_a_step_before():
+    # the token that begins a note is predicted by the one before it, 3 back from there is the same voice
+    looks, traced = see(MOVING, [[3, 7], [0, 3]], -1)
+    n = len(traced.score)
+    assert looks.weight.shape == (2, 2, n) == (2, 2, 48)
+    before = [int(m) for m in np.flatnonzero(traced.score.onset_s == traced.score.onset_s[-1] - STEP_S)]
+    soprano = max(before, key=lambda m: traced.score.pitch[m])
+    assert traced.score.pitch[-1] == 74
+    np.testing.assert_allclose(looks.weight[0, 0, soprano], 1.0)
+    np.testing.assert_allclose(looks.weight[1, 1], looks.weight[0, 0])
+    np.testing.assert_allclose(looks.weight.sum(-1), 1.0)
+
+
+def test_distance_is_in_seconds_and_bos_does_not_count():
+    looks, _ = see(MOVING * 5, [[3, 7, 11]], -1)
+    np.testing.assert_allclose(looks.distance_s, [[0.15, 0.30, 0.45]], atol=0.02)  # but for the first notes
+    late, _ = see(MOVING * 5, [[3, 7, 11]], -1, max_tokens=16)
+    assert (late.asked, looks.asked) == (13, 236)  # from the bass before the step on that 16 tokens reach back to
+    held, _ = see([[72, 65, 60, 50]] * 12 + [[74, 65, 60, 50]], [[3, 7]], -1)
+    assert held.asked == 4
+    np.testing.assert_allclose(held.weight[0, :, -2], 1.0)  # the soprano held before is one note
+
+
+def test_rests_are_no_notes():
+    # every note is a soprano: just before it stands the bass, before that a rest
+    looks, _ = see([[72 + k % 3, 65, -1, 50] for k in range(12)], [[0, 1, 2]], -1)
+    np.testing.assert_allclose(looks.weight.sum(-1), [[1, 0, 1]], atol=1e-9)
+
+
+TUNE = [72, 74, 76, 75, 73, 77]
+PERIODIC = [[pitch, -1, -1, -1] for pitch in TUNE * 3]
+
+
+def test_a_head_that_follows_the_repetition():
+    # one period of 6 steps is 24 tokens: 23 back from the token before lies the note after the motif's last occurrence
+    looks, _ = see(PERIODIC, [[23, 3]], -1, motif_notes=3)
+    assert (looks.asked, looks.repeated) == (17, 9)
+    np.testing.assert_allclose(looks.on_repeat, [[1.0, 0.0]], atol=1e-9)
+    # 3 notes of the motif and the one after it, among the 4 · n + 1 tokens before note n
+    even = np.mean([4 / (4 * n + 1) for n in range(9, 18)])
+    assert looks.even_repeat == pytest.approx(even)
+
+
+def test_without_a_repetition_there_is_no_share():
+    looks, _ = see(MOVING[:3], [[3]], -1, motif_notes=8)
+    assert looks.repeated == 0
+    assert np.isnan(looks.on_repeat).all()
+
+
+def test_the_first_note_has_nothing_before_it():
+    with pytest.raises(ConfigError, match="the first note has nothing before it to look at: give a later at="):
+        see(PERIODIC, [[0]], 0)
+    with pytest.raises(ConfigError, match="motif_notes=1: give 2 to 32"):
+        see(PERIODIC, [[0]], 3, motif_notes=1)
+    with pytest.raises(ConfigError, match="max_tokens=3: give 16 or more"):
+        see(PERIODIC, [[0]], 3, max_tokens=3)
+
+
+def melody(pitches, step_s=0.5):
+    on = np.arange(len(pitches)) * step_s
+    return Score(on, on + step_s, pitches, np.full(len(pitches), 80))
+
+
+def test_a_motif_repeats_in_another_key_and_does_not_overlap_itself():
+    found = repeats(melody([60, 62, 64, 50, 65, 67, 69, 55]), 3)
+    assert {n: runs.tolist() for n, runs in found.items()} == {7: [[0, 1, 2, 3], [4, 5, 6, 7]]}
+    assert repeats(melody([60, 62, 64, 66, 68]), 3) == {}
+    assert repeats(melody([60, 62, 64, 66, 68, 70, 72]), 3)[6].tolist() == [[0, 1, 2, 3], [3, 4, 5, 6]]
+
+
+def test_all_occurrences_oldest_first():
+    found = repeats(melody([60, 62, 1, 60, 62, 1, 60, 62, 1]), 2)
+    assert found[8].tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+def test_outer_lines():
+    # a soprano held over a moving bass; then a chord
+    score = Score([0, 0, 1, 2, 2], [2, 1, 2, 3, 3], [72, 50, 52, 48, 70], [80] * 5)
+    held_top, held_bottom, top, bottom = (line.tolist() for line in lines(score))
+    assert score.pitch[held_top].tolist() == [72, 70]
+    assert score.pitch[held_bottom].tolist() == [50, 52, 48]
+    assert score.pitch[top].tolist() == [72, 52, 70]
+    assert score.pitch[bottom].tolist() == [50, 52, 48]
+    assert [line.tolist() for line in lines(Score.empty())] == [[]] * 4
+
+
+@settings(deadline=None)
+@given(scores())
+def test_every_occurrence_is_the_same_intervals_in_time(score):
+    for n, runs in repeats(score, 2).items():
+        assert runs[-1, -1] == n
+        steps = np.diff(score.pitch[runs[:, :-1]].astype(int))
+        assert (steps == steps[-1]).all()
+        assert (np.diff(score.onset_s[runs]) >= 0).all()
+
+
+@pytest.mark.parametrize("name", ["performance", "miditok-remi"])
+def test_other_encodings(name):
+    tokenizer = build_tokenizer(name)
+    score = melody(TUNE * 2)
+    ids = tokenizer.encode(score)
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(vocab_size=tokenizer.vocab.size, d_model=8, n_layers=1, n_heads=2, d_ff=8))
+    looks = look(model.eval(), tokenizer, ids, tokenizer.trace(ids, 0.5), 11, motif_notes=3)
+    assert 0 < looks.distance_s.min() < looks.distance_s.max() < 5.5
+    np.testing.assert_allclose(looks.even_repeat, np.nanmean(looks.on_repeat), rtol=0.2)  # untrained: nearly even
+    assert looks.repeated == 3

@@ -1,0 +1,97 @@
+"""`musictx attend` with a harmoniser: the weights behind its cross-attention, note by note, and both pictures."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from conftest import ok, refused
+from untrained import TOK, write_harmoniser
+
+from musictx.analysis.heads import ids_by_height, last_below, look_at_melody
+from musictx.errors import ConfigError
+from musictx.model.readout import read_cross_attention
+from musictx.music.grid import REST, grid_to_score
+from musictx.music.write import write_midi
+from musictx.playing.opening import open_bundle
+
+# a crotchet, a rest and a crotchet above, held voices below, a bass that moves
+GRID = np.array([[72, 67, 60, 48]] * 4 + [[REST, 67, 60, 50]] * 4 + [[74, 67, 59, 50]] * 4, np.int16)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    return write_harmoniser(tmp_path_factory.mktemp("untrained") / "voices.safetensors")
+
+
+def opened(bundle):
+    model = open_bundle(bundle, continues=False).model
+    for block in model.decoder:  # at the start all is looked at alike
+        torch.nn.init.normal_(block.cross.query.weight)
+        torch.nn.init.normal_(block.cross.keys_values.weight)
+    return model
+
+
+def test_the_weights_are_those_that_the_layers_mix_their_values_by(bundle):
+    model, source, ids = opened(bundle), torch.randint(0, 80, (1, 6)), torch.randint(0, 80, (1, 12))
+    found = []
+    for block in model.decoder:
+        block.cross.project.register_forward_pre_hook(lambda _, given: found.append(given[0][0, 7]))
+    with torch.inference_mode():
+        weight = read_cross_attention(model, source, ids, 7)  # (L, H, S)
+        values = model.encode(source).v[:, 0]  # (L, H, S, D)
+        expected = (weight[:, :, None] @ values).flatten(1)  # (L, C)
+    torch.testing.assert_close(torch.stack(found), expected)
+    assert weight.shape == (2, 2, 6)
+    torch.testing.assert_close(weight.sum(-1), torch.ones(2, 2))
+
+
+def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(bundle):
+    model, ids = opened(bundle), TOK.encode_grid(GRID)
+    traced = TOK.trace(ids, 0.6)
+    pitch, onset = traced.score.pitch.tolist(), traced.score.onset_s.round(3).tolist()
+    moved = next(n for n, (p, s) in enumerate(zip(pitch, onset, strict=True)) if (p, s) == (50, 0.6))
+    looks = look_at_melody(model, TOK, ids, traced, moved, "cpu")
+    melody = [n for n, p in enumerate(pitch) if p in (72, 74)]
+    below = [n for n in range(len(pitch)) if n not in melody]
+    assert (looks.weight[..., below] == 0).all()
+    assert (looks.weight[..., melody] > 0).all()
+    lower = torch.from_numpy(ids.reshape(-1, 4)[:, 1:].reshape(-1).astype(np.int64))
+    read = torch.cat([torch.tensor([TOK.vocab.bos]), lower])[None, : 4 * 3 + 3]
+    soprano = torch.from_numpy(ids[::4].astype(np.int64))[None]
+    rows = read_cross_attention(model, soprano, read, 4 * 3 + 2).numpy()  # the bass of the fifth sixteenth
+    assert looks.weight[..., melody[0]] == pytest.approx(rows[..., :4].sum(-1), abs=1e-6)
+    assert looks.weight[..., melody[1]] == pytest.approx(rows[..., 8:].sum(-1), abs=1e-6)
+    assert looks.sounding == pytest.approx(rows[..., 4], abs=1e-6)
+    away = [4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7]
+    assert looks.steps_away == pytest.approx((rows * away).sum(-1), abs=1e-5)
+    with pytest.raises(ConfigError, match=r"^note \d+, at 0.00 s, is one of the melody, which is read and not written"):
+        look_at_melody(model, TOK, ids, traced, melody[0], "cpu")
+    assert pitch[last_below(traced, TOK)] == 59
+    alone = TOK.encode_grid(np.where(np.arange(4) == 0, GRID, REST).astype(np.int16))
+    with pytest.raises(ConfigError, match="^all notes are of one line: give a file that `musictx accompany` wrote"):
+        last_below(TOK.trace(alone, 0.6), TOK)
+
+
+def test_the_highest_note_of_each_sixteenth_is_the_melodys_whatever_voices_a_file_seems_to_have():
+    crossed = np.array([[65, 72, 57, 53], [65, 72, 57, REST], [72, 60, 55, 48]], np.int16)
+    score = grid_to_score(np.repeat(crossed, 4, axis=0), 0.6)
+    grid = TOK.decode_grid(ids_by_height(TOK, score))
+    assert grid[:4].tolist() == [[72, 65, 57, 53]] * 4
+    assert (grid[:, 0] == 72).all()
+
+
+def test_the_command_draws_both_pictures(bundle, tmp_path):
+    write_midi(grid_to_score(GRID, 0.6), tmp_path / "sung.mid")
+    say = ["musictx", "attend", f"bundle={bundle}", "midi=sung.mid", "out=look", "format=svg"]
+    told = ok(say, tmp_path).stdout
+    assert re.search(r"^note \d+ of 7, at 1.20 s; \d+\.\d% of the weight lies on the melody's sixteenth", told, re.M)
+    assert sorted(p.name for p in (tmp_path / "look").iterdir()) == ["sung-attention.svg", "sung-heads.svg"]
+    assert "mean of all heads" in (tmp_path / "look" / "sung-attention.svg").read_text()
+    say.append("overwrite=true")
+    assert "layer 1 head 0" in ok([*say, "layer=1", "head=0", "at=0.6"], tmp_path).stdout
+    assert "layer=5: the model has layers 0 to 1" in refused([*say, "layer=5"], tmp_path)
+    assert "is one of the melody" in refused([*say, "at=note7"], tmp_path)
+    assert "seed_seconds= is for models that continue a seed: leave it out" in refused(
+        [*say, "seed_seconds=1"], tmp_path
+    )

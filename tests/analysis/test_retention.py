@@ -1,0 +1,243 @@
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import scores
+
+from musictx.analysis.motif import PEDALLED_S, chord_index, held_in, lines, ngrams, retention, returns
+from musictx.errors import ConfigError, UserError
+from musictx.music.score import DRUMS, Score
+
+KINDS = {"shorter": 0, "alike": 1, "longer": 2}
+
+
+def line(*notes):
+    """A score of (onset_s, pitch), half a second each."""
+    onset, pitch = np.array(notes, dtype=float).reshape(-1, 2).T
+    return Score(onset, onset + 0.5, pitch, np.full(len(pitch), 80))
+
+
+def key(*intervals, rhythm):
+    packed = sum((x + 128) << 8 * k for k, x in enumerate(intervals))
+    return (packed << 2 * len(rhythm)) | sum(KINDS[r] << 2 * k for k, r in enumerate(rhythm))
+
+
+@st.composite
+def metrical(draw):
+    """Notes on quarters of a second, up to three at once, with room to transpose."""
+    pitches = st.sets(st.integers(20, 100), min_size=1, max_size=3)
+    steps = draw(st.lists(st.tuples(st.integers(1, 6), pitches), max_size=15))
+    onset = np.cumsum([0, *(step for step, _ in steps)])[1:] / 4
+    return line(*((t, p) for t, (_, chord) in zip(onset, steps, strict=True) for p in chord))
+
+
+def song(seed, seconds=40):
+    """A tune that comes back every 10 s, every seed another."""
+    rng = np.random.default_rng(seed)
+    pitch, step = rng.integers(40, 90, 20), rng.choice([0.25, 0.5, 0.75], 20)
+    onset = np.cumsum(step) * 9.0 / step.sum()
+    return line(*((t + at, p) for at in range(0, seconds, 10) for t, p in zip(onset, pitch, strict=True)))
+
+
+def halves(songs, s=10.0):
+    return [x.clip(0, s) for x in songs], [x.clip(s, x.duration_s) for x in songs]
+
+
+def test_a_motif_is_its_intervals_and_how_its_steps_compare():
+    keys, onset_s = ngrams(line((0, 60), (1, 62), (3, 64)), inf)
+    assert keys.tolist() == [133642, 133642]  # ((130 + 130 * 256) * 4 + 2), in the highest and in the lowest line
+    assert key(2, 2, rhythm=["longer"]) == 133642
+    assert onset_s.tolist() == [0, 0]
+    keys, onset_s = ngrams(line((0, 60), (1, 67), (2.2, 64), (2.7, 60)), inf, n=4)
+    assert keys.tolist() == [key(7, -3, -4, rhythm=["alike", "shorter"])] * 2
+
+
+def test_chords_give_their_highest_note_to_one_line_and_their_lowest_to_the_other():
+    chords = line((0, 48), (0.02, 60), (0.04, 72), (1, 50), (1, 71), (2, 55), (2.04, 69))
+    assert chord_index(chords.onset_s).tolist() == [0, 0, 0, 1, 1, 2, 2]
+    keys, _ = ngrams(chords, inf)
+    assert keys.tolist() == [key(-1, -2, rhythm=["alike"]), key(2, 5, rhythm=["alike"])]
+
+
+TUNE = [(0, 72), (0.5, 74), (1, 76), (2, 74), (2.5, 72), (3, 79)]  # (onset_s, pitch)
+
+
+def voice(notes, held_s, shift_s=0.0):
+    """Notes of so many seconds each."""
+    onset, pitch = np.array(notes, dtype=float).T
+    return Score(onset + shift_s, onset + shift_s + held_s, pitch, np.full(len(pitch), 80))
+
+
+def high(score, held_s=inf):
+    return lines(score, held_s)[0][1].tolist()
+
+
+def low(score, held_s=inf):
+    return lines(score, held_s)[1][1].tolist()
+
+
+def test_a_tune_over_an_off_beat_bass_is_one_line_and_the_bass_another():
+    bass = voice([(t, 48 + k) for k, t in enumerate(np.arange(0.25, 3.5, 0.5))], 0.5)
+    held = Score([0, 0.5, 1, 2, 2.5, 3], [0.5, 1, 2, 2.5, 3, 3.9], [p for _, p in TUNE], np.full(6, 80))
+    together = Score.merge([held, bass])
+    assert high(together) == [p for _, p in TUNE]
+    assert low(together) == [72, *range(48, 55)]  # the bass is silent before its first note
+    assert set(high(together, 0.0)) >= set(range(48, 55))  # of struck notes alone every bass note is in it
+
+
+def test_a_tune_in_the_middle_is_in_neither_line_while_both_hold_on():
+    around = Score([0, 0], [4, 4], [84, 40], [80, 80])
+    together = Score.merge([around, voice([(t + 0.25, p) for t, p in TUNE], 0.25)])
+    assert (high(together), low(together)) == ([84], [40])
+
+
+def test_an_ornament_above_the_tune_is_in_it_and_the_rest_is_unmoved():
+    tune = voice(TUNE, 0.5)
+    turned = Score.merge([tune, Score([1.6], [1.7], [77], [80])])
+    assert high(turned) == [72, 74, 76, 77, 74, 72, 79]
+    assert set(ngrams(tune, inf)[0]) & set(ngrams(turned, inf)[0])
+
+
+@pytest.mark.parametrize("semitones", [-7, 5])
+@pytest.mark.parametrize("factor", [0.6, 1.7])
+def test_a_tune_over_an_off_beat_bass_is_known_in_another_key_and_tempo(semitones, factor):
+    held = Score([0, 0.5, 1, 2, 2.5, 3], [0.5, 1, 2, 2.5, 3, 3.9], [p for _, p in TUNE], np.full(6, 80))
+    bass = voice([(t, 48 + k) for k, t in enumerate(np.arange(0.25, 3.5, 0.5))], 0.5)
+    again = Score.merge([held, bass]).transpose(semitones).stretch(factor)
+    assert set(ngrams(held, inf)[0]) <= set(ngrams(again, inf)[0])
+
+
+def test_a_pedal_holds_no_line():
+    pedalled = voice(TUNE, 3.5)  # every note until the pedal is lifted
+    assert high(pedalled) == [72, 74, 76, 79]
+    assert high(pedalled, PEDALLED_S) == [p for _, p in TUNE]
+    assert (held_in(metrical=True), held_in(metrical=False)) == (inf, 0.25)
+
+
+@given(scores())
+def test_lines_are_those_of_notes_looked_at_one_by_one(score):
+    onset = score.onset_s
+    chord = chord_index(onset)
+    starts = [onset[chord == c].min() for c in sorted(set(chord.tolist()))]
+    expected = ([], [])
+    for c, start in enumerate(starts):
+        struck = score.pitch[chord == c].astype(int)
+        held = score.pitch[(chord < c) & (np.minimum(score.offset_s, onset + 0.3) > start + 0.05)].astype(int)
+        if struck.max() >= held.max(initial=0):
+            expected[0].append((start, struck.max()))
+        if struck.min() <= held.min(initial=127):
+            expected[1].append((start, struck.min()))
+    assert [list(zip(*line, strict=True)) for line in lines(score, 0.3)] == list(expected)
+
+
+def test_drums_are_no_motif():
+    tune = line((0, 60), (1, 62), (3, 64))
+    drums = Score([0.5, 1.5], [0.6, 1.6], [36, 38], [90, 90], program=DRUMS)
+    assert ngrams(Score.merge([tune, drums]), inf)[0].tolist() == ngrams(tune, inf)[0].tolist()
+
+
+@pytest.mark.parametrize("notes", [0, 1, 2])
+def test_music_too_short_for_a_motif_has_none(notes):
+    keys, onset_s = ngrams(line(*((t, 60) for t in range(notes))), inf)
+    assert keys.tolist() == onset_s.tolist() == []
+
+
+def test_a_motif_has_3_to_7_notes():
+    for n in (2, 8):
+        with pytest.raises(ConfigError, match=f"{n} notes: give 3"):
+            ngrams(Score.empty(), inf, n)
+    tune = line(*((t, 60 + 20 * (t % 2)) for t in range(9)))
+    assert ngrams(tune, inf, 7)[0][0] == key(20, -20, 20, -20, 20, -20, rhythm=["alike"] * 5)
+
+
+@given(metrical(), st.integers(-20, 20), st.sampled_from([0.5, 0.9, 1.05, 3.0]), st.integers(3, 7))
+def test_key_and_tempo_do_not_count(score, semitones, factor, n):
+    keys, onset_s = ngrams(score, inf, n)
+    moved, moved_s = ngrams(score.transpose(semitones).stretch(factor), inf, n)
+    assert moved.tolist() == keys.tolist()
+    assert moved_s == pytest.approx(onset_s * factor)
+
+
+@given(scores())
+def test_any_score_has_a_motif_in_both_lines_for_all_but_its_last_chords(score):
+    keys, onset_s = ngrams(score, 0.0)  # nothing is held
+    chords = len(set(chord_index(score.onset_s).tolist()))
+    assert len(keys) == len(onset_s) == 2 * max(chords - 2, 0)
+    assert len(keys) == 0 or keys.min() >= 0
+
+
+def test_the_share_that_returns_is_counted_window_by_window():
+    seed = line((0, 60), (1, 62), (2, 64), (3, 60))  # two motifs: up up, up down
+    rising = line((0, 70), (1, 72), (2, 74))
+    later = Score(rising.onset_s + 10, rising.offset_s + 10, rising.pitch, rising.velocity)
+    assert returns(seed, Score.merge([rising, later]), [0, 5, 10, 15, 20], inf).tolist() == [0.5, 0, 0.5, 0]
+    assert returns(seed, seed, [0, 5], inf).tolist() == [1]
+    assert returns(seed, Score.empty(), [0, 5], inf).tolist() == [0]
+    assert returns(seed, seed, [1, 5], inf).tolist() == [0.5]  # the first motif begins before the window
+
+
+def test_a_seed_without_motifs_is_refused():
+    with pytest.raises(UserError, match="no motif of 3 notes in its outer lines"):
+        returns(line((0, 60), (1, 62)), song(0), [0, 10], inf)
+
+
+def test_true_continuations_are_1_and_those_of_other_pieces_about_0():
+    seeds, true = halves([song(k) for k in range(8)])
+    curve = retention(seeds, true, true, 0.0, window_s=10, horizon_s=20)
+    assert curve.time_s.tolist() == [5, 15]
+    assert curve.pieces.tolist() == [8, 8]
+    for row in (curve.mean, curve.low, curve.high):
+        assert row == pytest.approx([1, 1])
+    assert curve.true == pytest.approx([1, 1])
+    swapped = retention(seeds, true[1:] + true[:1], true, 0.0, window_s=10, horizon_s=20)
+    assert swapped.mean == pytest.approx(-1 / 7, abs=0.03)  # one shuffle of all, and own pairs left out of chance
+    assert swapped.true_shuffled == pytest.approx(curve.true_shuffled)
+
+
+def test_generated_music_is_scaled_between_chance_and_truth():
+    """Two of four continuations are the true ones, two are silent: half is retained."""
+    seeds, true = halves([song(k) for k in range(4)])
+    curve = retention(seeds, [*true[:2], Score.empty(), Score.empty()], true, 0.0, window_s=10, horizon_s=10)
+    assert curve.generated == pytest.approx([0.5])
+    assert curve.mean[0] == pytest.approx(0.5, abs=0.02)
+    assert curve.low[0] < 0.1
+    assert curve.high[0] > 0.9
+
+
+def test_a_seed_repeated_is_above_1_where_true_music_forgets_half():
+    seeds, true = halves([song(k) for k in range(12)])
+    half = [x.select(x.onset_s % 10 < 4.5) for x in true]
+    curve = retention(seeds, true, half, 0.0, window_s=10, horizon_s=10)
+    assert 0.4 < curve.true[0] < 0.6
+    assert curve.low[0] > 1.5
+
+
+def test_windows_count_the_pieces_that_last():
+    seeds, true = halves([song(0), song(1), song(2), song(3, seconds=20)])
+    curve = retention(seeds, true, true, 0.0, window_s=9, horizon_s=40)
+    assert curve.pieces.tolist() == [4, 3, 3, 0]
+    assert np.isnan(curve.mean).tolist() == [False, False, False, True]
+
+
+def test_a_piece_whose_seed_has_no_motif_is_left_out():
+    seeds, true = halves([song(k) for k in range(4)])
+    curve = retention([Score.empty(), *seeds[1:]], true, true, 0.0, window_s=10, horizon_s=10)
+    assert curve.pieces.tolist() == [3]
+
+
+def test_what_gives_no_scale_is_refused_in_one_line():
+    seeds, true = halves([song(k) for k in range(4)])
+    with pytest.raises(ConfigError, match="4 seeds, 3 generated, 4 true"):
+        retention(seeds, true[:3], true, inf)
+    for window_s, horizon_s in ((0, 10), (20, 10), (float("nan"), 10), (10, float("inf"))):
+        with pytest.raises(ConfigError, match="window_s"):
+            retention(seeds, true, true, inf, window_s, horizon_s)
+    for few in (0, 1):
+        with pytest.raises(UserError, match=f"{few} seeds hold motifs of 3 notes: give at least 2"):
+            retention(seeds[:few], true[:few], true[:few], inf)
+    with pytest.raises(UserError, match="no more than chance"):
+        retention(seeds, true, [song(k + 100) for k in range(4)], 0.0, window_s=10, horizon_s=20)
+    with pytest.raises(UserError, match="no more than chance"):  # none lasts that long
+        retention(seeds, true, true, 0.0, window_s=100, horizon_s=100)

@@ -1,0 +1,88 @@
+"""The gain of having the seed in sight, where it can be reckoned by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musictx.analysis.seed_gain import END_TOKENS, places, seed_gain
+from musictx.data.store import Split
+from musictx.errors import ConfigError, UserError
+from musictx.tokenizers import build_tokenizer
+
+CHORALE, PERFORMANCE = build_tokenizer("chorale"), build_tokenizer("performance")
+LAG, SURE = 64, 0.9
+
+
+class Echo:
+    """Knows one thing: a token comes again after `LAG`. Where it cannot look so far back, anything may come."""
+
+    window, cycle = None, 1
+
+    def __call__(self, ids):
+        v = CHORALE.vocab.size
+        logits = torch.zeros(*ids.shape, v)
+        for t in range(LAG, ids.shape[1] + 1):  # the token after t - 1
+            wanted = ids[0, t - LAG]
+            logits[0, t - 1] = math.log((1 - SURE) / (v - 1))
+            logits[0, t - 1, wanted] = math.log(SURE)
+        return logits
+
+
+def split(*pieces):
+    offsets = np.cumsum([0, *map(len, pieces)])
+    return Split(np.concatenate(pieces).astype(np.uint16), offsets, [str(k) for k in range(len(pieces))])
+
+
+def tune(seed, n):
+    return np.random.default_rng(seed).integers(0, 88, n)
+
+
+def test_the_gain_is_what_the_seed_told():
+    pieces = [np.concatenate([tune(k, LAG), tune(k, LAG), tune(k, LAG)]) for k in range(3)]
+    found = places(split(*pieces), CHORALE, 2.4, 2, 2.4, 4)  # 16 sixteenths of four voices are 64 tokens
+    assert [place.cuts for place in found] == [[64, 128, 192]] * 3
+    gain = seed_gain(Echo(), CHORALE, found, 2.4)
+    # the bare reading has the last 17 tokens of 64: of the first part it cannot foretell 47, of the second it can all
+    told = (math.log(SURE) + math.log(CHORALE.vocab.size)) * (LAG - END_TOKENS) / LAG
+    assert gain.mean == pytest.approx([told, 0.0], abs=1e-5)
+    assert gain.low == pytest.approx(gain.mean)
+    assert gain.seconds.tolist() == [2.4, 4.8]
+    assert (gain.pieces, gain.tokens.tolist()) == (3, [128, 192])
+
+
+def test_a_seed_that_says_nothing_of_what_follows_gains_nothing_and_one_that_misleads_loses():
+    pieces = [np.concatenate([tune(k, LAG), tune(k + 9, LAG)]) for k in range(3)]
+    gain = seed_gain(Echo(), CHORALE, places(split(*pieces), CHORALE, 2.4, 1, 2.4, 4), 2.4)
+    assert gain.mean[0] < -1
+
+
+def test_pieces_count_by_their_tokens_and_intervals_are_over_pieces():
+    long = [np.concatenate([tune(k, LAG), tune(k + 9 * (k % 2), LAG)]) for k in range(20)]  # every second one repeats
+    gain = seed_gain(Echo(), CHORALE, places(split(*long), CHORALE, 2.4, 1, 2.4, 4), 2.4)
+    assert gain.low[0] < gain.mean[0] < gain.high[0]
+    assert gain.high[0] - gain.low[0] > 0.5
+
+
+@given(st.lists(st.integers(0, 387), min_size=400, max_size=600), st.floats(0.5, 3.0))
+def test_a_performance_is_cut_where_its_clock_says(ids, part_s):
+    ids = np.array([*ids, *[355] * 12])  # seconds, so that it lasts
+    try:
+        found = places(split(ids, ids), PERFORMANCE, 2.0, 3, part_s, 1)
+    except UserError:
+        return
+    for k, cut in enumerate(found[0].cuts):
+        assert PERFORMANCE.seconds(ids[:cut]) >= 2.0 + k * part_s - 1e-6
+        assert PERFORMANCE.seconds(ids[: cut - 1]) < 2.0 + k * part_s
+
+
+def test_what_cannot_be_measured_is_told():
+    short = split(tune(0, 64), tune(1, 64))
+    with pytest.raises(UserError, match="0 pieces last for a seed of 2.4 s and 4.8 s after it: give shorter times"):
+        places(short, CHORALE, 2.4, 2, 2.4, 4)
+    for seed_s, parts, part_s in ((0.0, 1, 1.0), (1.0, 0, 1.0), (1.0, 1, math.nan)):
+        with pytest.raises(ConfigError, match="give more than 0 of each"):
+            places(short, CHORALE, seed_s, parts, part_s, 4)

@@ -1,0 +1,184 @@
+"""`musictx accompany` and `model.accompany`: the melody as it was, four voices, and one line for what cannot be."""
+
+import numpy as np
+import pytest
+from conftest import ok, refused
+from untrained import write_harmoniser
+
+import musictx
+from musictx.errors import BundleError, ConfigError, TokenError, UserError
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    return write_harmoniser(tmp_path_factory.mktemp("untrained") / "voices.safetensors")
+
+
+def tune(*notes, program=73, quarter_s=0.4):
+    """Notes of (onset, length, pitch) in quarters."""
+    onset, length, pitch = np.array(notes, dtype=float).T
+    end = (onset + length) * quarter_s
+    return Score(onset * quarter_s, end, pitch, 40 + np.arange(len(pitch)), quarter_s, np.array(program))
+
+
+# struck again, dotted, a triplet beside the grid, a rest, legato
+TUNE = tune((1, 1, 67), (2, 1, 67), (3, 1.5, 72), (4.5, 0.5, 71), (5, 1 / 3, 72), (5 + 1 / 3, 0.4, 74), (8, 2, 76))
+
+
+@pytest.fixture
+def melody(tmp_path):
+    write_midi(TUNE, tmp_path / "tune.mid", (3, 4))
+    return tmp_path / "tune.mid"
+
+
+def rows(score):
+    columns = score.onset_s, score.offset_s, score.pitch, score.velocity, score.program
+    return set(zip(*(c.tolist() for c in columns), strict=True))
+
+
+def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, bundle):
+    say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o", "variations=2"]
+    told = ok([*say, "png=true", "sampler.temperature=0.9"], tmp_path).stdout
+    assert "tune-1.mid: 7 notes of the melody as they were" in told
+    assert "1 of its 7 notes begin beside the sixteenths; the voices go by the nearest one, the melody stays" in told
+    assert "share a sixteenth" not in told
+    names = {p.name for p in (tmp_path / "o").iterdir()}
+    assert names == {"tune-1.mid", "tune-2.mid", "tune.png"}
+    kept = rows(read_midi(melody))
+    both = [rows(read_midi(tmp_path / "o" / f"tune-{k}.mid")) for k in (1, 2)]
+    for music in both:
+        assert kept < music
+        new = music - kept
+        assert len(new) > 10
+        assert min(onset for onset, *_ in new) >= 1 * 0.4 - 1e-6  # no earlier than the melody's first beat
+        assert max(end for _, end, *_ in new) <= 10 * 0.4 + 1e-6
+        assert {program for *_, program in new} == {73}
+    assert both[0] != both[1]
+    # the same from Python, to the bit, from the file and from its notes
+    model = musictx.load(bundle)
+    made = model.accompany(melody, variations=2, sampler={"temperature": 0.9})
+    assert [m.name for m in made] == ["tune-1", "tune-2"]
+    for music in made:
+        music.write(tmp_path / "it.mid")
+        assert (tmp_path / "it.mid").read_bytes() == (tmp_path / "o" / f"{music.name}.mid").read_bytes()
+        assert music.melody == read_midi(melody)
+        assert rows(music.score) == rows(music.melody) | rows(music.voices)
+    (again,) = model.accompany(read_midi(melody), sampler={"temperature": 0.9})
+    assert again.score == made[0].score
+    for name in ("it.png", "it.wav"):
+        again.write(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000
+    with pytest.raises(ConfigError, match="tune.mid is the seed and would be overwritten"):
+        made[0].write(melody)
+
+
+def test_a_melody_of_another_register_is_heard_where_sopranos_sing(tmp_path, bundle):
+    model = musictx.load(bundle)
+    low = tune((0, 1, 48), (1, 1, 50), (2, 2, 52))
+    with pytest.raises(TokenError, match=r"notes of pitch 48, 50, 52 \(3 of 3\) lie outside .* 60 … 81: transpose=12"):
+        model.accompany(low)
+    (as_sung,) = model.accompany(tune((0, 1, 60), (1, 1, 62), (2, 2, 64)))
+    (moved,) = model.accompany(low, transpose=12)
+    assert moved.melody == low
+    assert moved.voices == as_sung.voices.transpose(-12)
+    wide = tune((0, 1, 30), (1, 1, 90))
+    with pytest.raises(
+        TokenError, match="lie outside the soprano's range 60 … 81: give one that is nearer, or narrower"
+    ):
+        model.accompany(wide)
+    assert len(model.accompany(wide, rules={"voice_ranges": False})[0].voices)
+
+
+def test_of_several_lines_the_highest_is_taken_when_it_is_asked_for(world, tmp_path, bundle):
+    say = ["musictx", "accompany", f"bundle={bundle}", f"melody={world.hymn}", "out=o"]
+    line = refused(say, tmp_path)
+    assert "34 of its 41 notes are struck while another sounds, the first at quarter 0.00, and a melody is one" in line
+    assert "line=highest takes its highest notes, or give a file of one line" in line
+    assert not (tmp_path / "o").exists()
+    told = ok([*say, "line=highest"], tmp_path).stdout
+    assert "its highest 11 notes are the melody, the other 30 are left out" in told
+
+
+def test_a_change_of_tempo_is_told(tmp_path, bundle, capsys):
+    import mido
+
+    write_midi(TUNE, tmp_path / "tune.mid")
+    midi = mido.MidiFile(tmp_path / "tune.mid")
+    midi.tracks[0].append(mido.MetaMessage("set_tempo", tempo=700_000, time=960))
+    midi.save(tmp_path / "tune.mid")
+    (music,) = musictx.load(bundle).accompany(tmp_path / "tune.mid")
+    assert "its first tempo holds throughout, since the model counts beats" in capsys.readouterr().out
+    assert np.allclose(music.melody.onset_s, TUNE.onset_s)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["melody=nowhere.mid"], "nowhere.mid: no such file"),
+        (["melody=empty.mid"], "empty.mid: no notes to accompany: give a file with a melody in it"),
+        (["melody=text.mid"], "text.mid"),
+        (["melody=."], "."),
+        (
+            ["bundle=chorale"],
+            "chorale was trained for objective=infill, and accompanies no melody: give bundle=har",
+        ),
+        (["bundle=piano"], "piano was trained for objective=next_token, and accompanies no melody"),
+        (["bundle=nowhere"], "nowhere: no such bundle; give piano, chorale or harmoniser, the models inside musictx"),
+        (["line=lowest"], "line=lowest: choose one of only, highest"),
+        (["transpose=30"], "transpose=30: give -19 to 21 semitones"),
+        (["variations=0"], "variations=0: give more than 0"),
+        (["sampler=beam", "sampler.beams=2"], "sampler.beams"),
+        (["sampler.seed_guidance=1"], "sampler.seed_guidance is for continuations: leave it out"),
+        (["sampler.guard=true"], "sampler.guard is for continuations: leave it out"),
+        (["sampler.temperature_end=1"], "sampler.temperature_end is for continuations: leave it out"),
+        (["rules.scale=H minor"], "rules.scale=H minor: give a tonic"),
+        (["transposed=1"], "transposed is not a setting: did you mean transpose?"),
+        (["weights=int4"], "weights=int4: choose one of"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, bundle, words, text):
+    write_midi(Score.empty(), tmp_path / "empty.mid")
+    (tmp_path / "text.mid").write_text("no music")
+    before = sorted(tmp_path.iterdir())
+    say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o"]
+    line = refused([*[word for word in say if not word.startswith(words[0].split("=")[0] + "=")], *words], tmp_path)
+    assert text in line
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_file_that_is_there_is_not_written_over(melody, tmp_path, bundle):
+    say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o"]
+    ok(say, tmp_path)
+    assert "tune-1.mid exists already: give another out= or overwrite=true" in refused(say, tmp_path)
+    ok([*say, "overwrite=true", "wav=true"], tmp_path)
+    assert (tmp_path / "o" / "tune-1.wav").stat().st_size > 1000
+
+
+def test_each_task_has_its_own_models(world, melody, bundle, tmp_path):
+    line = refused(["musictx", "generate", f"bundle={bundle}", f"seed_midi={melody}", "out=o"], tmp_path)
+    assert "model.kind=encoder_decoder takes source and ids, and continues no music: give another" in line
+    assert not (tmp_path / "o").exists()
+    with pytest.raises(BundleError, match="this model: model.kind=encoder_decoder .* continues no music"):
+        musictx.load(bundle).continue_midi(melody)
+    with pytest.raises(BundleError, match="this model was trained for objective=next_token, and accompanies no melody"):
+        musictx.load(world.hymn_bundle).accompany(melody)
+    with pytest.raises(UserError, match="the melody: no notes to accompany"):
+        musictx.load(bundle).accompany(Score.empty())
+    with pytest.raises(ConfigError, match="melody=…: give the melody first, without its name"):
+        musictx.load(bundle).accompany(melody, melody="x")
+
+
+def test_memory_that_does_not_suffice_is_told(melody, bundle, monkeypatch):
+    model = musictx.load(bundle)
+
+    def too_much(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(type(model.model), "step", too_much)
+    with pytest.raises(UserError, match="out of memory with 4 rows drawn together: give rows_at_once=2"):
+        model.accompany(melody, variations=4)
+    with pytest.raises(UserError, match="out of memory with 1 rows drawn together: give a shorter melody"):
+        model.accompany(melody)

@@ -1,0 +1,81 @@
+import json
+
+import numpy as np
+import pytest
+from conftest import ok, refused
+
+from musictx.analysis.bootstrap import Interval
+from musictx.analysis.motif import Curve
+from musictx.analysis.report import Memory, Row, table
+from musictx.commands.compare import training_of
+from musictx.errors import ConfigError
+from musictx.playing.opening import find_bundles
+
+SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=3", "window_seconds=1.5"]
+
+
+def test_two_bundles_become_a_report(world, tmp_path):
+    runs = f"runs=[{world.hymn_bundle.parent},{world.hymn_bundle}]"
+    args = ["musictx", "compare", runs, f"store={world.hymn_store}", "out=report", *SMALL]
+    assert "runs=" in refused([*args, "names=[one,two]"], tmp_path)  # one and the same bundle
+    copy = tmp_path / "other.safetensors"
+    copy.write_bytes(world.hymn_bundle.read_bytes())
+    args[2] = f"runs=[{world.hymn_bundle.parent},{copy}]"
+    out = ok([*args, "names=[one,two]"], tmp_path).stdout
+    assert "report/report.md: the table" in out
+    folder = tmp_path / "report"
+    rows = json.loads((folder / "report.json").read_text())
+    assert [row["name"] for row in rows] == ["the composer", "one", "two"]
+    assert rows[1]["nll"] == rows[2]["nll"] | {"bundle": str(world.hymn_bundle)}
+    assert rows[1]["memory"]["copied"] == rows[2]["memory"]["copied"]  # the same seeds, the same draws
+    assert rows[1]["train_tokens_per_s"] is None or rows[1]["train_tokens_per_s"] > 0
+    assert rows[2]["train_tokens_per_s"] is None  # a bundle alone tells nothing of its training
+    assert rows[0]["memory"]["copied"]["mean"] > 10  # the composers' row: these pieces are the training set
+    text = (folder / "report.md").read_text()
+    assert "| one | " in text
+    assert "| the composer |" in text
+    gain = rows[1]["knows"]["gain"]
+    assert gain["seconds"] == [1.5, 3.0]
+    assert gain == rows[2]["knows"]["gain"]
+    assert "3 pieces are too few to choose the true one of 10" in text
+    assert 0 <= rows[0]["memory"]["repeated"]["mean"] <= 1
+    assert rows[0]["memory"]["from_seed"]["mean"] >= 2
+    for name in ("nll.png", "copying.png", "gain.png"):
+        assert name in text
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    line = refused([*args, "names=[one,two]"], tmp_path)
+    assert "report/report.md exists already: give another out= or overwrite=true" in line
+
+
+def test_what_holds_no_bundle_is_named(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="runs: .*empty holds no model.safetensors; give run folders, bundles"):
+        find_bundles([str(tmp_path / "empty")])
+    with pytest.raises(ConfigError, match="holds no model.safetensors"):
+        find_bundles([str(tmp_path / "*" / "nothing")])
+    with pytest.raises(ConfigError, match=r"runs=\[\]: give at least one run folder, bundle or pattern of them"):
+        find_bundles([])
+
+
+def test_patterns_find_runs_in_order_and_once(tmp_path):
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(b"")
+    found = find_bundles([str(tmp_path / "*"), str(tmp_path / "a")])
+    assert [p.parent.name for p in found] == ["a", "b"]
+
+
+def test_the_curve_of_a_training_is_read_from_its_metrics(tmp_path):
+    rows = ["step,train/tokens_per_s,val/nll", "9,100,", "19,300,", "19,,2.5", "29,200,", "39,,1.5"]
+    (tmp_path / "metrics.csv").write_text("\n".join(rows))
+    assert training_of(tmp_path / "model.safetensors") == (200.0, [(20, 2.5), (40, 1.5)])
+    assert training_of(tmp_path / "elsewhere" / "model.safetensors") == (None, [])
+
+
+def test_a_row_of_the_table_says_what_was_measured_and_json_has_no_nan():
+    column = np.array([0.5, np.nan])
+    curve = Curve(*[column] * 9)
+    row = Row("x", Memory(curve, Interval(0.5, 0.25, 0.75), Interval(7, 6, 8.04)), parameters=1234)
+    assert table([row]).splitlines()[-1] == "| x |  | 1,234 |  |  | 0.50 (0.25 – 0.75) | 7.0 (6.0 – 8.0) |  |  |  |  |"
+    assert row.plain()["memory"]["retention"]["mean"] == [0.5, None]
+    json.dumps(row.plain(), allow_nan=False)

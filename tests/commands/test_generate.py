@@ -1,0 +1,172 @@
+"""Continuing from the command line: what is written. tests/playing/test_player.py has the same from Python."""
+
+import numpy as np
+import pytest
+import torch
+from conftest import ok, refused
+
+from musictx.commands.generate import generate
+from musictx.config.train import AttentionConfig
+from musictx.config.use import GenerateConfig
+from musictx.errors import ConfigError, UserError
+from musictx.model.recurrent import Recurrent, RecurrentConfig
+from musictx.model.static_steps import StaticSteps
+from musictx.music.read import read_bytes, read_midi, read_tracks
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.playing.continuing import faster, plan
+from musictx.playing.opening import open_bundle
+from musictx.playing.player import Player
+
+AUTO = AttentionConfig("auto")
+
+
+def command(world, cwd, *args, bundle=None):
+    return ok(["musictx", "generate", f"bundle={bundle or world.bundle}", *args], cwd)
+
+
+@pytest.fixture
+def opened(world):
+    return open_bundle(world.bundle, "cpu", "auto")
+
+
+def test_a_folder_of_seeds_in_one_call_is_each_seed_alone(world, tmp_path):
+    args = ["length_seconds=1", "seed_bars=2", "variations=2", "seed=3"]
+    command(world, tmp_path, f"seed_midi={world.midi / 'sub0'}", "out=all", *args)
+    command(world, tmp_path, f"seed_midi={world.midi}/sub0/*2.mid", "out=one", *args)
+    names = {p.name for p in (tmp_path / "all").iterdir()}
+    assert names == {f"tune {i}-{k}.mid" for i in (0, 2, 4, 6) for k in (1, 2)}
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "all" / path.name).read_bytes()
+    assert len(list((tmp_path / "one").iterdir())) == 2
+
+
+def test_the_number_of_variations_changes_none_of_them(world, tmp_path):
+    args = [f"seed_midi={world.seed}", "length_notes=12", "seed_seconds=2"]
+    command(world, tmp_path, "out=three", "variations=3", *args)
+    command(world, tmp_path, "out=one", *args)
+    assert (tmp_path / "one" / "tune 0-1.mid").read_bytes() == (tmp_path / "three" / "tune 0-1.mid").read_bytes()
+
+
+def test_music_from_nothing(world, tmp_path):
+    command(world, tmp_path, "seed_midi=null", "out=o", "variations=2", "length_tokens=60")
+    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["new-1.mid", "new-2.mid"]
+
+
+def test_tempo_time_signature_and_program_are_kept_and_bars_count_by_them(world, tmp_path):
+    onset = np.arange(12) * 0.4
+    waltz = Score(onset, onset + 0.4, np.arange(60, 72), np.full(12, 80), 0.4, np.array(68))
+    write_midi(waltz, tmp_path / "waltz.mid", (3, 4))
+    args = ["seed_midi=waltz.mid", "out=o", "seed_bars=2", "length_bars=4", "rules.max_silence_s=0.3"]
+    told = command(world, tmp_path, *args).stdout
+    assert "new music from 2.40 s on" in told
+    tracks = read_tracks(read_bytes(tmp_path / "o" / "waltz-1.mid"), "it")
+    music = tracks.merge()
+    assert tracks.meter().signature == (3, 4)
+    assert music.quarter_s == pytest.approx(0.4)
+    assert set(music.program.tolist()) == {68}
+    assert music.clip(0, 2.39).pitch.tolist() == list(range(60, 66))
+    assert 5 * 1.2 < music.duration_s <= 6 * 1.2 + 1e-3
+
+
+def test_draws_are_ranked(world, tmp_path):
+    args = [f"seed_midi={world.seed}", "seed_seconds=2", "length_seconds=1", "draws=5", "variations=2"]
+    told = command(world, tmp_path, "out=o", *args).stdout
+    nats = [float(line.split()[-4]) for line in told.splitlines() if "nats a token" in line]
+    assert len(nats) == 2
+    assert nats[0] >= nats[1]
+
+
+def test_a_seed_longer_than_the_model_looks_back_is_said_aloud(world, tmp_path):
+    told = command(world, tmp_path, f"seed_midi={world.seed}", "out=o", "length_seconds=1", "window=20").stdout
+    assert "tune 0.mid: longer than the model looks back; it does not hear the oldest" in told
+
+
+def test_ctrl_c_writes_what_exists_and_says_so(world, tmp_path, opened, monkeypatch, capsys):
+    model, count = opened.model, iter(range(10**6))
+    step = type(model).step
+
+    def stop_later(self, ids, state):
+        if next(count) == 50:
+            raise KeyboardInterrupt
+        return step(self, ids, state)
+
+    monkeypatch.setattr(type(model), "step", stop_later)
+    out = str(tmp_path / "o")
+    config = GenerateConfig(str(world.bundle), str(world.seed), out, length_seconds=500.0, variations=2, attention=AUTO)
+    with pytest.raises(KeyboardInterrupt):
+        generate(config)
+    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["tune 0-1.mid", "tune 0-2.mid"]
+    seed = read_midi(world.seed)
+    assert len(read_midi(tmp_path / "o" / "tune 0-1.mid")) > len(seed) - 3
+    assert "interrupted: what there was by then is written, the rest is missing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"draws": 2, "variations": 3}, "draws=2: give at least variations=3, or null to keep all"),
+        ({"out_of_range": "clamp"}, "out_of_range=clamp: choose one of refuse, drop"),
+        ({"graph": True}, "graph=true is for device=cuda: a CPU would gain nothing; leave it out"),
+        ({"draws": 1001}, "variations=1001: give more than 0 and at most 1000"),
+    ],
+)
+def test_impossible_plans(settings, text):
+    with pytest.raises(ConfigError, match=text):
+        plan(GenerateConfig("", "", "", **settings))
+
+
+def test_a_graph_is_for_models_with_a_cache_of_keys(opened):
+    asked = GenerateConfig("", "", "", graph=True, device="cuda")
+    assert isinstance(faster(opened.model, asked), StaticSteps)
+    recurrent = Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1))
+    with pytest.raises(ConfigError, match="graph=true: model.kind=recurrent steps without a cache of keys"):
+        faster(recurrent, asked)
+    static = Player(StaticSteps(opened.model), opened.tokenizer)
+    with pytest.raises(ConfigError, match="graph=true: sampler.beams change places after every token; leave one"):
+        static.continue_midi(None, length_tokens=8, sampler="beam")
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (6, "out of memory with 6 rows drawn together: give rows_at_once=3"),
+        (1, "out of memory with a single row: give window=512 tokens to look back, or fewer"),
+    ],
+)
+def test_memory_that_does_not_suffice(world, tmp_path, opened, monkeypatch, rows, text):
+    def too_much(*_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(type(opened.model), "step", too_much)
+    config = GenerateConfig(str(world.bundle), str(world.seed), str(tmp_path / "o"), variations=rows, attention=AUTO)
+    with pytest.raises(UserError, match=f"^{text}$"):
+        generate(config)
+
+
+def test_rules_that_a_model_cannot_keep(world, tmp_path):
+    args = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "out=o"]
+    line = refused([*args, "rules.voice_order=true"], tmp_path)
+    assert "rules.voice_ranges are for chorale models, and performance has no voices" in line
+    assert "rules.scale=X: give a tonic and one of" in refused([*args, "rules.scale=X"], tmp_path)
+    assert not (tmp_path / "o").exists()
+
+
+def test_weights_of_fewer_bits_make_music_too(world, tmp_path):
+    for weights in ("bfloat16", "int8"):
+        command(world, tmp_path, f"seed_midi={world.seed}", f"out={weights}", f"weights={weights}", "length_seconds=1")
+        assert len(read_midi(tmp_path / weights / "tune 0-1.mid"))
+    line = refused(
+        ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "weights=int4"], tmp_path
+    )
+    assert line == "error: weights=int4: choose one of auto, float32, bfloat16, int8"
+
+
+def test_draws_are_ranked_as_asked(world, tmp_path):
+    args = [f"seed_midi={world.seed}", "length_seconds=1", "draws=3"]
+    for rank in ("likelihood", "motif", "both"):
+        command(world, tmp_path, *args, f"out={rank}", f"rank={rank}")
+        assert [p.name for p in (tmp_path / rank).iterdir()] == ["tune 0-1.mid"]
+    assert "rank=beauty: choose one of" in refused(
+        ["musictx", "generate", f"bundle={world.bundle}", *args, "rank=beauty"], tmp_path
+    )

@@ -1,0 +1,94 @@
+"""`--help` tells every setting of every command, and what it means."""
+
+import argparse
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+
+import pytest
+from conftest import ok, refused
+
+from musictx.cli import COMMANDS
+from musictx.config import SCHEMAS
+from musictx.config.app import helped
+from musictx.config.model import MODELS
+from musictx.config.train import TrainConfig
+from musictx.errors import UserError
+
+LSTM = ("train", ["model=lstm"], "recurrent")
+
+
+def names(schema, model, prefix=""):
+    for each in fields(schema):
+        group = model if (schema, each.name) == (TrainConfig, "model") else each.type
+        if is_dataclass(group):
+            yield from names(group, model, f"{prefix}{each.name}.")
+        else:
+            yield f"{prefix}{each.name}"
+
+
+def told(text):
+    """Setting -> its meaning, as a person reads them."""
+    out, name = {}, None
+    for line in text.splitlines():
+        if line.startswith("  ") and line[2] != " ":
+            given, _, meaning = line.strip().partition("  ")
+            name = given.partition("=")[0]
+            out[name] = meaning.strip()
+        elif line.startswith("    "):
+            out[name] += f" {line.strip()}"
+    return {name: meaning.strip() for name, meaning in out.items()}
+
+
+@pytest.mark.parametrize(("app", "words", "kind"), [*((a, [], "transformer") for a in SCHEMAS), LSTM])
+def test_every_setting_has_a_meaning(app, words, kind, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    text = helped(app, words)
+    meanings = told(text)
+    settings = list(names(SCHEMAS[app], MODELS[kind]))
+    assert [name for name in settings if not meanings.get(name)] == []
+    assert not {"model.n_heads", "model.cell"} <= set(meanings)  # the settings of one kind alone
+    assert text.startswith(f"musictx {app.replace('_', ' ')}: ")
+    prose = [line for line in text.splitlines() if "=" not in line and "…" not in line]
+    assert max(map(len, prose)) <= 90
+
+
+def test_a_setting_is_told_with_its_value_and_a_group_with_its_presets(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    text = helped("generate", ["sampler=greedy", "variations=7"])
+    lines = text.splitlines()
+    assert lines[0] == "musictx generate: continue seed MIDI files, or fill a gap in one."
+    assert "  variations=7                    continuations of each seed" in lines
+    assert "  sampler.temperature=0.0         below 1 the likely tokens come more often, above 1 the unlikely;" in lines
+    assert "Presets: sampler=beam, greedy, min_p, nucleus, plain, typical" in " ".join(text.split())
+    meanings = told(text)
+    assert meanings["seed_midi"].startswith("a file, a folder or a pattern")
+    assert "  midi=???" in helped("attend", [])
+    assert "20 seconds" in meanings["length_seconds"]
+    many = told(helped("train", []))["experiment"]
+    recipes = "chorales, demo, harmoniser, harmoniser_whole, jsb, jsb_whole, maestro, pop909"
+    assert many == f"many settings at once: {recipes}; null: none"
+
+
+def test_help_of_a_command_with_words_that_are_mistaken(tmp_path):
+    assert "trainer=tpu: choose one of cpu" in refused(["musictx", "train", "--help", "trainer=tpu"], tmp_path)
+    assert ok(["musictx", "train", "trainer=gpu", "-h"], tmp_path).stdout.count("trainer.precision=bf16-mixed") == 1
+
+
+def test_the_other_commands_explain_their_arguments(monkeypatch):
+    """Those without a schema: their parsers are looked at, not their text."""
+    parsers = []
+
+    def look(parser, *_):
+        parsers.append(parser)
+        raise UserError
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", look)
+    for name, place in COMMANDS.items():
+        if name.replace(" ", "_") not in SCHEMAS and name != "prepare":
+            module, _, function = place.partition(":")
+            with pytest.raises(UserError):
+                getattr(import_module(module), function)()
+    assert {parser.prog for parser in parsers} == {"musictx runs", "musictx inspect", "musictx verify"}
+    for parser in parsers:
+        assert parser.description
+        assert [action.dest for action in parser._actions if not action.help] == []

@@ -1,0 +1,121 @@
+import json
+
+import numpy as np
+import pytest
+from conftest import ok, refused
+
+from musictx.commands.inspect import round_trip
+from musictx.data.store import Store
+from musictx.music.score import DRUMS, Score
+from musictx.music.write import write_midi
+from musictx.tokenizers import build_tokenizer
+
+
+@pytest.fixture
+def song(tmp_path):
+    melody = Score([0, 0.5], [0.5, 1], [72, 74], [80, 90], program=np.array(73))
+    drums = Score([0, 0.25], [0.1, 0.35], [36, 38], [100, 100], program=np.array(DRUMS))
+    write_midi(Score.merge([melody, drums]), tmp_path / "song.mid")
+    return tmp_path / "song.mid"
+
+
+def test_a_midi_file_in_a_few_lines(song, tmp_path):
+    out = ok(["musictx", "inspect", song], tmp_path).stdout
+    assert "song.mid: 1.00 s, 120 quarters a minute" in out
+    assert "      73      2  72 … 74              0" in out
+    assert "   drums      2  36 … 38              0" in out
+    assert "8 performance tokens: VELOCITY 19, NOTE_ON 72, TIME_SHIFT 50, NOTE_OFF 72, VELOCITY 22, NOTE_ON 74," in out
+    assert "and back: 2 of 2 notes, onsets within 0.0 ms, velocity off by 1.00 on average" in out
+
+
+def test_a_midi_file_as_json(song, tmp_path):
+    facts = json.loads(ok(["musictx", "inspect", song, "--json", "--tokenizer", "miditok-tsd"], tmp_path).stdout)
+    assert [(t["program"], t["notes"]) for t in facts["tracks"]] == [("drums", 2), (73, 2)]
+    assert facts["first_tokens"][:3] == ["Program_73", "Pitch_72", "Velocity_79"]
+    assert facts["round_trip"]["notes_back"] == 2
+
+
+def test_what_a_vocabulary_cannot_hold_is_said(tmp_path):
+    write_midi(Score([0] * 5, [1] * 5, [60, 62, 64, 65, 67], [80] * 5), tmp_path / "five.mid")
+    out = ok(["musictx", "inspect", "five.mid", "--tokenizer", "chorale"], tmp_path).stdout
+    assert "cannot be written in chorale tokens: step 0 (quarter 0) has 5 notes sounding" in out
+
+
+def test_round_trip_counts_what_is_lost():
+    twice = Score([0.0, 0.004, 1.0], [0.5, 0.5, 2.0], [60, 60, 60], [80, 80, 81])
+    assert round_trip(twice, build_tokenizer("performance")) == {
+        "notes": 3,
+        "notes_back": 2,
+        "largest_onset_error_s": 0.004,
+        "mean_velocity_error": pytest.approx((2 + 2 + 1) / 3, abs=1e-3),
+    }
+
+
+def test_a_store_as_a_table_and_a_picture(world, tmp_path):
+    out = ok(["musictx", "inspect", world.store, "--png", "deep/h.png"], tmp_path).stdout
+    assert "8 files in, 8 kept, 0 left out" in out
+    assert (tmp_path / "deep" / "h.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    facts = json.loads(ok(["musictx", "inspect", world.store, "--json", "--png", "h.png"], tmp_path).stdout)
+    assert facts["tokenizer"] == "performance"
+    assert sum(facts["histograms"]["pitch"]["counts"]) == 8 * 60 - lost(world.store, 8 * 60)
+    assert sum(facts["histograms"]["tokens in a piece"]["counts"]) == 8
+
+
+def lost(store, notes):
+    """Notes struck twice in one step are one: count what the store decodes to."""
+    store = Store(store)
+    splits = [store.split(name) for name in store.manifest.splits]
+    return notes - sum(len(store.tokenizer.decode(s[i])) for s in splits for i in range(len(s)))
+
+
+def test_wrong_things_to_inspect(tmp_path):
+    assert "none.mid: no such file" in refused(["musictx", "inspect", "none.mid"], tmp_path)
+    assert "is not a token store" in refused(["musictx", "inspect", "."], tmp_path)
+    (tmp_path / "a.mid").write_text("no music")
+    assert "a.mid: not a MIDI file" in refused(["musictx", "inspect", "a.mid"], tmp_path)
+
+
+def test_a_sound_store_is_said_to_be_sound(world, tmp_path):
+    out = ok(["musictx", "verify", world.store], tmp_path).stdout
+    assert out.splitlines()[-1] == f"{world.store} is sound"
+    assert "train: 6 pieces" in out
+
+
+def damaged(world, tmp_path, change):
+    import shutil
+
+    store = tmp_path / "store"
+    shutil.copytree(world.store, store)
+    raw = np.fromfile(store / "train.ids.bin", "<u2")
+    change(raw, store)
+    return refused(["musictx", "verify", store], tmp_path)
+
+
+def test_one_changed_bit_is_found(world, tmp_path):
+    def change(raw, store):
+        raw[100] ^= 1
+        raw.tofile(store / "train.ids.bin")
+
+    assert "the train split has changed since it was written; prepare the data again" in damaged(
+        world, tmp_path, change
+    )
+
+
+def test_ids_that_are_no_music_are_found_without_a_checksum(world, tmp_path):
+    def change(raw, store):
+        raw[3] = 390  # EOS
+        raw.tofile(store / "train.ids.bin")
+        manifest = json.loads((store / "manifest.json").read_text())
+        manifest["splits"]["train"]["sha256"] = ""
+        (store / "manifest.json").write_text(json.dumps(manifest))
+
+    assert "holds id 390 in sub" in damaged(world, tmp_path, change)
+
+
+def test_offsets_that_do_not_count_up_are_found(world, tmp_path):
+    def change(raw, store):
+        offsets = np.load(store / "train.offsets.npy")
+        offsets[1], offsets[2] = offsets[2], offsets[1]
+        np.save(store / "train.offsets.npy", offsets)
+
+    assert "the train split is damaged (its offsets do not count up from 0)" in damaged(world, tmp_path, change)

@@ -1,0 +1,320 @@
+"""musictx jam: files as the player, ports that are none, and what is told when something is missing."""
+
+import _thread
+import re
+import threading
+import time
+
+import mido
+import numpy as np
+import pytest
+from conftest import ROOT, ok, refused
+from strategies import slowing
+
+from musictx.commands.jam import check, check_files, jam
+from musictx.config.train import AttentionConfig
+from musictx.config.use import JamConfig
+from musictx.errors import ConfigError
+from musictx.music.grid import grid_to_score
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+
+BACKEND = """
+from mido.ports import BaseInput as Input, BaseOutput as Output
+def get_devices(**kwargs):
+    return [dict(name=n, is_input=True, is_output=True) for n in ("Grand Piano 24:0", "Synth 28:0")]
+"""
+
+
+def phrases(path, starts, pitch=60):
+    """Eight notes from each start on, the last one ending 2.4 s after it."""
+    onset = np.concatenate([start + 0.3 * np.arange(8) for start in starts])
+    notes = Score(onset, onset + 0.3, pitch + np.tile(np.arange(8), len(starts)), np.full(len(onset), 80), 0.6)
+    write_midi(notes, path)
+    return path
+
+
+def command(world, cwd, *args, bundle=None, **changes):
+    settings = {"bundle": bundle or world.bundle, "input": "phrase.mid", "output": "session.mid"} | changes
+    return ["musictx", "jam", *(f"{k}={v}" for k, v in settings.items()), *args]
+
+
+def tracks(path):
+    """Each track's messages with their seconds, by its name."""
+    midi = mido.MidiFile(path)
+    tempo = next(m.tempo for m in midi.tracks[0] if m.type == "set_tempo")
+    out = {}
+    for track in midi.tracks:
+        ticks = np.cumsum([m.time for m in track])
+        seconds = [mido.tick2second(int(t), midi.ticks_per_beat, tempo) for t in ticks]
+        out[track.name] = [(s, m) for s, m in zip(seconds, track, strict=True) if not m.is_meta]
+    return out
+
+
+def begins(timed):
+    return [s for s, m in timed if m.type == "note_on" and m.velocity]
+
+
+def all_let_go(timed):
+    on = set()
+    for _, m in timed:
+        if m.type in ("note_on", "note_off"):
+            (on.add if m.type == "note_on" and m.velocity else on.discard)(m.note)
+    return not on
+
+
+@pytest.mark.parametrize("encoding", ["performance", "chorale"])
+def test_a_file_is_answered_after_its_pause_and_the_seed_decides_how(world, tmp_path, encoding):
+    bundle = world.bundle if encoding == "performance" else world.hymn_bundle
+    phrases(tmp_path / "phrase.mid", [1.0])
+    args = ["reply_seconds=3", "seed=5"]
+    told = ok(command(world, tmp_path, *args, bundle=bundle), tmp_path).stdout
+    assert re.search(r"reply 1: first note \d+ ms after the pause", told)
+    assert re.search(r"replies: 1; first note after the pause: median \d+ ms, worst \d+ ms", told)
+    assert re.search(r"session.mid: \d+.\d+ s, 8 notes of the player, \d+ of the replies", told)
+    both = tracks(tmp_path / "session.mid")
+    assert list(both) == ["player", "musictx"]
+    assert begins(both["player"]) == pytest.approx(1 + 0.3 * np.arange(8), abs=0.002)
+    assert begins(both["musictx"])[0] == pytest.approx(3.4 + 0.6, abs=0.004)
+    assert both["musictx"][-1][0] <= 4.0 + 3.0 + 0.002
+    assert all_let_go(both["musictx"])
+    ok(command(world, tmp_path, *args, bundle=bundle, output="again.mid"), tmp_path)
+    assert (tmp_path / "again.mid").read_bytes() == (tmp_path / "session.mid").read_bytes()
+    ok(command(world, tmp_path, "reply_seconds=3", "seed=6", bundle=bundle, output="other.mid"), tmp_path)
+    assert (tmp_path / "other.mid").read_bytes() != (tmp_path / "session.mid").read_bytes()
+
+
+def test_a_player_who_goes_on_stops_the_reply(world, tmp_path):
+    phrases(tmp_path / "phrase.mid", [0.0, 4.0])
+    told = ok(command(world, tmp_path, "channel=3", output="deep/session.mid"), tmp_path).stdout
+    assert "replies: 2, 1 interrupted; first note after the pause" in told
+    timed = tracks(tmp_path / "deep" / "session.mid")["musictx"]
+    first = [(s, m) for s, m in timed if s < 4.002]
+    assert begins(first)[0] == pytest.approx(3.0, abs=0.004)
+    assert all_let_go(first)
+    assert begins(timed[len(first) :])[0] == pytest.approx(4 + 2.4 + 0.6, abs=0.004)
+    assert {m.channel for _, m in timed} == {2}
+
+
+def test_the_foot_is_recorded_and_heard(world, tmp_path):
+    messages = [
+        mido.Message("control_change", control=64, value=127),
+        mido.Message("note_on", note=60, velocity=90, time=240),
+        mido.Message("note_off", note=60, time=240),
+        mido.Message("control_change", control=64, value=0, time=192),
+    ]
+    midi = mido.MidiFile(tracks=[mido.MidiTrack(messages)])  # 480 ticks are half a second
+    midi.save(tmp_path / "phrase.mid")
+    ok(command(world, tmp_path), tmp_path)
+    both = tracks(tmp_path / "session.mid")
+    assert [m.value for _, m in both["player"] if m.type == "control_change"] == [127, 0]
+    assert begins(both["musictx"])[0] == pytest.approx(0.5 + 0.6, abs=0.004)  # after the hand, not the foot
+    own = read_midi(tmp_path / "session.mid")
+    assert own.offset_s[0] - own.onset_s[0] == pytest.approx(0.45, abs=0.004)
+
+
+def test_the_tempo_of_the_grid_is_the_files_or_what_is_asked(world, tmp_path):
+    phrases(tmp_path / "phrase.mid", [0.0])
+    for args, step_s in (((), 0.15), (("bpm=60",), 0.25)):
+        ok(command(world, tmp_path, "overwrite=true", *args, bundle=world.hymn_bundle), tmp_path)
+        at_s = np.array(begins(tracks(tmp_path / "session.mid")["musictx"]))
+        steps = (at_s - at_s[0]) / step_s
+        assert steps == pytest.approx(np.rint(steps), abs=0.02)
+
+
+class Keys:
+    """A port at which somebody plays a phrase, and stops the program when the reply has begun to sound."""
+
+    def __init__(self, callback, sent):
+        self.callback, self.sent, self.closed = callback, sent, False
+        threading.Thread(target=self.play, daemon=True).start()
+
+    def play(self):
+        self.callback(mido.Message("clock"))
+        for pitch in (60, 64, 67):
+            self.callback(mido.Message("note_on", note=pitch, velocity=70))
+            time.sleep(0.05)
+            self.callback(mido.Message("note_off", note=pitch))
+        until = time.monotonic() + 60
+        while len(self.sent) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        _thread.interrupt_main()
+
+    def close(self):
+        self.closed = True
+
+
+class Sounds:
+    def __init__(self, sent):
+        self.send, self.closed = sent.append, False
+
+    def close(self):
+        self.closed = True
+
+
+def test_ports_and_ctrl_c(world, tmp_path, monkeypatch, capsys):
+    sent, opened = [], {}
+
+    def open_input(name, callback):
+        opened[name] = Keys(callback, sent)
+        return opened[name]
+
+    def open_output(name):
+        opened[name] = Sounds(sent)
+        return opened[name]
+
+    monkeypatch.setattr(mido, "get_input_names", lambda: ["Grand Piano 24:0", "Synth 28:0"])
+    monkeypatch.setattr(mido, "get_output_names", lambda: ["Synth 28:0"])
+    monkeypatch.setattr(mido, "open_input", open_input)
+    monkeypatch.setattr(mido, "open_output", open_output)
+    record = tmp_path / "mine.mid"
+    settings = {"pause_s": 0.1, "record": str(record), "reply_seconds": 600.0, "attention": AttentionConfig("auto")}
+    jam(JamConfig(str(world.bundle), "grand piano", "Synth 28:0", **settings))
+    told = capsys.readouterr().out
+    assert "stopped" in told
+    assert re.search(r"replies: 1; first note after the pause: median \d+ ms", told)
+    assert re.search(r"notes went out at most \d+\.\d ms after their time", told)
+    assert re.search(r"mine.mid: \d+.\d+ s, 3 notes of the player, \d+ of the replies", told)
+    assert list(opened) == ["Synth 28:0", "Grand Piano 24:0"]
+    assert all(port.closed for port in opened.values())
+    assert all_let_go([(0, message) for message in sent])
+    assert len(begins(tracks(record)["player"])) == 3
+    assert len(tracks(record)["musictx"]) == len(sent)
+
+
+def test_files_in_real_time(world, tmp_path):
+    write_midi(Score([0.0, 0.1], [0.1, 0.2], [60, 64], [80, 80]), tmp_path / "phrase.mid")
+    told = ok(command(world, tmp_path, "realtime=true", "reply_seconds=0.5", "pause_s=0.1"), tmp_path).stdout
+    assert "replies: 1; " in told
+    assert all_let_go(tracks(tmp_path / "session.mid")["musictx"])
+
+
+def test_ports_that_are_not_there_and_those_that_are(world, tmp_path):
+    (tmp_path / "fakeports.py").write_text(BACKEND)
+    phrases(tmp_path / "phrase.mid", [0.0])
+    env = {"MIDO_BACKEND": "fakeports", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    line = refused(command(world, tmp_path, input="Organ (big), 2"), tmp_path, **env)
+    assert "input=Organ (big), 2: no such MIDI input port; choose one of 'Grand Piano 24:0', 'Synth 28:0'" in line
+    line = refused(command(world, tmp_path, output="0"), tmp_path, **env)  # more than one has it in its name
+    assert "output=0: no such MIDI output port; choose one of" in line
+    (tmp_path / "fakeports.py").write_text(BACKEND.replace("True", "False"))
+    line = refused(command(world, tmp_path, output="Synth"), tmp_path, **env)
+    assert "output=Synth: no such MIDI output port; there are none: connect one, or give a MIDI file that ends" in line
+
+
+def test_without_the_package_for_ports(world, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['rtmidi'] = None")  # as if not installed
+    env = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    phrases(tmp_path / "phrase.mid", [0.0])
+    for changes in ({"input": "Piano"}, {"output": "Piano"}):
+        line = refused(command(world, tmp_path, **changes), tmp_path, **env)
+        assert "=Piano: MIDI ports need the package python-rtmidi" in line
+        assert "pip install 'musictx[jam]', or give a MIDI file" in line
+    ok(command(world, tmp_path), tmp_path, **env)  # files need it not
+
+
+def test_a_system_without_midi(world, tmp_path):
+    (tmp_path / "broken.py").write_text(f"{BACKEND}    raise OSError('no sequencer here.')\n".replace("return", "0,"))
+    phrases(tmp_path / "phrase.mid", [0.0])
+    env = {"MIDO_BACKEND": "broken", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    line = refused(command(world, tmp_path, output="Piano"), tmp_path, **env)
+    assert "output=Piano cannot be opened (no sequencer here): give another port, or a MIDI file" in line
+
+
+def test_a_file_that_slows_down_is_judged_as_it_sounds_since_so_it_is_heard(tmp_path, monkeypatch, capsys):
+    def stop(bundle, *_):
+        raise ConfigError(bundle)
+
+    monkeypatch.setattr("musictx.commands.jam.open_told", stop)
+    chords = np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48]], np.int16)
+    path = slowing(grid_to_score(np.repeat(chords, 4, axis=0)), tmp_path / "slow.mid")
+    with pytest.raises(ConfigError, match="^piano$"):
+        jam(JamConfig(input=str(path), output=str(tmp_path / "o.mid"), attention=AttentionConfig("auto")))
+    assert "slow.mid is not four voices on a grid: 3 of 10 notes begin beside the sixteenths" in capsys.readouterr().out
+
+
+def test_karaoke_and_wrapped_files_are_files_not_ports(world, tmp_path):
+    data = phrases(tmp_path / "song.kar", [0.0]).read_bytes()
+    wrapped = b"RMIDdata" + len(data).to_bytes(4, "little") + data
+    (tmp_path / "song.RMI").write_bytes(b"RIFF" + len(wrapped).to_bytes(4, "little") + wrapped)
+    for name in ("song.kar", "song.RMI"):
+        told = ok(command(world, tmp_path, "reply_seconds=1", input=name, output=f"{name}.mid"), tmp_path).stdout
+        assert re.search(r"8 notes of the player, \d+ of the replies", told)
+
+
+def test_players_without_music(world, tmp_path):
+    write_midi(Score.empty(), tmp_path / "phrase.mid")
+    assert "phrase.mid: the player has no notes: give a file with music in it" in refused(
+        command(world, tmp_path), tmp_path
+    )
+    assert "none.mid: no such file" in refused(command(world, tmp_path, input="none.mid"), tmp_path)
+    (tmp_path / "text.mid").write_text("la la la")
+    assert "text.mid: not a MIDI file" in refused(command(world, tmp_path, input="text.mid"), tmp_path)
+    assert not (tmp_path / "session.mid").exists()
+
+
+def test_notes_that_a_model_does_not_have_are_told(world, tmp_path):
+    phrases(tmp_path / "phrase.mid", [0.0], pitch=10)
+    told = ok(command(world, tmp_path, bundle=world.hymn_bundle), tmp_path).stdout
+    assert "replies: none; no phrase ended with a pause" in told
+    assert "8 notes were outside the model's range, and not heard" in told
+    assert len(begins(tracks(tmp_path / "session.mid")["player"])) == 8
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"pause_s": 0.0}, "pause_s=0.0: give 0.05 to 60"),
+        ({"pause_s": float("nan")}, "pause_s=nan: give 0.05 to 60"),
+        ({"phrase_s": -1.0}, "phrase_s=-1.0: give 0 to 3600"),
+        ({"reply_seconds": 0.0}, "reply_seconds=0.0: give 0.1 to 3600"),
+        ({"bpm": 0.0}, "bpm=0.0: give 10 to 1000"),
+        ({"channel": 0}, "channel=0: give 1 to 16"),
+        ({"threads": 0}, "threads=0: give 1 to 64"),
+        ({"window": 4}, "window=4: give 8 or more"),
+        ({"seed": -1}, "seed=-1: give 0 to 9223372036854775807"),
+        ({"output": "Piano", "realtime": False}, "realtime=false: a port knows no other time"),
+        ({"virtual": True}, "virtual=true: there is no port to make"),
+    ],
+)
+def test_impossible_settings(settings, text):
+    with pytest.raises(ConfigError, match=text):
+        check(JamConfig(**{"input": "a.mid", "output": "b.mid"} | settings))
+
+
+@pytest.mark.parametrize("weights", ["float32", "bfloat16", "int8"])
+def test_weights_of_fewer_bits_play_too(world, tmp_path, weights):
+    phrases(tmp_path / "phrase.mid", [0.0])
+    told = ok(command(world, tmp_path, weights=weights), tmp_path).stdout
+    assert "replies: 1" in told
+    assert "weights:" not in told  # asked for, not chosen
+    line = refused(command(world, tmp_path, output="other.mid", weights="int4"), tmp_path)
+    assert line == "error: weights=int4: choose one of auto, float32, bfloat16, int8"
+
+
+def test_samplers_and_rules_that_cannot_play_live(world, tmp_path):
+    phrases(tmp_path / "phrase.mid", [0.0])
+    line = refused(command(world, tmp_path, "sampler=beam"), tmp_path)
+    assert "sampler.beams=4: a reply is drawn note by note; choose another sampler" in line
+    line = refused(command(world, tmp_path, "rules.masks=false", "rules.max_silence_s=5"), tmp_path)
+    assert "rules.masks=false: only legal music is played live" in line
+    line = refused(command(world, tmp_path, "rules.voice_order=true"), tmp_path)
+    assert "rules.voice_order and rules.voice_ranges are for chorale models" in line
+
+
+def test_files_that_could_not_be_written(tmp_path):
+    there = tmp_path / "there.mid"
+    there.touch()
+    for settings, text in (
+        ({"output": str(there)}, "there.mid exists already: give another name or overwrite=true"),
+        ({"output": "Piano", "record": "mine.wav"}, "record=mine.wav: give a name that ends in .mid"),
+        ({"output": "Piano", "record": "mine.kar"}, "record=mine.kar: give a name that ends in .mid"),
+        ({"output": "session.RMI"}, "output=session.RMI: give a name that ends in .mid"),
+        ({"output": "a.mid"}, "input=a.mid, output=a.mid: give different files"),
+    ):
+        config = JamConfig(**{"input": "a.mid"} | settings)
+        with pytest.raises(ConfigError, match=text):
+            check_files([tmp_path.cwd() / config.output] if "mid" in config.output else [], config)
+    with pytest.raises(OSError, match="there.mid"):
+        check_files([there / "below.mid"], JamConfig(input="a.mid", output="b.mid"))

@@ -1,0 +1,260 @@
+"""musictx listen, through the real command; the page is read back as a person's browser would."""
+
+import io
+import json
+import re
+from base64 import b64decode
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import soundfile
+from conftest import ok, refused
+
+from musictx.analysis.continuations import Beginnings
+from musictx.commands import listen as command
+from musictx.commands.listen import from_first_note, orders
+from musictx.config.app import settings
+from musictx.errors import UserError
+from musictx.music.score import Score
+from musictx.viz.sheet import loudness
+
+SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=1.5"]
+
+
+class Page(HTMLParser):
+    """Its players in order, (label, sound), and its key."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.text, self.players, self.questions, self.inside = path.read_text("utf-8"), [], {}, None
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.inside = attrs.get("id") if tag == "script" else None
+        if tag == "audio":
+            assert set(attrs) == {"controls", "aria-label", "src"}
+            data = attrs["src"].removeprefix("data:audio/mpeg;base64,")
+            self.players.append((attrs["aria-label"], b64decode(data, validate=True)))
+        if attrs.get("type") == "radio":
+            self.questions.setdefault(attrs["name"], []).append(attrs["value"])
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside == "key":
+            self.key = json.loads(b64decode(data))
+
+
+def listen(world, cwd, *args):
+    copy = cwd / "other.safetensors"
+    copy.write_bytes(world.hymn_bundle.read_bytes())
+    bundles = f"bundles=[{world.hymn_bundle.parent},{copy}]"
+    words = ["musictx", "listen", bundles, "names=[mine,'théirs']", f"store={world.hymn_store}", *SMALL, *args]
+    return ok(words, cwd).stdout
+
+
+@pytest.fixture(scope="module")
+def page(world, tmp_path_factory):
+    cwd = tmp_path_factory.mktemp("listen")
+    out = listen(world, cwd, "out=sheets/a.html")
+    assert re.search(r"sheets/a.html: 3 pieces with 3 continuations each, 0\.\d MB; open it in a browser", out)
+    assert "split=train: models trained on this store have heard these pieces" in out
+    assert re.findall(r"^(\w+): trained on hymns, licence not stated$", out, re.M) == ["mine", "théirs"]
+    return Page(cwd / "sheets" / "a.html")
+
+
+def test_every_piece_has_its_beginning_and_its_letters(page):
+    assert [label for label, _ in page.players] == [
+        f"Piece {n}, {what}"
+        for n in (1, 2, 3)
+        for what in ("the beginning", "continuation A", "continuation B", "continuation C")
+    ]
+    rating = ["1", "2", "3", "4", "5"]
+    one = {"rating-1-A": rating, "rating-1-B": rating, "rating-1-C": rating, "choice-1": ["A", "B", "C"]}
+    assert list(page.questions) == [name.replace("-1", f"-{n}") for n in (1, 2, 3) for name in one]
+    assert {name: page.questions[name] for name in one} == one
+
+
+def test_nothing_but_music_differs_between_the_letters(page):
+    for n in range(3):
+        files = [sound for _, sound in page.players[4 * n + 1 : 4 * n + 4]]
+        assert len({len(file) for file in files}) == 1
+        heard = [soundfile.read(io.BytesIO(file))[0] for file in files]
+        assert {sound.shape for sound in heard} == {(66_150,)}
+        assert np.ptp([loudness(sound) for sound in heard]) < 0.2
+        assert all(np.abs(sound).max() > 0.05 for sound in heard)
+    told, _, rest = re.sub(r"(?<=base64,)[^\"]*", "", page.text).partition('<script id="key"')
+    assert "<audio" not in rest
+    assert not re.search(r"mine|théirs|safetensors|https?:", told)
+    sections = re.findall(r'<section aria-labelledby="piece-(\d)">(.*?)</section>', told, re.DOTALL)
+    assert [n for n, _ in sections] == ["1", "2", "3"]
+    assert len({re.sub(rf"(?<=[- ]){n}\b(?=[-,\" ])(?!, badly)", "#", text) for n, text in sections}) == 1
+
+
+def test_the_key_tells_the_true_order(page):
+    """Both bundles are one and the same model: what two letters share is theirs, and the third is the piece's own."""
+    orders = page.key["sources"]
+    assert all(sorted(order) == ["mine", "the composer", "théirs"] for order in orders)
+    for n, order in enumerate(orders):
+        files = [sound for _, sound in page.players[4 * n + 1 : 4 * n + 4]]
+        (own,) = [k for k in range(3) if files.count(files[k]) == 1]
+        assert order[own] == "the composer"
+    assert len(set(map(tuple, orders))) > 1
+    assert page.key["composer"] == "the composer"
+    assert "train split of " in page.key["about"]
+    assert "seed=0, temperature=1.0, top_p=0.98, guard=True." in page.key["about"]
+
+
+def test_the_same_seed_is_the_same_file_and_another_is_another_order(world, page, tmp_path):
+    listen(world, tmp_path, "out=a.html")
+    assert (tmp_path / "a.html").read_text("utf-8") == page.text
+    less = ["pieces=2", "length_seconds=0.5"]
+    listen(world, tmp_path, "out=a.html", "overwrite=true", "seed=1", "rules.voice_order=true", *less)
+    other = Page(tmp_path / "a.html")
+    assert other.key["sources"] != page.key["sources"][:2]
+    assert other.key["about"].endswith("seed=1, temperature=1.0, top_p=0.98, guard=True, voice_order=True.")
+    assert other.players[0] == page.players[0]  # the same beginnings
+
+
+def test_guided_rows_stand_beside_plain_ones_and_are_no_less_blind(world, tmp_path):
+    words = [f"bundles=[{world.hymn_bundle}]", "names=[mine]", f"store={world.hymn_store}", *SMALL]
+    out = ok(["musictx", "listen", *words, "guided=2", "pieces=2", "out=a.html"], tmp_path).stdout
+    assert "mine, guided: 2 continuations" in out
+    page = Page(tmp_path / "a.html")
+    assert [sorted(order) for order in page.key["sources"]] == [["mine", "mine, guided", "the composer"]] * 2
+    assert page.key["about"].endswith("guidance_tokens=17, guidance_cut=0.01, guided=2.0.")
+    for n in (0, 1):
+        files = [sound for _, sound in page.players[4 * n + 1 : 4 * n + 4]]
+        assert len({len(file) for file in files}) == 1
+        assert len(set(files)) == 3
+    assert "guided" not in re.sub(r"(?<=base64,)[^\"]*", "", page.text).partition('<script id="key"')[0]
+
+
+def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
+    plain, guided = command.plan(settings("listen", "bundles=[x]", "store=x", "seed=4", "guided=1.5"))
+    assert (plain.sampling.seed_guidance, guided.sampling.seed_guidance) == (None, 1.5)
+    assert plain.seed != guided.seed
+    assert command.plan(settings("listen", "bundles=[x]", "store=x"))[0].sampling.seed_guidance == "auto"
+    assert guided._replace(sampling=plain.sampling, seed=plain.seed) == plain
+
+
+def test_the_key_says_which_models_held_on_by_themselves():
+    assert command._each({"a": None, "b": None}) is None
+    assert command._each({"a": 1.0, "b": 1.0}) == "1.0"
+    assert command._each({"a": 1.0, "b": None, "c": 2.0}) == "1.0 (a) and 2.0 (c)"
+
+
+def test_no_letter_is_anybodys():
+    rows = orders(["a", "b", "c"], 8, 0)
+    assert [sorted(row) for row in rows] == [["a", "b", "c"]] * 8
+    for letter in range(3):
+        counts = [[row[letter] for row in rows].count(name) for name in "abc"]
+        assert sorted(counts) == [2, 3, 3]
+    assert rows == orders(["a", "b", "c"], 8, 0)
+    assert rows != orders(["a", "b", "c"], 8, 1)
+    assert len({tuple(orders(["a", "b"], 1, seed)[0]) for seed in range(20)}) == 2  # a single piece too is by chance
+
+
+def test_a_late_first_note_is_no_sign():
+    late = Score([1.5, 2.0], [1.8, 3.0], [60, 62], [80, 80])
+    soon = from_first_note(late)
+    assert soon.onset_s.tolist() == [0.0, 0.5]
+    assert soon.offset_s == pytest.approx([0.3, 1.5])
+    assert len(from_first_note(Score.empty())) == 0
+    very = from_first_note(Score([10.0], [11.0], [60], [80]))
+    assert very.onset_s.tolist() == [7.0]  # a pause that long is music
+    seeds = [Score([0.0], [1.0], [55], [80])]
+    words = ["bundles=[x]", "store=x", "seed_seconds=1", "length_seconds=2"]
+    heard = {"the composer": [late], "model": [soon]}
+    (trial,) = command.trials(Beginnings(seeds, [late], 1.0, 5.0), heard, settings("listen", *words))
+    a, b = (soundfile.read(io.BytesIO(sound))[0] for sound in trial.sounds)
+    assert np.allclose(a, b, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["bundles=[]"], "bundles=[]: give at least one run folder, bundle or pattern of them"),
+        (["bundles=[nothing]"], "bundles: nothing holds no model.safetensors; give run folders, bundles or patterns"),
+        (["bundles=[pinao]"], "patterns of them, or piano or chorale, the models inside musictx"),
+        (["store={store}"], "was trained on chorale tokens "),
+        (["store={store}"], "holds performance tokens "),
+        (["store={store}"], ": give models and a store of the same tokens"),
+        (["store=nowhere"], "nowhere is not a token store (no manifest.json)"),
+        (["split=dev"], "has no split 'dev': it has train, validation, test"),
+        (["pieces=0"], "pieces=0: give 1 or more"),
+        (
+            ["pieces=9"],
+            "of the 3 in the train split last for seed_seconds=2, length_seconds=1.5 and 3 s more: give less",
+        ),
+        (
+            ["length_seconds=1000"],
+            "pieces=3: 0 of the 3 in the train split last for seed_seconds=2, length_seconds=1000 ",
+        ),
+        (["length_seconds=0"], "length_seconds=0.0: give more than 0 and at most 86400"),
+        (["seed_seconds=nan"], "seed_seconds=nan: give more than 0"),
+        (["seed=-1"], "seed=-1: give 0 to "),
+        (["names=[the composer]"], "bundles= holds 1 bundles, names= the composer: give each one name of its own"),
+        (["names=[a,b]"], "bundles= holds 1 bundles, names= a, b: give each one name of its own"),
+        (["sampler=beam"], "sampler.beams=4: here music is drawn; choose another sampler"),
+        (["sampler.top_p=2"], "sampler.top_p=2.0: give a share above 0 up to 1"),
+        (["guided=-1"], "guided=-1: give 0 to 10, or null for no guided rows"),
+        (["guided=nan"], "guided=nan: give 0 to 10, or null for no guided rows"),
+        (["guided=1", "sampler.seed_guidance=2"], "sampler.seed_guidance=2: guided=1 sets guided rows beside plain"),
+        (["device=tpu"], "device=tpu: choose cpu or cuda"),
+        (["soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file"),
+        (["out=a.pdf"], "out=a.pdf: give a name that ends in .html"),
+        (["out=there.html"], "there.html exists already: give another out= or overwrite=true"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_drawn(world, tmp_path, monkeypatch, words, text):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("musictx.commands.listen.continue_all", lambda *_: pytest.fail("it was drawn"))
+    (tmp_path / "there.html").write_text("a page")
+    usual = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", "out=a.html", *SMALL]
+    with pytest.raises(UserError) as told:
+        command.listen(
+            settings("listen", *usual, *(word.format(store=world.store, bundle=world.hymn_bundle) for word in words))
+        )
+    assert text in str(told.value)
+    assert "\n" not in str(told.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["there.html"]
+
+
+def test_there_are_as_many_letters_as_the_alphabet_has(world, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "MOST", 1)
+    words = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html"]
+    with pytest.raises(UserError, match="bundles= holds 1 bundles: give at most 0, the letters go to Z"):
+        command.listen(settings("listen", *words))
+    monkeypatch.setattr(command, "MOST", 2)
+    with pytest.raises(UserError, match="1 bundles, each heard twice: give at most 0, the letters go to Z"):
+        command.listen(settings("listen", *words, "guided=1"))
+
+
+def test_two_rows_have_two_names(world, tmp_path):
+    copy = tmp_path / "other.safetensors"
+    copy.write_bytes(world.hymn_bundle.read_bytes())
+    words = [f"bundles=[{world.hymn_bundle},{copy}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html"]
+    with pytest.raises(UserError, match="names= holds a, guided, which guided= calls a row of its own: give another"):
+        command.listen(settings("listen", *words, "guided=1", "names=[a,'a, guided']"))
+
+
+def test_a_folder_in_the_way_is_told_before_anything_is_drawn(world, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "continue_all", lambda *_: pytest.fail("it was drawn"))
+    (tmp_path / "a.html").mkdir()
+    words = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html", *SMALL]
+    with pytest.raises(UserError, match=r"out=.*a.html cannot be written: give another"):
+        command.listen(settings("listen", *words, "overwrite=true"))
+
+
+def test_a_mistake_is_one_line_through_the_command(world, tmp_path):
+    words = [f"bundles=[{world.bundle}]", f"store={world.hymn_store}", *SMALL]
+    assert "was trained on performance tokens " in refused(["musictx", "listen", *words], tmp_path)
+    assert refused(["musictx", "listen", "bundles=piano", *words[1:]], tmp_path) == (
+        "error: bundles=piano: give a list, as in bundles=[piano]"
+    )
+    assert "store=… is required and was not given" in refused(["musictx", "listen", words[0]], tmp_path)
+    assert not list(tmp_path.iterdir())

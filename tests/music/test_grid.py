@@ -1,0 +1,81 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import SHARED_DATA
+
+from musictx.errors import TokenError
+from musictx.music.grid import grid_to_score, score_to_grid, snap_to_grid
+from musictx.music.score import Score
+
+FREE = st.builds(
+    lambda notes: Score(*np.array(notes, dtype=float).reshape(-1, 4).T, quarter_s=0.6),
+    st.lists(st.tuples(st.floats(0, 3), st.floats(3, 4), st.integers(58, 61), st.just(90.0)), max_size=4),
+)
+
+
+def test_equal_pitches_in_a_row_are_one_held_note():
+    grid = np.array([[72, 67, -1, 48], [72, 65, -1, 48], [74, 65, 60, -1]], np.int16)
+    score = grid_to_score(grid, quarter_s=0.4)
+    notes = sorted(
+        zip(score.pitch.tolist(), score.onset_s.round(6).tolist(), score.offset_s.round(6).tolist(), strict=True)
+    )
+    assert notes == [(48, 0, 0.2), (60, 0.2, 0.3), (65, 0.1, 0.3), (67, 0, 0.1), (72, 0, 0.2), (74, 0.2, 0.3)]
+
+
+def test_notes_find_their_voices():
+    grid = np.array([[72, 67, 60, 48], [72, 67, 59, 48], [74, 67, -1, 50]], np.int16)
+    np.testing.assert_array_equal(score_to_grid(grid_to_score(grid)), grid)
+
+
+def test_a_soprano_alone_is_a_soprano_and_a_bass_alone_a_bass():
+    score = Score([0, 0.6], [0.6, 1.2], [76, 40], [80, 80], quarter_s=0.6)
+    grid = score_to_grid(score)
+    assert grid[0].tolist() == [76, -1, -1, -1]
+    assert grid[4].tolist() == [-1, -1, -1, 40]
+
+
+def test_a_unison_keeps_two_voices():
+    grid = np.array([[60, 60, -1, -1], [60, 60, -1, -1]], np.int16)
+    assert len(grid_to_score(grid)) == 2
+    assert (score_to_grid(grid_to_score(grid)) == 60).sum() == 4
+
+
+def test_the_tempo_of_the_score_decides_the_step():
+    score = Score([0.0, 1.0], [1.0, 2.0], [60, 62], [80, 80], quarter_s=1.0)
+    assert len(score_to_grid(score)) == 8
+
+
+def test_five_notes_at_once_are_too_many():
+    score = Score([0, 0, 0.6, 0.6, 0.6], [2, 2, 2, 2, 2], [50, 55, 60, 65, 70], [80] * 5, quarter_s=0.6)
+    with pytest.raises(TokenError, match=r"step 4 \(quarter 1\) has 5 notes sounding; the chorale grid holds 4 voices"):
+        score_to_grid(score)
+
+
+@given(FREE)
+def test_snapping_is_what_the_grid_hears_and_happens_once(score):
+    snapped = snap_to_grid(score)
+    assert snap_to_grid(snapped) == snapped
+    assert grid_to_score(score_to_grid(score), score.quarter_s) == snapped
+
+
+def test_empty():
+    assert grid_to_score(np.zeros((0, 4), np.int16)) == Score.empty()
+    assert score_to_grid(Score.empty()).shape == (0, 4)
+
+
+def test_real_chorales_keep_all_their_notes_and_most_of_their_voices():
+    path = SHARED_DATA / "jsb-chorales-16th" / "Jsb16thSeparated.json"
+    if not path.is_file():
+        pytest.skip(f"no {path.name} in {SHARED_DATA}")
+    same = cells = 0
+    for piece in json.loads(path.read_text())["valid"]:
+        grid = np.array(piece, np.int16)
+        back = score_to_grid(grid_to_score(grid))
+        assert grid_to_score(back) == snap_to_grid(grid_to_score(grid))
+        same += (back == grid).sum()
+        cells += grid.size
+    # where one voice takes over the pitch another leaves, notes alone cannot tell who sings on
+    assert same / cells > 0.85

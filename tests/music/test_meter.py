@@ -1,0 +1,97 @@
+import zipfile
+
+import mido
+import numpy as np
+import pytest
+from strategies import SHARED_DATA
+
+from musictx.errors import MidiError
+from musictx.music.read import read_bytes, read_mido, read_tracks
+from musictx.music.score import Meter, Score
+from musictx.music.ticks import tracks_in_seconds
+from musictx.music.write import write_midi
+
+NOTE = Score([0.0], [4.0], [60], [80], quarter_s=0.5)
+
+
+def write(path, *events, end=0):
+    """(tick, message) … and a note until the tick `end`."""
+    midi, track, now = mido.MidiFile(ticks_per_beat=480), mido.MidiTrack(), 0
+    notes = [(0, mido.Message("note_on", note=60, velocity=80)), (end, mido.Message("note_off", note=60))]
+    for tick, message in sorted([*events, *notes], key=lambda event: event[0]):
+        track.append(message.copy(time=tick - now))
+        now = tick
+    midi.tracks.append(track)
+    midi.save(path)
+
+
+def signature(beats, unit):
+    return mido.MetaMessage("time_signature", numerator=beats, denominator=unit)
+
+
+def test_without_a_file_bars_are_even():
+    assert Meter(0.5).bars_s(4.1).tolist() == [0, 2, 4, 6]
+    assert Meter(0.5, (3, 4)).bars_s(3.0).tolist() == [0, 1.5, 3.0]
+    assert Meter(0.5, (6, 8)).bar_s == 1.5
+    assert Meter(0.5).bars_s(0).tolist() == [0]
+
+
+def test_bar_lines_follow_every_change_of_tempo_and_time_signature(tmp_path):
+    changes = [
+        (0, signature(3, 4)),
+        (1440, mido.MetaMessage("set_tempo", tempo=1_000_000)),
+        (2880, signature(2, 4)),
+    ]
+    write(tmp_path / "a.mid", *changes, end=4000)
+    data = read_bytes(tmp_path / "a.mid")
+    for meter in (read_tracks(data, "a").meter(), _by_mido(data)):
+        assert meter.signature == (3, 4)
+        np.testing.assert_allclose(meter.lines_s, [0, 1.5, 4.5, 6.5, 8.5])
+        np.testing.assert_allclose(meter.bars_s(1.6), [0, 1.5, 4.5])
+    meter = read_tracks(data, "a", one_tempo=True).meter()
+    np.testing.assert_allclose(meter.bars_s(8.0), [0, 3, 6, 8])  # the first tempo that is stated
+
+
+def _by_mido(data):
+    return tracks_in_seconds(read_mido(data), True, False).meter()
+
+
+def test_music_before_the_first_signature_is_in_four_four(tmp_path):
+    write(tmp_path / "a.mid", (1920, signature(3, 4)), end=3000)
+    meter = read_tracks(read_bytes(tmp_path / "a.mid"), "a").meter()
+    assert meter.signature == (4, 4)
+    np.testing.assert_allclose(meter.lines_s, [0, 2, 3.5])
+
+
+@pytest.mark.parametrize("wanted", [(3, 4), (6, 8), (4, 4), None])
+def test_the_time_signature_is_written_and_read_again(tmp_path, wanted):
+    write_midi(NOTE, tmp_path / "a.mid", wanted)
+    tracks = read_tracks(read_bytes(tmp_path / "a.mid"), "a")
+    assert tracks.meter().signature == (wanted or (4, 4))
+    assert tracks.merge() == NOTE
+
+
+def odd_files():
+    archive = SHARED_DATA / "odd-midi.zip"
+    if not archive.is_file():
+        pytest.skip("odd-midi.zip is not here")
+    with zipfile.ZipFile(archive) as files:
+        for name in files.namelist():
+            if name.lower().endswith((".mid", ".midi", ".kar", ".rmi")):
+                yield name, files.read(name)
+
+
+def test_every_odd_file_that_can_be_read_has_bars_to_its_end():
+    read = 0
+    for name, data in odd_files():
+        try:
+            tracks = read_tracks(data, name)
+        except MidiError:
+            continue
+        end_s = tracks.merge(drums=True).duration_s
+        lines = tracks.meter().bars_s(end_s)
+        assert lines[0] == 0, name
+        assert lines[-1] >= end_s - 1e-6, name
+        assert (np.diff(lines) > 0).all(), name
+        read += 1
+    assert read > 400

@@ -1,0 +1,49 @@
+"""549 files from the trackers of MIDI software: whatever any reader hears notes in, we hear notes in."""
+
+import io
+import warnings
+import zipfile
+
+import mido
+import pretty_midi
+import pytest
+import symusic
+from strategies import SHARED_DATA
+
+from musictx.errors import MidiError
+from musictx.music.read import read_tracks
+
+
+def struck(midi):
+    return sum(m.type == "note_on" and m.velocity > 0 for track in midi.tracks for m in track)
+
+
+READERS = {
+    "symusic": lambda data: sum(len(track.notes) for track in symusic.Score.from_midi(data).tracks),
+    "mido": lambda data: struck(mido.MidiFile(file=io.BytesIO(data), clip=True)),
+    "pretty_midi": lambda data: sum(len(i.notes) for i in pretty_midi.PrettyMIDI(io.BytesIO(data)).instruments),
+}
+
+
+@pytest.mark.skipif(not (SHARED_DATA / "odd-midi.zip").is_file(), reason="the corpus is not on this machine")
+def test_no_reader_hears_notes_that_we_do_not():
+    heard = 0
+    with zipfile.ZipFile(SHARED_DATA / "odd-midi.zip") as archive:
+        for name in archive.namelist():
+            data = archive.read(name)
+            try:
+                ours = sum(len(track.score) for track in read_tracks(data, name).tracks)
+            except MidiError:
+                ours = 0
+            heard += ours > 0
+            if ours:
+                continue
+            for reader, count in READERS.items():
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    try:
+                        notes = count(data)
+                    except Exception:  # it cannot read the file either
+                        notes = 0
+                assert notes == 0, f"{reader} hears {notes} notes in {name}"
+    assert heard == 450  # two of them have drums alone

@@ -1,0 +1,221 @@
+import struct
+
+import mido
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import scores
+
+from musictx.errors import MidiError
+from musictx.music.read import fit_chunks, read_midi, read_tracks
+from musictx.music.score import DRUMS, Score
+from musictx.music.write import write_midi
+
+
+def midi(*tracks, division=480, format=1):
+    """A MIDI file as bytes: its header and the given track bodies."""
+    head = b"MThd" + struct.pack(">IHHH", 6, format, len(tracks), division)
+    return head + b"".join(b"MTrk" + struct.pack(">I", len(t)) + t for t in tracks)
+
+
+END = b"\x00\xff\x2f\x00"
+HALF_SECOND_C = b"\x00\x90\x3c\x50\x83\x60\x80\x3c\x00"  # C4 for 480 ticks
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(data, **options):
+        path = tmp_path / "file.mid"
+        path.write_bytes(data)
+        return read_midi(path, **options)
+
+    return read
+
+
+def test_one_note(read):
+    assert read(midi(HALF_SECOND_C + END)) == Score([0.0], [0.5], [60], [80])
+
+
+def test_running_status_and_velocity_zero_as_note_off(read):
+    track = b"\x00\x90\x3c\x50\x83\x60\x3c\x00\x00\x3e\x40\x83\x60\x3e\x00" + END
+    assert read(midi(track)) == Score([0.0, 0.5], [0.5, 1.0], [60, 62], [80, 64])
+
+
+def test_tempo_changes_in_the_middle_are_heard(read):
+    tempo = b"\x00\xff\x51\x03\x0f\x42\x40" + b"\x83\x60\xff\x51\x03\x03\xd0\x90" + END  # 1 s, from tick 480 0.25 s
+    notes = b"\x00\x90\x3c\x50" + b"\x87\x40\x80\x3c\x00" + END  # 960 ticks
+    score = read(midi(tempo, notes))
+    assert score == Score([0.0], [1.25], [60], [80])
+    assert score.quarter_s == 1.0
+
+
+def test_smpte_time_has_no_tempo(read):
+    score = read(midi(HALF_SECOND_C + END, division=0xE728))  # 25 frames of 40 ticks: 1 ms a tick
+    np.testing.assert_allclose(score.offset_s, [0.48])
+
+
+def test_tracks_are_merged_and_drums_left_out_unless_asked_for(read):
+    drum = b"\x00\x99\x24\x50\x83\x60\x89\x24\x00" + END
+    data = midi(HALF_SECOND_C + END, HALF_SECOND_C.replace(b"\x3c", b"\x40") + END, drum)
+    assert read(data).pitch.tolist() == [60, 64]
+    assert read(data, drums=True).pitch.tolist() == [36, 60, 64]
+
+
+def test_each_track_has_its_own_pedal(read):
+    pedal = b"\x00\xb0\x40\x7f" + HALF_SECOND_C + b"\x83\x60\xb0\x40\x00" + END
+    other = HALF_SECOND_C.replace(b"\x90", b"\x91").replace(b"\x80\x3c", b"\x81\x3c") + END
+    assert read(midi(pedal, other)).offset_s.tolist() == [0.5, 1.0]
+    assert read(midi(pedal, other), sustain=False).offset_s.tolist() == [0.5, 0.5]
+
+
+def test_what_symusic_refuses_the_tolerant_reader_takes(read):
+    # controller value 200 is impossible; mido clips it
+    assert read(midi(b"\x00\xb0\x07\xc8" + HALF_SECOND_C + END)) == Score([0.0], [0.5], [60], [80])
+
+
+def test_a_velocity_above_127_is_the_loudest(read):
+    assert read(midi(HALF_SECOND_C.replace(b"\x50", b"\xc8") + END)) == Score([0.0], [0.5], [60], [127])
+
+
+def test_a_note_that_is_never_released_ends_with_its_track(read):
+    assert read(midi(b"\x00\x90\x3c\x50\x83\x60\xff\x2f\x00")) == Score([0.0], [0.5], [60], [80])
+
+
+def test_the_tolerant_reader_hears_programs_pedal_tempo_and_smpte_as_the_fast_one_does(read):
+    tempo = b"\x00\xff\x51\x03\x0f\x42\x40"
+    body = tempo + b"\x00\xc0\x05\x00\xb0\x40\x7f" + HALF_SECOND_C * 2 + b"\x83\x60\xb0\x40\x00"
+    damage = b"\x00\xb0\x07\xc8"  # symusic refuses it
+    for division in (480, 0xE728):
+        fast, slow = read(midi(body + END, division=division)), read(midi(damage + body + END, division=division))
+        assert slow == fast
+        assert slow.quarter_s == fast.quarter_s
+        assert fast.program.tolist() == [5, 5]
+
+
+def test_midi_inside_riff(read):
+    inner = midi(HALF_SECOND_C + END)
+    data = b"RIFF" + struct.pack("<I", len(inner) + 12) + b"RMIDdata" + struct.pack("<I", len(inner)) + inner
+    assert read(data) == Score([0.0], [0.5], [60], [80])
+
+
+def test_a_file_cut_inside_its_last_chunk_keeps_the_whole_notes_before_the_cut(read):
+    two = midi(HALF_SECOND_C * 2 + END)
+    assert read(two[: -len(END)]) == Score([0.0, 0.5], [0.5, 1.0], [60, 60], [80, 80])
+    assert fit_chunks(two + b"\r\n\r\n") == two
+    assert fit_chunks(two) == two
+
+
+def test_tracks_keep_their_names_and_programs():
+    melody = b"\x00\xff\x03\x06MELODY\x00\xc0\x28" + HALF_SECOND_C + END
+    drum = b"\x00\x99\x24\x50\x83\x60\x89\x24\x00" + END
+    tracks = read_tracks(midi(melody, drum), "a.mid").tracks
+    assert [(t.name, t.program, t.is_drums, len(t.score)) for t in tracks] == [
+        ("MELODY", 40, False, 1),
+        ("", DRUMS, True, 1),
+    ]
+
+
+def test_one_tempo_keeps_beats_evenly_spaced():
+    tempo = b"\x00\xff\x51\x03\x0f\x42\x40" + b"\x83\x60\xff\x51\x03\x03\xd0\x90" + END
+    notes = b"\x00\x90\x3c\x50" + b"\x87\x40\x80\x3c\x00" + END  # 960 ticks
+    assert read_tracks(midi(tempo, notes), "a.mid", one_tempo=True).merge() == Score([0.0], [2.0], [60], [80])
+
+
+def test_a_file_without_notes_is_an_empty_score(read):
+    assert read(midi(END)) == Score.empty()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "the file is empty: give a MIDI file"),
+        (b"Dear diary, today I wrote a fugue.", "not a MIDI file: it begins with b'Dear', MIDI files begin with"),
+        (b"RIFF\x00\x00\x00\x00WAVEfmt ", "not a MIDI file: it begins with b'RIFF'"),
+        (midi(HALF_SECOND_C + END)[:30], "damaged MIDI file: no reader makes sense of it"),
+        (midi(HALF_SECOND_C + END, division=0), "damaged MIDI file: no reader makes sense of it"),
+    ],
+)
+def test_what_nobody_can_read_is_refused_with_the_reason(read, data, reason):
+    with pytest.raises(MidiError, match=reason) as caught:
+        read(data)
+    assert "\n" not in str(caught.value)
+    assert caught.value.path.endswith("file.mid")
+
+
+def test_a_missing_file_and_a_folder(tmp_path):
+    with pytest.raises(MidiError, match="nothing.mid: no such file: give an existing MIDI file"):
+        read_midi(tmp_path / "nothing.mid")
+    with pytest.raises(MidiError, match="is a folder: give a MIDI file"):
+        read_midi(tmp_path)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_no_damage_raises_anything_but_midi_error(tmp_path_factory, data):
+    good = bytearray(midi(b"\x00\xff\x51\x03\x0f\x42\x40" + HALF_SECOND_C * 3 + b"\x00\xb0\x40\x7f" + END))
+    for _ in range(data.draw(st.integers(1, 6))):
+        good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "damaged.mid"
+    path.write_bytes(good[: data.draw(st.integers(1, len(good)))])
+    try:
+        score = read_midi(path)
+    except MidiError:
+        return
+    assert (score.offset_s >= score.onset_s).all()
+
+
+@given(scores(), st.sampled_from([0.5, 0.6, 60 / 101, 1.7]))
+def test_a_written_file_reads_back_as_the_same_notes_within_a_tick(tmp_path_factory, score, quarter_s):
+    score = Score(score.onset_s, score.offset_s, score.pitch, score.velocity, quarter_s)
+    path = tmp_path_factory.getbasetemp() / "written.mid"
+    write_midi(score, path)
+    back = read_midi(path)
+    tick_s = back.quarter_s / 480
+    assert len(back) == len(score)
+    assert abs(back.quarter_s - quarter_s) < 1e-6
+
+    def rows(s):
+        ticks = np.rint(np.stack([s.onset_s, s.offset_s], 1) / tick_s).astype(int)
+        ticks[:, 1] = np.maximum(ticks[:, 1], ticks[:, 0] + 1)  # a note lasts at least a tick
+        return sorted(map(tuple, np.column_stack([s.pitch, s.velocity, ticks]).tolist()))
+
+    assert rows(back) == rows(score)
+
+
+def test_overlapping_notes_of_one_pitch_go_to_a_second_track(tmp_path):
+    nested = Score([0, 1], [3, 2], [60, 60], [80, 81])
+    write_midi(nested, tmp_path / "a.mid")
+    assert read_midi(tmp_path / "a.mid") == nested
+    touching = Score([0, 1], [1, 2], [60, 60], [80, 81])
+    write_midi(touching, tmp_path / "b.mid")
+    assert read_midi(tmp_path / "b.mid") == touching
+    assert len(mido.MidiFile(tmp_path / "b.mid").tracks) == 2  # tempo, notes
+
+
+def test_a_failed_write_leaves_nothing(tmp_path):
+    (tmp_path / "a.mid").mkdir()
+    with pytest.raises(OSError, match="a.mid"):
+        write_midi(Score([0.0], [1.0], [60], [80]), tmp_path / "a.mid")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.mid"]
+
+
+def test_a_pedal_holds_the_notes_of_both_programs_of_its_channel(read):
+    body = b"\x00\xc0\x00\x00\xb0\x40\x7f" + HALF_SECOND_C + b"\x00\xc0\x05" + HALF_SECOND_C.replace(b"\x3c", b"\x40")
+    score = read(midi(body + b"\x87\x40\xb0\x40\x00" + END))
+    assert score.offset_s.tolist() == [2.0, 2.0]
+    assert sorted(score.program.tolist()) == [0, 5]
+
+
+def test_both_readers_end_equal_pitches_first_in_first_out(read):
+    two = b"\x00\x90\x3c\x50\x83\x60\x90\x3c\x51\x83\x60\x80\x3c\x00\x83\x60\x80\x3c\x00"  # on, on, off, off
+    at_once = b"\x00\x90\x40\x50\x00\x80\x40\x00\x83\x60\x90\x43\x50\x83\x60\x80\x43\x00"  # a note of no length
+    damage = b"\x00\xb0\x07\xc8"
+    for body in (two, at_once):
+        assert read(midi(damage + body + END)) == read(midi(body + END))
+    assert read(midi(two + END)).offset_s.tolist() == [1.0, 1.5]
+
+
+def test_a_header_that_claims_too_much_is_mended(read):
+    good = midi(HALF_SECOND_C + END)
+    assert read(good[:4] + b"\x7f\xff\xff\xff" + good[8:]) == Score([0.0], [0.5], [60], [80])

@@ -1,0 +1,132 @@
+"""Which model plays where none is named: literal music, and real files."""
+
+import json
+import zipfile
+from collections import Counter
+
+import numpy as np
+import pytest
+from strategies import SHARED_DATA, slowing
+
+from musictx.errors import MidiError
+from musictx.model.shipped import FOLDER
+from musictx.music.grid import grid_to_score, quantise, score_to_grid
+from musictx.music.read import read_midi, read_tracks
+from musictx.music.score import Score
+from musictx.playing.opening import choose_bundle, name_bundle, not_four_voices
+from musictx.playing.seeds import read_seed
+from musictx.tokenizers.chorale import ChoraleTokenizer
+
+CHORDS = np.repeat(np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48]], np.int16), 4, axis=0)
+HYMN = grid_to_score(CHORDS)
+
+
+def moved(by_s, notes=slice(1)):
+    onset = HYMN.onset_s.copy()
+    onset[notes] += by_s
+    return Score(onset, np.maximum(HYMN.offset_s, onset + 0.1), HYMN.pitch, HYMN.velocity, HYMN.quarter_s)
+
+
+def with_note(onset_s, offset_s, pitch):
+    return Score.merge([HYMN, Score([onset_s], [offset_s], [pitch], [80], HYMN.quarter_s)], HYMN.quarter_s)
+
+
+def ornamented(notes):
+    """Ten bars of the hymn, the first soprano of so many ending with a 32nd of the note above."""
+    grid = np.tile(CHORDS, (10, 1))
+    hymn, step_s = grid_to_score(grid), 0.15
+    main = np.flatnonzero(hymn.pitch == 72)[:notes]
+    offset, end = hymn.offset_s.copy(), hymn.offset_s[main]
+    offset[main] -= step_s / 2
+    graces = Score(end - step_s / 2, end, np.full(notes, 74), np.full(notes, 80), hymn.quarter_s)
+    main = Score(hymn.onset_s, offset, hymn.pitch, hymn.velocity, hymn.quarter_s)
+    return Score.merge([main, graces], hymn.quarter_s)
+
+
+def voices(count):
+    return grid_to_score(np.where(np.arange(4) < count, CHORDS, -1).astype(np.int16))
+
+
+@pytest.mark.parametrize(
+    ("music", "reason"),
+    [
+        (HYMN, ""),
+        (moved(0.014), ""),  # a sixteenth lasts 0.15 s
+        (moved(0.016), "1 of 10 notes begin beside the sixteenths, the first at quarter 0.03"),
+        (HYMN.stretch(1.7), ""),
+        (with_note(0.6, 1.2, 60), "step 4 (quarter 1) has 5 notes sounding"),
+        (with_note(1.8, 2.4, 20), "pitch 20 is outside the chorale vocabulary, which holds 21 … 108"),
+        (with_note(1.8, 2.4, 60), ""),  # three quarters of it in four voices, the last in one
+        (with_note(1.8, 4.8, 60), "all four sound in 38% of it"),
+        (voices(3), "all four sound in 0% of it"),
+        (Score([0.0], [1e6], [60], [80], 0.5), "8,000,000 sixteenths long, at most 1,048,576 can be written"),
+        (Score.empty(), "there are no notes"),
+        (ornamented(1), ""),
+        (ornamented(3), ""),  # of 67 notes
+        (ornamented(4), "4 of 68 notes begin beside the sixteenths, the first at quarter 0.88"),
+    ],
+)
+def test_four_voices_on_a_grid_are_what_the_encoding_takes(music, reason):
+    assert not_four_voices(music) == reason
+    assert choose_bundle(music, "it").bundle == ("piano" if reason else "chorale")
+
+
+def test_a_few_ornaments_are_told():
+    why = choose_bundle(ornamented(1), "it").why
+    assert why == "it is four voices on a grid, but for 1 of its 65 notes"
+
+
+def test_a_chorale_that_slows_down_is_continued_as_it_is_written(tmp_path, capsys):
+    path = slowing(HYMN, tmp_path / "slow.mid")
+    assert not_four_voices(read_midi(path)).startswith("3 of 10 notes begin beside")
+    assert name_bundle(None, [path]) == "chorale"
+    assert "since slow.mid is four voices on a grid\n" in capsys.readouterr().out
+    seed = read_seed(path, ChoraleTokenizer(), drums=False, out_of_range="refuse")
+    assert capsys.readouterr().out == f"{path}: its first tempo holds throughout, since the model counts beats\n"
+    assert np.array_equal(score_to_grid(seed.score), CHORDS)
+    assert (seed.score.quarter_s, seed.meter.bars_s(1.8).tolist()) == (pytest.approx(0.6), [0.0, pytest.approx(2.4)])
+    read_seed(slowing(HYMN, path, [(480, 100), (960, 100)]), ChoraleTokenizer(), drums=False, out_of_range="refuse")
+    assert capsys.readouterr().out == ""  # a tempo that is told again does not change
+    slowing(HYMN, path)
+    assert name_bundle(None, [path], played=True) == "piano"  # who listens hears it slow down
+
+
+def test_the_seeds_inside_the_package():
+    chosen = {
+        name: choose_bundle(read_midi(FOLDER / f"{name}.mid"), name) for name in ("chorale", "elise", "gymnopedie")
+    }
+    assert [choice.bundle for choice in chosen.values()] == ["chorale", "piano", "piano"]
+    assert chosen["chorale"].why == "chorale is four voices on a grid"
+    assert chosen["gymnopedie"].why.startswith("gymnopedie is not four voices on a grid: ")
+
+
+def test_what_a_person_names_is_never_looked_at(tmp_path, capsys):
+    assert name_bundle("mine.safetensors", [tmp_path / "missing.mid"]) == "mine.safetensors"
+    assert capsys.readouterr().out == ""
+    with pytest.raises(MidiError, match=r"missing.mid.* no such file"):
+        name_bundle(None, [tmp_path / "missing.mid"])
+
+
+@pytest.mark.skipif(not (SHARED_DATA / "odd-midi.zip").is_file(), reason="the corpus is not on this machine")
+def test_of_odd_files_the_chorale_model_gets_only_what_it_can_take():
+    chosen, taken = Counter(), ChoraleTokenizer()
+    with zipfile.ZipFile(SHARED_DATA / "odd-midi.zip") as archive:
+        for name in archive.namelist()[:120]:
+            try:
+                music = read_tracks(archive.read(name), name, one_tempo=True).merge()
+            except MidiError:
+                continue
+            choice = choose_bundle(music, name)
+            chosen[choice.bundle] += 1
+            if choice.bundle == "chorale":
+                assert len(taken.encode(quantise(music).score)) >= 4 * 2
+    assert chosen == {"piano": 105, "chorale": 12}  # one of them for its tempo changes
+
+
+@pytest.mark.skipif(not (SHARED_DATA / "jsb-chorales-16th").is_dir(), reason="the corpus is not on this machine")
+def test_every_chorale_is_the_chorale_models():
+    table = json.loads((SHARED_DATA / "jsb-chorales-16th" / "Jsb16thSeparated.json").read_text())
+    pieces = [np.array(piece, np.int16) for split in table.values() for piece in split]
+    assert len(pieces) == 382
+    others = [k for k, piece in enumerate(pieces) if not_four_voices(grid_to_score(piece))]
+    assert others == []

@@ -1,0 +1,181 @@
+"""A region written anew, from the command and from Python; wrong input in one line, and nothing written."""
+
+import numpy as np
+import pytest
+from conftest import QUICK, TINY, ok, refused
+from matplotlib.image import imread
+
+import musictx
+from musictx.config.app import settings
+from musictx.errors import BundleError, ConfigError
+from musictx.model.bundle import read_header
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.training.fit import fit
+
+INFILL = ["objective=infill", "objective_settings={plain: 0.0}", "data.length=512", "model.position=relative_fourier"]
+
+
+def trained(folder, store, *words):
+    words = [*TINY, *QUICK, *INFILL, f"data.path={store}", f"out={folder}", "trainer.progress_bar=false", *words]
+    return fit(settings("train", *words))
+
+
+@pytest.fixture(scope="module")
+def filler(world, tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("filler") / "run", world.store)
+
+
+@pytest.fixture(scope="module")
+def hymn_filler(world, tmp_path_factory):
+    words = ["tokenizer.name=chorale", "data.stretch=[1.0]", "model.clock=time", "model.cycle=16"]
+    return trained(tmp_path_factory.mktemp("filler") / "run", world.hymn_store, *words)
+
+
+def outside(score, from_s, to_s):
+    """Notes that no border touches, as MIDI has them."""
+    kept = score.select((score.offset_s < from_s - 1e-3) | (score.onset_s > to_s + 1e-3))
+    columns = (kept.onset_s.round(3), kept.offset_s.round(3), kept.pitch, kept.velocity)
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["performance", "chorale"])
+def test_a_region_is_written_anew_and_all_else_is_the_files(world, filler, hymn_filler, tmp_path, kind):
+    bundle, midi = (filler, world.seed) if kind == "performance" else (hymn_filler, world.hymn)
+    words = [f"infill={midi}", f"bundle={bundle}", "from_s=2.4", "to_s=3.6", "variations=2", "png=true", "out=o"]
+    told = ok(["musictx", "generate", *words], tmp_path).stdout
+    name = midi.stem
+    assert f"{name}: what sounds from 2.40 to 3.60 s is new, the rest is kept" in told
+    assert imread(tmp_path / "o" / f"{name}.png").shape[2] == 4
+    file = read_midi(midi)
+    pieces = [read_midi(tmp_path / "o" / f"{name}-{k}.mid") for k in (1, 2)]
+    for piece in pieces:
+        assert outside(piece, 2.4, 3.6) == outside(file, 2.4, 3.6)
+        assert len(outside(file, 2.4, 3.6)) > 10
+    assert pieces[0] != pieces[1]
+    player = musictx.load(bundle)
+    same = player.fill(midi, from_s=2.4, to_s=3.6, variations=2)
+    for music, piece in zip(same, pieces, strict=True):
+        music.write(tmp_path / "it.mid")
+        assert read_midi(tmp_path / "it.mid") == piece
+        new = music.score.select(music.is_new)
+        assert ((new.onset_s >= 2.4 - 1e-6) & (new.onset_s < 3.6)).all()
+    again = player.fill(file, from_s=2.4, to_s=3.6, variations=2, seed=0)
+    assert [music.score.pitch.tolist() for music in again] == [music.score.pitch.tolist() for music in same]
+    assert player.fill(midi, from_s=2.4, to_s=3.6, seed=1)[0].score != same[0].score
+
+
+def test_bars_are_counted_from_one_and_the_last_is_part_of_it(world, hymn_filler):
+    player = musictx.load(hymn_filler)
+    bar_s = 4 * read_midi(world.hymn).quarter_s
+    (by_bars,) = player.fill(world.hymn, from_bar=2, to_bar=2)
+    (by_seconds,) = player.fill(world.hymn, from_s=bar_s, to_s=2 * bar_s)
+    assert by_bars.score == by_seconds.score
+    assert by_bars.new[1:] == (by_bars.new_from_s, by_bars.new_to_s) == (pytest.approx(bar_s), pytest.approx(2 * bar_s))
+
+
+def test_what_goes_between_two_files(world, filler, tmp_path):
+    a, b = world.seed, world.midi / "sub1" / "tune 1.mid"
+    words = [f"between={a},{b}", f"bundle={filler}", "length_seconds=1.5", "out=o", "wav=true"]
+    told = ok(["musictx", "generate", *words], tmp_path).stdout
+    first, second = read_midi(a), read_midi(b)
+    end_s = round(first.duration_s, 2)
+    assert f"tune 0-to-tune 1: what sounds from {end_s:.2f} to {end_s + 1.5:.2f} s is new" in told
+    piece = read_midi(tmp_path / "o" / "tune 0-to-tune 1-1.mid")
+    assert outside(piece, end_s, 1000) == outside(first, end_s, 1000)
+    later = piece.select(piece.onset_s > end_s + 1.5 - 1e-3)
+    assert later.pitch.tolist() == second.pitch.tolist()
+    assert np.allclose(later.onset_s - second.onset_s, end_s + 1.5, atol=2e-3)
+    assert (tmp_path / "o" / "tune 0-to-tune 1-1.wav").stat().st_size > 10_000
+    (music,) = musictx.load(filler).fill_between(a, b, length_seconds=1.5)
+    assert music.score.pitch.tolist() == piece.pitch.tolist()
+    for midi in (a, b):
+        with pytest.raises(ConfigError, match="is the seed and would be overwritten: give another name"):
+            music.write(midi)
+
+
+def test_a_name_with_a_comma_in_it_is_one_of_the_two(world, filler, tmp_path):
+    one, two = read_midi(world.seed), read_midi(world.midi / "sub1" / "tune 1.mid")
+    write_midi(one, tmp_path / "slow, sad.mid")
+    write_midi(two, tmp_path / "b.mid")
+    words = ["between=slow, sad.mid,b.mid", "length_seconds=1"]
+    ok(["musictx", "generate", *words, f"bundle={filler}", "out=o"], tmp_path)
+    assert (tmp_path / "o" / "slow, sad-to-b-1.mid").is_file()
+
+
+def test_its_bundle_says_how_much_music_it_learnt_with(filler):
+    assert read_header(filler).objective["length"] == 512
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["infill={seed}", "from_s=2"], "infill= wants a region: give from_s= and to_s=, or from_bar= and to_bar="),
+        (["infill={seed}", "from_s=2", "to_s=3", "to_bar=3"], "infill= wants a region"),
+        (["infill={seed}", "from_s=3", "to_s=3"], "tune 0.mid: from_s=3 to_s=3: give a region of at least one step"),
+        (["infill={seed}", "from_s=3", "to_s=2"], "tune 0.mid: from_s=3 to_s=2: give a region of at least one step"),
+        (["infill={seed}", "from_s=3", "to_s=nan"], "tune 0.mid: from_s=3 to_s=nan: give seconds"),
+        (["infill={seed}", "from_s=900", "to_s=905"], "something must come after the gap: give a region inside it"),
+        (["infill={seed}", "from_bar=0", "to_bar=2"], "from_bar=0 to_bar=2: it has bars 1 to "),
+        (["infill={seed}", "from_bar=1", "to_bar=900"], "from_bar=1 to_bar=900: it has bars 1 to "),
+        (["infill=none.mid", "from_s=1", "to_s=2"], "none.mid: no such file: give an existing MIDI file"),
+        (["infill={seed}", "from_s=1", "to_s=2", "length_seconds=3"], "length_seconds=3.0 does not go with infill="),
+        (
+            ["infill={seed}", "from_s=1", "to_s=2", "seed_pinned=true"],
+            "seed_pinned=true is for continuations, and",
+        ),
+        (["infill={seed}", "from_s=1", "to_s=2", "draws=4"], "draws=4 does not go with infill=: leave it out"),
+        (["infill={seed}", "from_s=1", "to_s=2", "seed_midi=elise"], "seed_midi=elise does not go with infill="),
+        (
+            ["infill={seed}", "between={seed},{seed}"],
+            "infill= and between= are given: fill a gap inside one",
+        ),
+        (["between={seed},"], "give two files with a comma between them, as in between=a.mid,b.mid"),
+        (["between={seed}"], "give two files with a comma between them, as in between=a.mid,b.mid"),
+        (["between={seed},none.mid"], "none.mid: no such file: give an existing MIDI file"),
+        (["between={seed},{seed}", "from_s=1"], "from_s=1.0 does not go with between=: leave it out"),
+        (["between={seed},{seed}", "length_seconds=0"], "length_seconds=0.0: give more than 0"),
+        (["between={seed},{seed}", "length_seconds=1000"], "a gap of 1000.0 s is about "),
+        ([], "seed_midi=… is required and was not given, nor infill= or between=; see --help"),
+    ],
+)
+def test_wrong_input_is_told_in_a_line_and_nothing_is_written(world, filler, tmp_path, words, text):
+    words = [word.format(seed=world.seed) for word in words]
+    assert text in refused(["musictx", "generate", *words, f"bundle={filler}", "out=o"], tmp_path)
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_model_that_never_learnt_it(world, tmp_path):
+    words = [f"infill={world.seed}", "from_s=1", "to_s=2", "out=o", f"bundle={world.bundle}"]
+    text = "never learnt to fill a gap: give a bundle that was trained with objective=infill, or continue music with"
+    assert f"error: {world.bundle} {text}" in refused(["musictx", "generate", *words], tmp_path)
+    assert not (tmp_path / "o").exists()
+    with pytest.raises(BundleError, match="^this model never learnt to fill a gap"):
+        musictx.load(world.bundle).fill(world.seed, from_s=1, to_s=2)
+
+
+def test_music_of_another_texture(world, hymn_filler, tmp_path):
+    onset = np.arange(40) * 0.5
+    write_midi(Score(onset, onset + 3, np.arange(40) + 40, np.full(40, 80), quarter_s=0.5), tmp_path / "thick.mid")
+    said = refused(
+        ["musictx", "generate", "infill=thick.mid", "from_s=4", "to_s=6", f"bundle={hymn_filler}", "out=o"], tmp_path
+    )
+    assert "thick.mid: " in said
+    assert "more than the model's 4 voices: out_of_range=drop keeps the outer and the newest ones" in said
+    assert not (tmp_path / "o").exists()
+
+
+def test_what_python_is_told_otherwise(world, filler):
+    player = musictx.load(filler)
+    with pytest.raises(ConfigError, match=r"^infill=…: music is filled with fill\(…\) and fill_between\(…\)"):
+        player.continue_midi(world.seed, infill="a.mid")
+    with pytest.raises(ConfigError, match="^infill= wants a region"):
+        player.fill(world.seed)
+    with pytest.raises(ConfigError, match="^fill_between takes two MIDI files, not a Score: write it to one first$"):
+        player.fill_between(read_midi(world.seed), world.seed)
+
+
+def test_a_gap_that_is_not_full_is_told(world, filler, tmp_path):
+    words = [f"infill={world.seed}", "from_s=2", "to_s=4", "max_tokens=3", f"bundle={filler}", "out=o"]
+    assert "stopped before the gap was full: max_tokens=3" in ok(["musictx", "generate", *words], tmp_path).stdout

@@ -1,0 +1,99 @@
+"""The harmoniser inside the package: what is said of it, and that it harmonises."""
+
+import json
+from hashlib import sha256
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT, ok, refused
+from safetensors import safe_open
+
+import musictx
+from musictx.model.shipped import FOLDER, shipped_bundle
+from musictx.music.grid import REST, grid_to_score, score_to_grid
+from musictx.music.read import read_midi
+from musictx.music.write import write_midi
+from musictx.objectives import Example, build_objective
+from musictx.playing.opening import open_bundle
+from musictx.tokenizers.rules import VOICE_RANGES
+
+BUNDLE = shipped_bundle("harmoniser")
+
+
+@pytest.fixture(scope="module")
+def chorale():
+    """Two bars of a test piece, (32, 4), in which no voice rests or crosses."""
+    return by_height(read_midi(FOLDER / "chorale.mid"))
+
+
+def by_height(score):
+    return -np.sort(-score_to_grid(score), axis=1)
+
+
+def test_the_card_tells_what_the_bundle_says_of_itself_and_what_evaluate_found_of_this_very_file():
+    model, tokenizer, header = open_bundle(BUNDLE, continues=False)
+    card = (ROOT / "docs" / "models.md").read_text().split("## The harmoniser")[1].split("\n## ")[0]
+    assert f"{BUNDLE.stat().st_size / 1e6:.1f} MB" in card
+    assert f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} million parameters" in card
+    with safe_open(BUNDLE, "pt") as file:
+        assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118 - not a dict
+    assert (tokenizer.name, header.objective["name"]) == ("chorale", "conditional")
+    assert header.corpus.startswith("JSB chorales")
+    told = []
+    for split, pieces, tokens in (("validation", 76, 55_224), ("test", 77, 56_700)):
+        found = json.loads((ROOT / "studies" / "results" / f"harmoniser-{split}.json").read_text())
+        assert found["bundle_sha256"] == sha256(BUNDLE.read_bytes()).hexdigest()
+        assert (found["split"], found["pieces"], found["tokens"]) == (split, pieces, tokens)  # three voices of four
+        told.append([f"{x:.3f}" for x in found["per_token"]])
+    assert "validation **{}** nats a token ({} to {},".format(*told[0]) in card
+    assert "test {} ({} to {}), read once".format(*told[1]) in card
+    assert f"{header.val_nll:.3f}" == told[0][0]
+
+
+def test_the_true_voices_are_likelier_below_their_own_melody(chorale):
+    model, tokenizer, _ = open_bundle(BUNDLE, continues=False)
+    asked, nats = build_objective("conditional", None, tokenizer), []
+    for melody in (chorale[:, 0], chorale[:, 0] + 1, np.full(len(chorale), 72)):
+        grid = chorale.copy()
+        grid[:, 0] = melody
+        window = torch.from_numpy(np.append(tokenizer.vocab.bos, tokenizer.encode_grid(grid)).astype(np.int64))
+        (source, ids), targets = asked.example(window, np.random.default_rng(0))
+        with torch.inference_mode():
+            total, count = asked.loss(model, Example((source[None], ids[None]), targets[None]))
+        nats.append(float(total / count))
+    assert nats[0] < 0.5
+    assert min(nats[1:]) > nats[0] + 0.2
+
+
+def test_without_a_bundle_it_accompanies_a_soprano(chorale, tmp_path):
+    alone = chorale.copy()
+    alone[:, 1:] = REST
+    write_midi(grid_to_score(alone, 0.6), tmp_path / "soprano.mid")
+    told = ok(["musictx", "accompany", "melody=soprano.mid", "out=o", "variations=2", "seed=3"], tmp_path).stdout
+    assert told.startswith("harmoniser: trained on JSB chorales, 16th grid, licence public domain")
+    assert "o/soprano-1.mid: " in told
+    made = musictx.load("harmoniser").accompany(tmp_path / "soprano.mid", variations=2, seed=3)
+    for k, music in enumerate(made, 1):
+        assert read_midi(tmp_path / "o" / f"soprano-{k}.mid").pitch.tolist() == music.score.pitch.tolist()
+        assert music.mean_log_p > -0.7  # an untrained one: -4.5
+        grid = by_height(music.score)
+        assert grid[:, 0].tolist() == chorale[:, 0].tolist()
+        assert (grid != REST).mean() > 0.95
+        for v, (low, high) in enumerate(VOICE_RANGES):
+            sung = grid[:, v][grid[:, v] != REST]
+            assert ((sung >= low) & (sung <= high)).all()
+    assert made[0].voices != made[1].voices
+
+
+def test_what_continues_refuses_it_in_one_line(world, tmp_path):
+    for words in (
+        ["generate", f"seed_midi={world.hymn}", "out=o"],
+        ["serve"],
+        ["jam", f"input={world.hymn}", "output=o.mid"],
+        ["compare", f"store={world.hymn_store}", "out=o", "split=train", "seed_seconds=1", "length_seconds=1"],
+    ):
+        given = "runs=[harmoniser]" if words[0] == "compare" else "bundle=harmoniser"
+        line = refused(["musictx", *words, given], tmp_path)
+        assert "continues no music: give another" in line
+    assert not list(tmp_path.iterdir())

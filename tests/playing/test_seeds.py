@@ -1,0 +1,189 @@
+import numpy as np
+import pytest
+
+from musictx.errors import ConfigError, MidiError, TokenError, UserError
+from musictx.model.shipped import FOLDER, bundle_path, tell_taken
+from musictx.music.score import DRUMS, Meter, Score
+from musictx.music.write import write_midi
+from musictx.playing.seeds import find_seeds, fit_voices, name_targets, read_seed
+from musictx.sampling.primer import Primer
+from musictx.tokenizers import build_tokenizer
+
+TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")
+NOTE = Score([0.0], [1.0], [60], [80])
+
+
+def touch(*paths):
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def targets(seeds, folder, **settings):
+    return name_targets(seeds, folder, 2, **({"wav": False, "png": False, "overwrite": False} | settings))
+
+
+def test_a_file_a_folder_a_pattern_or_nothing(tmp_path):
+    touch(tmp_path / "a.mid", tmp_path / "sub" / "b.MIDI", tmp_path / "c.txt", tmp_path / "[x].mid")
+    names = lambda seed_midi: [str(p.relative_to(tmp_path)) for p in find_seeds(str(seed_midi))]  # noqa: E731
+    assert names(tmp_path / "a.mid") == ["a.mid"]
+    with pytest.raises(
+        MidiError, match="missing.mid: no such file: .*, or elise, gymnopedie or chorale, the seeds ins"
+    ):
+        names(tmp_path / "missing.mid")
+    assert names(tmp_path / "[x].mid") == ["[x].mid"]  # a file of that name comes before a pattern
+    assert names(tmp_path) == ["[x].mid", "a.mid", "sub/b.MIDI"]
+    assert names(tmp_path / "*.mid") == ["[x].mid", "a.mid"]
+    assert names(tmp_path / "**" / "b.*") == ["sub/b.MIDI"]
+    assert [str(p) for p in find_seeds(None)] == ["new"]
+
+
+def test_a_folder_or_pattern_without_music(tmp_path):
+    with pytest.raises(UserError, match=r"seed_midi=.*: no .mid, .midi, .kar, .rmi file there"):
+        find_seeds(str(tmp_path))
+    with pytest.raises(
+        UserError, match=r"give a file, folder or pattern, or elise, gymnopedie or chorale, the seeds i"
+    ):
+        find_seeds(str(tmp_path))
+    with pytest.raises(UserError, match=r"seed_midi=.*x\*.mid: no .mid"):
+        find_seeds(str(tmp_path / "x*.mid"))
+
+
+def test_two_seeds_of_one_name(tmp_path):
+    touch(tmp_path / "a" / "x.mid", tmp_path / "b" / "X.midi")
+    with pytest.raises(UserError, match=r"a/x.mid and .*b/X.midi would get the same names: rename one, or continue"):
+        find_seeds(str(tmp_path))
+
+
+def test_what_is_written_is_named_by_its_seed(tmp_path):
+    (one,) = targets([tmp_path / "x.mid"], tmp_path / "o", wav=True, png=True)
+    assert [p.name for p in (*one.midi, *one.wav, one.png)] == ["x-1.mid", "x-2.mid", "x-1.wav", "x-2.wav", "x.png"]
+
+
+def test_names_that_collide(tmp_path):
+    seeds = [tmp_path / "x.mid", tmp_path / "x-1.mid"]
+    with pytest.raises(ConfigError, match=r"x-1.mid is a seed and would be overwritten: give another out="):
+        targets(seeds, tmp_path, overwrite=True)
+    touch(tmp_path / "x-2.mid")
+    with pytest.raises(ConfigError, match=r"x-2.mid exists already: give another out= or overwrite=true"):
+        targets(seeds[:1], tmp_path)
+    assert len(targets(seeds[:1], tmp_path, overwrite=True)) == 1
+
+
+def test_the_bars_of_a_file_come_with_its_music(tmp_path):
+    write_midi(NOTE, tmp_path / "a.mid", (3, 4))
+    seed = read_seed(tmp_path / "a.mid", TOK, drums=False, out_of_range="refuse")
+    assert seed.score.pitch.tolist() == [60]
+    assert seed.meter.signature == (3, 4)
+
+
+def test_silence_drums_alone_and_no_music(tmp_path):
+    write_midi(Score.empty(), tmp_path / "silent.mid")
+    write_midi(Score([0.0], [1.0], [36], [80], 0.5, np.array(DRUMS)), tmp_path / "drums.mid")
+    read = lambda name, drums=False: read_seed(tmp_path / name, TOK, drums=drums, out_of_range="refuse")  # noqa: E731
+    with pytest.raises(UserError, match=r"silent.mid: the seed has no notes: give one with music in it"):
+        read("silent.mid")
+    with pytest.raises(UserError, match=r"drums.mid: the seed has only drums: drums=true takes them"):
+        read("drums.mid")
+    assert len(read("drums.mid", drums=True).score) == 1
+    with pytest.raises(MidiError, match="no such file"):
+        read("missing.mid")
+
+
+def test_notes_that_the_model_has_no_token_for(tmp_path, capsys):
+    write_midi(Score([0, 0, 0.5, 1], [1, 1, 1, 2], [10, 60, 12, 110], [80] * 4), tmp_path / "a.mid")
+    with pytest.raises(
+        TokenError,
+        match=r"a.mid: notes of pitch 10, 12, 110 \(3 of 4\) lie outside the model's range 21 … 108: out_of_range=drop",
+    ):
+        read_seed(tmp_path / "a.mid", HYMN, drums=False, out_of_range="refuse")
+    assert read_seed(tmp_path / "a.mid", HYMN, drums=False, out_of_range="drop").score.pitch.tolist() == [60]
+    assert "lie outside the model's range 21 … 108: left out" in capsys.readouterr().out
+    write_midi(Score([0], [1], [10], [80]), tmp_path / "low.mid")
+    with pytest.raises(UserError, match="low.mid: the seed has no notes within the model's range: transpose it"):
+        read_seed(tmp_path / "low.mid", HYMN, drums=False, out_of_range="drop")
+
+
+def test_more_notes_at_once_than_voices():
+    score = Score([0] * 5, [1] * 5, [48, 55, 60, 64, 72], [80] * 5)
+    primer = Primer(score, 1.0, Meter())
+    with pytest.raises(TokenError, match="a.mid: 1 of its 5 notes are more than the model's 4 voices: out_of_range=dr"):
+        fit_voices(primer, HYMN, "a.mid", "refuse")
+    thinner = fit_voices(primer, HYMN, "a.mid", "drop")
+    assert (len(thinner.score), thinner.end_s) == (4, 1.0)
+    assert fit_voices(primer, TOK, "a.mid", "refuse") is primer
+
+
+def test_the_seeds_inside_the_package_have_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    touch(tmp_path / "elise", tmp_path / "other.mid")
+    for name in ("elise", "gymnopedie", "chorale"):
+        assert find_seeds(name) == [FOLDER / f"{name}.mid"]
+        assert find_seeds(name)[0].is_file()
+    assert [p.resolve() for p in find_seeds("./elise")] == [tmp_path / "elise"]
+
+
+def test_a_name_inside_the_package_is_told_once_where_a_file_has_it_too(tmp_path, monkeypatch, capsys):
+    tell_taken.cache_clear()
+    monkeypatch.chdir(tmp_path)
+    assert find_seeds("gymnopedie") == [FOLDER / "gymnopedie.mid"]
+    touch(tmp_path / "elise" / "elise-1.mid", tmp_path / "piano")
+    for _ in range(2):
+        assert find_seeds("elise") == [FOLDER / "elise.mid"]
+        assert bundle_path("piano") == FOLDER / "piano.safetensors"
+    seeds, bundle = "elise is the seed inside musictx; ./elise", "piano is the model inside musictx; ./piano"
+    assert capsys.readouterr().err == "".join(f"{name} means the one in this folder\n" for name in (seeds, bundle))
+    assert [p.name for p in find_seeds("./elise")] == ["elise-1.mid"]
+    tell_taken.cache_clear()
+
+
+def test_on_a_grid_it_is_told_what_becomes_of_notes(capsys):
+    """Three held voices; the fourth repeats its note after a 32nd beside the grid."""
+    onset, offset = [0, 0, 0, 0, 0.525, 0.6], [1.2, 1.2, 1.2, 0.525, 0.6, 1.2]
+    primer = Primer(Score(onset, offset, [48, 60, 64, 72, 74, 72], [80] * 6, 0.6), 1.2, Meter(0.6))
+    heard = fit_voices(primer, HYMN, "a.mid", "refuse")
+    assert heard.score.pitch.tolist() == [48, 60, 64, 72, 72]
+    told = "of its 6 notes the grid of sixteenths leaves out 1 as too short, hears 1 as held instead of struck again"
+    assert capsys.readouterr().out == f"a.mid: {told}\n"
+    assert fit_voices(primer, TOK, "a.mid", "refuse") is primer
+    assert capsys.readouterr().out == ""
+
+
+OBOE = "its instrument, program 68, is heard as a piano, and kept in what is written"
+LEFT_OUT = "its drums are left out, drums=true takes them"
+
+
+def band(path, *programs):
+    """A note for each program, one after the other, each in a track of its own."""
+    notes = [Score([0.5 * k], [0.5 * k + 0.4], [60 + k], [80], 0.5, np.array(p)) for k, p in enumerate(programs)]
+    write_midi(Score.merge(notes, 0.5), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("programs", "drums", "told", "heard"),
+    [
+        ((0,), False, "", [0]),
+        ((68,), False, f": {OBOE}", [68]),
+        ((68, 68), False, f": {OBOE}", [68, 68]),
+        ((DRUMS,), True, ": its drums are heard as piano keys", [DRUMS]),
+        ((40, 68), False, ": its 2 tracks are heard as one piano", [0, 0]),
+        ((40, 68, DRUMS), False, f": its 2 tracks are heard as one piano; {LEFT_OUT}", [0, 0]),
+        ((40, 68, DRUMS), True, ": its 3 tracks are heard as one piano; its drums are heard as piano keys", [0, 0, 0]),
+        ((0, DRUMS), False, f": {LEFT_OUT}", [0]),
+        ((68, DRUMS), False, f": {OBOE}; {LEFT_OUT}", [68]),
+        ((68, DRUMS), True, ": its 2 tracks are heard as one piano; its drums are heard as piano keys", [0, 0]),
+    ],
+)
+def test_a_band_is_heard_as_one_piano_and_a_line_says_so(tmp_path, capsys, programs, drums, told, heard):
+    seed = read_seed(band(tmp_path / "a.mid", *programs), TOK, drums=drums, out_of_range="refuse")
+    assert seed.score.program.tolist() == heard
+    assert capsys.readouterr().out == (f"{tmp_path / 'a.mid'}{told}\n" if told else "")
+
+
+def test_four_singers_stay_four_voices(tmp_path, capsys):
+    seed = read_seed(band(tmp_path / "a.mid", 52, 53, 54, 55, DRUMS), HYMN, drums=False, out_of_range="refuse")
+    assert seed.score.program.tolist() == [52, 53, 54, 55]
+    assert capsys.readouterr().out.endswith(f"a.mid: {LEFT_OUT}\n")
+    read_seed(tmp_path / "a.mid", HYMN, drums=True, out_of_range="refuse")
+    assert capsys.readouterr().out.endswith("a.mid: its drums are heard as voices\n")

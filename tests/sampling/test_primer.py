@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from musictx.errors import ConfigError, UserError
+from musictx.music.score import Meter, Score
+from musictx.sampling.primer import Part, check_part, choose_primer
+
+# eight quarters of half a second, each held for 0.4 s: two bars of four
+MUSIC = Score(np.arange(8) * 0.5, np.arange(8) * 0.5 + 0.4, np.arange(60, 68), np.full(8, 80), 0.5)
+
+
+def choose(**amounts):
+    primer = choose_primer(MUSIC, amounts.pop("meter", Meter(0.5)), Part(**amounts))
+    return primer.score.pitch.tolist(), float(primer.score.onset_s[0]), pytest.approx(primer.end_s)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "pitches", "begin_s", "end_s"),
+    [
+        ({}, range(60, 68), 0, 3.9),
+        ({"seconds": 1.2}, [60, 61, 62], 0, 1.2),
+        ({"seconds": 99.0}, range(60, 68), 0, 3.9),
+        ({"seconds": 0.9, "side": "end"}, [66, 67], 0, 0.9),
+        ({"bars": 1}, range(60, 64), 0, 2.0),
+        ({"bars": 2}, range(60, 68), 0, 4.0),
+        ({"bars": 9}, range(60, 68), 0, 4.0),
+        ({"bars": 1, "side": "end"}, range(64, 68), 0, 2.0),
+        ({"bars": 1, "meter": Meter(0.5, (3, 4))}, [60, 61, 62], 0, 1.5),
+        ({"bars": 1, "side": "end", "meter": Meter(0.5, (3, 4))}, [66, 67], 0, 1.5),
+        ({"bars": 1, "meter": Meter(0.5, lines_s=np.array([0, 1.0, 3.0, 5.0]))}, [60, 61], 0, 1.0),
+        ({"notes": 3}, [60, 61, 62], 0, 1.4),
+        ({"notes": 2, "side": "end"}, [66, 67], 0, 0.9),
+        ({"notes": 99}, range(60, 68), 0, 3.9),
+        ({"seconds": 1.2, "side": "end", "on_beat": True}, [65, 66, 67], 0, 1.4),
+        ({"seconds": 0.9, "side": "end", "on_beat": True}, [66, 67], 0, 0.9),
+        ({"seconds": 1.2, "on_beat": True}, [60, 61, 62], 0, 1.2),
+    ],
+)
+def test_the_part_asked_for_and_the_moment_it_ends(amounts, pitches, begin_s, end_s):
+    assert choose(**amounts) == (list(pitches), begin_s, end_s)
+
+
+def test_a_note_is_cut_where_the_motif_ends():
+    primer = choose_primer(MUSIC, Meter(0.5), Part(seconds=1.2))
+    assert primer.score.offset_s.tolist() == pytest.approx([0.4, 0.9, 1.2])
+
+
+@pytest.mark.parametrize(
+    ("amounts", "text"),
+    [
+        ({"seconds": 1.0, "notes": 3}, "seed_seconds=1.0, seed_notes=3: give one of them"),
+        ({"seconds": -1.0}, "seed_seconds=-1.0: give more than 0, or leave it out for all"),
+        ({"seconds": float("nan")}, "seed_seconds=nan: give more than 0"),
+        ({"bars": 0}, "seed_bars=0: give more than 0"),
+        ({"notes": -2}, "seed_notes=-2: give more than 0"),
+        ({"side": "middle"}, "seed_from=middle: choose one of start, end"),
+    ],
+)
+def test_impossible_parts_are_refused(amounts, text):
+    with pytest.raises(ConfigError, match=text):
+        check_part(Part(**amounts))
+
+
+def test_a_part_without_notes_is_refused():
+    late = Score([5.0], [6.0], [60], [80])
+    with pytest.raises(UserError, match="the seed has no notes: give one with music in it, or raise seed_seconds"):
+        choose_primer(late, Meter(), Part(seconds=2.0))
+    with pytest.raises(UserError, match="or raise seed_bars"):
+        choose_primer(late, Meter(), Part(bars=1))

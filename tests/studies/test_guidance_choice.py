@@ -1,0 +1,142 @@
+"""How a strength of seed guidance is chosen, and how the curves of several trained seeds become one."""
+
+import json
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT
+from matplotlib.image import imread
+from safetensors.torch import load_file
+
+from musictx.errors import ConfigError
+from musictx.model.build import build_model, model_config
+from musictx.model.bundle import BundleHeader, read_header, save_bundle
+
+sys.path.insert(0, str(ROOT / "studies"))
+import guidance
+import seed_gain
+
+COMPOSERS = {"retained": (1, 1, 1), "from_seed": (20, 14, 27), "repeated": (0.13, 0.08, 0.19)}
+
+
+def drawn(low=0.8, from_seed=15.0, repeated=0.05, entropy=0.95, range_=0.96):
+    """Overlaps are known to 0.02 up and 0.03 down."""
+    areas = {"pitch_class_entropy": entropy, "pitch_range": range_}
+    overlaps = {name: (area, area - 0.03, area + 0.02) for name, area in areas.items()}
+    return {
+        "retained": (1.1, low, 1.6),
+        "from_seed": (from_seed, 1, 99),
+        "repeated": (repeated, 0, 1),
+        "overlaps": overlaps,
+    }
+
+
+PLAIN = [drawn(entropy=0.95), drawn(entropy=0.93), drawn(entropy=0.97)]
+
+
+@pytest.mark.parametrize(
+    ("draws", "said"),
+    [
+        ([drawn()], []),
+        ([drawn(low=0.9), drawn(low=1.1)], []),  # the mean of the draws counts
+        ([drawn(low=1.02)], ["motif retention above 1, from 1.02 on"]),
+        ([drawn(low=float("nan"))], ["motif retention above 1, from nan on"]),
+        ([drawn(from_seed=27.5)], ["from_seed 27.50, the composers at most 27.00"]),
+        ([drawn(repeated=0.2)], ["repeated 0.20, the composers at most 0.19"]),
+        ([drawn(entropy=0.931)], []),  # no lower than plain sampling, 0.95, as far as can be told
+        ([drawn(entropy=0.929)], ["overlap of pitch_class_entropy at most 0.949, plain 0.950"]),
+        ([drawn(entropy=0.92), drawn(entropy=0.95)], []),
+        ([drawn(range_=0.935)], ["overlap of pitch_range at most 0.955, plain 0.960"]),
+        ([drawn(range_=float("nan"))], ["overlap of pitch_range at most nan, plain 0.960"]),
+    ],
+)
+def test_what_speaks_against_a_strength(draws, said):
+    assert guidance.against(draws, PLAIN, COMPOSERS) == said
+
+
+def test_plain_sampling_has_nothing_against_it_and_bars_count_only_where_there_are_beats():
+    assert guidance.against(PLAIN, PLAIN, COMPOSERS) == []
+    free = [drawn() | {"repeated": None}]
+    assert guidance.against(free, free, COMPOSERS | {"repeated": None}) == []
+
+
+def test_the_largest_strength_without_objection_is_chosen():
+    rows = [
+        {"strength": g, "against": bad} for g, bad in ((None, []), (1.0, []), (2.0, ["x"]), (1.5, []), (3.0, ["x"]))
+    ]
+    assert guidance.choose(rows) == 1.5
+    assert guidance.choose([row for row in rows if row["strength"] in (None, 2.0, 3.0)]) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [
+        ({}, "chorale: validation chose no strength that the test split could be read with"),
+        ({"chorale": {"chosen": None}}, "chorale: validation chose no strength"),
+        ({"chorale": {"chosen": 1.0, "test": {}}}, "holds its figures on the test split, which is read once"),
+    ],
+)
+def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_path, monkeypatch):
+    monkeypatch.setattr(guidance, "common_store", lambda *_: None)
+    monkeypatch.setattr(guidance, "measured", lambda *_: pytest.fail("it was read"))
+    kept = tmp_path / "chosen.json"
+    kept.write_text(json.dumps(known))
+    asked = Namespace(models=["chorale"], store="x", overrides=[], json=kept, strengths=[1.0], draws=1)
+    with pytest.raises(ConfigError, match=text):
+        guidance.study(Namespace(**vars(asked), test=True, write=False))
+
+
+def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_path):
+    bundle, kept = tmp_path / "a.safetensors", tmp_path / "chosen.json"
+    model = build_model(model_config("recurrent", {"vocab_size": 8, "d_model": 4, "n_layers": 1}))
+    header = BundleHeader({}, "chorale", "", "tunes", "none", 0.5, "0", notes={"name": "a"})
+    save_bundle(bundle, model, header, torch.float16)
+    before = load_file(bundle)
+    with pytest.raises(ConfigError, match=r"chosen.json says nothing of a: choose a strength first"):
+        guidance.write(kept, {"a": bundle})
+    for chosen in (1.5, None):
+        kept.write_text(json.dumps({"a": {"chosen": chosen}}))
+        guidance.write(kept, {"a": bundle})
+        assert read_header(bundle) == replace(header, notes={"name": "a", "seed_guidance": chosen})
+        assert read_header(bundle).seed_guidance == chosen
+        after = load_file(bundle)
+        assert all(after[name].dtype == torch.float16 and torch.equal(after[name], x) for name, x in before.items())
+
+
+def test_several_seeds_are_one_curve_with_an_interval_over_seeds_and_pieces():
+    tokens = np.full((4, 2), 10)
+    alike = np.ones((3, 4, 2)) * [[[1.0, 2.0]]]
+    assert seed_gain.over_seeds(alike, tokens) == [pytest.approx((0.1, 0.1, 0.1)), pytest.approx((0.2, 0.2, 0.2))]
+    apart = alike * np.array([0.0, 1.0, 2.0])[:, None, None]  # seeds differ, pieces do not
+    first = seed_gain.over_seeds(apart, tokens)[0]
+    assert first.mean == pytest.approx(0.1)
+    assert 0 <= first.low < 0.05
+    assert 0.15 < first.high <= 0.2
+    long = np.array([[10, 10], [30, 30]])  # a piece counts by its tokens
+    assert seed_gain.over_seeds(np.array([[[1.0, 0], [9.0, 0]]]), long)[0].mean == pytest.approx(10 / 40)
+
+
+def test_names_at_the_lines_do_not_cover_each_other():
+    moved = seed_gain.apart([0.05, 0.02, 0.019, -0.01], 0.005)
+    assert all(a - b >= 0.005 - 1e-12 for a, b in pairwise(moved))
+    assert sum(moved) == pytest.approx(0.079)
+    assert seed_gain.apart([0.05, 0.02], 0.005) == pytest.approx([0.05, 0.02])
+
+
+def test_the_figure_has_a_line_for_every_kind_and_a_look_for_every_model(tmp_path):
+    assert set(seed_gain.LOOKS) == set(seed_gain.MODELS)
+    part = {"mean": 0.02, "low": 0.01, "high": 0.03}
+    kinds = {name: {"window": window, "gain": [part] * 6} for name, window in (("lstm", None), ("fourier", 1024))}
+    reach = [320, 384, 448, 512, 576, 640]
+    seed_gain.picture(kinds, reach, tmp_path / "one.png")
+    kinds["relative"] = {"window": 256, "gain": [part] * 6}
+    seed_gain.picture(kinds, reach, tmp_path / "two.png")
+    one, two = (imread(Path(tmp_path / name)) for name in ("one.png", "two.png"))
+    assert one.shape == two.shape
+    assert (one != two).any()

@@ -1,0 +1,85 @@
+"""studies/kernels.py: the shipped tunings, compiled for cards that are not here."""
+
+import json
+import sys
+
+import pytest
+from conftest import ROOT, run
+
+from musictx.model.attention.triton_tuning import tuning_for
+
+pytest.importorskip("triton", reason="the package triton is not installed")
+sys.path.insert(0, str(ROOT / "studies"))
+import kernels
+from kernels import CARDS, Row, line, verdict
+
+SCRIPT = "studies/kernels.py"
+SHIPPED = json.loads((ROOT / "studies" / "results" / "kernels.json").read_text())
+SAID = {"forward": 0, "queries": 1, "queries, deterministic": 1, "keys": 2, "table, deterministic": 3}
+WIDTH = {"bfloat16": 2, "float32": 4}
+FITTING = Row(86, "bfloat16", 128, "keys", 32, 8, 2, 172, 0, 53504, 101376)
+
+
+@pytest.mark.parametrize(("card", "dtypes"), [(80, ["bfloat16"]), (90, ["bfloat16", "float32"])])
+def test_the_default_tuning_fits_the_card_with_every_head_size(card, dtypes, tmp_path):
+    done = run([SCRIPT, "--cards", card, "--dtypes", *dtypes, "--json", "k.json"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [Row(**row) for row in json.loads((tmp_path / "k.json").read_text())["rows"]]
+    assert {(r.capability, r.dtype, r.d_head, r.kernel) for r in rows} == {
+        (card, dtype, d, kernel) for dtype in dtypes for d in (16, 32, 64, 128) for kernel in SAID
+    }
+    n = 20 * len(dtypes)
+    assert len(rows) == n
+    for row in rows:
+        assert 0 < row.shared_bytes <= {80: 166912, 90: 232448}[card], row
+        assert 0 < row.registers <= 255, row
+        assert line(row) in done.stdout
+    assert (
+        f"{n} kernels compiled: {n} fit the shared memory of their card, {sum(r.spilled_bytes > 0 for r in rows)}"
+        in (done.stdout)
+    )
+    if json.loads((tmp_path / "k.json").read_text())["triton"] == SHIPPED["triton"]:
+        assert [r._asdict() for r in rows] == [
+            r for r in SHIPPED["rows"] if r["capability"] == card and r["dtype"] in dtypes
+        ]
+
+
+def test_the_published_table_is_of_the_tunings_that_are_shipped_and_all_fit():
+    rows = [Row(**row) for row in SHIPPED["rows"]]
+    assert len(rows) == 6 * 2 * 4 * 5
+    for row in rows:
+        limit = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}[row.capability]
+        launch = tuning_for(row.capability, limit, row.d_head, WIDTH[row.dtype])[SAID[row.kernel]]
+        assert (row.tile, row.warps, row.stages) == launch, row
+        assert row.shared_limit == limit
+        assert row.shared_bytes <= limit, row
+        assert row.spilled_bytes <= 100, row  # as triton_tuning.py says
+    assert set(CARDS) == {row.capability for row in rows}
+
+
+def test_a_kernel_that_does_not_fit_is_named():
+    too_large = FITTING._replace(tile=64, shared_bytes=115200, spilled_bytes=40)  # the tuning before this one
+    assert " ".join(line(too_large).split()) == "86 bfloat16 128 keys 64x64 8 2 172 40 112.5 99 DOES NOT FIT"
+    assert "DOES NOT FIT" not in line(FITTING)
+    assert verdict([FITTING, too_large]) == (
+        "2 kernels compiled: 1 fit the shared memory of their card, 1 spill registers, at most 40 bytes a thread"
+    )
+
+
+def test_a_misfit_ends_with_status_1_and_the_table_is_kept(tmp_path, monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(kernels, "measure", lambda *_: [FITTING._replace(shared_bytes=101377)])
+    monkeypatch.setattr(sys, "argv", [SCRIPT, "--cards", "86", "--json", str(tmp_path / "k.json")])
+    with pytest.raises(SystemExit) as ended:
+        kernels.main()
+    assert ended.value.code == 1
+    assert len(json.loads((tmp_path / "k.json").read_text())["rows"]) == 8
+
+
+def test_what_cannot_compile_says_why(tmp_path, monkeypatch):
+    done = run([SCRIPT], tmp_path, TRITON_INTERPRET="1")
+    assert done.returncode == 2
+    assert done.stderr.endswith("error: with TRITON_INTERPRET=1 nothing is compiled: unset it\n")
+    done = run([SCRIPT, "--cards", 75], tmp_path)
+    assert done.returncode == 2
+    assert "argument --cards: invalid choice: 75 (choose from 80, 86, 89, 90, 100, 120)" in done.stderr

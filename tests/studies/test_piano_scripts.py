@@ -1,0 +1,99 @@
+"""The speed record and the long training: their arithmetic, and both from an archive to a model."""
+
+import json
+import sys
+import zipfile
+
+import pytest
+from conftest import ROOT, ok
+from hydra import compose, initialize_config_dir
+
+from musictx.config import register_schemas
+from musictx.config.app import conf_dir, typed
+from musictx.config.train import TrainConfig
+from musictx.model.build import build_model
+from musictx.model.bundle import read_header
+from musictx.training.start import build_model_config
+
+sys.path.insert(0, str(ROOT / "studies"))
+import budget
+import piano
+import speedrun
+
+TINY = ["model.d_model=16", "model.n_heads=2", "model.n_layers=1", "trainer.progress_bar=false"]
+
+
+@pytest.fixture(scope="module")
+def archive(world, tmp_path_factory):
+    path = tmp_path_factory.mktemp("archive") / "maestro.zip"
+    rows = ["split,midi_filename,duration"]
+    with zipfile.ZipFile(path, "w") as file:
+        for k, midi in enumerate(sorted(world.midi.rglob("*.mid"))[:6]):
+            rows.append(f"{('train', 'validation', 'test')[k % 3]},2004/{k}.mid,18")
+            file.write(midi, f"maestro-v3.0.0/2004/{k}.mid")
+        file.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
+    return path
+
+
+def parameters(words):
+    register_schemas()
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        config = typed(compose("train", ["experiment=maestro", "data.path=x", "out=y", *words]), TrainConfig)
+    return sum(p.numel() for p in build_model(build_model_config(config, 391)).parameters())
+
+
+def test_every_recipe_of_the_record_is_a_model_of_one_size_and_the_pianos_fits_its_bundle():
+    sizes = {name: parameters([*speedrun.BASE, *words]) for name, words in speedrun.RECIPES.items()}
+    assert max(sizes.values()) < 1.02 * min(sizes.values()), sizes
+    assert 10e6 < parameters([*piano.TRAINER, *piano.MODEL]) < 12e6  # 24 MB in float16
+
+
+def test_as_many_steps_as_fit():
+    assert budget.steps_within(100.0, (10.0, 25.0)) == 183  # 10 s for three steps, and half a second for each more
+    assert budget.steps_within(5.0, (10.0, 25.0)) == 10
+
+
+def test_the_record_is_told_once_measured(archive, tmp_path):
+    words = ["studies/speedrun.py", "--archive", archive, "--hours", "0.005", "--out", "runs", "--json", "s.json"]
+    words += ["--recipes", "all", "--steps", "3", *TINY, "data.length=32", "data.segment=32", "data.grow_from=8"]
+    told = ok(words, tmp_path).stdout
+    (row,) = json.loads((tmp_path / "s.json").read_text())
+    nll = read_header(tmp_path / "runs/all-150s-seed0/model.safetensors").val_nll
+    assert (row["recipe"], row["steps"], row["nll"]) == ("all", 3, nll)
+    assert row["cpu_s"] > 1  # a process that imports torch takes longer
+    assert f"| all | 0 | 3 | 384 | {row['cpu_s']:.0f} | {nll:.3f} |" in told
+    assert ok(words, tmp_path).stdout.splitlines()[-1] == told.splitlines()[-1]  # kept
+
+
+def test_the_long_training_goes_through_its_stages(archive, tmp_path):
+    script = tmp_path / "short.py"
+    stages = "[piano.Stage(32, 2, 3, 0.0), piano.Stage(64, 1, 3, 1.0)]"
+    script.write_text(f"import sys; sys.path.insert(0, {str(ROOT / 'studies')!r}); import piano\n")
+    script.write_text(script.read_text() + f"piano.STAGES = {stages}; piano.SCORED_H = 0.005; piano.main()\n")
+    words = [str(script), "--archive", archive, "--out", "runs", *TINY]
+    assert "all stages are done: runs/stage-1/model.safetensors" in ok(words, tmp_path).stdout
+    lengths = {f"stage-{n}": read_header(tmp_path / f"runs/stage-{n}/model.safetensors") for n in (0, 1)}
+    assert [header.model["trained_length"] for header in lengths.values()] == [32, 64]
+    store = json.loads((tmp_path / "runs/store/manifest.json").read_text())
+    assert [store["splits"][name]["pieces"] for name in ("train", "validation")] == [
+        ["2004/0.mid", "2004/3.mid"],
+        ["2004/1.mid"],
+    ]
+
+
+def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words) or True)
+    monkeypatch.setattr(sys, "argv", ["piano.py", "--archive", "a.zip", "--out", str(tmp_path), "--branch", "30"])
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/manifest.json").touch()
+    with pytest.raises(SystemExit, match="stage-0 has no checkpoint yet: train first, without --branch"):
+        piano.main()
+    last = tmp_path / "stage-0/checkpoints/last.ckpt"
+    last.parent.mkdir(parents=True)
+    last.touch()
+    piano.main()
+    (words,) = calls
+    assert {f"init_from={last}", f"out={tmp_path / 'branch-0'}", "trainer.max_steps=30"} < set(words)
+    assert {"trainer.decay_share=1.0", "trainer.warmup_steps=3", "data.length=512"} < set(words)
+    assert not any(word.startswith("model.d_model") for word in words)  # the checkpoint's

@@ -1,0 +1,262 @@
+"""The scripts behind the tables: what they claim of themselves."""
+
+import csv
+import json
+import sys
+import zipfile
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT, ok
+from hydra import compose, initialize_config_dir
+from matplotlib.image import imread
+
+from musictx.config import register_schemas
+from musictx.config.app import conf_dir, settings, typed
+from musictx.config.train import TrainConfig
+from musictx.model.build import build_model
+from musictx.training.optimizer import window_length
+from musictx.training.preflight import check_trainer
+from musictx.training.start import build_model_config
+
+sys.path.insert(0, str(ROOT / "studies"))
+import budget
+import fine_tune
+import guide
+import jsb
+import maestro
+import maestro_small
+
+
+@pytest.mark.parametrize(
+    ("experiment", "vocab", "models"),
+    [
+        ("chorales", 92, {name: overrides for name, (overrides, _) in jsb.MODELS.items()}),
+        ("maestro", 391, maestro.PAPER),
+        ("maestro", 391, {name: [*maestro_small.COMMON, *words] for name, (words, _) in maestro_small.MODELS.items()}),
+    ],
+)
+def test_the_models_of_a_table_are_alike_in_size(experiment, vocab, models):
+    register_schemas()
+    sizes = {}
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        for name, overrides in models.items():
+            words = [f"experiment={experiment}", "data.path=x", "out=y", *overrides]
+            config = build_model_config(typed(compose("train", words), TrainConfig), vocab)
+            sizes[name] = sum(p.numel() for p in build_model(config).parameters())
+    assert max(sizes.values()) < 1.05 * min(sizes.values()), sizes
+
+
+def test_the_chorale_table_gives_every_model_as_many_tokens_a_step_and_short_windows_first():
+    seen = {}
+    for name, (overrides, rates) in jsb.MODELS.items():
+        config = settings("train", "experiment=chorales", "data.path=x", *jsb.COMMON, *overrides)
+        check_trainer(config)
+        seen[name] = (config.data.length, config.data.grow_from, config.data.length * config.trainer.batch_size)
+        assert len(rates) == 2
+    assert seen == {
+        "rnn": (128, None, 2048),
+        "lstm": (128, None, 2048),
+        "lstm_attention": (128, None, 2048),
+        "learned": (1024, 256, 2048),
+        "relative_long": (1024, 256, 2048),
+        "sinusoidal": (1024, 256, 2048),
+        "rope": (1024, 256, 2048),
+        "relative": (256, None, 2048),
+        "fourier": (1024, 256, 2048),
+    }
+    lengths = [window_length(step, 1500, 1024, 256) for step in (0, 499, 500, 999, 1000, 1499)]
+    assert lengths == [256, 256, 512, 512, 1024, 1024]
+
+
+def test_a_part_of_an_archive_has_files_of_every_split(tmp_path):
+    names = [f"2004/{split}-{k}.midi" for split in ("train", "validation", "test") for k in range(6)]
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        rows = ["split,midi_filename,duration", *(f"{name[5:].split('-')[0]},{name},1800" for name in names)]
+        archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
+        for name in names:
+            archive.writestr(f"maestro-v3.0.0/{name}", name)
+    hours = {"train": 9.0, "validation": 9.0, "test": 1.6}
+    folder = maestro.part_of(tmp_path / "a.zip", hours, 1 / 3, tmp_path / "part")
+    found = sorted(str(p.relative_to(folder)) for p in folder.rglob("*.midi"))
+    assert found == sorted(f"2004/{split}-{k}.midi" for split in ("train", "validation", "test") for k in (0, 3))
+    with open(folder / "maestro-v3.0.0.csv") as file:
+        assert len(list(csv.DictReader(file))) == 18
+
+
+def test_the_small_piano_models_end_with_windows_of_2048_ids_or_carry_their_state():
+    for name, (words, rates) in maestro_small.MODELS.items():
+        config = settings("train", "experiment=maestro", "data.path=x", *maestro_small.COMMON, *words)
+        check_trainer(config)
+        assert config.data.length * config.trainer.batch_size == 4096
+        assert (config.data.length, config.data.grow_from) == ((256, None) if name == "lstm" else (2048, 512))
+        assert config.model.kind == ("recurrent" if name == "lstm" else "transformer")
+        assert len(rates) == 2
+        assert config.trainer.keep == "last"
+
+
+def test_a_small_model_learns_with_the_better_of_two_rates_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    calls, stopped = [], []
+
+    def run(words, at_most_s=None):
+        told = dict(word.split("=", 1) for word in words[1:])
+        folder, steps = Path(told["out"]), int(told["trainer.max_steps"])
+        calls.append((folder.name, steps, told["trainer.lr"]))
+        folder.mkdir(exist_ok=True)
+        ended = not stopped
+        if ended:
+            nll = {"0.001": 3.0, "0.004": 2.5}[told["trainer.lr"]]
+            (folder / "nll").write_text(str(nll))
+        return budget.Spent(7.0 + steps, ended)
+
+    monkeypatch.setattr(maestro_small, "musictx", run)
+    monkeypatch.setattr(maestro_small, "is_finished", lambda folder: (folder / "nll").exists())
+    read = lambda bundle: Namespace(val_nll=float((bundle.parent / "nll").read_text()))  # noqa: E731
+    monkeypatch.setattr(maestro_small, "read_header", read)
+    train = lambda hours=0.1: maestro_small.train_small(["lstm"], hours, tmp_path, tmp_path, 1.0, [])  # noqa: E731
+    stopped.append(True)
+    assert train() == []
+    assert calls == [("probe", 3, "0.001"), ("probe", 33, "0.001"), ("lstm-trial-0.001", 29, "0.001")]  # 36 s
+    stopped.clear()
+    assert train() == [tmp_path / "lstm-whole"]
+    assert calls[3:] == [
+        ("lstm-trial-0.001", 29, "0.001"),
+        ("lstm-trial-0.004", 29, "0.004"),
+        ("lstm-whole", 353, "0.004"),
+    ]
+    note = json.loads((tmp_path / "lstm.json").read_text())
+    assert note["runs"]["trial-0.001"] == {"lr": 0.001, "steps": 29, "cpu_s": 72.0, "nll": 3.0}  # of both calls
+    assert note["runs"]["whole"]["nll"] == 2.5
+    assert train() == [tmp_path / "lstm-whole"]
+    assert len(calls) == 6  # nothing is made twice
+    with pytest.raises(SystemExit, match="tells of other settings: give those again, or another --out"):
+        train(hours=2.0)
+
+
+SETTINGS = ["data.length=512", "+trainer.lr=1e-3", "model=lstm"]
+
+
+@pytest.mark.parametrize("where", [0, 1, 2])
+def test_settings_are_told_from_the_models_beside_them(where, tmp_path, monkeypatch):
+    words = ["--models", "lstm", "relative"]
+    words[where + 1 : where + 1] = SETTINGS
+    seen = []
+    monkeypatch.setattr(jsb, "study", seen.append)
+    monkeypatch.setattr(sys, "argv", ["jsb.py", "--steps", "9", *words])
+    jsb.main()
+    assert (seen[0].models, seen[0].overrides, seen[0].steps) == (["lstm", "relative"], SETTINGS, 9)
+    calls = []
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "manifest.json").touch()
+    monkeypatch.setattr(maestro, "call", lambda args, seconds=None: calls.append(args) or True)
+    monkeypatch.setattr(sys, "argv", ["maestro.py", "--archive", "a.zip", "--out", str(tmp_path), *words])
+    maestro.main()
+    assert [next(w for w in args if w.startswith("name=")) for args in calls[:2]] == ["name=lstm", "name=relative"]
+    assert all(args[-3:] == SETTINGS for args in calls[:2])
+    assert len(calls) == 3  # and compares them
+
+
+def test_a_model_that_is_none_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["jsb.py", "--models", "lstm", "gru", "data.length=512"])
+    with pytest.raises(SystemExit, match="2"):
+        jsb.main()
+    assert "invalid choice: 'gru'" in capsys.readouterr().err
+
+
+def test_the_guide_crosses_widths_with_hours_and_the_rest_in_the_middle():
+    args = Namespace(hours=[1.0, 10.0], widths=[64, 128], rates=[1e-3, 4e-3, 8e-3], batches=[2, 8])
+    assert [str(cell) for cell in guide.cells(args)] == [
+        "1h-width64-lr0.004-batch8",
+        "1h-width128-lr0.004-batch8",
+        "10h-width64-lr0.004-batch8",
+        "10h-width128-lr0.004-batch8",
+        "10h-width128-lr0.001-batch8",
+        "10h-width128-lr0.008-batch8",
+        "10h-width128-lr0.004-batch2",
+    ]
+
+
+def test_the_guide_takes_pieces_from_all_over_the_table():
+    rows = [{"midi_filename": str(k), "duration": "1800"} for k in range(20)]
+    assert guide.spread(rows, 1.9) == ["0", "7", "14", "1"]
+    assert sorted(guide.spread(rows, 100), key=int) == [str(k) for k in range(20)]
+
+
+def test_the_guide_reports_and_draws_what_was_measured(tmp_path):
+    cells = [guide.Cell(1.0, width, 4e-3, 8) for width in (64, 128)]
+    results = [c._asdict() | {"curve": [(10, 3.0), (20, 2.5), (30, 2.6)], "tokens_per_s": 1234.5} for c in cells]
+    assert guide.report(results).splitlines()[2:] == [
+        "| 1 | 64 | 0.004 | 8 | 2.500 | 2.600 | 1,234 |",
+        "| 1 | 128 | 0.004 | 8 | 2.500 | 2.600 | 1,234 |",
+    ]
+    results.append(cells[0]._asdict() | {"width": 256, "curve": [], "tokens_per_s": None})
+    assert guide.report(results).splitlines()[-1] == "| 1 | 256 | 0.004 | 8 | diverged | | |"
+    guide.draw(results, cells[1], tmp_path / "guide.png")
+    guide.draw([results[0], results[0] | {"hours": 10.0}], cells[0], tmp_path / "hours.png")
+    rates = [results[0] | {"lr": lr} for lr in (1e-3, 4e-3)]
+    guide.draw([*results, *rates], cells[1], tmp_path / "two.png")
+    panels = [imread(tmp_path / f"{name}.png").shape[1] // 440 for name in ("guide", "hours", "two")]
+    assert panels == [1, 1, 2]
+
+
+def test_the_guide_refuses_a_folder_of_other_runs_and_settings_of_its_own(tmp_path):
+    args = Namespace(device="cpu", layers=1, dropout=0.1, tokens=100, out=tmp_path / "out")
+    guide.check(args, [])
+    guide.check(args, [])
+    args.tokens = 200
+    with pytest.raises(SystemExit, match="holds runs of other settings .*100"):
+        guide.check(args, [])
+    args.tokens = 100
+    with pytest.raises(SystemExit, match="model.dropout=0.2: this script sets it"):
+        guide.check(Namespace(**vars(args) | {"out": tmp_path / "new"}), ["model.dropout=0.2"])
+
+
+def test_the_guide_prepares_trains_and_finds_its_runs_again(world, tmp_path):
+    rows = ["split,midi_filename,duration"]
+    with zipfile.ZipFile(tmp_path / "maestro.zip", "w") as archive:
+        for k, file in enumerate(sorted(world.midi.rglob("*.mid"))[:6]):
+            rows.append(f"{('train', 'validation', 'test')[k % 3]},2004/{k}.mid,18")
+            archive.write(file, f"maestro-v3.0.0/2004/{k}.mid")
+        archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
+    words = ["studies/guide.py", "--archive", "maestro.zip", "--device", "cpu", "--out", "runs", "--json", "g.json"]
+    words += ["--hours", "0.005", "--rates", "4e-3", "--batches", "2", "--layers", "1"]
+    words += ["--tokens", "400", "--widths", "32", "data.length=32", "data.segment=32", "trainer.progress_bar=false"]
+    told = ok(words, tmp_path).stdout
+    (run,) = json.loads((tmp_path / "g.json").read_text())
+    assert [tokens for tokens, _ in run["curve"]] == [64, 128, 192, 256, 320, 384]
+    assert f"| 0.005 | 32 | 0.004 | 2 | {min(nll for _, nll in run['curve']):.3f} |" in told
+    store = json.loads((tmp_path / "runs/store-0.005h/manifest.json").read_text())
+    assert store["splits"]["train"]["pieces"] == ["2004/0.mid"]  # 18 s are 0.005 hours
+    bundle = tmp_path / "runs/0.005h-width32-lr0.004-batch2/model.safetensors"
+    made = bundle.stat().st_mtime_ns
+    ok(words, tmp_path)
+    assert bundle.stat().st_mtime_ns == made
+
+
+def test_fine_tuning_is_measured_on_what_was_learnt_held_out_and_known_before(world, tmp_path, monkeypatch, capsys):
+    chance = np.random.default_rng(0)
+    voices = np.array([72, 65, 58, 48])
+    pieces = [(voices + chance.integers(-3, 4, (32, 4))).astype(np.int16).repeat(4, 0) for _ in range(28)]
+    monkeypatch.setattr(fine_tune, "kyries", lambda n: pieces[:n])
+    monkeypatch.setattr(fine_tune, "shipped_bundle", lambda name: world.hymn_bundle)
+    monkeypatch.setattr(fine_tune, "WAYS", {"all weights, 1e-2": ["trainer.lr=1e-2"]})
+    words = ["--jsb", world.hymn_store, "--out", tmp_path / "out", "--json", tmp_path / "f.json", "--steps", "12"]
+    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *map(str, words), "data.length=64"])
+    fine_tune.main()
+    before, after = json.loads((tmp_path / "f.json").read_text())
+    assert before["minutes"] is None
+    assert all(new < old for new, old in zip(after["nll"][:2], before["nll"][:2], strict=True))
+    table = capsys.readouterr().out
+    assert f"| all weights, 1e-2 | {after['nll'][0]:.3f} | {after['nll'][1]:.3f} | {after['nll'][2]:.3f} | " in table
+    fine_tune.main()
+    assert json.loads((tmp_path / "f.json").read_text()) == [before, after]
+    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *map(str, words)])
+    with pytest.raises(SystemExit, match="holds runs of other settings .*data.length=64"):
+        fine_tune.main()
+
+
+def test_kyries_are_of_different_masses():
+    found = fine_tune.kyries(3)
+    assert [grid.shape for grid in found] == [(672, 4), (1440, 4), (864, 4)]
