@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from accompany_draws import bach, drawn, ruled
@@ -46,12 +46,39 @@ MODELS = {
     "decoder, soprano first": ["objective=melody_first", "model=jsb", *WIDTH, "model.n_layers=6"],
     "decoder, no soprano": ["objective=lower_voices", "model=jsb", *WIDTH, "model.n_layers=6"],
 }
-COMMON = ["experiment=jsb", "trainer.progress_bar=false", "trainer.sample_every=null", "trainer.checkpoint_every=50"]
-SPLITS = ("validation", "test")
+QUIET = ["trainer.progress_bar=false", "trainer.sample_every=null", "trainer.checkpoint_every=50"]
+
+
+class Task(NamedTuple):
+    """What is compared; accompany_pop.py has another."""
+
+    models: dict[str, list[str]]  # the first is what the others are compared with
+    common: list[str]
+    splits: tuple[str, ...]  # that are scored, test among them
+    tokenizer: str
+    segment: int | None  # ids that are scored together; None: whole pieces
+    axis: str
+
+
+JSB = Task(
+    MODELS,
+    ["experiment=jsb", *QUIET],
+    ("validation", "test"),
+    "chorale",
+    None,
+    "nats a token of Bach's alto, tenor and bass, held-out sopranos (dots: seeds)",
+)
 
 
 def words_of(name: str, args: argparse.Namespace, out: Path, steps: int, seed: int) -> list[str]:
-    words = ["train", *COMMON, *MODELS[name], f"data.path={args.store}", f"out={out}", f"seed={seed}"]
+    words = [
+        "train",
+        *args.task.common,
+        *args.task.models[name],
+        f"data.path={args.store}",
+        f"out={out}",
+        f"seed={seed}",
+    ]
     ends = [f"trainer.max_steps={steps}", f"trainer.warmup_steps={max(steps // 20, 1)}"]
     return [*words, *ends, f"trainer.validate_every={steps}", *args.overrides]
 
@@ -86,11 +113,12 @@ def scored(run: Path, args: argparse.Namespace) -> dict[str, list[list[float]]]:
     """Nats and tokens of each piece, by split; reads the test split once for a run."""
     kept = run / "pieces.json"
     if not kept.exists():
-        opened, store, found = open_bundle(run / "model.safetensors", continues=False), Store(args.store, "chorale"), {}
-        _, objective = scored_by(str(run), opened, None)
-        for split in SPLITS:
+        task: Task = args.task
+        opened, store = open_bundle(run / "model.safetensors", continues=False), Store(args.store, task.tokenizer)
+        (_, objective), found = scored_by(str(run), opened, None), {}
+        for split in task.splits:
             pieces = store.split(split)
-            result = negative_log_likelihood(opened.model, pieces, opened.tokenizer, None, objective=objective)
+            result = negative_log_likelihood(opened.model, pieces, opened.tokenizer, task.segment, objective=objective)
             found[split] = [result.nats.tolist(), result.tokens_of.tolist()]
         with replacing(kept) as written:
             written.write_text(json.dumps(found), encoding="utf-8")
@@ -113,11 +141,11 @@ def rows(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any
             "cpu_s": spent,
             "objective": header.objective.get("name"),
         }
-        for split in SPLITS:
+        for split in args.task.splits:
             tokens = np.array(each[0][split][1])
             nats[name, split] = np.mean([scores[split][0] for scores in each], 0)
             seeds = [float(np.sum(scores[split][0]) / tokens.sum()) for scores in each]
-            more = nats[name, split] - nats[next(iter(MODELS)), split]
+            more = nats[name, split] - nats[next(iter(args.task.models)), split]
             row[split] = {
                 "nll": interval(nats[name, split], tokens),
                 "seeds": seeds,
@@ -157,7 +185,7 @@ def parameters(run: Path) -> int:
     return sum(p.numel() for p in open_bundle(run / "model.safetensors", continues=False).model.parameters())
 
 
-def draw(table: dict[str, Any], path: Path) -> None:
+def draw(table: dict[str, Any], path: Path, axis: str) -> None:
     figure = Figure(figsize=(7, 2.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
@@ -169,11 +197,33 @@ def draw(table: dict[str, Any], path: Path) -> None:
         axes.text(high, y, f"  {mean:.3f}", va="center", fontsize=9)
     axes.set_yticks(range(len(table)), list(table), fontsize=9)
     axes.invert_yaxis()
-    axes.set_xlabel("nats a token of Bach's alto, tenor and bass, held-out sopranos (dots: seeds)", fontsize=9)
+    axes.set_xlabel(axis, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0.12)
     with replacing(path) as written:
         figure.savefig(written, format="png", dpi=150)
+
+
+def all_trained(args: argparse.Namespace) -> dict[str, list[Path]]:
+    """The runs of each model, one a seed."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    runs: dict[str, list[Path]] = {name: [] for name in args.task.models}
+    for seed in range(args.seeds):
+        for name, folders in runs.items():
+            folders.append(trained(name, seed, args))
+    return runs
+
+
+def keep(told: dict[str, Any], args: argparse.Namespace) -> None:
+    """The table as JSON, as a picture, and on the screen."""
+    args.json.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(args.json) as written:
+        written.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    draw(told["models"], args.json.with_suffix(".png"), args.task.axis)
+    for name, row in told["models"].items():
+        mean, low, high = row["test"]["nll"]
+        size = f"{row['parameters']:>9,} parameters, {row['steps']:>5} steps"
+        print(f"{name:28} {size}: {mean:.4f} ({low:.4f} to {high:.4f})")
 
 
 def main() -> None:
@@ -185,22 +235,12 @@ def main() -> None:
     parser.add_argument("--pieces", type=int, default=24, help="pieces of the test split to draw voices for")
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany.json"))
     args, args.overrides = parse_options(parser, sys.argv[1:])
-    os.environ["OMP_NUM_THREADS"] = "1"
-    runs: dict[str, list[Path]] = {name: [] for name in MODELS}
-    for seed in range(args.seeds):
-        for name in MODELS:
-            runs[name].append(trained(name, seed, args))
+    args.task = JSB
+    runs = all_trained(args)
     table = rows(runs, args)
     told = {"cpu_s": args.cpu_s, "probe_steps": PROBE_STEPS, "settings": args.overrides, "models": table}
     told["per_hundred_beats"] = voices = counted(runs, args)
-    args.json.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(args.json) as written:
-        written.write_text(json.dumps(told, indent=1), encoding="utf-8")
-    draw(table, args.json.with_suffix(".png"))
-    for name, row in table.items():
-        mean, low, high = row["test"]["nll"]
-        size = f"{row['parameters']:>9,} parameters, {row['steps']:>5} steps"
-        print(f"{name:28} {size}: {mean:.4f} ({low:.4f} to {high:.4f})")
+    keep(told, args)
     print(f"per hundred beats, voices drawn below the first {args.pieces} sopranos of the test split")
     for name, counts in voices.items():
         each = ", ".join(

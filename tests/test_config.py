@@ -132,7 +132,7 @@ def test_the_samplers():
         ),
         (
             "model=foo",
-            "model=foo: choose one of chorale, demo, encoder_decoder, jsb, .*recurrent_encoder_decoder, rnn, small$",
+            "model=foo: choose one of chorale, demo, encoder_decoder, .*, jsb, .*recurrent_.*, rnn, small$",
         ),
         ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
     ],

@@ -13,6 +13,7 @@ from torch import Tensor
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
 from musictx.data.store import Split
+from musictx.music.score import Score
 from musictx.objectives import Example, Objective
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer, Vocab
@@ -75,10 +76,13 @@ def negative_log_likelihood(
     return Likelihood(nats, tokens)
 
 
-def notes_and_seconds(split: Split, tokenizer: Tokenizer) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """How many notes each piece has, and how long it lasts (P,): figures per note compare across encodings."""
+def notes_and_seconds(
+    split: Split, tokenizer: Tokenizer, asked: Callable[[Score], Score] = lambda score: score
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """How many notes each piece has of those `asked` for, and how long it lasts (P,): figures per note compare across
+    encodings."""
     scores = [tokenizer.decode(np.asarray(piece)) for piece in split]
-    return np.array([len(s) for s in scores]), np.array([s.duration_s for s in scores])
+    return np.array([len(asked(s)) for s in scores]), np.array([s.duration_s for s in scores])
 
 
 def uniform_nll(vocab: Vocab) -> float:

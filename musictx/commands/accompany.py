@@ -1,4 +1,6 @@
-"""musictx accompany: alto, tenor and bass for a melody; `Player.accompany` does the same from Python."""
+"""musictx accompany: alto, tenor and bass for a melody, or the rest of a song; `Player.accompany` does the same from
+Python.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from musictx.playing.accompanying import (
     guided,
     plan_accompaniment,
     read_melody,
+    window_of,
 )
 from musictx.playing.opening import check_device, open_told, weights_told
 from musictx.playing.seeds import Targets, name_targets
@@ -27,23 +30,24 @@ def accompany(config: AccompanyConfig) -> None:
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
-    melody = read_melody(source, config)  # before the model is loaded, and before anything is written
     opened = open_told(config.bundle, device, config.attention.impl, continues=False)
     learnt = opened.header.objective.get("name", NEXT_TOKEN)
     check_accompanies(opened.model, opened.tokenizer, learnt, config.bundle)
+    melody = read_melody(source, config, opened.tokenizer)  # before anything is written
     asked, config = config.sampler.strength, guided(config, opened.header, config.bundle)
     if (own := config.sampler.strength) != asked:
         print(f"sampler.seed_guidance={own:g}, as its bundle says; null for voices that no melody guides")
     print(describe_model(opened.model))
     (weights,) = weights_told(config.weights, opened.model)
     model: Any = for_steps(opened.model, weights)
-    write(accompany_melody(melody, model, opened.tokenizer, config), targets)
+    pieces = accompany_melody(melody, model, opened.tokenizer, config, window_s=window_of(opened.header))
+    write(pieces, targets)
 
 
 def write(pieces: list[Accompanied], files: Targets) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
         music.write(path)
-        notes = f"{len(music.melody)} notes of the melody, unchanged, {len(music.voices)} below"
+        notes = f"{len(music.melody)} notes of the melody, unchanged, {len(music.voices)} new ones"
         print(f"{path}: {notes}, {music.mean_log_p:.3f} nats a token")
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)

@@ -18,6 +18,7 @@ from musictx.model.build import check_inputs, describe_model, kind_of
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
+from musictx.objectives.next_token import NextToken
 from musictx.playing.opening import Opened, check_device, open_told
 
 
@@ -42,7 +43,8 @@ def measure(
     result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device, objective)
     if not result.tokens:
         raise ConfigError(f"{store.path}: no token of its {split_name} split counts for this objective; choose another")
-    notes, seconds = notes_and_seconds(split, tokenizer)
+    every_note = NextToken(tokenizer).asked  # what an objective from outside asks for, it need not say
+    notes, seconds = notes_and_seconds(split, tokenizer, getattr(objective, "asked", every_note))
     return Evaluation(
         bundle=str(bundle),
         store=str(store.path),

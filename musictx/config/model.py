@@ -68,6 +68,9 @@ class EncoderDecoderSettings:
     max_distance: int = setting(
         MISSING, "longest distance in tokens; farther tokens share the outer rows of the relative tables"
     )
+    clock: str = setting(
+        "index", "position=relative_fourier and rope, ids that tell seconds: index counts tokens, time counts seconds"
+    )
     n_frequencies: int = setting(16, "position=relative_fourier: frequencies in each head")
     max_positions: int = setting(2048, "position=learned: the longest source or target, in tokens")
     source_group: int = setting(1, "tokens of the source that make one step of time")

@@ -31,7 +31,9 @@ class DataConfig:
 class TokenizerConfig:
     """How music is written as ids."""
 
-    name: str = setting(MISSING, "performance, chorale, miditok-remi, miditok-tsd or miditok-structured")
+    name: str = setting(
+        MISSING, "performance, chorale, miditok-remi, miditok-tsd, miditok-structured or performance-melody"
+    )
     bpe_vocab: int | None = setting(
         None, "learn byte-pair merges up to this many tokens, only with MidiTok's tokenizers; null: none"
     )

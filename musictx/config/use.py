@@ -171,7 +171,7 @@ class JamConfig:
 
 @dataclass
 class AccompanyConfig:
-    """musictx accompany: write alto, tenor and bass for a melody, and leave the melody unchanged."""
+    """musictx accompany: write alto, tenor and bass, or the rest of a song, and leave the melody unchanged."""
 
     bundle: str = setting(
         "harmoniser", "the model: harmoniser, a file that `musictx train objective=conditional` made, or a run's folder"
@@ -183,7 +183,7 @@ class AccompanyConfig:
     )
     transpose: int = setting(0, "the model hears the melody so many semitones higher; the output is moved back")
     variations: int = setting(1, "accompaniments of the melody")
-    rows_at_once: int = setting(ASKED.rows_at_once, "rows drawn together")
+    rows_at_once: int = setting(ASKED.rows_at_once, "rows drawn together; songs are drawn one by one")
     seed: int = setting(ASKED.seed, "random seed: the same one gives the same music")
     wav: bool = setting(False, "also write the sound of each accompaniment")
     png: bool = setting(False, "also write a picture of melody and voices")

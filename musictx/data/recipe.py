@@ -1,7 +1,7 @@
 """One MIDI file: read it, choose its tracks, filter, encode. Runs in a reader process."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from musictx.data.similar import signature
 from musictx.errors import ConfigError, MidiError, TokenError
 from musictx.music.read import read_tracks
 from musictx.music.score import DRUMS, Score
-from musictx.music.ticks import Tracks
+from musictx.music.ticks import Track, Tracks
 from musictx.tokenizers import Tokenizer
 
 Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or why the file is left out
@@ -35,9 +35,12 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
     """One file as (ids, seconds, signature), or why it is left out: a kind, a colon, details."""
     try:
         tracks = read_tracks(data, "", one_tempo=recipe.tokenizer.metrical)
-        score = choose(tracks, recipe.select)
+        melody = recipe.tokenizer.melody
+        score = choose(tracks, recipe.select, melody)
         if not len(score):
             return "no notes" if not any(len(t.score) for t in tracks.tracks) else "no notes in the chosen tracks"
+        if melody is not None and len(set((score.program == melody).tolist())) < 2:
+            return f"no melody beside other music: none of its tracks is called {recipe.select.melody}, or all are"
         return fault(score, recipe.filters) or pack(recipe.tokenizer, score)
     except MidiError as error:
         return error.reason
@@ -52,8 +55,9 @@ def pack(tokenizer: Tokenizer, score: Score) -> Encoded:
     return ids.tobytes(), score.duration_s, signature(score).tobytes()
 
 
-def choose(tracks: Tracks, select: SelectConfig) -> Score:
-    """The music of a file: the tracks that the settings name, together."""
+def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> Score:
+    """The music of a file: the tracks that the settings name, together; with `melody`, the notes of the melody's track
+    have that program, and no others."""
     kept = [
         track
         for track in tracks.tracks
@@ -65,7 +69,13 @@ def choose(tracks: Tracks, select: SelectConfig) -> Score:
     ]
     if select.tracks == "longest":
         kept = sorted(kept, key=lambda track: -len(track.score))[:1]
+    if melody is not None:
+        kept = [with_program(track, melody if track.name.strip() == select.melody else 0) for track in kept]
     return Tracks(kept, tracks.quarter_s).merge(drums=True)
+
+
+def with_program(track: Track, program: int) -> Track:
+    return replace(track, score=replace(track.score, program=np.array(program)))
 
 
 def check_select(select: SelectConfig) -> None:

@@ -63,7 +63,7 @@ KINDS: dict[str, Kind] = {
     "encoder_decoder": Kind(
         EncoderDecoderConfig,
         EncoderDecoder,
-        lambda config, pace: EncoderDecoder(config),
+        EncoderDecoder,
         lambda config: (
             f"{config.n_encoder_layers} layers of encoder and {config.n_layers} of decoder",
             f"{describe(config.position, config.attention)}; of the source by definition",

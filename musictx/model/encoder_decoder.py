@@ -2,7 +2,7 @@
 
 Blocks, forms of position and cache are those of `transformer.py`. The encoder has no causal mask, and its relative
 distances go both ways. The decoder is causal, and each of its layers attends to the source: there the distance is in
-musical time, steps of a grid, from a source token to the token to predict.
+musical time, from a source token to the token to predict: steps of a grid, or seconds where ids tell them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from musictx.model.cache import Cache, KVCache, indices
 from musictx.model.position import FORMS
 from musictx.model.transformer import Block, TransformerConfig, initialise
 
+TABLE_S = 0.1  # what a row of a table of distances stands for across, where time is in seconds
+
 
 @dataclass(frozen=True)
 class EncoderDecoderConfig(TransformerConfig):
@@ -29,14 +31,15 @@ class EncoderDecoderConfig(TransformerConfig):
     source_group: int = 1  # ids of the source that make one step of time
     target_group: int = 3  # ids of the target in a step; `cycle` counts both together
     pad: int = -1  # the id that fills sources up; -1: none
+    paced: bool = False  # the ids themselves tell time; False: they are steps of a grid
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("n_encoder_layers", "source_group", "target_group"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: give 1 or more")
-        if self.clock != "index":
-            raise ConfigError(f"model.clock={self.clock}: an encoder-decoder has its own clock; leave it out")
+        if self.clock != "index" and not self.paced:
+            raise ConfigError(f"model.clock={self.clock}: on a grid an encoder-decoder has its own clock; leave it out")
         if self.cycle > 1 and self.cycle % self.group:
             raise ConfigError(
                 f"model.cycle={self.cycle}: a step has {self.group} ids; give a multiple of {self.group}, or 1"
@@ -47,9 +50,14 @@ class EncoderDecoderConfig(TransformerConfig):
         """Ids of one step, source and target together."""
         return self.source_group + self.target_group
 
-    def stream(self, group: int) -> TransformerConfig:
+    def stream(self, group: int) -> EncoderDecoderConfig:
         """The config of the stream with `group` ids a step, as a Transformer: its cycle counts only these ids."""
         return replace(self, cycle=max(self.cycle // self.group * group, 1))
+
+    @property
+    def across(self) -> TransformerConfig:
+        """What looks from one stream into the other goes by musical time, where the form can."""
+        return replace(self, clock="time") if self.paced and FORMS[self.position].timed else self
 
 
 def padding(source: Tensor, pad: int) -> Tensor:
@@ -61,8 +69,8 @@ def padding(source: Tensor, pad: int) -> Tensor:
 
 
 class Source(NamedTuple):
-    """The encoded source, made once: keys (layers, B, H, S, Dk) and values (layers, B, H, S, D), the step of each (S,)
-    float64, and True (B, S) where a row has none."""
+    """The encoded source, made once: keys (layers, B, H, S, Dk) and values (layers, B, H, S, D), the time of each (B or
+    1, S) float64, and True (B, S) where a row has none."""
 
     k: Tensor
     v: Tensor
@@ -71,7 +79,8 @@ class Source(NamedTuple):
 
     def take(self, rows: Tensor) -> Source:
         """The rows (n,) of this batch, in that order."""
-        return Source(self.k[:, rows], self.v[:, rows], self.at, self.masked[rows])
+        at = self.at if len(self.at) == 1 else self.at[rows]
+        return Source(self.k[:, rows], self.v[:, rows], at, self.masked[rows])
 
 
 class SourceState:
@@ -113,29 +122,33 @@ class EncoderBlock(Block):
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()
         phase = self.attend.phase(at, k.dtype)
-        distance = (at.mT - at).long()  # (S, S)
+        index = indices(0, x.shape[1], x.device)  # (1, S)
+        distance = (index.mT - index).long()  # (S, S)
         k = self.attend.keys(k, phase)
         found = self.attend.look(q, k, v, phase, distance, self.attention_dropout, masked)
         return self.feed(self.add(x, found)), first_v
 
 
 class CrossAttention(nn.Module):
-    """Attention of every token of the target to the whole source."""
+    """Attention of every token of the target to the whole source. Tables count distances in steps of the grid, or in
+    tenths of a second."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         c = config.d_model
         self.config, self.n_heads = config, config.n_heads
+        self.per_row = TABLE_S if config.paced else 1
         self.norm = nn.LayerNorm(c)
         self.query, self.keys_values, self.project = nn.Linear(c, c), nn.Linear(c, 2 * c), nn.Linear(c, c)
-        self.attend = FORMS[config.position].both_ways(config)
+        self.attend = FORMS[config.position].both_ways(config.across)
         self.dropout = nn.Dropout(config.dropout)
 
     def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C)."""
+        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C), whose tokens stand `at`
+        (B or 1, S)."""
         b, s, _ = source.shape
         k, v = self.keys_values(source).view(b, s, 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
-        return self.attend.keys(k, self.attend.phase(at[None], k.dtype)), v
+        return self.attend.keys(k, self.attend.phase(at, k.dtype)), v
 
     def queries(self, x: Tensor) -> Tensor:
         """(B, T, C) -> (B, H, T, D)."""
@@ -143,12 +156,17 @@ class CrossAttention(nn.Module):
         q: Tensor = self.query(self.norm(x)).view(b, t, self.n_heads, -1).transpose(1, 2)
         return q
 
+    def distance(self, at: Tensor, source_at: Tensor) -> Tensor:
+        """(B or 1, 1, T, S) from times of the source (B or 1, S) to those of the target (B or 1, T)."""
+        apart = at[:, None, :, None] - source_at[:, None, None]
+        return (apart / self.per_row).round().long()
+
     def forward(self, x: Tensor, k: Tensor, v: Tensor, masked: Tensor, source_at: Tensor, at: Tensor) -> Tensor:
-        """Adds to the stream (B, T, C) what its tokens find in the source; they are for the steps `at` (T,)."""
+        """Adds to the stream (B, T, C) what its tokens find in the source; they are for the times `at` (B or 1, T)."""
         q = self.queries(x)
         dropout = self.config.attention_dropout if self.training else 0.0
-        distance = (at[:, None] - source_at).long()  # (T, S)
-        found = self.attend.look(q, k, v, self.attend.phase(at[None], q.dtype), distance, dropout, masked)
+        phase, distance = self.attend.phase(at, q.dtype), self.distance(at, source_at)
+        found = self.attend.look(q, k, v, phase, distance, dropout, masked)
         joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
         return x + joined
 
@@ -156,15 +174,16 @@ class CrossAttention(nn.Module):
 class DecoderBlock(Block):
     """A causal block that attends to the source between its self-attention and its MLP."""
 
-    def __init__(self, config: TransformerConfig, layer: int) -> None:
+    def __init__(self, config: EncoderDecoderConfig, layer: int) -> None:
         super().__init__(config, layer)
         self.cross = CrossAttention(config)
 
     def decode(
-        self, x: Tensor, first_v: Tensor | None, index: Tensor, cache: Cache | None, source: Source, at: Tensor
+        self, x: Tensor, first_v: Tensor | None, own: Tensor, cache: Cache | None, source: Source, at: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """As `forward`, for tokens at `index` (B or 1, T) of the target, for the steps `at` (T,)."""
-        found, first_v = self.look_back(x, first_v, index, cache)
+        """As `forward`, for tokens of the target at `own` (B or 1, T) of its clock, which are for the times `at` (B or
+        1, T)."""
+        found, first_v = self.look_back(x, first_v, own, cache)
         layer = source.k[self.layer], source.v[self.layer]
         x = self.cross(self.add(x, found), *layer, source.masked, source.at, at)
         return self.feed(x), first_v
@@ -188,11 +207,16 @@ class Stream(nn.Module):
 
 class EncoderDecoder(nn.Module):
     """source (B, S), ids (B, T) -> logits (B, T, V) of the target after each of the ids. The ids begin with the token
-    before the target (BOS), so that the id at t is for the target's step t // target_group."""
+    before the target (BOS), which takes no time, so that on a grid the id at t is for the step t // target_group."""
 
-    def __init__(self, config: EncoderDecoderConfig) -> None:
+    pace: Tensor  # (V,) seconds, where ids tell time
+
+    def __init__(self, config: EncoderDecoderConfig, pace: Tensor | None = None) -> None:
+        """`pace` as in `Transformer`, for `paced`."""
         super().__init__()
         self.config = config
+        if config.paced:
+            self.register_buffer("pace", torch.zeros(config.vocab_size) if pace is None else pace.float())
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # of both streams, and the output head
         self.dropout = nn.Dropout(config.dropout)
         heard, written = config.stream(config.source_group), config.stream(config.target_group)
@@ -218,14 +242,18 @@ class EncoderDecoder(nn.Module):
         """The encoded source (B, S), PAD where a row has ended."""
         self.check_reach(source.shape[1])
         index = indices(0, source.shape[1], source.device)  # (1, S)
-        at = index // self.config.source_group
+        at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group
         masked = padding(source, self.config.pad)
         x, first_v = self.dropout(self.source(self.embed(source), index)), None
         for block in self.encoder:
-            x, first_v = block(x, first_v, index, None, masked)
+            x, first_v = block(x, first_v, self._own(index, at), None, masked)
         x = self.source.norm(x)
-        keys, values = zip(*(block.cross.keys(x, at[0]) for block in self._decoder), strict=True)
-        return Source(torch.stack(keys), torch.stack(values), at[0], masked)
+        keys, values = zip(*(block.cross.keys(x, at) for block in self._decoder), strict=True)
+        return Source(torch.stack(keys), torch.stack(values), at, masked)
+
+    def _own(self, index: Tensor, at: Tensor) -> Tensor:
+        """What a stream looks at itself by: the index of its tokens, or their time."""
+        return at if self.config.clock == "time" else index
 
     @property
     def _decoder(self) -> Sequence[DecoderBlock]:
@@ -251,14 +279,21 @@ class EncoderDecoder(nn.Module):
         t = ids.shape[1]
         self.check_reach(t if cache is None else cache.length + t)
         index = indices(0, t, ids.device) if cache is None else cache.begin(t)  # (1, T)
-        at = index[0] // self.config.target_group
+        at = self._times(ids, cache) if self.config.paced else index // self.config.target_group
         x, first_v = self.dropout(self.target(self.embed(ids), index)), None
         for block in self._decoder:
-            x, first_v = block.decode(x, first_v, index, cache, source, at)
+            x, first_v = block.decode(x, first_v, self._own(index, at), cache, source, at)
         if cache is not None:
-            cache.advance(t, index[:, -1:].expand_as(cache.clock))
+            cache.advance(t, at[:, -1:].expand_as(cache.clock))
             x = x[:, -1:]
         return F.linear(self.target.norm(x), self.embed.weight)  # (B, T, V)
+
+    def _times(self, ids: Tensor, cache: KVCache | None) -> Tensor:
+        """(B, T) seconds from the beginning of the target to after each of its ids, which is where the next one is."""
+        moves = self.pace[ids].double()
+        if cache is None or not cache.length:
+            moves[:, 0] = 0  # it stands before the target
+        return moves.cumsum(1) + (cache.clock if cache is not None else 0)
 
     def check_reach(self, n_tokens: int) -> None:
         """Raises ConfigError if the model has too few positions for this many tokens of source or target."""

@@ -54,9 +54,9 @@ def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, que
 
     def read(cross: CrossAttention, given: tuple[Any, ...]) -> None:
         x, k, _, masked, source_at, at = given
-        here = at[query : query + 1]
-        phase = cross.attend.phase(here[None], k.dtype)
-        distance = (here[:, None] - source_at).long()  # (1, S)
+        here = at[:, query : query + 1]
+        phase = cross.attend.phase(here, k.dtype)
+        distance = cross.distance(here, source_at)  # (1, 1, 1, S)
         logits = cross.attend.logits(cross.queries(x)[:, :, query : query + 1], k, phase, distance)
         rows.append(logits.masked_fill(masked[:, None, None], -torch.inf).softmax(-1)[0, :, 0])
 

@@ -1,4 +1,5 @@
-"""Accompaniment: the whole soprano of a four-voice grid goes in, alto, tenor and bass come out."""
+"""Accompaniment: a whole melody goes in. To the soprano of a four-voice grid alto, tenor and bass come out; where ids
+tell a melody, the rest of the music does."""
 
 from typing import NamedTuple
 
@@ -7,13 +8,14 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.music.score import Score
 from musictx.objectives import Example
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
 
 
 class Parts(NamedTuple):
-    """A window of the grid by voice: the token before it (1,), its soprano (S,), and the voices below (3 S,)."""
+    """A window in two: the token before it (1,), its melody (S,), and what goes with it (L,)."""
 
     before: Tensor
     melody: Tensor
@@ -21,7 +23,7 @@ class Parts(NamedTuple):
 
     @property
     def read(self) -> Tensor:
-        """(3 S,) the token before each token of the lower voices."""
+        """(L,) the token before each token of the lower part."""
         return torch.cat([self.before, self.lower[:-1]])
 
 
@@ -38,23 +40,41 @@ def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
     return Parts(window[:1], steps[:, 0], steps[:, 1:].flatten())
 
 
-def check_voices(tokenizer: Tokenizer, name: str) -> None:
-    """Raises ConfigError for an encoding without voices."""
-    if not tokenizer.voices:
-        raise ConfigError(f"objective={name}: {tokenizer.name} tokens have no voices; choose tokenizer=chorale")
+def by_track(window: Tensor, tokenizer: Tokenizer) -> Parts:
+    """Of a window (T + 1,): each part with waits of its own, from the same moment on. A wait that the window's end cuts
+    short is nobody's token: only its whole shifts are certain. Nothing at all is one PAD."""
+    vocab = tokenizer.vocab
+    ids = window[1:][window[1:] < vocab.n_events].numpy()
+    halves = (tokenizer.certain(part).tolist() for part in tokenizer.apart(ids))
+    return Parts(window[:1], *(window.new_tensor(half or [vocab.pad]) for half in halves))
 
 
 class Conditional(NextToken):
-    """Obeys `musictx.objectives.Objective`, for models of a source and a target."""
+    """Obeys `musictx.objectives.Objective`, for models of a source and a target. Raises ConfigError for an encoding
+    that does not tell a melody from the rest."""
 
-    inputs = ("source", "ids")
+    name = "conditional"  # what `objective=` calls it
+    inputs: tuple[str, ...] = ("source", "ids")
     continuous = False
     continues = False
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)
-        check_voices(tokenizer, "conditional")
+        if not tokenizer.voices and tokenizer.melody is None:
+            raise ConfigError(
+                f"objective={self.name}: {tokenizer.name} tokens do not tell a melody from the rest; choose "
+                "tokenizer=chorale or performance_melody"
+            )
+
+    def parts(self, window: Tensor) -> Parts:
+        """Of a window (T + 1,), filled up with PAD. Raises ConfigError as `by_voice`."""
+        voices = self.tokenizer.voices
+        return by_voice(window, self.tokenizer, self.name) if voices else by_track(window, self.tokenizer)
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        parts = by_voice(window, self.tokenizer, "conditional")
+        parts = self.parts(window)
         return Example((parts.melody, parts.read), parts.lower)
+
+    def asked(self, score: Score) -> Score:
+        """The notes that are asked for; of a grid all, since a Score does not say which voice sings."""
+        return score if self.tokenizer.melody is None else score.select(score.program != self.tokenizer.melody)

@@ -1,24 +1,18 @@
-"""The task of `conditional` without the soprano: alto, tenor and bass, one token after the other."""
+"""The task of `conditional` without the melody: what goes with it, one token after the other."""
 
 import numpy as np
 from torch import Tensor
 
 from musictx.objectives import Example
-from musictx.objectives.conditional import by_voice, check_voices
-from musictx.objectives.next_token import NextToken
-from musictx.tokenizers import Tokenizer
+from musictx.objectives.conditional import Conditional
 
 
-class LowerVoices(NextToken):
-    """The difference between its loss and that of `conditional` is what the soprano is worth."""
+class LowerVoices(Conditional):
+    """The difference between its loss and that of `conditional` is what the melody is worth."""
 
-    continuous = False
-    continues = False
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        super().__init__(tokenizer)
-        check_voices(tokenizer, "lower_voices")
+    name = "lower_voices"
+    inputs = ("ids",)
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
-        parts = by_voice(window, self.tokenizer, "lower_voices")
+        parts = self.parts(window)
         return Example((parts.read,), parts.lower)

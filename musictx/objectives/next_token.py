@@ -6,6 +6,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
+from musictx.music.score import Score
 from musictx.objectives import Example
 from musictx.tokenizers import EventRange, Tokenizer
 
@@ -24,6 +25,10 @@ class NextToken:
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
         """The example of (…, T + 1): all ids except the last are inputs, all except the first are targets."""
         return Example((window[..., :-1],), window[..., 1:])
+
+    def asked(self, score: Score) -> Score:
+        """The notes of a piece that the targets tell."""
+        return score
 
     def loss(
         self, model: Callable[..., Tensor], example: Example, label_smoothing: float = 0.0, by_row: bool = False

@@ -1,4 +1,4 @@
-"""From a melody to music of four voices, as the settings of `musictx accompany` say: what the command and
+"""From a melody to music of four voices, or to a song, as the settings of `musictx accompany` say: what the command and
 `musictx.load` share.
 """
 
@@ -21,14 +21,17 @@ from musictx.music.melody import Line, on_grid, together, top_line
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter, Score
 from musictx.playing.result import Music
+from musictx.sampling.accompany_song import WINDOW_S, draw_rest
 from musictx.sampling.music import check
 from musictx.sampling.settings import Sampling, Settings
 from musictx.sampling.voices import Tell, draw_voices
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 
 LINES = ("only", "highest")
+MOST_S = 1800.0  # of a song
 FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
 
 
@@ -37,7 +40,7 @@ class Melody(NamedTuple):
 
     name: str
     score: Score
-    line: Line
+    line: Line | None  # on the grid; None to a model that counts seconds
     meter: Meter
     file: Path | None
 
@@ -95,7 +98,8 @@ def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: 
 
 def can_accompany(model: Any, tokenizer: Tokenizer, objective: str) -> bool:
     """Whether it has learnt to write the voices below a melody."""
-    return inputs_of(model) == SOURCE and bool(tokenizer.voices) and objective == "conditional"
+    knows_melodies = bool(tokenizer.voices) or tokenizer.melody is not None
+    return inputs_of(model) == SOURCE and knows_melodies and objective == "conditional"
 
 
 def guided(config: AccompanyConfig, header: BundleHeader | None, bundle: object) -> AccompanyConfig:
@@ -110,9 +114,12 @@ def guided(config: AccompanyConfig, header: BundleHeader | None, bundle: object)
     return replace(config, sampler=sampler)
 
 
-def read_melody(path: Path, config: AccompanyConfig) -> Melody:
+def read_melody(path: Path, config: AccompanyConfig, tokenizer: Tokenizer) -> Melody:
     """The melody of a MIDI file. Raises MidiError for a file that is no music, UserError, TokenError for music that is
     no one line in the range."""
+    if not tokenizer.voices:
+        tracks = read_tracks(read_bytes(path), path)
+        return take_song(tracks.merge(drums=False), path, config, tracks.meter(), path.stem, path)
     tracks = read_tracks(read_bytes(path), path, one_tempo=True)
     if tracks.clock is not None and tracks.clock.changes:
         print(f"{path}: its first tempo holds throughout, since the model counts beats")
@@ -128,20 +135,9 @@ def take_melody(
     file: Path | None = None,
     say: Callable[[str], None] = print,
 ) -> Melody:
-    """One line of notes that the model can hear; `say` gets what a person should know of it. Raises UserError and
-    TokenError, which name the source."""
-    if not len(score):
-        raise UserError(f"{source}: no notes to accompany: give a file with a melody in it")
-    left = 0
-    if config.line == "highest":
-        line = top_line(score)
-        left, score = len(score) - len(line), line
-    elif len(both := together(score)):
-        first = score.onset_s[both[0]] / score.quarter_s
-        raise UserError(
-            f"{source}: {len(both)} of its {len(score)} notes are struck while another sounds, the first at quarter "
-            f"{first:.2f}, and a melody is one line: line=highest takes its highest notes, or give a file of one line"
-        )
+    """One line of notes that a model of chorales can hear; `say` gets what a person should know of it. Raises UserError
+    and TokenError, which name the source."""
+    score, left = one_line(score, source, config)
     check_range(score, source, config)
     try:
         line_on_grid = on_grid(score)
@@ -160,6 +156,44 @@ def take_melody(
             "voices go with that one, the melody keeps them all"
         )
     return Melody(name, score, line_on_grid, meter, file)
+
+
+def take_song(
+    score: Score,
+    source: object,
+    config: AccompanyConfig,
+    meter: Meter,
+    name: str = "melody",
+    file: Path | None = None,
+    say: Callable[[str], None] = print,
+) -> Melody:
+    """One line of notes for a model that counts seconds, which hears them where they are. Raises UserError, ConfigError
+    and TokenError."""
+    if config.transpose:
+        raise ConfigError(f"transpose={config.transpose} is for models of chorales: leave it out")
+    line, left = one_line(score, source, config)
+    if line.duration_s > MOST_S:
+        length = f"{line.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
+        raise UserError(f"{source}: {length}: give a part of it")
+    if left:
+        say(f"{source}: its highest {len(line)} notes are the melody, the other {left} are left out")
+    return Melody(name, line, None, meter, file)
+
+
+def one_line(score: Score, source: object, config: AccompanyConfig) -> tuple[Score, int]:
+    """The notes that are the melody, and how many others there are. Raises UserError for none, for several lines."""
+    if not len(score):
+        raise UserError(f"{source}: no notes to accompany: give a file with a melody in it")
+    if config.line == "highest":
+        line = top_line(score)
+        return line, len(score) - len(line)
+    if len(both := together(score)):
+        first = score.onset_s[both[0]] / score.quarter_s
+        raise UserError(
+            f"{source}: {len(both)} of its {len(score)} notes are struck while another sounds, the first at quarter "
+            f"{first:.2f}, and a melody is one line: line=highest takes its highest notes, or give a file of one line"
+        )
+    return score, 0
 
 
 def check_range(score: Score, source: object, config: AccompanyConfig) -> None:
@@ -195,10 +229,15 @@ def accompany_melody(
     tokenizer: Tokenizer,
     config: AccompanyConfig,
     tell: Tell = lambda done, of: None,
+    window_s: float = WINDOW_S,
 ) -> list[Accompanied]:
-    """As many accompaniments as were asked for. Raises ConfigError, NanError."""
+    """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
+    ConfigError, NanError, UserError."""
+    if isinstance(tokenizer, MelodyTokenizer):
+        return accompany_song(melody, model, tokenizer, config, tell, window_s)
     assert isinstance(tokenizer, ChoraleTokenizer)
     score, line = melody.score, melody.line
+    assert line is not None
     heard = np.where(line.pitch == REST, REST, line.pitch + config.transpose)
     try:
         drawn = draw_voices(
@@ -223,8 +262,41 @@ def accompany_melody(
     return [_music(melody, k, grid, mean_log_p, config.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
 
 
+def accompany_song(
+    melody: Melody,
+    model: SourceModel,
+    tokenizer: MelodyTokenizer,
+    config: AccompanyConfig,
+    tell: Tell,
+    window_s: float,
+) -> list[Accompanied]:
+    """The same in seconds; the rules that are for chorales say nothing here."""
+    if config.sampler.strength:
+        raise ConfigError("sampler.seed_guidance is for models of chorales: leave it out")
+    rules = replace(config.rules, voice_order=False, voice_ranges=False, no_parallels=False)
+    drawn = draw_rest(
+        melody.score,
+        model,
+        tokenizer,
+        window_s,
+        config.variations,
+        sampling=config.sampler,
+        rules=rules,
+        seed=config.seed,
+        device=config.device,
+        tell=tell,
+    )
+    return [_together(melody, k, rest, mean_log_p, 0) for k, (rest, mean_log_p) in enumerate(drawn, 1)]
+
+
+def window_of(header: BundleHeader | None) -> float:
+    """How many seconds of a song a bundle's windows held in training."""
+    return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
+
+
 def _music(melody: Melody, k: int, grid: Any, mean_log_p: float, transposed: int) -> Accompanied:
     """The new voices, moved to where the melody is, and the melody itself."""
+    assert melody.line is not None
     score, lower = melody.score, grid.copy()
     lower[:, 0] = REST
     lower[lower != REST] -= transposed
@@ -238,7 +310,11 @@ def _music(melody: Melody, k: int, grid: Any, mean_log_p: float, transposed: int
         program=program,
         quarter_s=score.quarter_s,
     )
-    both = Score.merge([score, voices], score.quarter_s)
+    return _together(melody, k, voices, mean_log_p, transposed)
+
+
+def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, transposed: int) -> Accompanied:
+    both = Score.merge([melody.score, voices], melody.score.quarter_s)
     known = 0.0, "", mean_log_p, 0, melody.meter.signature, melody.file
     name = f"{melody.name}-{k}"
-    return Accompanied(name, both, *known, melody=score, voices=voices, transposed=transposed)
+    return Accompanied(name, both, *known, melody=melody.score, voices=voices, transposed=transposed)

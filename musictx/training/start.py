@@ -69,7 +69,8 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     pace = tokenizer.pace
     if pace is None and getattr(config.model, "clock", "index") == "time":
         raise ConfigError(f"model.clock=time: {tokenizer.name} tokens carry no time; choose model.clock=index")
-    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad)
+    paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
+    settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
     if config.init_from is not None:
         path = bundle_path(config.init_from)
@@ -132,9 +133,9 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
     }
 
 
-def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1) -> Any:
-    """This kind's model config from the model and attention groups, with the id of PAD (-1: none) where the model
-    reads sources. Raises ConfigError for impossible sizes."""
+def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
+    """This kind's model config from the model and attention groups; where the model reads sources, with the id of PAD
+    (-1: none) and whether ids tell time rather than steps of a grid. Raises ConfigError for impossible sizes."""
     settings = asdict(config.model)
     kind = settings.pop("kind")
     if "attention" in settings_of(kind):
@@ -143,6 +144,8 @@ def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1) -> A
         settings |= {"attention": config.attention.impl, "trained_length": trained_length}
     if "pad" in settings_of(kind):
         settings |= {"pad": pad}
+    if "paced" in settings_of(kind):
+        settings |= {"paced": paced}
     return model_config(kind, {"vocab_size": vocab_size, **settings})
 
 
@@ -164,18 +167,24 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         val_nll=None,
         version=version("musictx"),
         notes={"name": config.name, "seed": config.seed, "citation": citation, **hidden(config)},
-        objective=told(config, objective),
+        objective=told(config, objective, manifest),
     )
 
 
-def told(config: TrainConfig, objective: Objective) -> dict[str, Any]:
+def told(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
     """What a bundle says about its objective: enough to know its ids without the objective's code and, where its
-    examples are whole, how much music they hold. Empty for the next token."""
+    examples are whole, how much music they hold, in ids, and in seconds where ids tell a melody. Empty for the next
+    token."""
     if config.objective == NEXT_TOKEN:
         return {}
     added = [list(row) for row in objective.added]
     known = {"name": config.objective, "settings": config.objective_settings or {}, "added": added}
-    return known if objective.continuous else known | {"length": config.data.length}
+    if objective.continuous:
+        return known
+    if objective.tokenizer.melody is not None:
+        train = manifest.splits["train"]
+        known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
+    return known | {"length": config.data.length}
 
 
 def hidden(config: TrainConfig) -> dict[str, Any]:

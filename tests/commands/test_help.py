@@ -62,7 +62,7 @@ def test_a_setting_is_told_with_its_value_and_a_group_with_its_presets(monkeypat
     assert "  midi=???" in helped("attend", [])
     assert "20 seconds" in meanings["length_seconds"]
     many = told(helped("train", []))["experiment"]
-    recipes = "chorales, demo, harmoniser, harmoniser_whole, jsb, jsb_whole, maestro"
+    recipes = "chorales, demo, harmoniser, harmoniser_whole, jsb, jsb_whole, maestro, pop909"
     assert many == f"many settings at once: {recipes}; null: none"
 
 

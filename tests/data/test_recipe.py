@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from songs import write_song
 
 from musictx.config.prepare import FilterConfig, SelectConfig
 from musictx.data.recipe import Recipe, check_select, choose, encode_midi, fault, longest_run, longest_silence_s
@@ -42,6 +43,13 @@ BAND = Tracks(
 )
 def test_tracks_are_chosen(settings, pitches):
     assert set(choose(BAND, SelectConfig(**settings)).pitch.tolist()) == pitches
+
+
+def test_the_melody_of_a_track_gets_its_own_program_and_nothing_else_has_it():
+    sung = choose(BAND, SelectConfig(drums=True), melody=53)
+    assert set(sung.pitch[sung.program == 53].tolist()) == {72, 74, 76}
+    assert set(sung.program.tolist()) == {0, 53}
+    assert set(choose(BAND, SelectConfig(melody="PIANO", programs=[0]), melody=53).program.tolist()) == {53}
 
 
 def test_a_choice_that_does_not_exist_is_refused():
@@ -110,3 +118,23 @@ def test_a_file_that_claims_days_of_music_is_left_out_with_the_reason():
     ):
         got = encode_midi(data, Recipe(build_tokenizer(tokenizer), SelectConfig(), FilterConfig()))
         assert got == f"cannot be written in {tokenizer} tokens: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("called", "select", "notes"),
+    [
+        ("MELODY", {}, 32),
+        ("TUNE", {}, None),
+        ("TUNE", {"melody": "TUNE"}, 32),
+        ("MELODY", {"names": ["MELODY"]}, None),  # nothing is left to go with it
+        ("MELODY", {"names": ["PIANO"]}, None),
+    ],
+)
+def test_without_a_melody_and_something_else_a_song_is_left_out(tmp_path, called, select, notes):
+    data = write_song(tmp_path / "song.mid", np.random.default_rng(1), melody=called).read_bytes()
+    recipe = Recipe(build_tokenizer("performance-melody"), SelectConfig(**select), FilterConfig())
+    found = encode_midi(data, recipe)
+    if notes is None:
+        assert found == "no melody beside other music: none of its tracks is called MELODY, or all are"
+    else:
+        assert len(recipe.tokenizer.decode(np.frombuffer(found[0], np.uint16))) == notes

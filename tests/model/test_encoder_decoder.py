@@ -27,14 +27,18 @@ CONFIG = EncoderDecoderConfig(
     n_frequencies=4,
     pad=PAD,
 )
-SHAPES = [{}, {"mlp": "swiglu", "qk_norm": True, "value_residual": True, "cycle": 16}]
-forms = pytest.mark.parametrize("position", FORMS)
-shapes = pytest.mark.parametrize("shape", SHAPES)
+PACE = torch.arange(23.0) % 5 * 0.07  # seconds that each id takes
+PACE[PAD] = 0
+SHAPES = [{}, {"mlp": "swiglu", "qk_norm": True, "value_residual": True, "cycle": 16}, {"paced": True}]
+BY_TIME = [(form, {"paced": True, "clock": "time"}) for form, of in FORMS.items() if of.timed]
+cases = pytest.mark.parametrize(
+    ("position", "shape"), [*((form, shape) for form in FORMS for shape in SHAPES), *BY_TIME]
+)
 
 
 def build(position, **changes):
     torch.manual_seed(0)
-    model = EncoderDecoder(replace(CONFIG, position=position, **changes)).double().eval()
+    model = EncoderDecoder(replace(CONFIG, position=position, **changes), PACE).double().eval()
     with torch.no_grad():  # at the start positions hardly count: make them
         for name, p in model.named_parameters():
             if any(word in name for word in ("attend", "places", "beat", "gain", "shares")):
@@ -42,8 +46,7 @@ def build(position, **changes):
     return model
 
 
-@shapes
-@forms
+@cases
 def test_no_logit_depends_on_a_later_id_and_each_on_all_of_the_source(position, shape):
     model, source, ids = build(position, **shape), tokens(1, 5), tokens(1, 15, seed=2)
     read = [model.embed(x).detach().requires_grad_() for x in (source, ids)]
@@ -57,8 +60,7 @@ def test_no_logit_depends_on_a_later_id_and_each_on_all_of_the_source(position, 
         assert (heard[0] != 0).any(-1).all()
 
 
-@shapes
-@forms
+@cases
 @pytest.mark.parametrize("prefill", [1, 7])
 def test_cached_steps_equal_one_full_pass_and_the_source_is_read_once(position, shape, prefill, monkeypatch):
     model, source, ids = build(position, **shape), tokens(3, 7), tokens(3, 21, seed=2)
@@ -76,8 +78,7 @@ def test_cached_steps_equal_one_full_pass_and_the_source_is_read_once(position, 
     assert state.length == 21
 
 
-@shapes
-@forms
+@cases
 def test_padding_of_a_source_changes_nothing(position, shape):
     model, source, ids = build(position, **shape), tokens(2, 7), tokens(2, 18, seed=2)
     source[1, 5:] = PAD
@@ -91,8 +92,7 @@ def test_padding_of_a_source_changes_nothing(position, shape):
         assert nothing.isfinite().all()
 
 
-@shapes
-@forms
+@cases
 def test_a_hidden_source_tells_nothing_of_what_it_hides_nor_how_long_it_is(position, shape):
     model, ids = build(position, **shape), tokens(1, 18, seed=2)
     with torch.inference_mode():
@@ -113,12 +113,18 @@ def signed(form, distance):
     return torch.einsum("hdf,hf->hd", form.basis, torch.cat([angle.cos(), angle.sin()], -1))
 
 
-@pytest.mark.parametrize("position", ["relative", "relative_fourier"])
-def test_cross_attention_and_encoder_equal_the_definition(position):
-    """q_i · (k_j + e_d) / sqrt(D), one pair at a time in float64, d the sixteenths from j to what i is for."""
-    model = build(position, n_layers=1, n_encoder_layers=1)
+@pytest.mark.parametrize(
+    ("position", "paced", "unit"),
+    [("relative", False, 1), ("relative_fourier", False, 1), ("relative", True, 0.1), ("relative_fourier", True, None)],
+)
+def test_cross_attention_and_encoder_equal_the_definition(position, paced, unit):
+    """q_i · (k_j + e_d) / sqrt(D), one pair at a time in float64, d the time from j to what i is for: in sixteenths;
+    where ids tell seconds in these, and for a table in whole tenths of them."""
+    model = build(position, n_layers=1, n_encoder_layers=1, paced=paced)
     cross, x, source = model.decoder[0].cross, torch.randn(1, 15, 24).double(), torch.randn(1, 9, 24).double()
-    at, source_at = torch.arange(15).double() // 3, torch.arange(9).double()
+    at, source_at = torch.arange(15).double()[None] // 3, torch.arange(9).double()[None]
+    if paced:
+        at, source_at = at * 0.23, source_at * 0.13
     masked = torch.zeros(1, 9, dtype=torch.bool)
     masked[0, 7:] = True
     k, v = cross.keys(source, source_at)
@@ -127,11 +133,15 @@ def test_cross_attention_and_encoder_equal_the_definition(position):
     expected = torch.zeros_like(q)
     for i in range(15):
         for h in range(n_heads):
+            distances = [at[0, i] - source_at[0, j] for j in range(7)]
+            if unit:
+                distances = [int((d / unit).round()) for d in distances]
             logits = [
-                q[0, h, i] @ (k[0, h, j, :d_head] + signed(form, i // 3 - j)[h]) / math.sqrt(d_head) for j in range(7)
+                q[0, h, i] @ (k[0, h, j, :d_head] + signed(form, d)[h]) / math.sqrt(d_head)
+                for j, d in enumerate(distances)
             ]
             expected[0, h, i] = torch.stack(logits).softmax(0) @ v[0, h, :7]
-    got = form.look(q, k, v, form.phase(at[None], q.dtype), (at[:, None] - source_at).long(), 0.0, masked)
+    got = form.look(q, k, v, form.phase(at, q.dtype), cross.distance(at, source_at), 0.0, masked)
     torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
     added = cross(x, k, v, masked, source_at, at)
     torch.testing.assert_close(added, x + cross.project(expected.transpose(1, 2).flatten(2)), rtol=1e-12, atol=1e-12)
@@ -146,7 +156,28 @@ def test_the_encoder_hears_what_is_to_come_and_a_target_asks_for_its_own_step():
     assert not torch.allclose(*first)
     model.decoder[0].cross.register_forward_pre_hook(lambda _, given: asked.append((given[4], given[5])))
     model(source, tokens(1, 8))
-    assert [x.tolist() for x in asked[0]] == [[0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 1, 1, 2, 2]]
+    assert [x.tolist() for x in asked[0]] == [[[0, 1, 2, 3, 4, 5]], [[0, 0, 0, 1, 1, 1, 2, 2]]]
+
+
+def test_where_ids_tell_time_a_target_asks_for_the_moment_it_has_reached():
+    """What stands before the target takes no time, whichever id it is; each row goes by its own ids."""
+    model, asked = build("rope", n_encoder_layers=1, paced=True), []
+    model.pace.copy_(torch.tensor([0.0, 1, 2, 4] + [0] * 19))
+    model.decoder[0].cross.register_forward_pre_hook(lambda _, given: asked.append((given[4], given[5])))
+    model(torch.tensor([[1, 0, 2], [3, PAD, PAD]]), torch.tensor([[3, 0, 1, 2], [0, 2, 2, 3]]))
+    assert [x.tolist() for x in asked[0]] == [[[1, 1, 3], [4, 4, 4]], [[0, 0, 1, 3], [0, 2, 4, 8]]]
+
+
+def test_clocks_of_their_own_change_what_is_found():
+    """With clock=time the streams go by seconds in themselves too: a wait of another length is heard there."""
+    source, ids = tokens(1, 7), tokens(1, 12)
+    for clock, same in (("index", True), ("time", False)):
+        model, found = build("relative_fourier", n_encoder_layers=1, paced=True, clock=clock), []
+        model.encoder[0].register_forward_hook(lambda _, given, out, found=found: found.append(out[0]))
+        for slower in (1, 2):
+            model.pace.copy_(PACE * slower)
+            model(source, ids)
+        assert torch.equal(*found) is same
 
 
 @pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope"])
@@ -174,9 +205,9 @@ def test_forms_without_distances_have_none_across(position):
     x, source = torch.randn(1, 6, 24).double(), torch.randn(1, 4, 24).double()
     masked = torch.zeros(1, 4, dtype=torch.bool)
     both = []
-    for source_at in (torch.arange(4).double(), torch.arange(4).double() + 3):
+    for source_at in (torch.arange(4).double()[None], torch.arange(4).double()[None] + 3):
         k, v = cross.keys(source, source_at)
-        both.append(cross(x, k, v, masked, source_at, torch.arange(6).double() // 3))
+        both.append(cross(x, k, v, masked, source_at, torch.arange(6).double()[None] // 3))
     assert torch.equal(*both)
 
 
@@ -214,7 +245,7 @@ def test_learned_places_end():
         ({"n_encoder_layers": 0}, "model.n_encoder_layers=0: give 1 or more"),
         ({"target_group": 0}, "model.target_group=0: give 1 or more"),
         ({"cycle": 6}, "model.cycle=6: a step has 4 ids; give a multiple of 4, or 1"),
-        ({"clock": "time", "position": "rope"}, "model.clock=time: an encoder-decoder has its own clock; leave"),
+        ({"clock": "time", "position": "rope"}, "model.clock=time: on a grid an encoder-decoder has its own clock; "),
         ({"position": "alibi"}, "model.position=alibi: choose one of relative, relative_fourier, rope"),
     ],
 )

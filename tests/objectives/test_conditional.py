@@ -1,12 +1,21 @@
-"""Pairs cut by voice: what is read, what is asked for, and the same lower voices for the baselines of one stream."""
+"""Pairs cut by voice or by track: what is read, what is asked for, and the same for the baselines of one stream."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import scores
 
+from musictx.data.dataset import joined
 from musictx.errors import ConfigError
+from musictx.music.score import Score
 from musictx.objectives import build_objective
+from musictx.objectives.conditional import by_track
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.performance.melody import VOICE
 
 TOK = build_tokenizer("chorale")
 PAD, BOS, EOS = TOK.vocab.pad, TOK.vocab.bos, TOK.vocab.eos
@@ -51,9 +60,126 @@ def test_one_stream_that_hears_no_soprano_is_asked_for_the_same():
 
 
 @pytest.mark.parametrize("name", ["conditional", "melody_first", "lower_voices"])
-def test_what_has_no_voices_or_no_whole_steps_is_refused(name):
-    with pytest.raises(ConfigError, match=f"^objective={name}: performance tokens have no voices; choose tokenizer=ch"):
+def test_what_has_no_melody_or_no_whole_steps_is_refused(name):
+    text = f"^objective={name}: performance tokens do not tell a melody from the rest; choose tokenizer=chorale or perf"
+    with pytest.raises(ConfigError, match=text):
         build_objective(name, None, build_tokenizer("performance"))
     objective = build_objective(name, None, TOK)
     with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids are not whole steps of 4 voices; give"):
         objective.example(ENDED[:8], RNG)
+
+
+SONG = build_tokenizer("performance-melody")
+SPECIALS = (SONG.vocab.pad, SONG.vocab.bos, SONG.vocab.eos)
+
+
+def song(text):
+    """Ids of `M60+` and `m60+`, the melody's and the other notes begun (+) or ended (-), `v9`, `V9` and waits, `100`;
+    the specials as they are called."""
+    kinds = {"M": "MELODY_ON", "m": "NOTE_ON", "V": "MELODY_VELOCITY", "v": "VELOCITY"}
+    out = []
+    for word in text.split():
+        if word in ("PAD", "BOS", "EOS"):
+            out.append(SONG.vocab.id(word))
+        elif word[0] in kinds:
+            kind = kinds[word[0]]
+            out.append(
+                SONG.vocab.id(kind.replace("_ON", "_OFF") if word[-1] == "-" else kind, int(word[1:].rstrip("+-")))
+            )
+        else:
+            out.append(SONG.vocab.id("TIME_SHIFT", int(word)))
+    return torch.tensor(out)
+
+
+def of_song(name, text):
+    inputs, targets = build_objective(name, None, SONG).example(song(text), RNG)
+    return [x.tolist() for x in inputs], targets.tolist()
+
+
+WINDOW = "BOS V20 M72+ v10 m48+ 50 M72- 80 m48- M74+ 30 M74- EOS PAD"
+MELODY = "V20 M72+ 50 M72- 80 M74+ 30 M74-"
+REST = "v10 m48+ 100 30 m48-"
+
+
+def test_the_melody_goes_in_and_the_rest_comes_out_each_with_waits_of_its_own():
+    (source, ids), targets = of_song("conditional", WINDOW)
+    assert source == song(MELODY).tolist()
+    assert targets == song(REST).tolist()  # the last wait is cut short by the window's end: nobody is asked for it
+    assert ids == song("BOS v10 m48+ 100 30").tolist()
+
+
+def test_windows_begin_inside_held_notes_and_end_between_events():
+    """What stands before takes the place of BOS; whole shifts at the end are certain, what is left of them is not."""
+    (source, ids), targets = of_song("conditional", "m50+ 30 M72- 100 100 70")
+    assert source == song("30 M72- 100 100").tolist()
+    assert (ids, targets) == (song("m50+ 100 100").tolist(), song("100 100 100").tolist())
+
+
+def test_a_window_without_a_melody_or_without_the_rest_asks_for_no_more_than_it_has():
+    for text, heard, asked_for in (
+        ("BOS v9 m48+ 20 m48- EOS", "PAD", "v9 m48+ 20 m48-"),
+        ("BOS V9 M72+ 20 M72- EOS", "V9 M72+ 20 M72-", "PAD"),
+        ("BOS 40 EOS PAD", "PAD", "PAD"),
+    ):
+        (source, ids), targets = of_song("conditional", text)
+        assert (source, targets) == (song(heard).tolist(), song(asked_for).tolist())
+        assert len(ids) == len(targets)
+
+
+def test_one_stream_has_the_same_melody_first_or_none():
+    voices = SPECIALS[2] + 1
+    (ids,), targets = of_song("melody_first", WINDOW)
+    whole = [*song(f"BOS {MELODY}").tolist(), voices, *song(REST).tolist()]
+    assert ids == whole[:-1]
+    assert targets == [SPECIALS[0]] * 9 + song(REST).tolist()
+    (ids,), targets = of_song("lower_voices", WINDOW)
+    assert (ids, targets) == (song("BOS v10 m48+ 100 30").tolist(), song(REST).tolist())
+
+
+songs = st.builds(
+    lambda score, sung: replace(score, program=np.where(np.resize(sung, len(score)), VOICE, 0)),
+    scores(max_notes=20, max_onset_s=6.0),
+    st.lists(st.booleans(), min_size=1, max_size=20),
+)
+
+
+def timed(ids):
+    """(step, id) of each event of music, in order."""
+    step = np.cumsum(np.rint(SONG.pace[ids] * 100).astype(int))
+    return [(int(at), int(i)) for at, i in zip(step, ids, strict=True) if i < SPECIALS[0] and not SONG.pace[i]]
+
+
+@given(songs, st.integers(0, 60), st.integers(2, 60))
+@settings(deadline=None)
+def test_melody_and_rest_together_are_the_music_of_any_window(music, start, length):
+    whole = torch.tensor([SPECIALS[1], *SONG.encode(music).tolist(), SPECIALS[2], SPECIALS[0]])
+    window = whole[min(start, len(whole) - 2) :][:length]
+    parts = by_track(window, SONG)
+    melody, rest = (timed(part.numpy()) for part in (parts.melody, parts.lower))
+    assert sorted(melody + rest) == sorted(timed(window[1:].numpy()))
+    assert all(SONG.sung[i] for _, i in melody)
+    assert not any(SONG.sung[i] for _, i in rest)
+    assert parts.before.tolist() == window[:1].tolist()
+    assert len(parts.read) == len(parts.lower)
+
+
+@given(songs, songs)
+@settings(deadline=None)
+def test_neither_part_shows_through_the_other(music, other):
+    """With another melody the rest is the same, and with another rest the melody, wait for wait, but for how long the
+    window is beyond its last event."""
+    found = []
+    for sung, rest in ((music, music), (other, music), (music, other)):
+        both = [sung.select(sung.program == VOICE), rest.select(rest.program != VOICE)]
+        ids = SONG.encode(Score.merge(both))
+        found.append(by_track(torch.tensor([SPECIALS[1], *ids.tolist()]), SONG))
+    assert timed(found[0].lower.numpy()) == timed(found[1].lower.numpy())
+    assert timed(found[0].melody.numpy()) == timed(found[2].melody.numpy())
+
+
+def test_a_batch_has_sources_and_targets_of_their_own_lengths():
+    objective = build_objective("conditional", None, SONG)
+    examples = [objective.example(song(text), RNG) for text in (WINDOW, "BOS v9 m48+ 20 m48- EOS")]
+    (source, ids), targets = joined(examples, SPECIALS[0])
+    assert (source.shape, ids.shape, targets.shape) == ((2, 8), (2, 5), (2, 5))
+    assert source[1].tolist() == [SPECIALS[0]] * 8

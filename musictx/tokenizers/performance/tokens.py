@@ -15,11 +15,11 @@ from musictx.errors import ConfigError, TokenError
 from musictx.music.score import Score
 from musictx.tokenizers.performance.events import STEPS_PER_S, VELOCITY_BIN, EventTable
 from musictx.tokenizers.performance.idiom import EventIdiom
-from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
+from musictx.tokenizers.tokenizer import Idiom, Tokenizer, Trace, waiting_notes
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
 if TYPE_CHECKING:
-    from musictx.tokenizers.performance.rules import EventRules
+    from musictx.tokenizers.grammar import Grammar
     from musictx.tokenizers.rules import Rules
 
 MAX_S = 24 * 3600  # a longer file would become millions of shifts
@@ -33,7 +33,7 @@ class PerformanceTokenizer(Tokenizer):
     and more events after these four, which this class leaves out of the music. Raises ConfigError for other events."""
 
     name = "performance"
-    pitched = ("NOTE_ON", "NOTE_OFF")
+    pitched: tuple[str, ...] = ("NOTE_ON", "NOTE_OFF")
     ruled = True
     vocab = Vocab(
         "performance/1",
@@ -49,6 +49,7 @@ class PerformanceTokenizer(Tokenizer):
         _check(self.name, self.vocab)
         super().__init__(state)
         self.on0, self.off0, self.shift0, self.velocity0, self.others0 = list(self.vocab.offsets.values())[:5]
+        self.strikes = self.vocab.mask("NOTE_ON")  # (V,)
         self.max_shift_steps = self.vocab.row("TIME_SHIFT").hi
         self.pace = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # seconds
 
@@ -124,7 +125,7 @@ class PerformanceTokenizer(Tokenizer):
         time, key, end = self._split(ids)
         step, group = np.unique(time, return_inverse=True)
         scaled = np.rint(step * factor).astype(np.int64)
-        struck = np.flatnonzero(key < self.off0)
+        struck = np.flatnonzero(self.strikes[key])
         struck = struck[np.argsort(key[struck], kind="stable")]
         again = (key[struck[1:]] == key[struck[:-1]]) & (time[struck[1:]] - time[struck[:-1]] == 1)
         apart = np.zeros(len(step), dtype=np.int64)
@@ -138,12 +139,12 @@ class PerformanceTokenizer(Tokenizer):
 
     def grammar(
         self, rules: "Rules", prompts: Sequence[NDArray[np.integer]], quarter_s: Sequence[float], device: Any
-    ) -> "EventRules":
+    ) -> "Grammar":
         from musictx.tokenizers.performance.rules import EventRules
 
         return EventRules(self, rules, prompts, device)
 
-    def idiom(self, quarter_s: float) -> EventIdiom:
+    def idiom(self, quarter_s: float) -> Idiom:
         return EventIdiom(self)
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:

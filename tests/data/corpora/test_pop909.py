@@ -1,11 +1,16 @@
+import numpy as np
 import pytest
 from conftest import write_tunes
+from songs import write_songs
 from strategies import SHARED_DATA
 
 from musictx.config.prepare import PreparePop909Config, SelectConfig
 from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.pop909 import join, prepare_pop909
+from musictx.data.store import Store
 from musictx.errors import StoreError
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.performance.melody import VOICE
 
 
 @pytest.fixture
@@ -45,6 +50,30 @@ def test_any_other_folder_is_refused(tmp_path):
     write_tunes(tmp_path / "in", 1)
     with pytest.raises(StoreError, match="lies in a folder like POP909/001: give POP909 as it was downloaded"):
         prepare(tmp_path / "in", tmp_path)
+
+
+def test_the_melody_is_kept_where_the_tokenizer_knows_one(tmp_path):
+    """The same files, and the same notes, in both encodings; which are the melody's, the store says for ever."""
+    songs, melody = write_songs(tmp_path / "in", 6), TokenizerConfig("performance-melody")
+    names = SelectConfig(names=["MELODY", "BRIDGE", "PIANO"])
+    prepare(songs, tmp_path, tokenizer=melody, select=names)
+    store = Store(tmp_path / "store", "performance-melody")
+    with_melody = {p: store.tokenizer.decode(i) for p, i in every_piece(store)}
+    assert len(with_melody) == 6
+    prepare(songs, tmp_path, select=names, overwrite=True)
+    plain, piano = Store(tmp_path / "store", "performance"), build_tokenizer("performance")
+    for name, ids in every_piece(plain):
+        music = with_melody[name]
+        sung = music.select(music.program == VOICE)
+        assert (len(sung), len(music)) == (16, 32)
+        assert sung.pitch.min() >= 65 > music.select(music.program == 0).pitch.max()
+        np.testing.assert_array_equal(piano.encode(music), ids)
+
+
+def every_piece(store):
+    for split in ("train", "validation", "test"):
+        pieces = store.split(split)
+        yield from zip(store.manifest.splits[split].pieces, pieces, strict=True)
 
 
 @pytest.mark.skipif(not (SHARED_DATA / "pop909.zip").is_file(), reason="the corpus is not on this machine")

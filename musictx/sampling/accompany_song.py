@@ -1,0 +1,128 @@
+"""What goes with a melody whose notes stand in seconds, drawn by a model of a source and a target: window by window.
+
+A window hears as much of the melody as those that the model has learnt from, and each but the first goes on from what
+the one before has written in its second half.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from musictx.errors import ConfigError, UserError
+from musictx.model.protocol import SourceModel
+from musictx.music.score import Score
+from musictx.sampling.engine import ByChance, Stream
+from musictx.sampling.filters import NanError
+from musictx.sampling.settings import Sampling
+from musictx.sampling.voices import Tell
+from musictx.tokenizers.gap import split_at
+from musictx.tokenizers.performance import MelodyTokenizer
+from musictx.tokenizers.performance.rules import EventRules
+from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.vocab import Ids
+
+WINDOW_S = 20.0  # what 512 ids of POP909 last, where a model does not say what it has learnt from
+MOST_PER_S = 100.0  # ids; POP909 has 25
+STEP_S = 0.01
+
+
+class Windows:
+    """One accompaniment of a melody's ids (T,), as it is written; (seed, k) is the key of its chance."""
+
+    def __init__(
+        self,
+        melody: Ids,
+        model: SourceModel,
+        tokenizer: MelodyTokenizer,
+        sampling: Sampling,
+        rules: Rules,
+        key: tuple[int, int],
+        device: str,
+    ) -> None:
+        self.melody, self.model, self.tokenizer, self.rules, self.device = melody, model, tokenizer, rules, device
+        self.chance = ByChance(sampling, [key], device)
+        self.written: Ids = np.zeros(0, np.uint16)
+        self.log_p: list[float] = []
+
+    def go_on(self, start_s: float, end_s: float) -> None:
+        """Draws from where the writing stands up to `end_s`, hearing melody and writing from `start_s` on. A wait that
+        reaches the end is left to the next window. Raises ConfigError, NanError, and UserError for a model that hardly
+        lets time pass."""
+        tokenizer = self.tokenizer
+        self.written = self._waiting_until(start_s)
+        heard = split_at(tokenizer, self.melody, start_s)[1]
+        if tokenizer.seconds(heard) > end_s - start_s + STEP_S / 2:  # it goes on behind this window
+            heard = tokenizer.certain(split_at(tokenizer, heard, end_s - start_s)[0])
+        source = self._tensor(heard if len(heard) else [tokenizer.vocab.pad])
+        before, here = split_at(tokenizer, self.written, start_s)
+        prompt = self._tensor([before[-1] if len(before) else tokenizer.vocab.bos, *here])
+        most, clock_s = int(MOST_PER_S * (end_s - start_s)) + 1, tokenizer.seconds(here)
+        state = self.model.init_state(source, prompt.shape[1] + most)
+        logits = self.model.prefill(prompt, state)
+        grammar = EventRules(tokenizer, self.rules, [self.written], self.device)
+        stream = Stream(self.model, logits, state, grammar, self.chance, tokenizer.vocab.eos)
+        drawn: list[int] = []
+        assert tokenizer.pace is not None
+        for each in stream:
+            if not stream.finite.all():
+                raise NanError(
+                    "the model's logits are not finite numbers (NaN): train it again, or use weights=float32"
+                )
+            clock_s += float(tokenizer.pace[int(each.ids)])
+            if clock_s > end_s - start_s - STEP_S / 2:
+                break
+            if len(drawn) == most:
+                raise UserError(
+                    f"the model wrote {most} tokens and has come {clock_s:.1f} of {end_s - start_s:.1f} seconds far: "
+                    "lower sampler.temperature, or train it for longer"
+                )
+            drawn.append(int(each.ids))
+            self.log_p.append(float(each.log_p))
+        last = max((n for n, i in enumerate(drawn, 1) if not tokenizer.pace[i]), default=0)
+        self.written = np.concatenate([self.written, np.array(drawn[:last], np.uint16)])
+
+    def until(self, end_s: float) -> Ids:
+        """All that is written, up to this end."""
+        return self._waiting_until(end_s)
+
+    def _waiting_until(self, at_s: float) -> Ids:
+        missing_s = at_s - self.tokenizer.seconds(self.written)
+        return np.concatenate([self.written, self.tokenizer.silence(missing_s)])
+
+    def _tensor(self, ids: NDArray[np.integer] | list[int]) -> Tensor:
+        return torch.tensor([[int(i) for i in ids]], device=self.device)  # (1, T)
+
+
+@torch.inference_mode()
+def draw_rest(
+    melody: Score,
+    model: SourceModel,
+    tokenizer: MelodyTokenizer,
+    window_s: float = WINDOW_S,
+    variations: int = 1,
+    *,
+    sampling: Sampling,
+    rules: Rules,
+    seed: int = 0,
+    device: str = "cpu",
+    tell: Tell = lambda done, of: None,
+) -> list[tuple[Score, float]]:
+    """The rest for a melody, `variations` times, one after the other, as long as the melody: a piano's notes, and nats
+    a token under the model alone. Variation k is a function of melody, seed and k alone. `tell` gets how many windows
+    of how many are drawn, and may raise to end it. Raises ConfigError, NanError, UserError."""
+    if not rules.masks:
+        raise ConfigError("rules.masks=false: what goes with a song would be notes of its melody too; leave it out")
+    ids = tokenizer.encode(tokenizer.sung_by(melody))
+    hop_s = max(round(window_s / 2 / STEP_S), 1) * STEP_S
+    end_s = tokenizer.seconds(ids)
+    starts = np.arange(0, max(end_s - hop_s, STEP_S), hop_s).tolist()
+    out = []
+    for k in range(variations):
+        music = Windows(ids, model, tokenizer, sampling, rules, (seed, k), device)
+        for n, start_s in enumerate(starts, 1):
+            music.go_on(start_s, min(start_s + 2 * hop_s, end_s))
+            tell(k * len(starts) + n, variations * len(starts))
+        rest = tokenizer.decode(music.until(end_s), melody.quarter_s)
+        out.append((rest, float(np.mean(music.log_p)) if music.log_p else 0.0))
+    return out

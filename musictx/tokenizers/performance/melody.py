@@ -1,0 +1,80 @@
+"""A melody and what goes with it in one stream of events: the performance encoding twice, on one clock.
+
+The melody has events of its own, MELODY_ON, MELODY_OFF and MELODY_VELOCITY, so that either part alone, with its waits
+added up, is a performance that lacks nothing.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.music.score import Score
+from musictx.tokenizers.performance.tokens import PerformanceTokenizer, Steps
+from musictx.tokenizers.tokenizer import Tokenizer
+from musictx.tokenizers.vocab import EventRange, Ids, Vocab
+
+VOICE = 53  # General MIDI's voice, counted from 0: the program of a melody's notes
+
+
+class MelodyTokenizer(PerformanceTokenizer):
+    """Notes of program `VOICE` are the melody; all others are the rest, which comes back as a piano. In one step of the
+    clock the melody's events go first. Any id may follow any other: the rules of performances are for one part."""
+
+    name = "performance-melody"
+    pitched = ("NOTE_ON", "NOTE_OFF", "MELODY_ON", "MELODY_OFF")
+    programs = True
+    ruled = False
+    melody = VOICE
+    vocab = Vocab(
+        "performance-melody/1",
+        (
+            *PerformanceTokenizer.vocab.events,
+            EventRange("MELODY_ON", 0, 127),
+            EventRange("MELODY_OFF", 0, 127),
+            EventRange("MELODY_VELOCITY", 0, 31),
+        ),
+    )
+
+    grammar, idiom, trace, normalise = Tokenizer.grammar, Tokenizer.idiom, Tokenizer.trace, Tokenizer.normalise
+
+    def __init__(self, state: str = "") -> None:
+        super().__init__(state)
+        vocab = self.vocab
+        self.others0 = vocab.n_events  # here all events are music
+        self.strikes = vocab.mask("NOTE_ON", "MELODY_ON")
+        self.sung = vocab.mask("MELODY_ON", "MELODY_OFF", "MELODY_VELOCITY")  # (V,)
+        self.as_piano = np.arange(vocab.size)  # (V,) what the melody's ids would be in the rest
+        self.as_voice = np.arange(vocab.size)
+        for event, of_melody in (("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF"), ("VELOCITY", "MELODY_VELOCITY")):
+            rest, melody = np.flatnonzero(vocab.mask(event)), np.flatnonzero(vocab.mask(of_melody))
+            self.as_piano[melody], self.as_voice[rest] = rest, melody
+
+    def encode(self, score: Score) -> Ids:
+        sung = score.program == VOICE
+        melody = self._split(super().encode(score.select(sung)))
+        rest = self._split(super().encode(score.select(~sung)))
+        time = np.concatenate([melody[0], rest[0]])
+        key = np.concatenate([self.as_voice[melody[1]], rest[1]])
+        order = np.argsort(time, kind="stable")
+        return self._emit(np.diff(time[order], prepend=0), key[order])
+
+    def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
+        """As of performances, part by part: a note that hangs ends with the stream."""
+        self.vocab.check(ids)
+        melody, rest = self.apart(ids)
+        sung = self.sung_by(super().decode(self.as_piano[melody], quarter_s))
+        return Score.merge([sung, super().decode(rest, quarter_s)], quarter_s)
+
+    def sung_by(self, score: Score) -> Score:
+        """All notes of a score as a melody."""
+        return replace(score, program=np.array(VOICE))
+
+    def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
+        time, key, end = self._split(ids)
+        melody, rest = (self._part(time[own], key[own], end) for own in (self.sung[key], ~self.sung[key]))
+        return melody, rest
+
+    def _part(self, time: Steps, key: Steps, end: int) -> Ids:
+        last = int(time[-1]) if len(time) else 0
+        return np.concatenate([self._emit(np.diff(time, prepend=0), key), self._shifts(end - last)])

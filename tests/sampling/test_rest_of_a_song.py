@@ -1,0 +1,137 @@
+"""What goes with a song's melody: legal notes, as long as it, window by window, a function of melody and key."""
+
+import numpy as np
+import pytest
+import torch
+
+from musictx.errors import ConfigError, UserError
+from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
+from musictx.music.score import Score
+from musictx.objectives import build_objective
+from musictx.sampling.accompany_song import Windows, draw_rest
+from musictx.sampling.filters import NanError
+from musictx.sampling.settings import PLAIN
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.rules import Rules
+
+TOK = build_tokenizer("performance-melody")
+V, PAD, BOS = TOK.vocab.size, TOK.vocab.pad, TOK.vocab.bos
+# a line of 9 s with a rest in it
+MELODY = Score(np.array([0.5, 1, 2, 7]), [1.0, 1.9, 4.0, 9.0], [72, 74, 76, 72], [80] * 4, 0.5, np.array(40))
+
+
+def build(kind="attention"):
+    torch.manual_seed(0)
+    if kind == "cells":
+        return RecurrentEncoderDecoder(RecurrentEncoderDecoderConfig(V, d_model=16, d_attention=8, pad=PAD)).eval()
+    shape = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32, "position": "rope", "clock": "time"}
+    return EncoderDecoder(EncoderDecoderConfig(V, pad=PAD, paced=True, **shape), torch.from_numpy(TOK.pace)).eval()
+
+
+def drawn(kind="attention", model=None, melody=MELODY, window_s=20.0, rules=None, **asked):
+    return draw_rest(melody, model or build(kind), TOK, window_s, sampling=PLAIN, rules=rules or Rules(), **asked)
+
+
+@pytest.mark.parametrize("kind", ["attention", "cells"])
+@pytest.mark.parametrize("window_s", [20.0, 3.0])
+def test_it_lasts_as_long_as_the_melody_and_keeps_the_rules(kind, window_s):
+    for rest, mean_log_p in drawn(kind, window_s=window_s, variations=2, rules=Rules(max_polyphony=3, max_note_s=2.0)):
+        assert len(rest) > 10
+        assert set(rest.program.tolist()) == {0}
+        assert rest.duration_s <= 9.0
+        assert rest.onset_s.max() > 7.0  # in the last window too
+        assert (rest.offset_s - rest.onset_s).max() <= 2.0 + 1e-9
+        for onset in rest.onset_s:
+            assert ((rest.onset_s <= onset) & (rest.offset_s > onset)).sum() <= 3
+        assert -np.log(V) * 2 < mean_log_p < 0
+
+
+def test_a_variation_is_a_function_of_melody_seed_and_number():
+    first, second = drawn(variations=2, seed=3)
+    assert [first[0] == drawn(seed=seed)[0][0] for seed in (3, 4)] == [True, False]
+    assert first[0] != second[0]
+
+
+def written(model, window_s):
+    music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(), (0, 0), "cpu")
+    with torch.inference_mode():
+        for start_s in np.arange(0, max(9 - window_s / 2, 0.01), window_s / 2):
+            music.go_on(start_s, min(start_s + window_s, 9.0))
+    return music
+
+
+def test_what_the_model_is_asked_is_what_it_learns():
+    """Of a melody in one window: the drawn tokens are likely as training's example of the same music says."""
+    model = build()
+    music = written(model, 20.0)
+    melody = TOK.encode(TOK.sung_by(MELODY))
+    rest = TOK.decode(music.until(9.0))
+    both = TOK.encode(Score.merge([TOK.sung_by(MELODY), rest]))
+    (source, _), targets = build_objective("conditional", None, TOK).example(torch.tensor([BOS, *both.tolist()]), None)
+    assert source.tolist() == melody.tolist()
+    ids = torch.tensor([BOS, *music.written.tolist()])
+    with torch.inference_mode():
+        log_p = model(source[None], ids[None, :-1])[0].log_softmax(-1).gather(1, ids[1:, None])[:, 0]
+    assert len(targets) > 50
+    torch.testing.assert_close(torch.tensor(music.log_p)[: len(log_p)], log_p, rtol=1e-4, atol=1e-4)
+
+
+def test_windows_hear_the_melody_from_where_they_begin_and_what_was_written_there(monkeypatch):
+    model, heard = build(), []
+    begin, read = model.init_state, model.prefill
+
+    def init_state(source, room):
+        heard.append([source[0].numpy(), None])
+        return begin(source, room)
+
+    def prefill(ids, state):
+        if heard[-1][1] is None:  # steps come here too
+            heard[-1][1] = ids[0].numpy()
+        return read(ids, state)
+
+    monkeypatch.setattr(model, "init_state", init_state)
+    monkeypatch.setattr(model, "prefill", prefill)
+    music, melody = written(model, 4.0), TOK.sung_by(TOK.normalise(TOK.sung_by(MELODY)))
+    rest = TOK.decode(music.written)
+    assert len(heard) == 4  # from 0, 2, 4 and, to the end of the melody, 6 seconds on
+    assert heard[0][1].tolist() == [BOS]
+    for start_s, (source, prompt) in zip((0, 2, 4, 6), heard, strict=True):
+        begun = melody.select((melody.onset_s >= start_s) & (melody.onset_s < start_s + 4))
+        np.testing.assert_allclose(TOK.decode(source).onset_s, begun.onset_s - start_s, atol=1e-9)
+        before = rest.onset_s[(rest.onset_s >= start_s) & (rest.onset_s < start_s + 2)]
+        there = TOK.decode(prompt[1:]).onset_s
+        np.testing.assert_allclose(there, before[: len(there)] - start_s, atol=1e-9)
+        if start_s:
+            assert len(there) > 0
+    # from 4 s on: the note of 2 s ends at once, then nothing for three seconds
+    assert [TOK.vocab.describe(i) for i in heard[2][0][:4]] == ["MELODY_OFF 76", *["TIME_SHIFT 100"] * 3]
+
+
+def test_a_wait_that_reaches_the_end_of_a_window_is_left_to_the_next(monkeypatch):
+    model, wait = build(), TOK.vocab.id("TIME_SHIFT", 30)
+    read = model.prefill
+    monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) + 1e4 * (torch.arange(V) == wait))
+    music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(), (0, 0), "cpu")
+    with torch.inference_mode():
+        music.go_on(0.0, 4.0)
+        assert music.written.size == 0
+        music.go_on(2.0, 4.5)
+    assert TOK.seconds(music.written) == 2.0  # from where the second window begins
+
+
+def test_a_model_that_lets_no_time_pass_is_told(monkeypatch):
+    model = build()
+    read = model.prefill
+    monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) - 1e4 * torch.from_numpy(TOK.pace > 0))
+    with pytest.raises(UserError, match=r"^the model wrote 91 tokens and has come 0.\d of 0.9 seconds far: lower samp"):
+        drawn(model=model, melody=MELODY.clip(0.1, 1.0))
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(ConfigError, match=r"^rules.masks=false: what goes with a song would be notes of its melody"):
+        drawn(rules=Rules(masks=False))
+    model = build()
+    torch.nn.init.constant_(model.embed.weight, torch.nan)
+    with pytest.raises(NanError, match=r"the model's logits are not finite numbers \(NaN\)"):
+        drawn(model=model)

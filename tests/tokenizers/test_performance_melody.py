@@ -1,0 +1,143 @@
+"""A melody and the rest in one stream: each part is a performance of its own, and both are all of the music."""
+
+import re
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import SHARED_DATA, ids, scores
+
+from musictx.errors import ConfigError, TokenError
+from musictx.music.read import read_tracks
+from musictx.music.score import Score
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.performance.melody import VOICE
+from musictx.tokenizers.rules import Rules
+
+TOK, PIANO = build_tokenizer("performance-melody"), build_tokenizer("performance")
+songs = st.builds(
+    lambda score, sung: replace(score, program=np.where(np.resize(sung, len(score)), VOICE, 0)),
+    scores(max_notes=20, max_onset_s=6.0),
+    st.lists(st.booleans(), min_size=1, max_size=20),
+)
+
+
+def words(stream):
+    return [TOK.vocab.describe(int(i)) for i in stream]
+
+
+def parts(music):
+    sung = music.program == VOICE
+    return music.select(sung), music.select(~sung)
+
+
+def test_a_melody_over_a_held_note_literally():
+    music = Score([0, 0, 0.5], [1, 1.4, 1.4], [72, 48, 72], [80, 40, 80], 0.5, np.array([VOICE, 0, 0]))
+    assert words(TOK.encode(music)) == [
+        "MELODY_VELOCITY 19",
+        "MELODY_ON 72",
+        "VELOCITY 9",
+        "NOTE_ON 48",
+        "TIME_SHIFT 50",
+        "VELOCITY 19",
+        "NOTE_ON 72",
+        "TIME_SHIFT 50",
+        "MELODY_OFF 72",
+        "TIME_SHIFT 40",
+        "NOTE_OFF 48",
+        "NOTE_OFF 72",
+    ]
+    melody, rest = TOK.apart(TOK.encode(music))
+    assert words(melody) == [
+        "MELODY_VELOCITY 19",
+        "MELODY_ON 72",
+        "TIME_SHIFT 100",
+        "MELODY_OFF 72",
+        "TIME_SHIFT 40",
+    ]
+    assert words(rest)[-3:] == ["TIME_SHIFT 90", "NOTE_OFF 48", "NOTE_OFF 72"]
+
+
+def test_the_table():
+    assert (TOK.vocab.size, TOK.vocab.fingerprint) == (679, "914bf02d978116cf")
+    assert PIANO.vocab.fingerprint != TOK.vocab.fingerprint
+
+
+@given(songs)
+@settings(deadline=None)
+def test_each_part_is_what_a_piano_would_say_of_it(music):
+    stream = TOK.encode(music)
+    heard = [PIANO.normalise(part) for part in parts(music)]
+    decoded = TOK.decode(stream, music.quarter_s)
+    for part, expected, program in zip(parts(decoded), heard, (VOICE, 0), strict=True):
+        assert part == replace(expected, program=np.array(program))
+    assert TOK.normalise(music) == decoded
+    np.testing.assert_array_equal(TOK.encode(decoded), stream)
+    assert TOK.seconds(stream) == pytest.approx(decoded.duration_s)
+
+
+@given(ids(TOK.vocab))
+@settings(deadline=None)
+def test_the_parts_of_any_ids_are_as_long_as_the_whole_and_have_all_its_events(stream):
+    melody, rest = TOK.apart(stream)
+    assert TOK.seconds(melody) == TOK.seconds(rest) == TOK.seconds(stream)
+    timed = [[*zip(*TOK._split(part)[:2], strict=True)] for part in (melody, rest, stream)]
+    assert sorted(timed[0] + timed[1]) == sorted(timed[2])
+    assert not TOK.sung[rest].any()
+    assert (TOK.sung[melody] | (TOK.pace[melody] > 0)).all()
+    assert len(parts(TOK.decode(stream))[0]) == len(TOK.decode(melody))
+
+
+@given(songs, st.sampled_from([0.95, 1.05]), st.integers(-3, 3))
+@settings(deadline=None)
+def test_a_stretch_and_a_transposition_take_both_parts_and_lose_no_note(music, factor, semitones):
+    music = replace(music, pitch=music.pitch.clip(3, 124))
+    before, stream = TOK.normalise(music), TOK.encode(music)
+    for part, moved in zip(parts(before), parts(TOK.decode(TOK.transpose(stream, semitones))), strict=True):
+        assert moved == part.transpose(semitones)
+    for part, slower in zip(parts(before), parts(TOK.decode(TOK.stretch(stream, factor))), strict=True):
+        order = [np.lexsort((s.onset_s, s.pitch)) for s in (part, slower)]
+        np.testing.assert_array_equal(part.pitch[order[0]], slower.pitch[order[1]])
+        assert np.abs(part.onset_s[order[0]] * factor - slower.onset_s[order[1]]).max(initial=0) <= 0.02 + 1e-9
+
+
+def test_a_trill_on_one_pitch_of_the_melody_survives_a_stretch():
+    onset = np.arange(30) / 50
+    trill = Score(onset, onset + 0.01, [60] * 30, [80] * 30, 0.5, np.array(VOICE))
+    rest = Score(onset + 0.01, onset + 0.02, [60] * 30, [80] * 30, 0.5)  # the same pitch between
+    onset = np.arange(60) / 100
+    dense = Score(onset, onset + 0.01, [60] * 60, [80] * 60, 0.5, np.array(VOICE))
+    for music in (Score.merge([trill, rest]), dense):
+        slower = TOK.decode(TOK.stretch(TOK.encode(music), 0.95))
+        assert [len(part) for part in parts(slower)] == [len(part) for part in parts(music)]
+
+
+def test_what_it_does_not_tell_is_refused():
+    with pytest.raises(ConfigError, match="all tokens of performance-melody are legal at any time; leave the rules"):
+        build_grammar(TOK, Rules(max_polyphony=3), [np.zeros(0, np.uint16)], [0.5], "cpu")
+    with pytest.raises(ConfigError, match="a bundle of performance-melody tokens cannot play live: give one of perf"):
+        TOK.idiom(0.5)
+    with pytest.raises(ConfigError, match="performance-melody does not tell which token belongs to which note"):
+        TOK.trace(np.zeros(0, np.uint16), 0.5)
+    with pytest.raises(ConfigError, match="performance ids do not tell a melody from the rest: choose tokenizer=perf"):
+        PIANO.apart(np.zeros(0, np.uint16))
+    with pytest.raises(TokenError, match="id 679 is not in the vocabulary"):
+        TOK.decode(np.array([679]))
+
+
+@pytest.mark.skipif(not (SHARED_DATA / "pop909.zip").is_file(), reason="the corpus is not on this machine")
+def test_real_songs_round_trip():
+    with zipfile.ZipFile(SHARED_DATA / "pop909.zip") as file:
+        for name in [n for n in file.namelist() if re.search(r"/\d{3}/\d{3}\.mid$", n)][::150]:
+            tracks = {track.name: track.score for track in read_tracks(file.read(name), name).tracks}
+            sung = replace(tracks.pop("MELODY"), program=np.array(VOICE))
+            rest = Score.merge(list(tracks.values()), sung.quarter_s)
+            stream = TOK.encode(Score.merge([sung, rest], sung.quarter_s))
+            melody, others = parts(TOK.decode(stream, sung.quarter_s))
+            assert replace(melody, program=np.array(0)) == PIANO.normalise(replace(sung, program=np.array(0)))
+            assert others == PIANO.normalise(rest)
+            assert len(melody) > 0.99 * len(sung)

@@ -1,0 +1,70 @@
+"""What goes with a melody is learnt from songs, in seconds: by both kinds of encoder-decoder and what they are compared
+by; and scored by the notes that are asked for alone."""
+
+import json
+
+import pytest
+import torch
+from conftest import ok, refused
+from runs import config_of
+from songs import write_songs
+
+from musictx.data.store import Store
+from musictx.errors import ConfigError
+from musictx.model.bundle import load_bundle, read_header
+from musictx.training.fit import fit
+
+SMALL = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32"]
+LEARNERS = {
+    "seconds": ["model=encoder_decoder_seconds", *SMALL, "model.n_encoder_layers=1"],
+    "table": ["model=encoder_decoder", *SMALL, "model.n_encoder_layers=1", "model.position=relative"],
+    "cells": ["model=recurrent_encoder_decoder", "model.d_model=16", "model.d_attention=8"],
+    "melody_first": ["model=jsb", *SMALL, "model.clock=time", "objective=melody_first"],
+    "lower_voices": ["model=jsb", *SMALL, "objective=lower_voices"],
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("songs")
+    write_songs(folder / "in", 6)
+    words = ["path=in", "out=store", "workers=1", "tokenizer=performance_melody", "validation_fraction=0.3"]
+    assert "tokenizer performance-melody" in ok(["musictx", "prepare", "pop909", *words], folder).stdout
+    return folder / "store"
+
+
+def learn(store, world, out, *words, model):
+    words = ["objective=conditional", *model, *words, "trainer.max_steps=2", "trainer.validate_every=2"]
+    return fit(config_of(world, out, "tokenizer=performance_melody", f"data.path={store}", *words, model=[]))
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_it_learns_and_is_scored_by_what_is_asked_for(store, world, tmp_path, kind):
+    bundle = learn(store, world, tmp_path / "run", model=LEARNERS[kind])
+    header, model = read_header(bundle), load_bundle(bundle).model
+    if kind in ("seconds", "table"):
+        assert header.model["paced"] is True
+        pace = Store(store).tokenizer.pace
+        torch.testing.assert_close(model.pace, torch.from_numpy(pace).float())
+    say = ["musictx", "evaluate", f"bundle={bundle}", f"data.path={store}", "data.segment=2048", "out=it.json"]
+    ok(say, tmp_path)
+    found = json.loads((tmp_path / "it.json").read_text())
+    pieces = Store(store).split("validation")
+    notes = sum(8 * 2 for _ in pieces)  # two to each of eight chords; those of the melody do not count
+    rest = sum(len(Store(store).tokenizer.apart(piece)[1]) for piece in pieces)
+    assert found["tokens"] == rest
+    assert found["per_note"][0] * notes == pytest.approx(found["per_token"][0] * rest)
+    assert found["per_second"][0] == pytest.approx(found["per_token"][0] * rest / (len(pieces) * 3.98), rel=0.01)
+
+
+def test_what_does_not_go_with_it(store, world, tmp_path):
+    words = ["data=chorales", "tokenizer=chorale", f"data.path={world.hymn_store}", "objective=conditional"]
+    hymns = config_of(world, tmp_path / "a", *words, model=LEARNERS["seconds"])
+    with pytest.raises(ConfigError, match="model.clock=time: on a grid an encoder-decoder has its own clock"):
+        fit(hymns)
+    with pytest.raises(ConfigError, match="model.clock=time: model.position=relative counts tokens; choose rel"):
+        learn(store, world, tmp_path / "b", "model.position=relative", model=LEARNERS["seconds"])
+    words = ["model=encoder_decoder", "objective=conditional", f"data.path={world.store}", "out=c"]
+    told = refused(["musictx", "train", *words], tmp_path)
+    assert "performance tokens do not tell a melody from the rest; choose tokenizer=chorale or performance_mel" in told
+    assert not list(tmp_path.iterdir())
