@@ -33,6 +33,12 @@ def score_of(*notes):
     return Score(onset, offset, pitch, [80] * len(notes))
 
 
+def rows(score):
+    """The notes, as a set."""
+    columns = score.onset_s, score.offset_s, score.pitch, score.velocity, score.program
+    return set(zip(*(c.tolist() for c in columns), strict=True))
+
+
 def split_of(*pieces):
     """Pieces of ids as a store's split has them."""
     offsets = np.cumsum([0, *map(len, pieces)])

@@ -140,7 +140,7 @@ def without_samples(config: TrainConfig, objective: Objective) -> str:
     if config.trainer.strategy == "fsdp":
         return "with fsdp no process has the whole model"
     continues = objective.inputs == ("ids",) and objective.continues
-    return "" if continues else f"a model of objective={config.objective} continues no music"
+    return "" if continues else f"a model of objective={config.objective} cannot continue music"
 
 
 def keep_best(run: RunFolder, checkpoints: Checkpoints) -> Path:

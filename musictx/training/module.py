@@ -112,7 +112,7 @@ class LanguageModelTraining(L.LightningModule):
             example = cut(example, window_length(self.trainer.global_step, self.total_steps(), length, self.grow_from))
         model: Callable[..., Tensor] = self.model if fresh is None else partial(self.carry, fresh=fresh)
         if self.config.hide_source:
-            example = self._hide(example)
+            example = self.hide(example)
         if self.config.scheduled_sampling:
             example = self.mix(model, example)
         total, n = self.objective.loss(model, example, self.config.label_smoothing)
@@ -148,7 +148,7 @@ class LanguageModelTraining(L.LightningModule):
         logits: Tensor = model.carry(ids, self.state.detach().reset(fresh))
         return logits
 
-    def _hide(self, example: Example) -> Example:
+    def hide(self, example: Example) -> Example:
         """Some examples without their source, PAD throughout in its place: the model learns what a target is like
         whatever the source is, too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance, section 3.2)."""
         at = self.objective.inputs.index("source")  # check_trainer has refused others

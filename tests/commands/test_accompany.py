@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import ok, refused
+from strategies import rows
 from untrained import write_harmoniser
 
 import musictx
@@ -30,11 +31,6 @@ TUNE = tune((1, 1, 67), (2, 1, 67), (3, 1.5, 72), (4.5, 0.5, 71), (5, 1 / 3, 72)
 def melody(tmp_path):
     write_midi(TUNE, tmp_path / "tune.mid", (3, 4))
     return tmp_path / "tune.mid"
-
-
-def rows(score):
-    columns = score.onset_s, score.offset_s, score.pitch, score.velocity, score.program
-    return set(zip(*(c.tolist() for c in columns), strict=True))
 
 
 def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voices):

@@ -85,7 +85,7 @@ def test_each_part_is_what_a_piano_would_say_of_it(music):
 def test_the_parts_of_any_ids_are_as_long_as_the_whole_and_have_all_its_events(stream):
     melody, rest = TOK.apart(stream)
     assert TOK.seconds(melody) == TOK.seconds(rest) == TOK.seconds(stream)
-    timed = [[*zip(*TOK._split(part)[:2], strict=True)] for part in (melody, rest, stream)]
+    timed = [[*zip(*TOK.in_steps(part)[:2], strict=True)] for part in (melody, rest, stream)]
     assert sorted(timed[0] + timed[1]) == sorted(timed[2])
     assert not TOK.sung[rest].any()
     assert (TOK.sung[melody] | (TOK.pace[melody] > 0)).all()

@@ -68,7 +68,7 @@ def test_it_learns_goes_on_after_a_stop_and_is_scored_as_it_was_validated(world,
 
 
 def test_a_share_of_the_melodies_is_hidden_whole_in_training_and_none_in_validation(world, tmp_path, monkeypatch):
-    hide, hidden, validated = LanguageModelTraining._hide, [], []
+    hide, hidden, validated = LanguageModelTraining.hide, [], []
 
     def note(self, example):
         made = hide(self, example)
@@ -81,7 +81,7 @@ def test_a_share_of_the_melodies_is_hidden_whole_in_training_and_none_in_validat
         return made
 
     scored = LanguageModelTraining.validation_step
-    monkeypatch.setattr(LanguageModelTraining, "_hide", note)
+    monkeypatch.setattr(LanguageModelTraining, "hide", note)
     monkeypatch.setattr(
         LanguageModelTraining,
         "validation_step",
@@ -148,7 +148,7 @@ def test_what_adapts_blocks_refuses_a_bundle_of_a_kind_without(world, tmp_path):
 @pytest.mark.parametrize(("every", "lines"), [("1", 1), ("null", 0)])
 def test_samples_that_cannot_be_are_told(world, tmp_path, capsys, every, lines):
     fit(conditional(world, tmp_path / "run", f"trainer.sample_every={every}", "trainer.max_steps=1"))
-    told = "trainer.sample_every=1: no samples, since a model of objective=conditional continues no music\n"
+    told = "trainer.sample_every=1: no samples, since a model of objective=conditional cannot continue music\n"
     assert capsys.readouterr().out.count(told) == lines
     assert not (tmp_path / "run" / "samples").exists()
 

@@ -52,8 +52,8 @@ class MelodyTokenizer(PerformanceTokenizer):
 
     def encode(self, score: Score) -> Ids:
         sung = score.program == VOICE
-        melody = self._split(super().encode(score.select(sung)))
-        rest = self._split(super().encode(score.select(~sung)))
+        melody = self.in_steps(super().encode(score.select(sung)))
+        rest = self.in_steps(super().encode(score.select(~sung)))
         time = np.concatenate([melody[0], rest[0]])
         key = np.concatenate([self.as_voice[melody[1]], rest[1]])
         order = np.argsort(time, kind="stable")
@@ -71,7 +71,7 @@ class MelodyTokenizer(PerformanceTokenizer):
         return replace(score, program=np.array(VOICE))
 
     def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
-        time, key, end = self._split(ids)
+        time, key, end = self.in_steps(ids)
         melody, rest = (self._part(time[own], key[own], end) for own in (self.sung[key], ~self.sung[key]))
         return melody, rest
 

@@ -89,7 +89,7 @@ class PerformanceTokenizer(Tokenizer):
         """Any ids (T,) up to the first EOS as a Score: a NOTE_OFF without a note is ignored, a hanging note
         ends with the stream. Raises TokenError for ids outside the vocabulary."""
         self.vocab.check(ids)
-        time, key, end = self._split(ids)
+        time, key, end = self.in_steps(ids)
         is_velocity = key >= self.velocity0
         last = np.maximum.accumulate(np.where(is_velocity, np.arange(len(key)), -1))
         bins = np.where(last >= 0, key[last] - self.velocity0, DEFAULT_BIN) if len(key) else key
@@ -105,7 +105,7 @@ class PerformanceTokenizer(Tokenizer):
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
         """The duration of a stream of ids."""
-        return self._split(ids)[2] / STEPS_PER_S
+        return self.in_steps(ids)[2] / STEPS_PER_S
 
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
         """Ids that let so much time pass."""
@@ -122,7 +122,7 @@ class PerformanceTokenizer(Tokenizer):
             raise ValueError("stretch takes a window of events only: cut BOS, EOS and PAD off first")
         if not 0.5 <= factor <= 2:
             raise TokenError(f"stretch {factor}: give a factor from 0.5 to 2 in data.stretch")
-        time, key, end = self._split(ids)
+        time, key, end = self.in_steps(ids)
         step, group = np.unique(time, return_inverse=True)
         scaled = np.rint(step * factor).astype(np.int64)
         struck = np.flatnonzero(self.strikes[key])
@@ -176,7 +176,7 @@ class PerformanceTokenizer(Tokenizer):
         velocity = bins * VELOCITY_BIN + 2
         return Score(onset / STEPS_PER_S, offset / STEPS_PER_S, pitch, velocity, quarter_s)
 
-    def _split(self, ids: NDArray[np.integer]) -> tuple[Steps, Steps, int]:
+    def in_steps(self, ids: NDArray[np.integer]) -> tuple[Steps, Steps, int]:
         """Events without their shifts: the step of each, its id, and the step at which the stream ends."""
         eos = np.flatnonzero(ids == self.vocab.eos)
         key = ids[: eos[0]].astype(np.int64) if eos.size else ids.astype(np.int64)
