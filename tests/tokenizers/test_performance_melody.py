@@ -121,7 +121,7 @@ def test_what_it_does_not_tell_is_refused():
         build_grammar(TOK, Rules(max_polyphony=3), [np.zeros(0, np.uint16)], [0.5], "cpu")
     with pytest.raises(ConfigError, match="a bundle of performance-melody tokens cannot play live: give one of perf"):
         TOK.idiom(0.5)
-    with pytest.raises(ConfigError, match="performance-melody does not tell which token belongs to which note"):
+    with pytest.raises(ConfigError, match="performance-melody does not say which token belongs to which note"):
         TOK.trace(np.zeros(0, np.uint16), 0.5)
     with pytest.raises(ConfigError, match="performance ids do not tell a melody from the rest: choose tokenizer=perf"):
         PIANO.apart(np.zeros(0, np.uint16))
