@@ -112,7 +112,7 @@ def compiled(capability: int, take: Callable[[str, dict[str, Any], Any, str], No
         TemporaryDirectory() as cache,
         triton.knobs.cache.scope(),
         triton.knobs.nvidia.scope(),
-        patch.object(fused, "_kernels", lambda: SimpleNamespace(**{name: Compile(name) for name in names})),
+        patch.object(fused, "load_kernels", lambda: SimpleNamespace(**{name: Compile(name) for name in names})),
         patch.object(Card, "of", lambda _: card),
     ):
         triton.knobs.cache.dir = cache  # empty, so that ptxas runs and reports

@@ -88,8 +88,14 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
         (lambda: musictx.prepare("folder", paths="x"), "paths is not a setting: did you mean path"),
         (lambda: musictx.train("trainer.max_step=1"), "trainer.max_step is not a setting: did you mean max_steps"),
         (lambda: musictx.train(trainer={"max_steps": "many"}), "trainer.max_steps: Value 'many'"),
-        (lambda: musictx.train(model=None, data={"path": "a"}), "model=None: no settings .* model=small or model=lstm"),
-        (lambda: musictx.train(model={"kind": "recurrent"}, data={"path": "a"}), "model.kind=recurrent: the settings"),
+        (
+            lambda: musictx.train(model=None, data={"path": "a"}),
+            "model=None: these are not the settings .* model=small or model=lstm",
+        ),
+        (
+            lambda: musictx.train(model={"kind": "recurrent"}, data={"path": "a"}),
+            "model.kind=recurrent: these are the settings of a transformer",
+        ),
         (lambda: musictx.train(model={"cell": "rnn"}, data={"path": "a"}), "model.cell is not a setting: model has"),
         (lambda: musictx.train(data="mine"), "data=mine: choose one of chorales, maestro, performances"),
         (lambda: musictx.train("-m", "seed=1,2"), "-m"),

@@ -57,12 +57,11 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
 
 
 def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_defaults():
-    own = {"vocab_size", "attention", "trained_length", "pad"}  # which training settles itself
+    own = {"vocab_size", "attention", "trained_length", "pad", "paced"}  # which training settles itself
     assert set(MODELS) == set(KINDS)
     for name, kind in KINDS.items():
         form = {field.name: field.default for field in fields(MODELS[name])}
-        inherited = {"clock"} if name == "encoder_decoder" else set()  # which its config refuses
-        assert {"kind"} | settings_of(name) - own - inherited == set(form)
+        assert {"kind"} | settings_of(name) - own == set(form)
         assert form["kind"] == name
         for field in fields(kind.config):
             assert form.get(field.name, "???") in ("???", field.default), field.name

@@ -124,9 +124,9 @@ def test_a_transformer_learns_what_it_is_compared_by(world, tmp_path, objective)
         ("trainer.lora_rank=2", "trainer.lora_rank=2 adapts a trained model"),
         (
             "trainer.strategy=fsdp",
-            "trainer.strategy=fsdp shares out blocks, and model.kind=encoder_decoder has none: use trainer=ddp",
+            "trainer.strategy=fsdp splits blocks, and model.kind=encoder_decoder has none: use trainer=ddp",
         ),
-        ("data.carry=true", "data.carry=true: windows of objective=conditional are whole; leave it out"),
+        ("data.carry=true", "data.carry=true: objective=conditional needs whole windows; leave it out"),
         ("trainer.hide_source=1", "trainer.hide_source=1.0: give a share from 0 up to below 1"),
         ("trainer.hide_source=nan", "trainer.hide_source=nan: give a share from 0 up to below 1"),
         ("objective=next_token", "objective=next_token gives ids, model.kind=encoder_decoder takes source and ids"),
