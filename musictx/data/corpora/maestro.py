@@ -52,7 +52,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
             )
         here = {member: name for name, member in inside.items() if member in files}
         if not here:
-            raise StoreError(f"none of the {len(missing)} files that {table.name} names is there: give the MIDI archive")
+            raise StoreError(f"none of the {len(missing)} files in {table.name} is there: give the MIDI archive")
         return prepare(
             [files[member] for member in sorted(here)],
             partial(encode_midi, recipe=recipe),

@@ -63,7 +63,7 @@ def test_missing_files_are_listed_and_refused_unless_allowed(archive, tmp_path):
     [
         ("a,b\n1,2\n", "is not MAESTRO's table: columns split and midi_filename"),
         ("split,midi_filename\ndev,sub0/tune 0.mid\n", "has the split 'dev': MAESTRO's are train, validation, test"),
-        ("split,midi_filename\n", "none of the 0 files that .* names is there"),
+        ("split,midi_filename\n", "none of the 0 files in .* is there"),
     ],
 )
 def test_a_table_that_is_not_maestros(archive, tmp_path, table, message):
