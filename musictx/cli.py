@@ -37,23 +37,23 @@ musictx: language models of symbolic music. MIDI -> tokens -> relative Transform
 
 usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows every setting      musictx --version
 
-  prepare WHAT   a token store of your MIDI files, or of a corpus: folder, maestro, jsb, pop909, chorales
+  prepare WHAT   make a token store of your MIDI files, or of a corpus: folder, maestro, jsb, pop909, chorales
   train          fit a model to a token store, keep the best as a bundle
-  runs           the training runs below a folder: state, steps, NLL
+  runs           list the training runs below a folder: state, steps, NLL
   generate       continue a seed MIDI file
-  accompany      alto, tenor and bass for a melody, which is kept as it is
+  accompany      write alto, tenor and bass below a melody, or the rest of a song; the melody stays
   jam            continue what you play, whenever you pause: live, through MIDI ports
-  evaluate       nats per token of a split, beside uniform and unigram baselines
-  compare        several models on one store: a report with a table and pictures
-  inspect        a MIDI file's tracks and tokens, a store's contents and histograms, what a bundle says of itself
+  evaluate       measure nats per token of a split, beside uniform and unigram baselines
+  compare        measure several models on one store: a report with a table and pictures
+  inspect        show a MIDI file's tracks and tokens, a store's contents and histograms, what a bundle says of itself
   verify         read a store again: fingerprint, offsets, ids, music
-  attend         arcs over a piano roll to the notes that the model looks at; what each head does
-  render         a MIDI file as piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
-  listen         a blind listening sheet: one HTML page on which people tell models from composers
-  serve          a page in the browser: drop music, continue it, hear it, see what the model looks at
-  bench WHAT     tokens, prepare, attention, positions, sampling or training: time and memory, beside other code's
+  attend         draw arcs over a piano roll to the notes that the model looks at; what each head does
+  render         make a MIDI file a piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
+  listen         make a blind listening sheet: one HTML page on which people tell models from composers
+  serve          open a page in the browser: drop music, continue it, hear it, see what the model looks at
+  bench WHAT     measure time and memory of tokens, prepare, attention, positions, sampling or training
   check          prove kernels, training and sampling on your machine, device=cpu or cuda: a report to paste
-  demo           all of it on Bach chorales, in about four minutes on two cores
+  demo           do all of it on Bach chorales, in about four minutes on two cores
 
 examples
   musictx prepare folder path=my_midi_files out=my_store

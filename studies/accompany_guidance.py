@@ -1,7 +1,7 @@
 """What guidance by the melody does to the voices that a harmoniser writes, beside Bach's below the same sopranos.
 
     python data_prep/jsb.py out=outputs/stores/jsb
-    python studies/accompany_guidance.py                  # cut at any moment, the same command goes on
+    python studies/accompany_guidance.py                  # stopped at any moment, the same command resumes
     python studies/accompany_guidance.py --pieces 2 --out outputs/trial --json outputs/trial.json
 
 Voices are drawn below held-out sopranos of the validation split with no rule but that every id is music, and once more

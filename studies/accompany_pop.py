@@ -1,7 +1,7 @@
 """What goes with the melody of a pop song: four models of one size and one budget of CPU time write the rest of POP909.
 
     musictx prepare pop909 tokenizer=performance_melody out=outputs/stores/pop909_melody validation_fraction=0.02
-    python studies/accompany_pop.py                       # cut at any moment, the same command goes on
+    python studies/accompany_pop.py                       # stopped at any moment, the same command resumes
     python studies/accompany_pop.py --cpu-s 20 --out outputs/trial --json outputs/trial.json
 
 As studies/accompany.py does it with chorales; scored are inputs of `SEGMENT` ids of the test split, nats a token of
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/accompany_pop"), help="all runs")
     parser.add_argument("--cpu-s", type=float, default=3600.0, help="CPU seconds of each training")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--json", type=Path, default=Path("studies/results/accompany_pop.json"))
+    parser.add_argument("--json", type=Path, default=Path("studies/results/accompany-pop.json"))
     args, args.overrides = parse_options(parser, sys.argv[1:])
     args.task = POP909
     table = rows(all_trained(args), args)

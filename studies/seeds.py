@@ -6,7 +6,7 @@ Both compositions are in the public domain (Beethoven died in 1827, Satie in 192
 No edition and no recording was used.
 """
 
-import sys
+import argparse
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,12 +83,15 @@ def seconds(units: np.ndarray, piece: Piece) -> np.ndarray:
     return piece.unit_s * (units + swing(units) - swing(np.zeros(1)))
 
 
-def main(folder: str) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where they go, such as musictx/bundles")
+    folder = parser.parse_args().folder
     for name, piece in {"elise": ELISE, "gymnopedie": GYMNOPEDIE}.items():
-        score, path = play(piece), Path(folder) / f"{name}.mid"
+        score, path = play(piece), folder / f"{name}.mid"
         write_midi(score, path, piece.signature)
         print(f"{path}: {len(score)} notes, {score.duration_s:.1f} s")
 
 
 if __name__ == "__main__":
-    in_one_line(lambda: main(*sys.argv[1:]))
+    in_one_line(main)

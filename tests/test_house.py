@@ -145,13 +145,15 @@ def named(tree):
 
 @cache
 def parsed(folder):
-    return {path: ast.parse(path.read_text()) for path in (ROOT / folder).rglob("*.py")}
+    files = {path: ast.parse(path.read_text()) for path in (ROOT / folder).rglob("*.py")}
+    assert files, folder
+    return files
 
 
 def test_no_test_goes_through_a_private_door_of_the_package():
     private = {name for tree in parsed("musictx").values() for name in defined(tree)} - PYTORCHS
     assert len(private) > 200
-    for path, tree in (parsed("tests") | parsed("benchmarks")).items():
+    for path, tree in (parsed("tests") | parsed("studies")).items():
         assert private.intersection(named(tree)) - {*defined(tree)} == set(), path
 
 

@@ -1,4 +1,4 @@
-"""musictx bench positions: which sense of position learns chorales best, at one size, schedule and data order.
+"""musictx bench positions: which form of position learns chorales best, at one size, schedule and data order.
 
 Each form trains with each random seed. Validation NLL at equal steps comes from whole pieces, several times longer than
 the training window, and at the end also from inputs as long as the window. For NLL at equal time each curve is read

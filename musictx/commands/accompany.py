@@ -34,7 +34,7 @@ def accompany(config: AccompanyConfig) -> None:
     learnt = opened.header.objective.get("name", NEXT_TOKEN)
     check_accompanies(opened.model, opened.tokenizer, learnt, config.bundle)
     melody = read_melody(source, config, opened.tokenizer)  # before anything is written
-    asked, config = config.sampler.strength, guided(config, opened.header, config.bundle)
+    asked, config = config.sampler.strength, guided(config, opened.header, opened.tokenizer, config.bundle)
     if (own := config.sampler.strength) != asked:
         print(f"sampler.seed_guidance={own:g}, as its bundle says; null for voices that no melody guides")
     print(describe_model(opened.model))

@@ -78,7 +78,7 @@ class ListenConfig:
 
 @dataclass
 class InspectConfig:
-    """musictx inspect: a MIDI file's tracks and tokens, a store's contents, or what a bundle says of itself."""
+    """musictx inspect: show a MIDI file's tracks and tokens, a store's contents, or what a bundle says of itself."""
 
     midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale")
     store: str | None = setting(None, "the folder of a token store")
@@ -90,14 +90,14 @@ class InspectConfig:
 
 @dataclass
 class VerifyConfig:
-    """musictx verify: a store read again: fingerprint, offsets, ids, music."""
+    """musictx verify: read a store again and check its fingerprint, offsets, ids and music."""
 
     store: str = setting(MISSING, "the folder of a token store")
 
 
 @dataclass
 class RunsConfig:
-    """musictx runs: the training runs below a folder, the best first: state, steps, NLL."""
+    """musictx runs: list the training runs below a folder, the best first: state, steps, NLL."""
 
     folder: str = setting("outputs", "where they are looked for, at any depth")
     json: bool = setting(False, "everything as JSON, for programs")

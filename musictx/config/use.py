@@ -176,7 +176,9 @@ class AccompanyConfig:
     bundle: str = setting(
         "harmoniser", "the model: harmoniser, a file that `musictx train objective=conditional` made, or a run's folder"
     )
-    melody: str = setting(MISSING, "a MIDI file with one line of notes")
+    melody: str = setting(
+        MISSING, "a MIDI file with one line of notes; with line=highest also elise, gymnopedie or chorale"
+    )
     out: str = setting(MISSING, "a folder for the melody with its voices")
     line: str = setting(
         "only", "only: the file has one line; highest: take the highest notes of several lines as the melody"

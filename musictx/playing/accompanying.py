@@ -66,10 +66,6 @@ class Accompanied(Music):
 
 def plan_accompaniment(config: AccompanyConfig) -> None:
     """Raises ConfigError for what can be judged without melody and model."""
-    check(
-        Settings(config.sampler, rules=config.rules, seed=config.seed, rows_at_once=config.rows_at_once),
-        config.variations,
-    )
     asked = config.sampler
     for name, value in (
         ("beams", asked.beams),
@@ -79,6 +75,7 @@ def plan_accompaniment(config: AccompanyConfig) -> None:
     ):
         if value is not None:
             raise ConfigError(f"sampler.{name} is for continuations: leave it out")
+    check(Settings(asked, rules=config.rules, seed=config.seed, rows_at_once=config.rows_at_once), config.variations)
     if config.line not in LINES:
         raise ConfigError(f"line={config.line}: choose one of {', '.join(LINES)}")
     if not FARTHEST[0] <= config.transpose <= FARTHEST[1]:
@@ -90,6 +87,10 @@ def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: 
     """Raises BundleError for a model of another task."""
     if can_accompany(model, tokenizer, objective):
         return
+    if inputs_of(model) == SOURCE and objective == "conditional":
+        raise BundleError(
+            f"{bundle} has {tokenizer.name} tokens, and accompany writes only chorale and performance-melody ones"
+        )
     raise BundleError(
         f"{bundle} was trained for objective={objective}, and accompanies no melody: give bundle=harmoniser or one "
         "that was trained with objective=conditional"
@@ -98,14 +99,18 @@ def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: 
 
 def can_accompany(model: Any, tokenizer: Tokenizer, objective: str) -> bool:
     """Whether it has learnt to write the voices below a melody."""
-    knows_melodies = bool(tokenizer.voices) or tokenizer.melody is not None
+    knows_melodies = isinstance(tokenizer, ChoraleTokenizer | MelodyTokenizer)
     return inputs_of(model) == SOURCE and knows_melodies and objective == "conditional"
 
 
-def guided(config: AccompanyConfig, header: BundleHeader | None, bundle: object) -> AccompanyConfig:
-    """With the guidance that the bundle names, where it was left to that. Raises ConfigError for a model that never
-    learnt to write without a melody."""
+def guided(
+    config: AccompanyConfig, header: BundleHeader | None, tokenizer: Tokenizer, bundle: object
+) -> AccompanyConfig:
+    """With the guidance that the bundle names, where it was left to that. Raises ConfigError for a model of songs, and
+    for one that never learnt to write without a melody."""
     sampler = config.sampler.suited(header.seed_guidance if header is not None else None)
+    if sampler.strength and not tokenizer.voices:
+        raise ConfigError(f"sampler.seed_guidance={sampler.strength:g} is for models of chorales: leave it out")
     if sampler.strength and not (header is not None and header.hides_source):
         raise ConfigError(
             f"sampler.seed_guidance={sampler.strength:g}: {bundle} never learnt to write without a melody: give "
@@ -271,8 +276,6 @@ def accompany_song(
     window_s: float,
 ) -> list[Accompanied]:
     """The same in seconds; the rules that are for chorales say nothing here."""
-    if config.sampler.strength:
-        raise ConfigError("sampler.seed_guidance is for models of chorales: leave it out")
     rules = replace(config.rules, voice_order=False, voice_ranges=False, no_parallels=False)
     drawn = draw_rest(
         melody.score,

@@ -175,9 +175,9 @@ class Player:
         return music
 
     def accompany(self, melody: str | Path | Score, /, **values: Any) -> list[Accompanied]:
-        """Writes alto, tenor and bass for a melody, a MIDI file or a score, and keeps every note of it.
+        """Writes alto, tenor and bass below a melody, or the rest of a song with a model of songs; the melody stays.
 
-        A score counts four beats a bar.
+        `melody` is a MIDI file, or a score, which counts four beats a bar.
 
         `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`.
 
@@ -189,7 +189,7 @@ class Player:
         plan_accompaniment(config)
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
-        config = guided(config, self.header, "this model")
+        config = guided(config, self.header, self.tokenizer, "this model")
         if not isinstance(melody, str | Path | Score):
             raise ConfigError(f"accompany takes a MIDI file or a Score, not {melody!r}")
         if isinstance(melody, Score):

@@ -149,6 +149,12 @@ class MelodyReader(Reader):
     def __init__(self, model: object, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer, self.transposed = copy.deepcopy(model), tokenizer, 0
 
+    def hearing(self, transposed: int) -> "MelodyReader":
+        """The same model, for a melody that it heard so many semitones higher; people share the page."""
+        other = copy.copy(self)
+        other.transposed = transposed
+        return other
+
     def draw(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
         """Arcs of the note number `note`. Raises UserError, for a note of the melody too."""
         if layer is not None and not 0 <= layer < self.layers:

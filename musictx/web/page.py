@@ -133,7 +133,7 @@ class Page:
         on(self.piano.take, self.take_played)
         on(self.model.input, self.choose_model, self.model)
         for primer in (self.primer.input, self.side.input):
-            primer(None, [self.primer, self.side], js=stage.MOTIF)
+            primer(None, [self.primer, self.side], js=stage.PRIMER)
         for border in self.region:
             border.change(None, self.region, js=stage.REGION)
         busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.stage}

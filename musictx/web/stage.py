@@ -23,7 +23,7 @@ from musictx.web.session import Step
 
 SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
 # tells the script above about the primer that a person is choosing
-MOTIF = """(seconds, side) => { document.querySelector("#stage .picture")?.dispatchEvent(
+PRIMER = """(seconds, side) => { document.querySelector("#stage .picture")?.dispatchEvent(
     new CustomEvent("primer", { bubbles: true, detail: { seconds, side } })) }"""
 # and about the region in the two fields
 REGION = """(...region) => { document.dispatchEvent(new CustomEvent("region", { detail: region })) }"""

@@ -152,8 +152,7 @@ class Studio:
         assert session.now is not None
         take = session.now.takes[session.now.chosen] if session.now.takes else None
         if isinstance(take, Accompanied) and self.melody_reader is not None:
-            self.melody_reader.transposed = take.transposed
-            return self.melody_reader
+            return self.melody_reader.hearing(take.transposed)
         return self.readers[session.now.music.model]
 
     def _begin(self, session: Session, music: Music) -> Session:

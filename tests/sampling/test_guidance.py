@@ -29,7 +29,7 @@ from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 
-MOTIF = Primer(LONGER, 2.7, Meter(0.6))
+PRIMER = Primer(LONGER, 2.7, Meter(0.6))
 N = 24  # tokens
 
 
@@ -106,16 +106,16 @@ def test_the_two_streams_draw_what_two_full_passes_draw(name, form):
     model, tokenizer = lstm(name) if form == "lstm" else build(name, form)
     told_apart(model)
     sampling = replace(PLAIN, seed_guidance=1.5, guidance_tokens=17 if name == "chorale" else 8, top_p=0.95)
-    ids = quickly(model, tokenizer, MOTIF, sampling, N, (3, 1))
-    assert ids == slowly(model, tokenizer, MOTIF, sampling, N, (3, 1))
-    assert ids != quickly(model, tokenizer, MOTIF, replace(sampling, seed_guidance=0.0), N, (3, 1))
+    ids = quickly(model, tokenizer, PRIMER, sampling, N, (3, 1))
+    assert ids == slowly(model, tokenizer, PRIMER, sampling, N, (3, 1))
+    assert ids != quickly(model, tokenizer, PRIMER, replace(sampling, seed_guidance=0.0), N, (3, 1))
 
 
 def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
     model, tokenizer = build("performance", "relative_fourier")
     told_apart(model)
     other = Primer(LONGER.transpose(5), 2.7, Meter(0.6))
-    primers = [MOTIF, other]
+    primers = [PRIMER, other]
     for window in (None, 24):
         settings = Settings(
             replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7, window=window
@@ -130,10 +130,10 @@ def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
     model, tokenizer = build("performance", "relative_fourier")
     told_apart(model).float()
     settings = Settings(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7)
-    plain = continue_primers([MOTIF], model, tokenizer, settings)[0][0]
+    plain = continue_primers([PRIMER], model, tokenizer, settings)[0][0]
     for other in (StaticSteps(model), for_steps(copy.deepcopy(model))):
-        assert same(continue_primers([MOTIF], other, tokenizer, settings)[0][0], plain)
-    assert continue_primers([MOTIF], for_steps(model, "int8"), tokenizer, settings)[0][0].complete
+        assert same(continue_primers([PRIMER], other, tokenizer, settings)[0][0], plain)
+    assert continue_primers([PRIMER], for_steps(model, "int8"), tokenizer, settings)[0][0].complete
 
 
 def test_the_shipped_model_draws_what_its_seed_makes_likelier():
@@ -183,12 +183,12 @@ def drawn(primer, own=None, guidance_tokens=4, seed_guidance="auto"):
 
 
 def test_a_bundle_says_how_closely_its_model_holds_on_and_a_person_has_the_last_word():
-    plain, two = (drawn(MOTIF, seed_guidance=strength) for strength in (None, 2.0))
+    plain, two = (drawn(PRIMER, seed_guidance=strength) for strength in (None, 2.0))
     assert not same(plain, two)
-    assert same(drawn(MOTIF, own=2.0), two)
-    assert same(drawn(MOTIF), plain)
-    assert same(drawn(MOTIF, own=2.0, seed_guidance=None), plain)
-    assert same(drawn(MOTIF, own=1.0, seed_guidance=2.0), two)
+    assert same(drawn(PRIMER, own=2.0), two)
+    assert same(drawn(PRIMER), plain)
+    assert same(drawn(PRIMER, own=2.0, seed_guidance=None), plain)
+    assert same(drawn(PRIMER, own=1.0, seed_guidance=2.0), two)
     assert Sampling().suited(2.0).strength == 2.0
     assert PLAIN.suited(2.0).strength is None
     assert Sampling(beams=2).suited(2.0).strength is None  # a search needs no default of drawing
@@ -197,7 +197,7 @@ def test_a_bundle_says_how_closely_its_model_holds_on_and_a_person_has_the_last_
 def test_a_bundle_that_guides_takes_seeds_that_are_nothing_or_too_short():
     assert same(drawn(None, own=2.0), drawn(None))
     # nothing is held on to: what remains is that unlikely tokens are left out
-    assert same(drawn(MOTIF, own=2.0, guidance_tokens=100), drawn(MOTIF, seed_guidance=0.0))
+    assert same(drawn(PRIMER, own=2.0, guidance_tokens=100), drawn(PRIMER, seed_guidance=0.0))
 
 
 def test_the_header_carries_it_to_python():
