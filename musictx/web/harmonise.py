@@ -128,7 +128,7 @@ def harmonise(
         seed=chance,
         sampler=Sampling(wish.temperature, guard=False, seed_guidance=wish.hold),
     )
-    config = guided(config, harmoniser.header, "the model here")
+    config = guided(config, harmoniser.header, harmoniser.tokenizer, "the model here")
     heard = take_melody(score, "The melody", config, meter, music.name, say=lambda what: told.append(f"{what}."))
     if transpose:
         told.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}.")
