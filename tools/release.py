@@ -12,6 +12,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Mapping
 from email.parser import BytesParser
 from pathlib import Path
@@ -152,4 +153,5 @@ def smoke(file: Path, version: str, folder: Path) -> str:
 
 
 if __name__ == "__main__":
+    ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter).parse_args()
     main()

@@ -120,69 +120,58 @@ def guided(
 
 
 def read_melody(path: Path, config: AccompanyConfig, tokenizer: Tokenizer) -> Melody:
-    """The melody of a MIDI file. Raises MidiError for a file that is no music, UserError, TokenError for music that is
-    no one line in the range."""
-    if not tokenizer.voices:
-        tracks = read_tracks(read_bytes(path), path)
-        return take_song(tracks.merge(drums=False), path, config, tracks.meter(), path.stem, path)
-    tracks = read_tracks(read_bytes(path), path, one_tempo=True)
-    if tracks.clock is not None and tracks.clock.changes:
+    """The melody of a MIDI file. Raises MidiError for a file that is no music, and what `take_melody` does."""
+    counts_beats = bool(tokenizer.voices)
+    tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
+    if counts_beats and tracks.clock is not None and tracks.clock.changes:
         print(f"{path}: its first tempo holds throughout, since the model counts beats")
-    return take_melody(tracks.merge(drums=False), path, config, tracks.meter(), path.stem, path)
+    return take_melody(tracks.merge(drums=False), path, config, tokenizer, tracks.meter(), path.stem, path)
 
 
 def take_melody(
     score: Score,
     source: object,
     config: AccompanyConfig,
+    tokenizer: Tokenizer,
     meter: Meter,
     name: str = "melody",
     file: Path | None = None,
     say: Callable[[str], None] = print,
 ) -> Melody:
-    """One line of notes that a model of chorales can hear; `say` gets what a person should know of it. Raises UserError
-    and TokenError, which name the source."""
+    """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
+    Raises UserError, ConfigError and TokenError, which name the source."""
     score, left = one_line(score, source, config)
-    check_range(score, source, config)
-    try:
-        line_on_grid = on_grid(score)
-    except UserError as error:
-        raise UserError(f"{source}: {error}") from None
+    line = None
+    if isinstance(tokenizer, ChoraleTokenizer):
+        check_range(score, source, config, tokenizer)
+        try:
+            line = on_grid(score)
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from None
+    else:
+        check_song(score, source, config)
     if left:  # told when nothing is refused any more
         say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
-    if beside := int(beside_grid(score).sum()):
+    if line is not None and (beside := int(beside_grid(score).sum())):
         say(
             f"{source}: {beside} of its {len(score)} notes begin beside the sixteenths; the voices go by the nearest "
             "one, the melody stays as it is"
         )
-    if line_on_grid.unheard:
+    if line is not None and line.unheard:
         say(
-            f"{source}: {line_on_grid.unheard} of its {len(score)} notes share a sixteenth with a longer one; the "
-            "voices go with that one, the melody keeps them all"
+            f"{source}: {line.unheard} of its {len(score)} notes share a sixteenth with a longer one; the voices go "
+            "with that one, the melody keeps them all"
         )
-    return Melody(name, score, line_on_grid, meter, file)
+    return Melody(name, score, line, meter, file)
 
 
-def take_song(
-    score: Score,
-    source: object,
-    config: AccompanyConfig,
-    meter: Meter,
-    name: str = "melody",
-    file: Path | None = None,
-    say: Callable[[str], None] = print,
-) -> Melody:
-    """One line of notes for a model that counts seconds, which hears them where they are. Raises UserError, ConfigError
-    and TokenError."""
+def check_song(score: Score, source: object, config: AccompanyConfig) -> None:
+    """Raises ConfigError and UserError for what a model of songs, which hears notes where they are, cannot take."""
     if config.transpose:
         raise ConfigError(f"transpose={config.transpose} is for models of chorales: leave it out")
-    line, left = one_line(score, source, config)
-    if line.duration_s > MOST_S:
-        length = f"{line.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
+    if score.duration_s > MOST_S:
+        length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
         raise UserError(f"{source}: {length}: give a part of it")
-    if left:
-        say(f"{source}: its highest {len(line)} notes are the melody, the other {left} are left out")
-    return Melody(name, line, None, meter, file)
 
 
 def one_line(score: Score, source: object, config: AccompanyConfig) -> tuple[Score, int]:
@@ -201,9 +190,9 @@ def one_line(score: Score, source: object, config: AccompanyConfig) -> tuple[Sco
     return score, 0
 
 
-def check_range(score: Score, source: object, config: AccompanyConfig) -> None:
+def check_range(score: Score, source: object, config: AccompanyConfig, tokenizer: ChoraleTokenizer) -> None:
     """Raises TokenError for pitches that no soprano sings or, without rules.voice_ranges, that have no token."""
-    sung, tokenizer = config.rules.voice_ranges and config.rules.masks, ChoraleTokenizer()
+    sung = config.rules.voice_ranges and config.rules.masks
     low, high = VOICE_RANGES[0] if sung else (tokenizer.lo, tokenizer.hi)
     pitch = score.pitch.astype(int)
     heard = pitch + config.transpose

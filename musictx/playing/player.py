@@ -21,7 +21,6 @@ from musictx.playing.accompanying import (
     plan_accompaniment,
     read_melody,
     take_melody,
-    take_song,
     window_of,
 )
 from musictx.playing.continuing import Beginning, begin_with, continue_all, faster, is_interrupted, plan, read_beginning
@@ -193,8 +192,7 @@ class Player:
         if not isinstance(melody, str | Path | Score):
             raise ConfigError(f"accompany takes a MIDI file or a Score, not {melody!r}")
         if isinstance(melody, Score):
-            take = take_melody if self.tokenizer.voices else take_song
-            heard = take(melody, "the melody", config, Meter(melody.quarter_s))
+            heard = take_melody(melody, "the melody", config, self.tokenizer, Meter(melody.quarter_s))
         else:
             heard = read_melody(Path(melody), config, self.tokenizer)
         model: Any = self.model  # takes a source, as `check_accompanies` made sure

@@ -129,7 +129,8 @@ def harmonise(
         sampler=Sampling(wish.temperature, guard=False, seed_guidance=wish.hold),
     )
     config = guided(config, harmoniser.header, harmoniser.tokenizer, "the model here")
-    heard = take_melody(score, "The melody", config, meter, music.name, say=lambda what: told.append(f"{what}."))
+    say = lambda what: told.append(f"{what}.")  # noqa: E731
+    heard = take_melody(score, "The melody", config, harmoniser.tokenizer, meter, music.name, say=say)
     if transpose:
         told.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}.")
     deadline_s, whole_s = time.monotonic() + limits.seconds, heard.score.duration_s

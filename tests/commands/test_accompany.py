@@ -7,13 +7,17 @@ from strategies import rows
 from untrained import write_harmoniser
 
 import musictx
-from musictx.config.use import GenerateConfig
+from musictx.config.use import AccompanyConfig, GenerateConfig
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
 from musictx.music.read import read_midi
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
+from musictx.playing.accompanying import check_accompanies, take_melody
 from musictx.playing.continuing import faster
 from musictx.playing.opening import open_bundle
+from musictx.tokenizers import EventRange, Vocab, build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.rules import Rules
 
 
 def tune(*notes, program=73, quarter_s=0.4):
@@ -149,7 +153,7 @@ def test_a_change_of_tempo_is_told(tmp_path, voices, capsys):
         (["line=lowest"], "line=lowest: choose one of only, highest"),
         (["transpose=30"], "transpose=30: give -19 to 21 semitones"),
         (["variations=0"], "variations=0: give more than 0"),
-        (["sampler=beam", "sampler.beams=2"], "sampler.beams"),
+        (["sampler=beam"], "sampler.beams is for continuations: leave it out"),
         (["sampler.seed_guidance=1"], "voices.safetensors never learnt to write without a melody: give bundle=harmon"),
         (["sampler.seed_guidance=-1"], "sampler.seed_guidance=-1: give 0 to 10, null for none, or auto"),
         (["sampler.seed_guidance=nan"], "sampler.seed_guidance=nan: give 0 to 10"),
@@ -234,3 +238,19 @@ def test_what_is_no_melody_and_steps_that_it_has_not(voices):
         ConfigError, match="^graph=true: model.kind=encoder_decoder has no steps of one shape; leave it"
     ):
         faster(open_bundle(voices, continues=False).model, GenerateConfig("", "", "", graph=True, device="cuda"))
+
+
+def test_an_encoding_of_ones_own_is_refused_and_a_narrower_grid_has_its_own_range(voices):
+    model = open_bundle(voices, continues=False).model
+    with pytest.raises(BundleError, match="mine has performance tokens, and accompany writes only chorale and perf"):
+        check_accompanies(model, build_tokenizer("performance"), "conditional", "mine")
+
+    class Narrow(ChoraleTokenizer):
+        name, vocab = "narrow", Vocab("narrow/1", (EventRange("PITCH", 60, 72), EventRange("REST", 0, 0)))
+
+    config = AccompanyConfig("voices", "tune", "o", rules=Rules(voice_ranges=False))
+    line, told = tune((0, 1, 60), (1, 1, 74)), []
+    with pytest.raises(TokenError, match=r"the melody: notes of pitch 74 \(1 of 2\) lie outside .* 60 … 72"):
+        take_melody(line, "the melody", config, Narrow(), Meter(line.quarter_s), say=told.append)
+    take_melody(line, "the melody", config, ChoraleTokenizer(), Meter(line.quarter_s), say=told.append)
+    assert told == []
