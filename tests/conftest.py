@@ -72,6 +72,12 @@ class Warm:
         return int(answer)
 
 
+def plan_of(target):
+    """What `make` would run for a target, also when `make test` is what runs the tests."""
+    command = ["make", "--no-print-directory", "-n", "-B", target]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 def run(args, cwd, **env):
     """A command as a person would type it: `musictx …`, `python -m musictx.… …` or `python data_prep/….py …`."""
     program = args[0] if str(args[0]).startswith("musictx") else str(ROOT / args[0])

@@ -4,14 +4,13 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 import tomllib
 import zipfile
 from statistics import median
 
 import mido
 import pytest
-from conftest import QUICK, ROOT, TINY, ok
+from conftest import QUICK, ROOT, TINY, ok, plan_of
 
 from musictx.commands.prepare import CORPORA
 from musictx.music.read import read_midi
@@ -56,7 +55,7 @@ def test_the_set_up_installs_what_the_first_command_needs():
 
 @pytest.mark.parametrize("target", ["demo", "test"])
 def test_make_targets_exist_and_set_everything_up(target):
-    plan = subprocess.run(["make", "-n", "-B", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    plan = plan_of(target)
     assert "-m venv" in plan
     assert "-c constraints.txt" in plan
     assert {"demo": "musictx demo", "test": "pytest"}[target] in plan

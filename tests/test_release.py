@@ -12,7 +12,7 @@ import tomllib
 import zipfile
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, plan_of
 
 import musictx
 
@@ -164,7 +164,7 @@ def test_the_version_stands_in_pyproject_alone():
 
 def test_make_docs_and_make_release_run_what_is_there_with_pinned_tools():
     for target, script in (("docs", "tools/reference.py"), ("release", "tools/release.py")):
-        plan = subprocess.run(["make", "-n", "-B", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        plan = plan_of(target)
         assert plan.splitlines()[-1].endswith(f"/python {script}")
         assert (ROOT / script).is_file()
     assert "twine -c constraints.txt" in plan
