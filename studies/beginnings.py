@@ -56,7 +56,8 @@ def choose(seeds: list[Score], each: int = EACH) -> dict[str, list[int]]:
     """Which seeds are the slowest, fastest, sparsest and densest; none of them twice. Raises UserError for too few."""
     if len(seeds) < each * len(KINDS):
         raise UserError(
-            f"{len(seeds)} pieces are long enough: {each * len(KINDS)} are needed; give shorter --seed-seconds and --seconds"
+            f"{len(seeds)} pieces are long enough: {each * len(KINDS)} are needed; "
+            "give shorter --seed-seconds and --seconds"
         )
     figures, free = [statistics(seed) for seed in seeds], list(range(len(seeds)))
     out = {}
