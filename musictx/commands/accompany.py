@@ -48,7 +48,7 @@ def write(pieces: list[Accompanied], files: Targets) -> None:
     for path, music in zip(files.midi, pieces, strict=True):
         music.write(path)
         notes = f"{len(music.melody)} notes of the melody, unchanged, {len(music.voices)} new ones"
-        print(f"{path}: {notes}, {music.mean_log_p:.3f} nats a token")
+        print(f"{path}: {notes}, {-music.mean_log_p:.3f} nats a token")
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     if files.png:

@@ -80,7 +80,7 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
         print(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
         music.write(path)
-        rank = f", {music.mean_log_p:.3f} nats a token" if config.draws else ""
+        rank = f", {-music.mean_log_p:.3f} nats a token" if config.draws else ""
         new = (
             f"new music from {music.new_from_s:.2f} s on"
             if music.is_new is None
