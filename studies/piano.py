@@ -2,10 +2,12 @@
 
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --minutes 150   # resumes where it stopped
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --branch 300    # a model of the training so far
+    python studies/piano.py --archive maestro-v3.0.0-midi.zip --fill outputs/piano/stage-2/model.safetensors
 
 The learning rate is held. A branch makes a model at any time: a copy of the last checkpoint, trained for so many steps
 while the rate falls to zero; the long run stays unchanged. The last stage ends with its own fall. A stage that
 holds its rate can be left early: with `--enough 8000` the next one begins from its last checkpoint after so many steps.
+`--fill` teaches a finished model to fill gaps too, in a folder beside its own; half of its windows stay whole.
 `OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation, `musictx evaluate` all.
 """
 
@@ -31,7 +33,9 @@ class Stage(NamedTuple):
     decay_share: float  # share of the steps, at the end, in which the learning rate falls
 
 
-STAGES = [Stage(512, 16, 13_000, 0.0), Stage(1024, 8, 2_000, 0.0), Stage(2048, 4, 3_000, 0.8)]  # of 8,192 tokens a step
+STAGES = [Stage(512, 16, 13_000, 0.0), Stage(1024, 8, 4_000, 0.0), Stage(2048, 4, 3_000, 0.8)]  # of 8,192 tokens a step
+FILL = Stage(2048, 4, 600, 1.0)
+TAUGHT = ["objective=infill", "objective_settings={plain: 0.5}", "trainer.lr=1e-3"]
 MODEL = [
     *("model.position=relative_fourier", "model.d_model=384", "model.n_layers=6", "model.n_heads=6", "model.d_ff=1024"),
     *("model.mlp=swiglu", "model.qk_norm=true", "model.value_residual=true", "model.dropout=0"),
@@ -87,10 +91,16 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=150.0, help="minutes of training in this call")
     parser.add_argument("--enough", type=int, help="leave a stage whose rate is held after so many steps; default: all")
     parser.add_argument("--branch", type=int, help="steps: only make a model from the last checkpoint")
+    parser.add_argument("--fill", type=Path, help="a bundle: only teach it to fill gaps")
     args, overrides = parse_options(parser, sys.argv[1:])
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.out)
     end, before = monotonic() + 60 * args.minutes, None
+    if args.fill is not None:
+        folder = args.out / f"{args.fill.resolve().parent.name}-fill"
+        if not call([*words_of(FILL, store, folder, args.fill), *TAUGHT, *overrides], 60 * args.minutes):
+            print(f"{folder} is not finished: give the same command again")
+        return
     for number, stage in enumerate(STAGES):
         folder = args.out / f"stage-{number}"
         if RunFolder(folder).is_finished:

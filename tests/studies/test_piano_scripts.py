@@ -99,6 +99,25 @@ def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_
     assert not any(word.startswith("model.d_model") for word in words)  # the checkpoint's
 
 
+def test_a_finished_model_is_taught_to_fill_in_a_folder_of_its_own(tmp_path, monkeypatch, capsys):
+    calls = []
+    monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words))
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/manifest.json").touch()
+    bundle = tmp_path / "stage-2/model.safetensors"
+    monkeypatch.setattr(
+        sys, "argv", ["piano.py", "--archive", "a.zip", "--out", str(tmp_path), "--fill", str(bundle), "seed=1"]
+    )
+    piano.main()
+    (words,) = calls
+    assert {f"init_from={bundle}", f"out={tmp_path / 'stage-2-fill'}", "objective=infill"} < set(words)
+    assert {"objective_settings={plain: 0.5}", "data.length=2048", "trainer.decay_share=1.0"} < set(words)
+    given = [word for word in words if word.startswith("trainer.lr=")]
+    assert given == ["trainer.lr=3e-3", "trainer.lr=1e-3"], "the last one counts"
+    assert words[-1] == "seed=1"
+    assert "stage-2-fill is not finished: give the same command again" in capsys.readouterr().out
+
+
 def test_a_stage_that_holds_its_rate_is_left_after_enough_steps(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words))  # None: cut by the clock
