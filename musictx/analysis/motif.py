@@ -179,6 +179,24 @@ def retention(
     return curve
 
 
+def above_chance(
+    seeds: Sequence[Score], generated: Sequence[Score], edges_s: Sequence[float], held_s: float, n: int = NOTES
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """For music without a true continuation: in each span, (W,) the mean share of a seed's motifs that begin again in
+    its own continuation, (W,) in those of other pieces, and (W, N) each piece's part in their difference.
+
+    Raises UserError for fewer than 2 seeds with motifs, ConfigError.
+    """
+    keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
+    kept = [i for i, k in enumerate(keys) if len(k)]
+    if len(kept) < 2:
+        raise UserError(f"{len(kept)} seeds hold motifs of {n} notes: give at least 2 such pieces, better 30")
+    edges = np.asarray(edges_s, np.float64)
+    shares = _shares([keys[i] for i in kept], [generated[i] for i in kept], edges, held_s, n)
+    own, others, excess = zip(*map(_excess, shares), strict=True)
+    return np.array(own), np.array(others), np.array(excess)
+
+
 def _shares(
     seeds: list[NDArray[np.int64]], continuations: Sequence[Score], edges_s: NDArray[Any], held_s: float, n: int
 ) -> NDArray[np.float64]:
