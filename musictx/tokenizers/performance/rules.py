@@ -2,8 +2,9 @@
 
 No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON; no NOTE_ON for a sounding pitch, which must end first, as
 in the encoding; a velocity before the first note, and a note after a drawn VELOCITY; no silence and no note longer than
-the rules say. At least one id is always legal: a note or its velocity, while a note may begin; else time may pass,
-unless a note has sounded too long, which may then end.
+the rules say. A note that has sounded too long ends before anything else: a model that would rather hold it, and finds
+that no time may pass, strikes all others instead. At least one id is always legal: a note or its velocity, while a note
+may begin; else time may pass, unless such a note must end.
 """
 
 from collections.abc import Sequence
@@ -71,10 +72,14 @@ class EventRules:
         on = unheard & self.pitches
         if self.max_polyphony is not None:
             on &= unheard.sum(1, keepdim=True) > self.n_pitches - self.max_polyphony
+        overdue = until <= self.now
+        overdue &= ~self.silent  # (B, 1)
+        on &= ~overdue
         others = on.any(1, keepdim=True).expand(-1, self.n_others)
         if self.has_velocity is not None:
             on &= self.has_velocity
-        return torch.cat([on, struck < self.now, self.shifts <= until - self.now, others], 1) & self.next  # (B, V)
+        off = struck < torch.where(overdue, self.now - self.max_note + 1, self.now)
+        return torch.cat([on, off, self.shifts <= until - self.now, others], 1) & self.next  # (B, V)
 
     def update(self, ids: Tensor) -> None:
         pitch, steps, later = self.moves.index_select(0, ids).unbind(1)  # (B, 1) each
