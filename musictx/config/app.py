@@ -20,6 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config import SCHEMAS, register_schemas
+from musictx.config.fields import in_keys
 from musictx.errors import ConfigError, UserError
 from musictx.setting import help_text
 
@@ -45,7 +46,7 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
     def run(config: DictConfig) -> object:
         # in_one_line here already: Hydra adds its own line to an error that it sees
-        return in_one_line(lambda: task(typed(config, SCHEMAS[name])))
+        return in_one_line(lambda: task(typed(config, SCHEMAS[name])), name)
 
     def main() -> None:
         words = sys.argv[1:]
@@ -156,10 +157,12 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 
 
-def in_one_line(command: Callable[[], object]) -> object:
-    """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130."""
+def in_one_line(command: Callable[[], object], name: str = "train") -> object:
+    """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130. The line has
+    the keys of the command called `name`; scripts take those of `train`."""
     try:
-        return command()
+        with in_keys(name):
+            return command()
     except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
         print(f"error: {one_line(error)}", file=sys.stderr)
         sys.exit(2)

@@ -15,6 +15,7 @@ from musictx.analysis.continuations import Beginnings
 from musictx.commands import listen as command
 from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings
+from musictx.config.fields import in_keys
 from musictx.errors import UserError
 from musictx.music.score import Score
 from musictx.viz.sheet import loudness
@@ -215,7 +216,7 @@ def test_mistakes_are_told_before_anything_is_drawn(world, tmp_path, monkeypatch
     monkeypatch.setattr("musictx.commands.listen.continue_all", lambda *_: pytest.fail("it was drawn"))
     (tmp_path / "there.html").write_text("a page")
     usual = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", "out=a.html", *SMALL]
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as told, in_keys("listen"):
         command.listen(
             settings("listen", *usual, *(word.format(store=world.store, bundle=world.hymn_bundle) for word in words))
         )
