@@ -64,8 +64,8 @@ def chunked(
     cache. Raises ConfigError for keys that are not in order: its blocks need consecutive distances."""
     if age is not None:
         raise ConfigError(
-            "attention.impl=chunked reads keys in their order, which graph=true does not keep: "
-            "choose attention.impl=auto, skew or reference, or graph=false"
+            "⟨impl⟩=chunked reads keys in their order, which ⟨graph⟩=true does not keep: "
+            "choose ⟨impl⟩=auto, skew or reference, or ⟨graph⟩=false"
         )
     on_cpu = q.device.type == "cpu"
     block = block or (CPU_BYTES // q.element_size() if on_cpu else BLOCK)
