@@ -108,7 +108,7 @@ def draw_voices(
             drawn.append(each)
             tell(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
         if not stream.finite.all():
-            raise NanError("the model's logits are not finite numbers (NaN): train it again, or use weights=float32")
+            raise NanError("the model's logits are not finite numbers (NaN): train it again, or use ⟨weights⟩=float32")
         ids, log_p = (
             torch.stack(column, 1).cpu().numpy() for column in list(zip(*(d[:2] for d in drawn), strict=True))
         )

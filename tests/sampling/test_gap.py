@@ -222,7 +222,7 @@ def test_between_two_pieces_what_is_not_heard_of_the_first_stays_too():
     [
         ({"seed_pinned": True}, "seed_pinned=true is for continuations"),
         ({"forced_ending": True}, "forced_ending=true is for continuations"),
-        ({"sampling": Sampling(seed_guidance=1.0)}, "sampler.seed_guidance is for continuations"),
+        ({"sampling": Sampling(seed_guidance=1.0)}, "^seed_guidance is for continuations"),
     ],
 )
 def test_what_is_of_continuations_alone(changed, text):
