@@ -47,7 +47,7 @@ class MusicData(L.LightningDataModule):
         self.cycle, group = cycle, self.tokenizer.group
         if cycle > 1 and (group == 1 or cycle % group):
             allowed = f"give a multiple of {group}" if group > 1 else "leave it out"
-            raise ConfigError(f"model.cycle={cycle}: {self.tokenizer.name} ids come in groups of {group}; {allowed}")
+            raise ConfigError(f"⟨cycle⟩={cycle}: {self.tokenizer.name} ids come in groups of {group}; {allowed}")
         check_segment(config.segment, cycle)
         train = self.store.split("train")
         for name in ("train", "validation"):
@@ -56,21 +56,20 @@ class MusicData(L.LightningDataModule):
         self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch, cycle)
         if config.grow_from is not None and config.grow_from % self.crops.period:
             raise ConfigError(
-                f"data.grow_from={config.grow_from}: windows begin every {self.crops.period} ids; "
+                f"⟨grow_from⟩={config.grow_from}: windows begin every {self.crops.period} ids; "
                 f"give a multiple of {self.crops.period}"
             )
         self.carried = CarriedWindows(self.crops, global_batch) if carry else None
         if self.carried is not None and config.windows_per_epoch is not None:
-            raise ConfigError("data.windows_per_epoch is for random windows: leave it out, or give data.carry=false")
+            raise ConfigError("⟨windows_per_epoch⟩ is for random windows: leave it out, or give ⟨carry⟩=false")
         # an epoch reads as many tokens as the split holds
         random_windows = config.windows_per_epoch or max(-(-len(train.ids) // config.length), global_batch)
         self.n_items = random_windows if self.carried is None else len(self.carried)
         if self.n_items < global_batch:
             raise ConfigError(
-                f"data.windows_per_epoch={self.n_items} is less than one batch: "
-                f"give trainer.batch_size={batch_size} or more"
+                f"⟨windows_per_epoch⟩={self.n_items} is less than one batch: give ⟨batch_size⟩={batch_size} or more"
                 if world_size == 1
-                else f"data.windows_per_epoch={self.n_items} is less than one batch of {world_size} processes: "
+                else f"⟨windows_per_epoch⟩={self.n_items} is less than one batch of {world_size} processes: "
                 f"give {global_batch} or more"
             )
 

@@ -40,12 +40,10 @@ class RandomCrops(Dataset[Tensor]):
         cycle: int = 1,
     ) -> None:
         if not stretch or not all(SLOWEST >= factor >= FASTEST for factor in stretch):  # refuses NaN too
-            raise ConfigError(f"data.stretch={list(stretch)}: give factors from {FASTEST} to {SLOWEST}, [1.0] for none")
+            raise ConfigError(f"⟨stretch⟩={list(stretch)}: give factors from {FASTEST} to {SLOWEST}, [1.0] for none")
         self.period = max(cycle, tokenizer.group)
         if length < self.period:
-            raise ConfigError(
-                f"data.length={length}: windows begin every {self.period} ids; give {self.period} or more"
-            )
+            raise ConfigError(f"⟨length⟩={length}: windows begin every {self.period} ids; give {self.period} or more")
         for factor in stretch:  # refuse here, not in the middle of a run
             tokenizer.stretch(np.zeros(0, np.uint16), factor)
         self.split, self.tokenizer, self.length = split, tokenizer, length
@@ -88,10 +86,10 @@ class RandomCrops(Dataset[Tensor]):
 def check_segment(segment: int | None, cycle: int) -> None:
     """Raises ConfigError for a segment below 1 id, or one that is not whole cycles."""
     if segment is not None and segment < 1:
-        raise ConfigError(f"data.segment={segment}: give 1 or more, or null for whole pieces")
+        raise ConfigError(f"⟨segment⟩={segment}: give 1 or more, or null for whole pieces")
     if segment is not None and segment % cycle:
         raise ConfigError(
-            f"data.segment={segment}: the model counts places in cycles of {cycle} tokens; "
+            f"⟨segment⟩={segment}: the model counts places in cycles of {cycle} tokens; "
             f"give a multiple of {cycle}, or null for whole pieces"
         )
 
@@ -115,7 +113,7 @@ def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
     """Batches of segments of similar length, as their numbers: at most `batch_tokens` ids each, or a single segment.
     Raises ConfigError for a budget below 1."""
     if batch_tokens < 1:
-        raise ConfigError(f"data.score_batch_tokens={batch_tokens}: give 1 or more")
+        raise ConfigError(f"⟨score_batch_tokens⟩={batch_tokens}: give 1 or more")
     batches: list[list[int]] = [[]]
     for i in sorted(range(len(segments)), key=lambda i: len(segments[i])):
         if batches[-1] and len(segments[i]) * (len(batches[-1]) + 1) > batch_tokens:
@@ -180,8 +178,8 @@ class CarriedWindows(Dataset[Window]):
         windows = sum(self._windows(len(piece)) for piece in (crops.split[i] for i in range(len(crops.split))))
         if windows < batch_size:
             raise ConfigError(
-                f"trainer.batch_size={batch_size}: the training pieces make {windows} windows of "
-                f"data.length={crops.length}, and each row needs one; lower one of them"
+                f"⟨batch_size⟩={batch_size}: the training pieces make {windows} windows of "
+                f"⟨length⟩={crops.length}, and each row needs one; lower one of them"
             )
         self.steps = -(-windows // batch_size)
         self.epoch = lru_cache(maxsize=1)(self._epoch)  # (piece as drawn, its window) of an epoch

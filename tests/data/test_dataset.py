@@ -92,7 +92,7 @@ def test_the_end_of_a_stretched_piece_is_seen_too(factor, n):
 def test_impossible_augmentation_is_refused():
     split = split_of(scale(10))
     for stretch in ([], [1.0, 0.74], [1.34], [float("nan")], [float("inf")], [-1.0]):
-        with pytest.raises(ConfigError, match=r"data.stretch=\[.*\]: give factors from 0.75 to 1.33, \[1.0\] for none"):
+        with pytest.raises(ConfigError, match=r"^stretch=\[.*\]: give factors from 0.75 to 1.33, \[1.0\] for none"):
             RandomCrops(split, PERFORMANCE, 8, seed=0, stretch=stretch)
     with pytest.raises(TokenError, match="chorale counts beats and has no clock"):
         RandomCrops(split, CHORALE, 8, seed=0, stretch=[1.0, 1.05])
@@ -111,13 +111,13 @@ def test_every_chorale_token_and_the_end_are_drawn(length, cycle, n_ids):
 
 def test_lengths_at_which_some_tokens_would_never_be_drawn_are_refused():
     for length, cycle, least in ((3, 1, 4), (12, 16, 16)):
-        text = f"data.length={length}: windows begin every {least} ids; give {least} or more"
+        text = f"^length={length}: windows begin every {least} ids; give {least} or more"
         with pytest.raises(ConfigError, match=text):
             RandomCrops(split_of(scale(40)), CHORALE, length, seed=0, cycle=cycle)
 
 
 def test_scoring_inputs_of_a_model_that_counts_places_are_whole_cycles():
-    text = "data.segment=40: the model counts places in cycles of 16 tokens; give a multiple of 16, or null"
+    text = "^segment=40: the model counts places in cycles of 16 tokens; give a multiple of 16, or null"
     with pytest.raises(ConfigError, match=text):
         scoring_segments(split_of(scale(100)), CHORALE, 40, cycle=16)
     later = scoring_segments(split_of(scale(100)), CHORALE, 32, cycle=16)[1]
@@ -137,13 +137,13 @@ def test_scoring_makes_every_event_a_target_exactly_once(segment):
 
 def test_what_cannot_be_scored_is_refused():
     for segment in (0, -3):
-        with pytest.raises(ConfigError, match=f"data.segment={segment}: give 1 or more, or null for whole pieces"):
+        with pytest.raises(ConfigError, match=f"^segment={segment}: give 1 or more, or null for whole pieces"):
             scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
     empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
     for split in (empty, split_of(scale(0))):
         with pytest.raises(StoreError, match="the split holds no tokens to score: choose another split"):
             scoring_segments(split, PERFORMANCE, None)
-    with pytest.raises(ConfigError, match="data.score_batch_tokens=0: give 1 or more"):
+    with pytest.raises(ConfigError, match="^score_batch_tokens=0: give 1 or more"):
         batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)
 
 

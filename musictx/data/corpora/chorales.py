@@ -30,7 +30,7 @@ def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
     check_fractions(*fractions, config.seed)
     chorales = chorale_list()
     if config.pieces is not None and not 0 < config.pieces <= len(chorales):
-        raise ConfigError(f"pieces={config.pieces}: give 1 to {len(chorales)}, or null for all")
+        raise ConfigError(f"⟨pieces⟩={config.pieces}: give 1 to {len(chorales)}, or null for all")
     return prepare(
         chorales[: config.pieces],
         encode_chorale,
