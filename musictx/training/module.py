@@ -90,7 +90,7 @@ class LanguageModelTraining(L.LightningModule):
             if group_sizes(theirs) != group_sizes(ours):
                 raise ConfigError(
                     "an older musictx began this run and let weight decay act on other parameters: start "
-                    "again with its weights, init_from=…/checkpoints/last.ckpt and another out="
+                    "again with its weights, ⟨init_from⟩=…/checkpoints/last.ckpt and another ⟨out⟩="
                 )
 
     def on_train_start(self) -> None:
