@@ -120,10 +120,10 @@ def test_a_graph_is_for_models_with_a_cache_of_keys(opened):
     asked = GenerateConfig("", "", "", graph=True, device="cuda")
     assert isinstance(faster(opened.model, asked), StaticSteps)
     recurrent = Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1))
-    with pytest.raises(ConfigError, match="graph=true: model.kind=recurrent has no steps of one shape"):
+    with pytest.raises(ConfigError, match="^graph=true: kind=recurrent has no steps of one shape"):
         faster(recurrent, asked)
     static = Player(StaticSteps(opened.model), opened.tokenizer)
-    with pytest.raises(ConfigError, match="graph=true: sampler.beams change places after every token; leave one"):
+    with pytest.raises(ConfigError, match="^graph=true: beams change places after every token; leave one"):
         static.continue_midi(None, length_tokens=8, sampler="beam")
 
 

@@ -170,7 +170,7 @@ def test_what_python_is_told_otherwise(world, filler):
     player = musictx.load(filler)
     with pytest.raises(ConfigError, match=r"^infill=…: music is filled with fill\(…\) and fill_between\(…\)"):
         player.continue_midi(world.seed, infill="a.mid")
-    with pytest.raises(ConfigError, match="^infill= needs a region"):
+    with pytest.raises(ConfigError, match="^fill needs a region: give from_s= and to_s="):
         player.fill(world.seed)
     with pytest.raises(ConfigError, match="^fill_between takes two MIDI files, not a Score: write it to one first$"):
         player.fill_between(read_midi(world.seed), world.seed)

@@ -139,13 +139,13 @@ def test_ctrl_c_is_no_music(world, player, monkeypatch):
         ({"variations": "many"}, "variations: Value 'many'.*Integer"),
         ({"variations": 0}, "variations=0: give more than 0"),
         ({"sampler": {"temprature": 1}}, "sampler.temprature is not a setting: did you mean temperature"),
-        ({"sampler": {"temperature": -1}}, "sampler.temperature=-1.0: give 0"),
+        ({"sampler": {"temperature": -1}}, "^temperature=-1.0: give 0"),
         ({"sampler": "hot"}, "sampler=hot: choose one of beam, greedy, min_p, nucleus, plain, typical"),
         ({"length_seconds": 1, "length_bars": 1}, "length_seconds=1.0, length_bars=1.0: give one of them"),
         ({"weights": "int8"}, "weights=…: give it to musictx.load, when the model is loaded"),
         ({"bundle": "piano"}, "bundle=…: give it to musictx.load, when the model is loaded"),
         ({"attention.impl": "skew"}, "attention.impl=…: give it to musictx.load"),
-        ({"sampler.temperature": -1}, "sampler.temperature=-1.0: give 0"),
+        ({"sampler.temperature": -1}, "^temperature=-1.0: give 0"),
         ({"sampler.temprature": 1}, "sampler.temprature is not a setting: did you mean temperature"),
         ({"sampler": None}, "sampler"),
         ({"out": "o"}, r"out=…: nothing is written yet; write each piece with music.write\(path\)"),
@@ -179,7 +179,7 @@ def test_what_cannot_be_continued_or_loaded(world, tmp_path, player):
         ({"device": "tpu"}, "device=tpu: choose cpu or cuda"),
         ({"weights": "int4"}, "weights=int4: choose one of auto, float32, bfloat16, int8"),
         ({"graph": True}, "graph=true is for device=cuda"),
-        ({"attention": "flash"}, "attention.impl=flash: choose one of auto"),
+        ({"attention": "flash"}, "^^attention=flash: choose one of auto"),
     ):
         with pytest.raises(ConfigError, match=text):
             musictx.load("chorale", **asked)
