@@ -80,6 +80,6 @@ def check(pieces: int, confidence: float, resamples: int) -> None:
     if not pieces:
         raise ConfigError("0 pieces: an interval needs at least 1, better 30 or more")
     if not 0 < confidence < 1:
-        raise ConfigError(f"confidence={confidence}: give a share between 0 and 1, such as 0.95")
+        raise ConfigError(f"⟨confidence⟩={confidence}: give a share between 0 and 1, such as 0.95")
     if resamples < 1:
-        raise ConfigError(f"resamples={resamples}: give 1 or more, such as 2000")
+        raise ConfigError(f"⟨resamples⟩={resamples}: give 1 or more, such as 2000")

@@ -149,7 +149,7 @@ def retention(
     if not len(seeds) == len(generated) == len(true):
         raise ConfigError(f"{len(seeds)} seeds, {len(generated)} generated, {len(true)} true: give one of each a piece")
     if not 0 < window_s <= horizon_s < np.inf:
-        raise ConfigError(f"window_s={window_s}, horizon_s={horizon_s}: give 0 < window_s <= horizon_s")
+        raise ConfigError(f"⟨window_s⟩={window_s}, ⟨horizon_s⟩={horizon_s}: give 0 < window_s <= horizon_s")
     edges_s: NDArray[Any] = np.arange(int(horizon_s / window_s + 1e-9) + 1) * window_s
     keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
     kept = [i for i, k in enumerate(keys) if len(k)]
