@@ -131,7 +131,7 @@ def draw(runs: list[Run], path: Path) -> None:
 def bench_positions(config: BenchPositionsConfig) -> None:
     for name in ("steps", "seeds", "validations"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"{name}={getattr(config, name)}: give 1 or more")
+            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
     Store(Path(config.store))
     out, runs = Path(config.out), []
     out.parent.mkdir(parents=True, exist_ok=True)
