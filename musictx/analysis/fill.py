@@ -49,11 +49,13 @@ class FillGain(NamedTuple):
     gain_to_end: list[Interval]  # (W,)
 
 
-def true_gaps(split: Split, tokenizer: Tokenizer, seconds: float, per_piece: int, seed: int = 0) -> list[TrueGap]:
+def true_gaps(
+    split: Split, tokenizer: Tokenizer, seconds: float, per_piece: int, random_seed: int = 0
+) -> list[TrueGap]:
     """Gaps at moments drawn evenly over each piece that is long enough. Raises UserError for fewer than 2 pieces."""
     found = []
     for i, piece in enumerate(split):
-        ids, rng = np.asarray(piece), np.random.default_rng((seed, i))
+        ids, rng = np.asarray(piece), np.random.default_rng((random_seed, i))
         score = tokenizer.decode(ids)
         step = step_s(tokenizer, score.quarter_s)
         steps, margin = round(seconds / step), round(MARGIN_S / step)

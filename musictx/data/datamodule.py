@@ -35,13 +35,13 @@ class MusicData(L.LightningDataModule):
         store: Store,
         objective: Objective,
         batch_size: int,
-        seed: int,
+        random_seed: int,
         carry: bool = False,
         world_size: int = 1,
         cycle: int = 1,
     ) -> None:
         super().__init__()
-        self.config, self.batch_size, self.seed = config, batch_size, seed
+        self.config, self.batch_size, self.random_seed = config, batch_size, random_seed
         self.world_size, global_batch = world_size, batch_size * world_size
         self.store, self.tokenizer, self.objective = store, store.tokenizer, objective
         self.cycle, group = cycle, self.tokenizer.group
@@ -53,7 +53,9 @@ class MusicData(L.LightningDataModule):
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
                 raise StoreError(f"{self.store.path}: the {name} split holds no tokens; prepare the data again")
-        self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch, cycle)
+        self.crops = RandomCrops(
+            train, self.tokenizer, config.length, random_seed, config.transpose, config.stretch, cycle
+        )
         if config.grow_from is not None and config.grow_from % self.crops.period:
             raise ConfigError(
                 f"⟨grow_from⟩={config.grow_from}: windows begin every {self.crops.period} ids; "
@@ -83,7 +85,7 @@ class MusicData(L.LightningDataModule):
     @property
     def examples(self) -> Examples:
         """The training examples, by number."""
-        return Examples(self.crops if self.carried is None else self.carried, self.objective, self.seed)
+        return Examples(self.crops if self.carried is None else self.carried, self.objective, self.random_seed)
 
     def train_dataloader(self) -> DataLoader[Any]:
         batches = GlobalBatches(self.n_items, self.batch_size, self._rank(), self.world_size)

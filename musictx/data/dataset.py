@@ -34,7 +34,7 @@ class RandomCrops(Dataset[Tensor]):
         split: Split,
         tokenizer: Tokenizer,
         length: int,
-        seed: int,
+        random_seed: int,
         transpose: int = 0,
         stretch: Sequence[float] = (1.0,),
         cycle: int = 1,
@@ -47,11 +47,11 @@ class RandomCrops(Dataset[Tensor]):
         for factor in stretch:  # refuse here, not in the middle of a run
             tokenizer.stretch(np.zeros(0, np.uint16), factor)
         self.split, self.tokenizer, self.length = split, tokenizer, length
-        self.seed, self.transpose, self.stretch = seed, transpose, tuple(stretch)
+        self.random_seed, self.transpose, self.stretch = random_seed, transpose, tuple(stretch)
 
     def __getitem__(self, index: int) -> Tensor:
         """(length + 1,) int64: BOS, events, EOS, filled up with PAD."""
-        rng = np.random.default_rng((self.seed, index))
+        rng = np.random.default_rng((self.random_seed, index))
         factor = float(rng.choice(self.stretch))
         token = int(rng.integers(self.split.offsets[-1]))
         piece = self.split[int(np.searchsorted(self.split.offsets, token, side="right")) - 1]
@@ -128,11 +128,11 @@ class Examples(Dataset[Any]):
     The chance in number `index` depends only on (random seed, index), and is not the one that chose the window.
     """
 
-    def __init__(self, windows: Dataset[Any], objective: Objective, seed: int) -> None:
-        self.windows, self.objective, self.seed = windows, objective, seed
+    def __init__(self, windows: Dataset[Any], objective: Objective, random_seed: int) -> None:
+        self.windows, self.objective, self.random_seed = windows, objective, random_seed
 
     def __getitem__(self, index: int) -> Any:
-        item, rng = self.windows[index], np.random.default_rng((self.seed, index, 1))
+        item, rng = self.windows[index], np.random.default_rng((self.random_seed, index, 1))
         if isinstance(item, Tensor):
             return self.objective.example(item, rng)
         window, fresh = item
@@ -192,7 +192,7 @@ class CarriedWindows(Dataset[Window]):
 
     def _epoch(self, epoch: int) -> tuple[list[Ids], list[tuple[int, int]]]:
         crops = self.crops
-        rng = np.random.default_rng((crops.seed, epoch))
+        rng = np.random.default_rng((crops.random_seed, epoch))
         vocab, pieces = crops.tokenizer.vocab, []
         for i in rng.permutation(len(crops.split)):
             ids = crops.augment(np.asarray(crops.split[int(i)]), float(rng.choice(crops.stretch)), rng)

@@ -153,7 +153,7 @@ def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
     return sha256(tokenizer.transpose(ids, tokenizer.lo - span[0]).tobytes() if span else ids.tobytes()).hexdigest()
 
 
-def check_fractions(validation_fraction: float, test_fraction: float, seed: int) -> None:
+def check_fractions(validation_fraction: float, test_fraction: float, random_seed: int) -> None:
     """Raises StoreError when the fractions leave nothing to train on; called before long work."""
     total = validation_fraction + test_fraction
     if not (validation_fraction >= 0 and test_fraction >= 0 and total < 1):  # refuses NaN too
@@ -163,11 +163,11 @@ def check_fractions(validation_fraction: float, test_fraction: float, seed: int)
         )
     if validation_fraction == 0:
         raise StoreError("⟨validation_fraction⟩=0 leaves nothing to choose a model by: give a share above 0")
-    if seed < 0:
-        raise StoreError(f"⟨seed⟩={seed}: give a number from 0 up")
+    if random_seed < 0:
+        raise StoreError(f"⟨random_seed⟩={random_seed}: give a number from 0 up")
 
 
-def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, seed: int) -> list[str]:
+def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, random_seed: int) -> list[str]:
     """A split name for each key; equal keys share one. Every split with a fraction above 0 gets a piece.
 
     Raises StoreError when there are too few different pieces.
@@ -181,7 +181,7 @@ def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction
             f"test, and none to training; give more files or smaller fractions than {validation_fraction} "
             f"and {test_fraction}"
         )
-    order = np.random.default_rng(seed).permutation(len(groups))
+    order = np.random.default_rng(random_seed).permutation(len(groups))
     split_of = dict.fromkeys(groups, "train")
     start = 0
     for name, count in wanted.items():

@@ -75,7 +75,10 @@ def plan_accompaniment(config: AccompanyConfig) -> None:
     ):
         if value is not None:
             raise ConfigError(f"⟨{name}⟩ is for continuations: leave it out")
-    check(Settings(asked, rules=config.rules, seed=config.seed, rows_at_once=config.rows_at_once), config.variations)
+    check(
+        Settings(asked, rules=config.rules, random_seed=config.random_seed, rows_at_once=config.rows_at_once),
+        config.variations,
+    )
     if config.line not in LINES:
         raise ConfigError(f"⟨line⟩={config.line}: choose one of {', '.join(LINES)}")
     if not FARTHEST[0] <= config.transpose <= FARTHEST[1]:
@@ -242,7 +245,7 @@ def accompany_melody(
             config.variations,
             sampling=config.sampler,
             rules=config.rules,
-            seed=config.seed,
+            random_seed=config.random_seed,
             rows_at_once=config.rows_at_once,
             device=config.device,
             tell=tell,
@@ -274,7 +277,7 @@ def accompany_song(
         config.variations,
         sampling=config.sampler,
         rules=rules,
-        seed=config.seed,
+        random_seed=config.random_seed,
         device=config.device,
         tell=tell,
     )

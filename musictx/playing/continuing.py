@@ -38,7 +38,7 @@ def plan(config: GenerateConfig) -> Settings:
         config.sampler,
         Length(config.length_seconds, config.length_bars, config.length_notes, config.length_tokens),
         config.rules,
-        config.seed,
+        config.random_seed,
         config.max_tokens,
         config.window,
         config.include_seed,

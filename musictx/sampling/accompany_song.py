@@ -104,7 +104,7 @@ def draw_rest(
     *,
     sampling: Sampling,
     rules: Rules,
-    seed: int = 0,
+    random_seed: int = 0,
     device: str = "cpu",
     tell: Tell = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
@@ -119,7 +119,7 @@ def draw_rest(
     starts = np.arange(0, max(end_s - hop_s, STEP_S), hop_s).tolist()
     out = []
     for k in range(variations):
-        music = Windows(ids, model, tokenizer, sampling, rules, (seed, k), device)
+        music = Windows(ids, model, tokenizer, sampling, rules, (random_seed, k), device)
         for n, start_s in enumerate(starts, 1):
             music.go_on(start_s, min(start_s + 2 * hop_s, end_s))
             tell(k * len(starts) + n, variations * len(starts))

@@ -67,8 +67,8 @@ def check(settings: Settings, variations: int) -> None:
         raise ConfigError("⟨masks⟩=false forbids nothing: leave out the other rules, or the masks on")
     if settings.rows_at_once < 1:
         raise ConfigError(f"⟨rows_at_once⟩={settings.rows_at_once}: give 1 or more")
-    if not 0 <= settings.seed <= MAX_SEED:
-        raise ConfigError(f"⟨seed⟩={settings.seed}: give 0 to {MAX_SEED}")
+    if not 0 <= settings.random_seed <= MAX_SEED:
+        raise ConfigError(f"⟨random_seed⟩={settings.random_seed}: give 0 to {MAX_SEED}")
     if settings.window is not None and settings.window < 8:
         raise ConfigError(f"⟨Settings.window⟩={settings.window}: give 8 tokens or more, or null for the model's own")
     if beams is not None and settings.length.tokens is None:
@@ -104,9 +104,9 @@ def continue_primers(
     """Continues every primer, or fills every gap, `variations` times, `settings.rows_at_once` in one batch; None is a
     beginning from nothing. All gaps of a call are as long as `settings.length` says.
 
-    Variation k of a primer is a function of the primer, `settings.seed` and k, whatever else is asked for. Music longer
-    than `settings.window` tokens (None: the model's own) is drawn looking back that far. With `settings.forced_ending`
-    it ends where the model thinks an end likeliest between 90 and 110 % of the length.
+    Variation k of a primer is a function of the primer, `settings.random_seed` and k, whatever else is asked for. Music
+    longer than `settings.window` tokens (None: the model's own) is drawn looking back that far. With
+    `settings.forced_ending` it ends where the model thinks an end likeliest between 90 and 110 % of the length.
 
     Raises UserError for a silent primer, TokenError for one the vocabulary cannot hold, NanError for a model that gives
     NaN or infinity, ConfigError for impossible settings.
@@ -202,7 +202,7 @@ class Drawing:
         each = [self.prompts[i] for i, _ in rows]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
         grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
-        keys = [Row(used.index(i), (settings.seed, k)) for i, k in rows]
+        keys = [Row(used.index(i), (settings.random_seed, k)) for i, k in rows]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, settings.window)
         sampling, eos, pinned = settings.sampling, tokenizer.vocab.eos, settings.seed_pinned

@@ -190,7 +190,7 @@ class Settings(NamedTuple):
     sampling: Sampling = Sampling()
     length: Length = Length()
     rules: Rules = Rules()
-    seed: int = 0
+    random_seed: int = 0
     max_tokens: int | None = None
     window: int | None = None
     include_seed: bool = True

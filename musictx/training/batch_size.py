@@ -47,7 +47,7 @@ def fits(config: TrainConfig, size: int) -> bool:
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
     model = starting_model(config, objective.tokenizer)
-    examples = MusicData(config.data, store, objective, 1, config.seed, cycle=model.cycle).examples
+    examples = MusicData(config.data, store, objective, 1, config.random_seed, cycle=model.cycle).examples
     inputs, targets = examples.collate([examples[0]] * size)
     device = torch.device(config.trainer.accelerator)
     try:

@@ -73,7 +73,7 @@ def _check_numbers(config: TrainConfig) -> None:
         raise ConfigError(f"⟨batch_size⟩={trainer.batch_size}: give 1 or more, or auto")
     above_0, below_1, most = sys.float_info.min, math.nextafter(1.0, 0.0), sys.float_info.max
     for name, value, low, high, allowed in (  # NaN is outside all limits; null means a default
-        ("seed", config.seed, 0, 2**32 - 1, "0 to 4294967295"),
+        ("random_seed", config.random_seed, 0, 2**32 - 1, "0 to 4294967295"),
         ("lr", trainer.lr, above_0, most, "a number above 0"),
         ("weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
         ("grad_clip", trainer.grad_clip, 0, most, "0 (off) or a number above it"),

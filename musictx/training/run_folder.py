@@ -20,6 +20,7 @@ import torch
 from omegaconf import OmegaConf
 
 from musictx.config.model import MODELS, settings_of_kind
+from musictx.config.renamed import RENAMED
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
@@ -153,6 +154,8 @@ class RunFolder:
     def config(self) -> Any:
         """The settings in config.yaml."""
         config: Any = OmegaConf.load(self.path / CONFIG)
+        for old in RENAMED.keys() & config.keys():  # as an earlier version called it
+            config[RENAMED[old]] = config.pop(old)
         config.model = settings_of_kind(config.get("model", {}))
         return config
 

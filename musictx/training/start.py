@@ -166,7 +166,7 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         licence=licence,
         val_nll=None,
         version=version("musictx"),
-        notes={"name": config.name, "seed": config.seed, "citation": citation, **hidden(config)},
+        notes={"name": config.name, "seed": config.random_seed, "citation": citation, **hidden(config)},
         objective=told(config, objective, manifest),
     )
 

@@ -31,7 +31,7 @@ def opened(world):
 
 
 def test_a_folder_of_seeds_in_one_call_is_each_seed_alone(world, tmp_path):
-    args = ["length_seconds=1", "seed_bars=2", "variations=2", "seed=3"]
+    args = ["length_seconds=1", "seed_bars=2", "variations=2", "random_seed=3"]
     command(world, tmp_path, f"seed_midi={world.midi / 'sub0'}", "out=all", *args)
     command(world, tmp_path, f"seed_midi={world.midi}/sub0/*2.mid", "out=one", *args)
     names = {p.name for p in (tmp_path / "all").iterdir()}

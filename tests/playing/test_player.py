@@ -30,12 +30,19 @@ def written(music, folder):
 
 
 def test_the_same_seed_gives_the_bytes_that_the_command_writes(world, tmp_path, player):
-    args = ["seed_seconds=2", "seed_from=end", "length_bars=2", "variations=2", "sampler.temperature=0.9", "seed=5"]
+    args = [
+        "seed_seconds=2",
+        "seed_from=end",
+        "length_bars=2",
+        "variations=2",
+        "sampler.temperature=0.9",
+        "random_seed=5",
+    ]
     ok(
         ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "out=o", "wav=true", *args],
         tmp_path,
     )
-    how = {"seed_seconds": 2, "seed_from": "end", "length_bars": 2, "variations": 2, "seed": 5}
+    how = {"seed_seconds": 2, "seed_from": "end", "length_bars": 2, "variations": 2, "random_seed": 5}
     pieces = player.continue_midi(world.seed, sampler={"temperature": 0.9}, **how)
     assert [music.name for music in pieces] == ["tune 0-1", "tune 0-2"]
     for music in pieces:

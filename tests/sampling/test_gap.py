@@ -176,7 +176,7 @@ def test_a_gap_that_leaves_no_room_is_refused():
 def test_variations_keep_what_is_outside_and_depend_on_the_seed_and_their_number_alone(tokenizer):
     piece = long_piece(tokenizer)
     gap = gap_of(piece, 10.0, 12.0, tokenizer)
-    settings = Settings(PLAIN, Length(seconds=gap.seconds), seed=3, window=500)
+    settings = Settings(PLAIN, Length(seconds=gap.seconds), random_seed=3, window=500)
     model = noise(tokenizer.vocab.size)
     one, two = continue_primers([gap], model, tokenizer, settings, 2)[0]
     again = continue_primers([gap], noise(tokenizer.vocab.size), tokenizer, settings, 2)[0]

@@ -118,7 +118,7 @@ def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
     primers = [PRIMER, other]
     for window in (None, 24):
         settings = Settings(
-            replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7, window=window
+            replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), random_seed=7, window=window
         )
         together = continue_primers(primers, model, tokenizer, settings, 2)
         for primer, rows in zip(primers, together, strict=True):
@@ -129,7 +129,7 @@ def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
 def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
     model, tokenizer = build("performance", "relative_fourier")
     told_apart(model).float()
-    settings = Settings(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7)
+    settings = Settings(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), random_seed=7)
     plain = continue_primers([PRIMER], model, tokenizer, settings)[0][0]
     for other in (StaticSteps(model), for_steps(copy.deepcopy(model))):
         assert same(continue_primers([PRIMER], other, tokenizer, settings)[0][0], plain)

@@ -48,8 +48,8 @@ def test_it_lasts_as_long_as_the_melody_and_keeps_the_rules(kind, window_s):
 
 
 def test_a_variation_is_a_function_of_melody_seed_and_number():
-    first, second = drawn(variations=2, seed=3)
-    assert [first[0] == drawn(seed=seed)[0][0] for seed in (3, 4)] == [True, False]
+    first, second = drawn(variations=2, random_seed=3)
+    assert [first[0] == drawn(random_seed=seed)[0][0] for seed in (3, 4)] == [True, False]
     assert first[0] != second[0]
 
 

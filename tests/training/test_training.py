@@ -157,8 +157,8 @@ def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_p
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("seed=-1", "seed=-1: give 0 to 4294967295"),
-        ("seed=4294967296", "seed=4294967296: give 0 to 4294967295"),
+        ("random_seed=-1", "random_seed=-1: give 0 to 4294967295"),
+        ("random_seed=4294967296", "random_seed=4294967296: give 0 to 4294967295"),
         ("trainer.accelerator=tpu", "^accelerator=tpu: choose one of cpu, cuda"),
         ("trainer.precision=fp8", "^precision=fp8: choose one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
         ("trainer.precision=16-mixed", "^precision=16-mixed needs accelerator=cuda: use bf16-mixed"),

@@ -22,7 +22,7 @@ class Dropout(NamedTuple):
     """Drops `dropped` of DRAWS weights on average; 0: none. The same random seed keeps the same weights."""
 
     dropped: int
-    seed: int
+    random_seed: int
 
     @classmethod
     def draw(cls, p: float) -> "Dropout":
@@ -40,7 +40,7 @@ class Dropout(NamedTuple):
 
         Random numbers are the cost of dropout on a CPU: one of 64 bits takes the time of a float32 and serves four
         weights."""
-        generator = torch.Generator(like.device).manual_seed(self.seed + block)
+        generator = torch.Generator(like.device).manual_seed(self.random_seed + block)
         four = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device)
         draws = four.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
         return draws.ge_(self.dropped - DRAWS // 2).view(like.shape).to(like.dtype)
