@@ -10,6 +10,7 @@ import torch
 from conftest import refused
 
 import musictx
+from musictx.commands.serve import serve
 from musictx.config import SCHEMAS
 from musictx.config.app import in_one_line, settings
 from musictx.config.fields import in_keys, keys_of
@@ -123,23 +124,22 @@ def test_a_value_is_no_field_and_an_error_keeps_its_text():
     assert str(type(error)(*error.args)) == str(error)  # as another process reads it
 
 
-def test_keys_end_with_their_command_and_no_thread_of_the_page_has_them(capsys):
-    def fail():
-        raise ConfigError("⟨temperature⟩=5")
+def fail(*_):
+    raise ConfigError("⟨temperature⟩=5")
 
+
+def test_keys_end_with_their_command(capsys):
     with pytest.raises(SystemExit):
         in_one_line(fail, "generate")
     assert capsys.readouterr().err == "error: sampler.temperature=5\n"
-    with pytest.raises(SystemExit):
-        in_one_line(lambda: fail_on_a_page(fail), "serve")
-    assert capsys.readouterr().err == "error: temperature=5\n"
     assert not KEYS.get()
 
 
-def fail_on_a_page(fail):
-    """As `musictx serve` does."""
-    with in_keys(None):
-        fail()
+def test_a_page_has_no_keys(world, monkeypatch, capsys):
+    monkeypatch.setattr("musictx.web.server.run_page", fail)
+    with pytest.raises(SystemExit):
+        in_one_line(lambda: serve(settings("serve", bundle=world.bundle)), "serve")
+    assert capsys.readouterr().err == "error: temperature=5\n"
 
 
 def literals(file):
