@@ -70,14 +70,14 @@ JSB = Task(
 )
 
 
-def words_of(name: str, args: argparse.Namespace, out: Path, steps: int, seed: int) -> list[str]:
+def words_of(name: str, args: argparse.Namespace, out: Path, steps: int, random_seed: int) -> list[str]:
     words = [
         "train",
         *args.task.common,
         *args.task.models[name],
         f"data.path={args.store}",
         f"out={out}",
-        f"seed={seed}",
+        f"random_seed={random_seed}",
     ]
     ends = [f"trainer.max_steps={steps}", f"trainer.warmup_steps={max(steps // 20, 1)}"]
     return [*words, *ends, f"trainer.validate_every={steps}", *args.overrides]
@@ -99,11 +99,11 @@ def steps_of(name: str, args: argparse.Namespace) -> int:
     return int(known[name]["steps"])
 
 
-def trained(name: str, seed: int, args: argparse.Namespace) -> Path:
+def trained(name: str, random_seed: int, args: argparse.Namespace) -> Path:
     """The folder of the run; a file beside it keeps the run's CPU seconds."""
-    out = args.out / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}"
+    out = args.out / f"{name.replace(', ', '-').replace(' ', '-')}-{random_seed}"
     if not RunFolder(out).is_finished:
-        spent = musictx(words_of(name, args, out, steps_of(name, args), seed))
+        spent = musictx(words_of(name, args, out, steps_of(name, args), random_seed))
         with replacing(args.out / f"{out.name}.json") as written:
             written.write_text(json.dumps({"cpu_s": spent.cpu_s}), encoding="utf-8")
     return out
@@ -208,7 +208,7 @@ def all_trained(args: argparse.Namespace) -> dict[str, list[Path]]:
     """The runs of each model, one a seed."""
     os.environ["OMP_NUM_THREADS"] = "1"
     runs: dict[str, list[Path]] = {name: [] for name in args.task.models}
-    for seed in range(args.seeds):
+    for seed in range(args.random_seeds):
         for name, folders in runs.items():
             folders.append(trained(name, seed, args))
     return runs
@@ -231,7 +231,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
     parser.add_argument("--out", type=Path, default=Path("outputs/accompany"), help="all runs")
     parser.add_argument("--cpu-s", type=float, default=300.0, help="CPU seconds of each training")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--random-seeds", "--seeds", type=int, default=3)
     parser.add_argument("--pieces", type=int, default=24, help="pieces of the test split to draw voices for")
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany.json"))
     args, args.overrides = parse_options(parser, sys.argv[1:])

@@ -48,7 +48,7 @@ def drawn(
     store: Store,
     split: str,
     pieces: int,
-    seed: int = 0,
+    random_seed: int = 0,
     sampling: Sampling | None = None,
     rules: Rules | None = None,
 ) -> list[Grid]:
@@ -71,7 +71,7 @@ def drawn(
     grammar = BelowMelody(
         build_grammar(tokenizer, rules or Rules(masks=False), nothing, [0.5] * rows, "cpu"), given, tokenizer.voices
     )
-    chance = ByChance(sampling, [(seed, k) for k in range(rows)], "cpu")
+    chance = ByChance(sampling, [(random_seed, k) for k in range(rows)], "cpu")
     stream = Stream(model, logits, state, grammar, chance, tokenizer.vocab.eos, streams)
     ids = torch.stack([token.ids for token in islice(stream, n_tokens)], 1).numpy()  # (B, T)
     grids = []
@@ -81,14 +81,14 @@ def drawn(
     return grids
 
 
-def ruled(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) -> list[Grid]:
+def ruled(bundle: Path, store: Store, split: str, pieces: int, random_seed: int = 0) -> list[Grid]:
     """The same with the rules of `musictx accompany`, one piece after the other."""
     opened, usual = open_bundle(bundle, continues=False), AccompanyConfig()
     model: Any = opened.model
     tokenizer: Any = opened.tokenizer
     grids = []
     for grid in bach(store, split, pieces):
-        how = {"sampling": usual.sampler, "rules": usual.rules, "seed": seed}
+        how = {"sampling": usual.sampler, "rules": usual.rules, "random_seed": random_seed}
         grids += [voices.grid for voices in draw_voices(grid[:, 0], model, tokenizer, 0.6, **how)]
     return grids
 

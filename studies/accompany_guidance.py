@@ -97,7 +97,7 @@ def may_be_default(row: dict[str, Any]) -> bool:
 def counted(args: argparse.Namespace) -> dict[str, dict[str, Columns]]:
     """Way of drawing -> row -> what is counted in each piece; each is kept as soon as it is there."""
     path, store, kept = bundle_path(args.bundle), Store(args.store, "chorale"), args.out / "counts.json"
-    opened, asked = open_bundle(path, continues=False), [file_hash(path), args.pieces, args.seeds]
+    opened, asked = open_bundle(path, continues=False), [file_hash(path), args.pieces, args.random_seeds]
     if not opened.header.hides_source:
         raise ConfigError(f"{args.bundle} never learnt to write without a melody: train with trainer.hide_source=0.1")
     known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {"asked": asked, "free": {}, "ruled": {}}
@@ -110,7 +110,9 @@ def counted(args: argparse.Namespace) -> dict[str, dict[str, Columns]]:
                 continue
             what = path, store, "validation", args.pieces
             draws = (
-                [bach(*what[1:])] if sampling is None else [drawn(*what, k, sampling, rules) for k in range(args.seeds)]
+                [bach(*what[1:])]
+                if sampling is None
+                else [drawn(*what, k, sampling, rules) for k in range(args.random_seeds)]
             )
             known[way][name] = {key: x.tolist() for key, x in columns(opened, draws).items()}
             args.out.mkdir(parents=True, exist_ok=True)
@@ -123,7 +125,7 @@ def counted(args: argparse.Namespace) -> dict[str, dict[str, Columns]]:
 
 def study(args: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {"bundle_sha256": file_hash(bundle_path(args.bundle)), "split": "validation"}
-    found |= {"pieces": args.pieces, "seeds": args.seeds}
+    found |= {"pieces": args.pieces, "seeds": args.random_seeds}
     for way, rows in counted(args).items():
         true, plain = rows["Bach"], rows[PLAIN]
         found[way] = {name: told(row, true if row is true else plain, true) for name, row in rows.items()}
@@ -149,7 +151,7 @@ def main() -> None:
     parser.add_argument("--strengths", type=float, nargs="+", default=[0.5, 1.0, 2.0])
     parser.add_argument("--out", type=Path, default=Path("outputs/accompany-guidance"), help="what is counted so far")
     parser.add_argument("--pieces", type=int, default=20, help="of the validation split")
-    parser.add_argument("--seeds", type=int, default=1, help="draws of each piece")
+    parser.add_argument("--random-seeds", "--seeds", type=int, default=1, help="draws of each piece")
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany-guidance.json"))
     args, _ = parse_options(parser, sys.argv[1:])
     found = study(args)

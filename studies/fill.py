@@ -46,11 +46,11 @@ FEATURES = ("pitch_range", "scale_consistency", "polyphony", "note_density", "me
 MOST_MIDI = 10
 
 
-def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: bool, seed: int) -> list[Ids]:
+def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: bool, random_seed: int) -> list[Ids]:
     """What a model puts into each gap, given both sides, or continuing the left side."""
     model, tokenizer = for_steps(opened.model), opened.tokenizer
     seconds = found[0].gap.seconds
-    settings = Settings(length=Length(seconds=seconds), window=window, seed=seed)
+    settings = Settings(length=Length(seconds=seconds), window=window, random_seed=random_seed)
     primers: list[Any] = [each.gap for each in found]
     if not by_both:
         primers = [
@@ -96,12 +96,12 @@ def measure(args: argparse.Namespace, seconds: float, model: Opened, plain: Open
     known = fill_gain(
         model.model, tokenizer, true_gaps(split, tokenizer, seconds, args.gaps), window, PART_S, plain.model
     )
-    found = true_gaps(split, tokenizer, seconds, 1, seed=1)[: args.pieces]
+    found = true_gaps(split, tokenizer, seconds, 1, random_seed=1)[: args.pieces]
     index = CorpusIndex([store.tokenizer.decode(ids) for ids in store.split("train")])
     middles = {
         TRUE: [each.middle for each in found],
-        BOTH: drawn(model, found, window, True, args.seed),
-        LEFT: drawn(plain, found, window, False, args.seed),
+        BOTH: drawn(model, found, window, True, args.random_seed),
+        LEFT: drawn(plain, found, window, False, args.random_seed),
     }
     pieces = {name: wholes(found, ids, model) for name, ids in middles.items()}
     rows = {name: row_of(found, each, index, tokenizer.metrical) for name, each in pieces.items()}
@@ -159,7 +159,7 @@ def run() -> None:
     parser.add_argument("--seconds", type=float, nargs="+", default=[2.0, 5.0, 10.0])
     parser.add_argument("--gaps", type=int, default=4, help="gaps in each piece whose true middles are scored")
     parser.add_argument("--pieces", type=int, default=64, help="pieces in which one gap is filled")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--random-seed", "--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="threads of the processor; default: all")
     parser.add_argument("--out", type=Path, default=Path("outputs/fill.json"))
     args = parser.parse_args(sys.argv[1:])

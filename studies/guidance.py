@@ -71,7 +71,7 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
     for strength in (None, *strengths):
         sampler, found = replace(config.sampler, seed_guidance=strength), []
         for seed in range(draws):
-            drawn = continue_all(model, opened.tokenizer, held_out, Settings(sampler, seed=seed)).scores
+            drawn = continue_all(model, opened.tokenizer, held_out, Settings(sampler, random_seed=seed)).scores
             real, made = (_features(scores, opened) for scores in (held_out.true, drawn))
             areas = {name: [*one.overlap_real] for name, one in compare_all(real, made, resamples=200).items()}
             found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas})
@@ -110,7 +110,7 @@ def _line(row: dict[str, Any]) -> str:
 
 def study(args: argparse.Namespace) -> None:
     words = [f"runs=[{','.join(args.models)}]", f"store={args.store}", "out=unused", "pieces=64", "seed_seconds=9.6"]
-    config = settings("compare", *words, "length_seconds=14.4", "window_seconds=4.8", *args.overrides)
+    config = settings("compare", *words, "length_seconds=14.4", "span_seconds=4.8", *args.overrides)
     bundles = find_bundles(config.runs)
     named = dict(zip(name_bundles(bundles, config.names), bundles, strict=True))
     if args.write:

@@ -47,13 +47,13 @@ MODELS = {  # overrides, and the learning rates tried; all within 5 % of the sam
 COMMON = ["data.transpose=5", "trainer.precision=bf16-mixed", "trainer.max_epochs=100000", "trainer.progress_bar=false"]
 
 
-def train(name: str, lr: float, seed: int, steps: int, args: argparse.Namespace) -> Path:
+def train(name: str, lr: float, random_seed: int, steps: int, args: argparse.Namespace) -> Path:
     """The bundle of one run, trained unless it is there. A tenth of the steps warms up, the average spans a
     twentieth."""
-    folder = Path(args.out) / f"{name}-{lr:g}-{seed}-{steps}"
+    folder = Path(args.out) / f"{name}-{lr:g}-{random_seed}-{steps}"
     lengths = [f"trainer.max_steps={steps}", f"trainer.validate_every={max(steps // 5, 1)}"]
     lengths += [f"trainer.warmup_steps={steps // 10}", f"trainer.ema_decay={1 - 1 / max(steps // 20, 2)}"]
-    place = [f"data.path={args.store}", f"out={folder}", f"seed={seed}", f"trainer.lr={lr}"]
+    place = [f"data.path={args.store}", f"out={folder}", f"random_seed={random_seed}", f"trainer.lr={lr}"]
     return trained("experiment=chorales", *COMMON, *MODELS[name][0], *lengths, *place, *args.overrides)
 
 
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--store", default="outputs/stores/jsb")
     parser.add_argument("--out", default="outputs/jsb-table")
     parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--random-seeds", "--seeds", type=int, default=3)
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--pieces", type=int, default=64, help="pieces to continue for motif retention and copying")
     parser.add_argument("--json", default="studies/results/jsb.json")
@@ -90,7 +90,7 @@ def study(args: argparse.Namespace) -> None:
         third = max(args.steps // 3, 1)
         search = {lr: read_header(train(name, lr, 0, third, args)).val_nll for lr in MODELS[name][1]}
         lr = min(search, key=lambda rate: search[rate] or float("inf"))
-        bundles = [train(name, lr, seed, args.steps, args) for seed in range(args.seeds)]
+        bundles = [train(name, lr, seed, args.steps, args) for seed in range(args.random_seeds)]
         nll = [float(read_header(bundle).val_nll or "nan") for bundle in bundles]
         best[name] = bundles[0]
         lines[name] = {"lr": lr, "search": search, "search_steps": third, "nll": nll, "steps": args.steps}
@@ -99,7 +99,7 @@ def study(args: argparse.Namespace) -> None:
         Path(args.json).parent.mkdir(parents=True, exist_ok=True)
         Path(args.json).write_text(json.dumps(lines, indent=1), encoding="utf-8")
     words = [f"store={args.store}", f"out={args.out}/report", "overwrite=true", f"pieces={args.pieces}"]
-    words += ["seed_seconds=9.6", "length_seconds=14.4", "window_seconds=4.8"]
+    words += ["seed_seconds=9.6", "length_seconds=14.4", "span_seconds=4.8"]
     runs = ",".join(str(bundle) for bundle in best.values())
     compare(settings("compare", *words, f"runs=[{runs}]", f"names=[{','.join(best)}]"))
 

@@ -122,7 +122,7 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
     model, tokenizer, each = opened.model, opened.tokenizer, [prompt] * rows
     ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
     grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
-    keys = [Row(0, (settings.seed, k)) for k in range(rows)]
+    keys = [Row(0, (settings.random_seed, k)) for k in range(rows)]
     sampling, eos, period = settings.sampling, tokenizer.vocab.eos, max(model.cycle, tokenizer.group)
     bare = [] if sampling.strength is None else [bare_prompt(prompt.heard, sampling, period)]
     stream = begin_stream(

@@ -135,7 +135,7 @@ def main() -> None:
     if finished:
         runs, called = ",".join(map(str, finished)), ",".join(names[: len(finished)])
         words = [f"runs=[{runs}]", f"names=[{called}]", f"store={store}", f"out={args.out}/report", "segment=2048"]
-        words += ["seed_seconds=15", f"length_seconds={args.seconds}", f"window_seconds={args.seconds / 6}"]
+        words += ["seed_seconds=15", f"length_seconds={args.seconds}", f"span_seconds={args.seconds / 6}"]
         words += ["overwrite=true", f"pieces={args.pieces}", f"split={'test' if small else 'validation'}"]
         call(["-m", "musictx", "compare", *words, f"device={args.device}"])
 

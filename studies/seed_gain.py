@@ -42,11 +42,11 @@ LOOKS = {  # name for people, colour, marker: recurrent grey, absolute positions
 
 
 def over_seeds(
-    saved: NDArray[np.float64], tokens: NDArray[np.int64], resamples: int = 2000, seed: int = 0
+    saved: NDArray[np.float64], tokens: NDArray[np.int64], resamples: int = 2000, random_seed: int = 0
 ) -> list[Interval]:
     """Nats a token of each part, from nats saved (S, P, W) and tokens (P, W): the mean over S random seeds, with its
     interval over resamples of random seeds and of pieces."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_seed)
     seeds, pieces = (draw(n, resamples, rng) for n in saved.shape[:2])  # (R, S), (R, P)
     figures = np.einsum("rs,rp,spw->rw", seeds / len(saved), pieces, saved, optimize=True) / (pieces @ tokens)
     means = saved.mean(0).sum(0) / tokens.sum(0)

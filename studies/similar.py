@@ -50,10 +50,10 @@ print(perf_counter() - start)
 """
 
 
-def fresh(n: int, seed: int) -> list[int]:
+def fresh(n: int, random_seed: int) -> list[int]:
     """Twenty of n pieces, without those of the development."""
     seen = [np.random.default_rng(s).choice(n, count, replace=False) for s, count in DEVELOPMENT]
-    order = np.random.default_rng(seed).permutation(n)
+    order = np.random.default_rng(random_seed).permutation(n)
     return [int(i) for i in order[~np.isin(order, np.concatenate(seen))][:PIECES]]
 
 
@@ -65,7 +65,9 @@ def play_again(score: Score, jitter_s: float, rng: np.random.Generator) -> Score
     return Score(onset, offset, score.pitch, velocity, score.quarter_s).stretch(float(speed))
 
 
-def write_folder(archive: zipfile.ZipFile, names: list[str], jitters_ms: list[int], seed: int, folder: Path) -> None:
+def write_folder(
+    archive: zipfile.ZipFile, names: list[str], jitters_ms: list[int], random_seed: int, folder: Path
+) -> None:
     """Writes every piece unchanged and once for each jitter, named `piece performance`."""
     rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -74,7 +76,7 @@ def write_folder(archive: zipfile.ZipFile, names: list[str], jitters_ms: list[in
         (folder / f"{k:02d} 0.mid").write_bytes(data)
         score = choose(read_tracks(data, name, one_tempo=False), SelectConfig())
         for ms in jitters_ms:
-            rng = np.random.default_rng([seed, k, ms])
+            rng = np.random.default_rng([random_seed, k, ms])
             write_midi(play_again(score, ms / 1000, rng), folder / f"{k:02d} {ms}.mid")
 
 
@@ -84,9 +86,9 @@ def prepare(checkout: Path, script: str, *words: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env)
 
 
-def known_again(names: list[str], performances: int, seed: int, out: Path, checkout: Path) -> dict[str, Any]:
+def known_again(names: list[str], performances: int, random_seed: int, out: Path, checkout: Path) -> dict[str, Any]:
     """How many pieces have all their performances in one group, and in one split; the groups of several pieces."""
-    prepare(checkout, "folder.py", f"path={out / 'midi'}", f"out={out / 'store'}", f"seed={seed}")
+    prepare(checkout, "folder.py", f"path={out / 'midi'}", f"out={out / 'store'}", f"random_seed={random_seed}")
     manifest = json.loads((out / "store" / "manifest.json").read_text(encoding="utf-8"))
     sides = [{name[:2] for name in split["pieces"]} for split in manifest["splits"].values()]
     groups = [[name[:2] for name in group] for group in manifest["extra"]["near_duplicates"]]
@@ -135,7 +137,9 @@ def main() -> None:
     parser.add_argument("--archive", type=Path, required=True)
     parser.add_argument("--before", type=Path, help="another checkout, timed in turn")
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102, 103], help="one for every twenty pieces")
+    parser.add_argument(
+        "--random-seeds", "--seeds", type=int, nargs="+", default=[101, 102, 103], help="one for every twenty pieces"
+    )
     parser.add_argument("--out", type=Path, default=Path("outputs/similar"))
     parser.add_argument("--json", type=Path, default=Path("studies/results/similar.json"))
     args = parser.parse_args()
@@ -146,7 +150,7 @@ def main() -> None:
         root = member.rpartition("/")[0]
         table = {f"{root}/{row['midi_filename']}".lstrip("/"): row for row in rows}
         played: list[dict[str, Any]] = []
-        for seed in args.seeds:
+        for seed in args.random_seeds:
             names = [sorted(table)[i] for i in fresh(len(table), seed)]
             for jitters_ms in TOGETHER:
                 write_folder(archive, names, jitters_ms, seed, args.out / "midi")

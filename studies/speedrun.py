@@ -44,16 +44,18 @@ TOGETHER = [name for name in CHANGES if name != "batch_2"]
 RECIPES = {"base": [], **CHANGES, "all": [word for name in TOGETHER for word in CHANGES[name]]}
 
 
-def train(recipe: str, seed: int, steps: int, store: Path, folder: Path, overrides: list[str]) -> float:
+def train(recipe: str, random_seed: int, steps: int, store: Path, folder: Path, overrides: list[str]) -> float:
     """One run of `musictx train`; returns the CPU seconds of all its processes."""
     words = ["train", "experiment=maestro", f"data.path={store}", f"out={folder}", *BASE, *RECIPES[recipe]]
     words += [f"trainer.max_steps={steps}", f"trainer.validate_every={steps}", f"trainer.warmup_steps={steps // 10}"]
-    return musictx([*words, f"seed={seed}", *overrides]).cpu_s
+    return musictx([*words, f"random_seed={random_seed}", *overrides]).cpu_s
 
 
-def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overrides: list[str]) -> dict[str, Any]:
+def measure(
+    recipe: str, random_seed: int, args: argparse.Namespace, store: Path, overrides: list[str]
+) -> dict[str, Any]:
     """A row of the table, from a kept run or a new one."""
-    folder = args.out / f"{recipe}-{args.seconds:g}s-seed{seed}"
+    folder = args.out / f"{recipe}-{args.seconds:g}s-seed{random_seed}"
     kept = folder.with_suffix(".json")
     words = [*BASE, *RECIPES[recipe], *overrides]
     if kept.exists():
@@ -64,15 +66,15 @@ def measure(recipe: str, seed: int, args: argparse.Namespace, store: Path, overr
     steps = args.steps
     if steps is None:
         short, anew = args.out / "probe", [*overrides, "overwrite=true"]
-        probes = probe(short, lambda few: train(recipe, seed, few, store, short, anew))
+        probes = probe(short, lambda few: train(recipe, random_seed, few, store, short, anew))
         steps = steps_within(args.seconds, probes)
-    cpu_s = train(recipe, seed, steps, store, folder, [*overrides, "overwrite=true"])
+    cpu_s = train(recipe, random_seed, steps, store, folder, [*overrides, "overwrite=true"])
     batch, length = (
         next(int(word.split("=")[1]) for word in words[::-1] if word.startswith(f"{name}="))
         for name in ("trainer.batch_size", "data.length")
     )
     nll = read_header(folder / "model.safetensors").val_nll
-    row = {"recipe": recipe, "seed": seed, "steps": steps, "tokens": steps * batch * length}
+    row = {"recipe": recipe, "seed": random_seed, "steps": steps, "tokens": steps * batch * length}
     row |= {"cpu_s": round(cpu_s, 1), "nll": nll, "hours": args.hours, "settings": words}
     kept.write_text(json.dumps(row))
     return row
@@ -95,13 +97,13 @@ def main() -> None:
     parser.add_argument("--recipes", nargs="+", default=list(RECIPES), choices=list(RECIPES))
     parser.add_argument("--seconds", type=float, default=150.0, help="CPU seconds that each run may take")
     parser.add_argument("--steps", type=int, help="steps of each run, in place of --seconds")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--random-seeds", "--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--json", type=Path, default=ROOT / "studies/results/speedrun.json")
     args, overrides = parse_options(parser, sys.argv[1:])
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.hours, args.out)
     rows = []
-    for seed in args.seeds:
+    for seed in args.random_seeds:
         for recipe in args.recipes:
             rows.append(measure(recipe, seed, args, store, overrides))
             args.json.parent.mkdir(parents=True, exist_ok=True)

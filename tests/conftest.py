@@ -106,6 +106,7 @@ def refused(args, cwd, **env):
     lines = done.stderr.splitlines()
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("error: ")
+    assert "⟨" not in lines[0]  # the mark of a field that was not told
     return lines[0]
 
 

@@ -123,7 +123,7 @@ def test_the_samplers():
             r"model.d_modle is not a setting: did you mean d_model\? model has kind, d_model, n_layers",
         ),
         ("+model.wings=2", "model.wings is not a setting: model has kind, d_model"),
-        ("modle.d_model=3", r"modle is not a setting: did you mean model\? this command has name, seed"),
+        ("modle.d_model=3", r"modle is not a setting: did you mean model\? this command has name, random_seed"),
         ("trainer.max_epochs=many", "trainer.max_epochs: .*'many'.*Integer; see --help"),
         ("trainer=tpu", "trainer=tpu: choose one of cpu, ddp, fsdp, gpu, smoke"),
         (

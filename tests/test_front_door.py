@@ -98,7 +98,7 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
         ),
         (lambda: musictx.train(model={"cell": "rnn"}, data={"path": "a"}), "model.cell is not a setting: model has"),
         (lambda: musictx.train(data="mine"), "data=mine: choose one of chorales, maestro, performances"),
-        (lambda: musictx.train("-m", "seed=1,2"), "-m"),
+        (lambda: musictx.train("-m", "random_seed=1,2"), "-m"),
         (lambda: musictx.train(name="a", out="o", data={"path": "nowhere"}), "nowhere is not a token store"),
         (lambda: musictx.evaluate(bundle="nowhere"), "nowhere: no such bundle"),
         (lambda: musictx.evaluate(), "bundle=… is required and was not given"),

@@ -105,7 +105,7 @@ def test_a_store_and_a_bundle_of_0_1_are_read_as_they_were():
     scored = negative_log_likelihood(opened.model, store.split("validation"), store.tokenizer, 32)
     assert scored.nll == pytest.approx(5.95908, abs=1e-4)
     player = Player(opened.model, opened.tokenizer, opened.header)
-    (music,) = player.continue_score(None, length_tokens=24, seed=3)
+    (music,) = player.continue_score(None, length_tokens=24, random_seed=3)
     assert music.score.pitch.tolist() == [10, 99, 6, 86, 88, 105, 4, 50, 84, 89, 95, 107, 111]
 
 

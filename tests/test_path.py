@@ -115,7 +115,7 @@ def test_the_output_begins_with_the_seed(world, tmp_path):
 
 
 def test_without_the_seed_only_new_music_is_left(world, tmp_path):
-    args = ("seed_seconds=3", "length_seconds=2", "seed=5")
+    args = ("seed_seconds=3", "length_seconds=2", "random_seed=5")
     generate(world, tmp_path, "out=with", *args)
     generate(world, tmp_path, "out=without", "include_seed=false", *args)
     whole, new = (read_midi(tmp_path / o / "tune 0-1.mid") for o in ("with", "without"))
@@ -127,7 +127,7 @@ def test_without_the_seed_only_new_music_is_left(world, tmp_path):
 
 def test_the_same_command_gives_the_same_bytes(world, tmp_path):
     for out, fresh in (("a", {"PYTHONHASHSEED": "1"}), ("b", {})):
-        generate(world, tmp_path, f"out={out}", "length_seconds=2", "seed=9", **fresh)
+        generate(world, tmp_path, f"out={out}", "length_seconds=2", "random_seed=9", **fresh)
     assert (tmp_path / "a" / "tune 0-1.mid").read_bytes() == (tmp_path / "b" / "tune 0-1.mid").read_bytes()
 
 

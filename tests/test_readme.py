@@ -23,7 +23,7 @@ COMMANDS = [line for block in BLOCKS for line in block if not line.startswith("#
 SMALLER = {
     "musictx train": [*TINY, *QUICK, "trainer.progress_bar=false"],
     "musictx prepare chorales": ["pieces=40"],
-    "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "window_seconds=1"],
+    "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "span_seconds=1"],
     "musictx listen": ["split=train", "pieces=2", "seed_seconds=2", "length_seconds=2"],
 }
 

@@ -180,7 +180,7 @@ def test_overwrite_never_deletes_a_folder_of_other_things(world, tmp_path):
         ("out_of_range=clamp", "out_of_range=clamp: choose one of refuse, drop"),
         ("rules.lowest=200", "rules.lowest=200, rules.highest=127: give pitches 0 to 127"),
         ("sampler=beam", "sampler.beams=4: beams are compared at one length; give length_tokens="),
-        ("seed=-1", "seed=-1: give 0 to 9223372036854775807"),
+        ("random_seed=-1", "random_seed=-1: give 0 to 9223372036854775807"),
         ("seed_seconds=nan", "seed_seconds=nan: give more than 0"),
         ("seed_seconds=-1", "seed_seconds=-1.0: give more than 0"),
         ("sampler.temperature=-1", r"sampler.temperature=-1.0: give 0 \(greedy\) or 0.001 to 1000"),
@@ -289,7 +289,13 @@ def test_a_full_disk(world, tmp_path):
 def test_file_names_that_are_no_hydra_grammar(world, tmp_path, name):
     (tmp_path / name).write_bytes(world.seed.read_bytes())
     out = name.removesuffix(".mid")
-    args = [f"bundle={world.bundle}", f"seed_midi={name}", f"out={out}", "length_seconds=1", "seed=9223372036854775807"]
+    args = [
+        f"bundle={world.bundle}",
+        f"seed_midi={name}",
+        f"out={out}",
+        "length_seconds=1",
+        "random_seed=9223372036854775807",
+    ]
     ok(["musictx", "generate", *args], tmp_path)
     assert (tmp_path / out / f"{out}-1.mid").is_file()
 

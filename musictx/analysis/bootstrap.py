@@ -25,7 +25,7 @@ def interval(
     weights: ArrayLike | None = None,
     confidence: float = 0.95,
     resamples: int = 2000,
-    seed: int = 0,
+    random_seed: int = 0,
 ) -> Interval:
     """The ratio of sums of `values` (N,) and `weights` (N,), by default 1 each: the mean.
 
@@ -36,7 +36,7 @@ def interval(
     check(len(top), confidence, resamples)
     if len(bottom) != len(top) or (bottom < 0).any() or not bottom.sum() > 0:
         raise ConfigError(f"{len(bottom)} weights for {len(top)} pieces: give each one of 0 or more, not all 0")
-    drawn = draw(len(top), resamples, np.random.default_rng(seed))
+    drawn = draw(len(top), resamples, np.random.default_rng(random_seed))
     with np.errstate(invalid="ignore"):  # a resample may have no weight: `percentiles` leaves it out
         figures = (drawn @ top) / (drawn @ bottom)
     return percentiles(float(top.sum() / bottom.sum()), figures, confidence)
@@ -47,7 +47,7 @@ def interval_of(
     *arrays: NDArray[Any],
     confidence: float = 0.95,
     resamples: int = 2000,
-    seed: int = 0,
+    random_seed: int = 0,
 ) -> Interval:
     """Any statistic of columns (N,), with a row for each piece, resampled together. Raises ConfigError.
 
@@ -57,7 +57,7 @@ def interval_of(
     check(n, confidence, resamples)
     if any(len(a) != n for a in arrays):
         raise ConfigError(f"columns of {', '.join(str(len(a)) for a in arrays)} pieces: give columns of one length")
-    rows = np.random.default_rng(seed).integers(0, n, (resamples, n))
+    rows = np.random.default_rng(random_seed).integers(0, n, (resamples, n))
     mean = float(statistic(*(a[None] for a in arrays))[0])
     return percentiles(mean, statistic(*(a[rows] for a in arrays)), confidence)
 
@@ -80,6 +80,6 @@ def check(pieces: int, confidence: float, resamples: int) -> None:
     if not pieces:
         raise ConfigError("0 pieces: an interval needs at least 1, better 30 or more")
     if not 0 < confidence < 1:
-        raise ConfigError(f"confidence={confidence}: give a share between 0 and 1, such as 0.95")
+        raise ConfigError(f"⟨confidence⟩={confidence}: give a share between 0 and 1, such as 0.95")
     if resamples < 1:
-        raise ConfigError(f"resamples={resamples}: give 1 or more, such as 2000")
+        raise ConfigError(f"⟨resamples⟩={resamples}: give 1 or more, such as 2000")

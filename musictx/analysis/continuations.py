@@ -119,7 +119,7 @@ def identify(
     tokenizer: Tokenizer,
     held_out: Beginnings,
     others: int = OTHERS,
-    seed: int = 0,
+    random_seed: int = 0,
     device: str = "cpu",
 ) -> Identified:
     """Lets a model choose each seed's continuation. Raises ConfigError for fewer pieces than it must offer."""
@@ -128,7 +128,7 @@ def identify(
         raise ConfigError(
             f"{pieces} pieces: each needs the continuations of {others} others; give more, or fewer others"
         )
-    rng, rows = np.random.default_rng(seed), []
+    rng, rows = np.random.default_rng(random_seed), []
     for i, begun in enumerate(held_out.seeds):
         drawn = rng.choice(pieces - 1, others, replace=False)
         offered = [held_out.true[i], *(_like(held_out.true[j + (j >= i)], begun, tokenizer) for j in drawn.tolist())]

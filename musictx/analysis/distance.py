@@ -40,7 +40,7 @@ def compare_all(
     generated: Mapping[str, Floats],
     confidence: float = 0.95,
     resamples: int = 500,
-    seed: int = 0,
+    random_seed: int = 0,
 ) -> dict[str, Distance]:
     """Calls `compare` for each feature of both sets. Leaves out pieces without a value (NaN), and features without a
     value in either set. Raises ConfigError."""
@@ -49,13 +49,15 @@ def compare_all(
         a, b = (values[name][~np.isnan(values[name])] for values in (real, generated))
         if len(a) or len(b):
             try:
-                result[name] = compare(a, b, confidence, resamples, seed)
+                result[name] = compare(a, b, confidence, resamples, random_seed)
             except ConfigError as error:
                 raise ConfigError(f"{name}: {error}") from None
     return result
 
 
-def compare(real: Floats, generated: Floats, confidence: float = 0.95, resamples: int = 500, seed: int = 0) -> Distance:
+def compare(
+    real: Floats, generated: Floats, confidence: float = 0.95, resamples: int = 500, random_seed: int = 0
+) -> Distance:
     """One feature of N real (N,) and M generated pieces (M,), with bootstrap intervals over pieces.
 
     A piece and its own copy in a resample do not count as a pair, and the bandwidth is that of the original sets. If
@@ -64,7 +66,7 @@ def compare(real: Floats, generated: Floats, confidence: float = 0.95, resamples
     if min(len(real), len(generated)) < 2:
         raise ConfigError(f"{len(real)} real and {len(generated)} generated pieces: distances need 2 or more of each")
     check(len(real), confidence, resamples)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_seed)
     a, b = (_Set(x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
     pairs = [_pairs(a, a), _pairs(b, b), _pairs(a, b)]
     grid = Grid.over([distance for distance, _ in pairs], float(np.abs(np.concatenate([real, generated])).max()))

@@ -49,11 +49,13 @@ class FillGain(NamedTuple):
     gain_to_end: list[Interval]  # (W,)
 
 
-def true_gaps(split: Split, tokenizer: Tokenizer, seconds: float, per_piece: int, seed: int = 0) -> list[TrueGap]:
+def true_gaps(
+    split: Split, tokenizer: Tokenizer, seconds: float, per_piece: int, random_seed: int = 0
+) -> list[TrueGap]:
     """Gaps at moments drawn evenly over each piece that is long enough. Raises UserError for fewer than 2 pieces."""
     found = []
     for i, piece in enumerate(split):
-        ids, rng = np.asarray(piece), np.random.default_rng((seed, i))
+        ids, rng = np.asarray(piece), np.random.default_rng((random_seed, i))
         score = tokenizer.decode(ids)
         step = step_s(tokenizer, score.quarter_s)
         steps, margin = round(seconds / step), round(MARGIN_S / step)
@@ -150,7 +152,9 @@ def border(score: Score, from_s: float, to_s: float) -> Border:
     begun = score.onset_s < to_s - WITHIN_S
     if not 0 <= from_s < to_s or begun.all():
         last_s = score.onset_s.max(initial=0.0)
-        raise ConfigError(f"from_s={from_s:g}, to_s={to_s:g}: give 0 <= from_s < to_s <= {last_s:g}, the last onset")
+        raise ConfigError(
+            f"⟨from_s⟩={from_s:g}, ⟨to_s⟩={to_s:g}: give 0 <= from_s < to_s <= {last_s:g}, the last onset"
+        )
     first_s = float(score.onset_s[~begun].min())
     before = score.select(begun)
     ending = np.abs(before.offset_s - to_s) < WITHIN_S

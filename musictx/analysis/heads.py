@@ -58,16 +58,16 @@ def look(
     before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note, and for impossible
     sizes."""
     if not 2 <= motif_notes <= 32:
-        raise ConfigError(f"motif_notes={motif_notes}: give 2 to 32")
+        raise ConfigError(f"⟨motif_notes⟩={motif_notes}: give 2 to 32")
     if max_tokens < FEWEST_TOKENS:
-        raise ConfigError(f"max_tokens={max_tokens}: give {FEWEST_TOKENS} or more")
+        raise ConfigError(f"⟨max_tokens⟩={max_tokens}: give {FEWEST_TOKENS} or more")
     end = int(traced.struck_by[note])
     period = max(model.cycle, tokenizer.group)
     lead = 1 if end < max(max_tokens, period) else 0  # BOS
     start = 0 if lead else newest(end, max_tokens, period)
     window = np.concatenate([[tokenizer.vocab.bos] * lead, ids[start:end]]).astype(np.int64)
     if len(window) == lead:
-        raise ConfigError("the first note has nothing before it to look at: give a later at=")
+        raise ConfigError("the first note has nothing before it to look at: give a later ⟨at⟩=")
 
     place = traced.struck_by - start - 1 + lead  # (N,) the position that generates each note
     asked = np.flatnonzero((place >= lead) & (place <= place[note]))
@@ -165,7 +165,7 @@ def look_at_melody(
     if voice == 0:
         raise ConfigError(
             f"note {note + 1}, at {traced.score.onset_s[note]:.2f} s, belongs to the melody, which the model does not "
-            "write: give the at= of a note below it"
+            "write: give the ⟨at⟩= of a note below it"
         )
     lower = steps[:, 1:].reshape(-1)
     query = step * (tokenizer.voices - 1) + voice - 1

@@ -137,7 +137,7 @@ def retention(
     n: int = NOTES,
     confidence: float = 0.95,
     resamples: int = 2000,
-    seed: int = 0,
+    random_seed: int = 0,
 ) -> Curve:
     """The curve of one model: `generated` and `true` continue `seeds`, piece by piece, from time 0; 95 % intervals by
     bootstrap over pieces.
@@ -149,7 +149,7 @@ def retention(
     if not len(seeds) == len(generated) == len(true):
         raise ConfigError(f"{len(seeds)} seeds, {len(generated)} generated, {len(true)} true: give one of each a piece")
     if not 0 < window_s <= horizon_s < np.inf:
-        raise ConfigError(f"window_s={window_s}, horizon_s={horizon_s}: give 0 < window_s <= horizon_s")
+        raise ConfigError(f"⟨window_s⟩={window_s}, ⟨horizon_s⟩={horizon_s}: give 0 < window_s <= horizon_s")
     edges_s: NDArray[Any] = np.arange(int(horizon_s / window_s + 1e-9) + 1) * window_s
     keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
     kept = [i for i, k in enumerate(keys) if len(k)]
@@ -167,8 +167,10 @@ def retention(
         own, shuffled, excess = _excess(made[w][pairs])
         true_own, true_shuffled, true_excess = _excess(real[w][pairs])
         scaled: Sequence[float] = (np.nan,) * 3
-        if interval(true_excess, None, confidence, resamples, seed).low > 1e-9:
-            scaled = interval_of(_ratio, excess, true_excess, confidence=confidence, resamples=resamples, seed=seed)
+        if interval(true_excess, None, confidence, resamples, random_seed).low > 1e-9:
+            scaled = interval_of(
+                _ratio, excess, true_excess, confidence=confidence, resamples=resamples, random_seed=random_seed
+            )
         rows.append([*scaled, own, shuffled, true_own, true_shuffled, len(there)])
     curve = Curve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
     if np.isnan(curve.mean).all():

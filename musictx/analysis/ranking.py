@@ -37,7 +37,7 @@ RANKINGS = {"likelihood": (True, False), "motif": (False, True), "both": (True, 
 def check_rank(rank: str) -> None:
     """Raises ConfigError for a ranking that does not exist."""
     if rank not in RANKINGS:
-        raise ConfigError(f"rank={rank}: choose one of {', '.join(RANKINGS)}")
+        raise ConfigError(f"⟨rank⟩={rank}: choose one of {', '.join(RANKINGS)}")
 
 
 def rankings(rank: str, held_s: float) -> list[Ranking]:

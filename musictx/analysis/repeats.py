@@ -146,7 +146,7 @@ def bars(score: Score, bar_quarters: float = 4.0) -> list[Bar]:
     ConfigError for a bar that holds no sixteenth."""
     steps = round(bar_quarters * STEPS_PER_QUARTER)
     if steps < 1:
-        raise ConfigError(f"bar_quarters={bar_quarters}: give 0.25, a sixteenth, or more")
+        raise ConfigError(f"⟨bar_quarters⟩={bar_quarters}: give 0.25, a sixteenth, or more")
     score = score.select(score.program != DRUMS)
     if not len(score):
         return []

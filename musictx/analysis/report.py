@@ -177,7 +177,7 @@ def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: Co
     text = [
         f"# {len(models)} models on {store.manifest.corpus.name}",
         f"{config.split} split, likelihood of {inputs}; continuations of the first {held_out.seed_s:g} s of "
-        f"{len(held_out.seeds)} pieces by {held_out.length_s:g} s, random seed {config.seed}.",
+        f"{len(held_out.seeds)} pieces by {held_out.length_s:g} s, random seed {config.random_seed}.",
         table(rows),
         *{f"Motif retention could not be measured: {r.memory.unmeasured}" for r in rows if r.memory.unmeasured},
         *(f"{r.name}: {r.knows.unmeasured}" for r in rows if r.knows.unmeasured),

@@ -47,7 +47,7 @@ def places(
     """All pieces long enough for the seed and its continuation, each cut at the first whole `period` of tokens at or
     after each time. Raises UserError for fewer than two, ConfigError for impossible times."""
     if not (seed_s > 0 and part_s > 0 and parts > 0):
-        raise ConfigError(f"seed_s={seed_s}, {parts} parts of {part_s} s: give more than 0 of each")
+        raise ConfigError(f"⟨seed_s⟩={seed_s}, {parts} parts of {part_s} s: give more than 0 of each")
     found = []
     for piece in split:
         ids = np.asarray(piece)
@@ -121,7 +121,7 @@ def raised_by_seed(
     n = _index_at(ids, lambda some: tokenizer.seconds(some, quarter_s), seed_s, period)
     if not max(told, period) < n < len(ids):
         raise ConfigError(
-            f"seed_seconds={seed_s:g}: {min(n, len(ids))} of {len(ids)} tokens are the seed; give a time before the "
+            f"⟨seed_seconds⟩={seed_s:g}: {min(n, len(ids))} of {len(ids)} tokens are the seed; give a time before the "
             f"end and after more than {max(told, period)} tokens"
         )
     seed, rest = ids[:n], ids[n:]

@@ -43,7 +43,7 @@ def statistics(score: Score, grid_s: float | None = None) -> Statistics:
     steps a bar. A score without notes has no figures. Raises ConfigError for a grid_s of 0 or less."""
     if grid_s is not None and not grid_s > 0:
         raise ConfigError(
-            f"grid_s={grid_s}: give the seconds of a sixteenth, more than 0, or null for music off a grid"
+            f"⟨grid_s⟩={grid_s}: give the seconds of a sixteenth, more than 0, or null for music off a grid"
         )
     music = score.select(score.program != DRUMS)
     values = [row.measure(music, grid_s) if len(music) else NAN for row in TABLE]

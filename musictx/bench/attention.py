@@ -224,10 +224,10 @@ def draw(rows: list[Row], title: str, path: Path) -> None:
 def bench_attention(config: BenchAttentionConfig) -> None:
     check_device(config.device)
     if config.dtype not in DTYPES:
-        raise ConfigError(f"dtype={config.dtype}: choose one of {', '.join(DTYPES)}")
+        raise ConfigError(f"⟨dtype⟩={config.dtype}: choose one of {', '.join(DTYPES)}")
     for name in ("repeats", "batch_tokens", "n_heads", "d_head", "n_frequencies"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"{name}={getattr(config, name)}: give 1 or more")
+            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
     if config.threads:
         torch.set_num_threads(config.threads)
     where = torch.cuda.get_device_name() if config.device != "cpu" else f"CPU, {torch.get_num_threads()} threads"

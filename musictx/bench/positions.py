@@ -47,18 +47,23 @@ class Run:
     """One training: validation NLL of whole pieces by step, and of inputs inside the window at the end."""
 
     form: str
-    seed: int
+    random_seed: int
     steps: list[int]
     whole_pieces: list[float]
     inside_window: float
     step_s: float
 
 
-def settings_of(form: str, seed: int, config: BenchPositionsConfig) -> TrainConfig:
+def settings_of(form: str, random_seed: int, config: BenchPositionsConfig) -> TrainConfig:
     """The settings of `musictx train` for one form with one random seed."""
-    folder = Path(config.work) / f"{re.sub('[^A-Za-z]+', '-', form).strip('-')}-{seed}"
+    folder = Path(config.work) / f"{re.sub('[^A-Za-z]+', '-', form).strip('-')}-{random_seed}"
     every = max(config.steps // config.validations, 1)
-    overrides = [f"experiment={config.experiment}", f"data.path={config.store}", f"out={folder}", f"seed={seed}"]
+    overrides = [
+        f"experiment={config.experiment}",
+        f"data.path={config.store}",
+        f"out={folder}",
+        f"random_seed={random_seed}",
+    ]
     overrides += [f"trainer.max_steps={config.steps}", f"trainer.validate_every={every}", "trainer.progress_bar=false"]
     settings: TrainConfig = typed(compose("train", [*overrides, *FORMS[form], *config.overrides]), TrainConfig)
     return settings
@@ -80,9 +85,9 @@ def step_seconds(config: BenchPositionsConfig) -> dict[str, float]:
     return {form: median(times[1:]) for form, times in seconds.items()}
 
 
-def train(form: str, seed: int, step_s: float, config: BenchPositionsConfig) -> Run:
+def train(form: str, random_seed: int, step_s: float, config: BenchPositionsConfig) -> Run:
     """Trains one form with one random seed, by the same function as `musictx train`."""
-    settings = settings_of(form, seed, config)
+    settings = settings_of(form, random_seed, config)
     folder = Path(settings.out)
     shutil.rmtree(folder, ignore_errors=True)
     bundle = fit(settings)
@@ -92,7 +97,7 @@ def train(form: str, seed: int, step_s: float, config: BenchPositionsConfig) -> 
     split = Store(Path(config.store), tokenizer.name).split("validation")
     inside = negative_log_likelihood(model, split, tokenizer, settings.data.length, 4096, "cpu").nll
     steps, nll = zip(*curve, strict=True)
-    return Run(form, seed, list(steps), list(nll), round(inside, 4), step_s)
+    return Run(form, random_seed, list(steps), list(nll), round(inside, 4), step_s)
 
 
 def report(runs: list[Run]) -> str:
@@ -129,14 +134,14 @@ def draw(runs: list[Run], path: Path) -> None:
 
 
 def bench_positions(config: BenchPositionsConfig) -> None:
-    for name in ("steps", "seeds", "validations"):
+    for name in ("steps", "random_seeds", "validations"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"{name}={getattr(config, name)}: give 1 or more")
+            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
     Store(Path(config.store))
     out, runs = Path(config.out), []
     out.parent.mkdir(parents=True, exist_ok=True)
     step_s = step_seconds(config)
-    for seed in range(config.seeds):
+    for seed in range(config.random_seeds):
         for form in FORMS:
             runs.append(train(form, seed, step_s[form], config))
             print(runs[-1])

@@ -50,7 +50,7 @@ class Figures:
 def bench_prepare(config: BenchPrepareConfig) -> None:
     for name in ("max_files", "repeats"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"{name}={getattr(config, name)}: give 1 or more")
+            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
     with open_source(Path(config.path)) as found:
         chosen = found[:: max(len(found) // config.max_files, 1)][: config.max_files]
         files = [(item.name, item.load(MAX_BYTES)) for item in chosen]

@@ -333,10 +333,10 @@ def draw(curves: list[list[Point]], title: str, path: Path) -> None:
 def bench_sampling(config: BenchSamplingConfig) -> None:
     where = begin(config, ("length", "repeats", "contexts"))
     if min(config.batches, default=2) < 2:
-        raise ConfigError(f"batches={config.batches}: give 2 or more each; one stream is always measured")
+        raise ConfigError(f"⟨batches⟩={config.batches}: give 2 or more each; one stream is always measured")
     for name, low in (("public_points", 0), ("context", 8)):
         if (value := getattr(config, name)) is not None and value < low:
-            raise ConfigError(f"{name}={value}: give {low} or more")
+            raise ConfigError(f"⟨{name}⟩={value}: give {low} or more")
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
     print(f"{where}\n{size}; {config.length} new tokens after {len(prompt('cpu').heard)}")
     rows = measure(config)

@@ -46,7 +46,7 @@ class Figures:
 def bench_tokens(config: BenchTokensConfig) -> None:
     for name in ("max_files", "repeats"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"{name}={getattr(config, name)}: give 1 or more")
+            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
     with TemporaryDirectory(prefix="musictx-") as temporary:
         folder = Path(config.path) if config.path else Path(temporary)
         if not config.path:
@@ -77,7 +77,7 @@ def measure(files: list[bytes], tokenizer_name: str, repeats: int) -> Figures:
     ids = [tokenizer.encode(score) for score in scores]
     events = sum(map(len, ids))
     if not events:
-        raise UserError(f"none of the {len(files)} files can be encoded by tokenizer={tokenizer_name}")
+        raise UserError(f"none of the {len(files)} files can be encoded by ⟨tokenizer⟩={tokenizer_name}")
     jobs: dict[str, Callable[[], object]] = {
         "read": lambda: read_all(files),
         "encode": lambda: [tokenizer.encode(score) for score in scores],

@@ -221,12 +221,12 @@ def check(config: BenchTrainingConfig) -> None:
     """Raises ConfigError for unknown precisions, and if there is nothing to measure."""
     for name in ("precisions", "positions", "attention_dropouts"):
         if not getattr(config, name):
-            raise ConfigError(f"{name}=[]: give at least one")
+            raise ConfigError(f"⟨{name}⟩=[]: give at least one")
     for precision in config.precisions:
         if precision not in DTYPES:
-            raise ConfigError(f"precisions={config.precisions}: choose among {', '.join(DTYPES)}")
+            raise ConfigError(f"⟨precisions⟩={config.precisions}: choose among {', '.join(DTYPES)}")
     if min(config.workers, default=0) < 0:
-        raise ConfigError(f"workers={config.workers}: give 0 or more each")
+        raise ConfigError(f"⟨workers⟩={config.workers}: give 0 or more each")
     for position, p in product(config.positions, config.attention_dropouts):
         heads, impl = config.n_heads, config.impl
         # refuses before the first step what TransformerConfig refuses

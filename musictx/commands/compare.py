@@ -66,7 +66,7 @@ def compare(config: CompareConfig) -> None:
         index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")])
     real = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in held_out.true])
     cut = _places(bundles, split, tokenizer, config)
-    settings = Settings(config.sampler, seed=config.seed, device=device)
+    settings = Settings(config.sampler, random_seed=config.random_seed, device=device)
 
     metrical = tokenizer.metrical
     rows = [_composers(held_out, index, config, metrical)]
@@ -104,7 +104,7 @@ def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: Com
     """The places at which the seed gain of every model is measured, or why it cannot be."""
     if not config.seed_gain:
         return ""
-    part_s = min(config.window_seconds, config.length_seconds)
+    part_s = min(config.span_seconds, config.length_seconds)
     period = max(tokenizer.group, *(read_header(bundle).model.get("cycle", 1) for bundle in bundles))
     try:
         return places(split, tokenizer, config.seed_seconds, int(config.length_seconds / part_s + 1e-9), part_s, period)
@@ -117,13 +117,13 @@ def _knowledge(
 ) -> Knowledge:
     if isinstance(cut, str):
         return Knowledge(unmeasured=cut)
-    model, tokenizer, part_s = opened.model, opened.tokenizer, min(config.window_seconds, config.length_seconds)
+    model, tokenizer, part_s = opened.model, opened.tokenizer, min(config.span_seconds, config.length_seconds)
     try:
         gain = seed_gain(model, tokenizer, cut, part_s, device=device)
         few = f"{len(held_out.seeds)} pieces are too few to choose the true one of {OTHERS + 1}"
         if len(held_out.seeds) <= OTHERS:
             return Knowledge(gain, None, model.window, few)
-        right = identify(model, tokenizer, held_out, seed=config.seed, device=device).right
+        right = identify(model, tokenizer, held_out, random_seed=config.random_seed, device=device).right
     except ConfigError as error:  # a model of learned positions ends with its table
         return Knowledge(unmeasured=f"what it knows of the seed could not be measured: {error}")
     return Knowledge(gain, right, model.window)
@@ -150,7 +150,7 @@ def memory(
     repeated = _repeated(scores, held_out) if metrical else None
     try:
         whole = retention(*arguments, window_s=length_s, horizon_s=length_s)
-        curve = retention(*arguments, window_s=min(config.window_seconds, length_s), horizon_s=length_s)
+        curve = retention(*arguments, window_s=min(config.span_seconds, length_s), horizon_s=length_s)
     except UserError as error:  # too few pieces, or too short ones: all else can still be reported
         return Memory(None, None, copied, str(error), from_seed, repeated)
     retained = Interval(*(float(x[0]) for x in (whole.mean, whole.low, whole.high)))

@@ -73,7 +73,7 @@ Everything is in {out}/
   model.safetensors the model
 
 Next:
-  musictx generate bundle={bundle} seed_midi={seed} out=outputs/mine seed=7 sampler.temperature=0.9
+  musictx generate bundle={bundle} seed_midi={seed} out=outputs/mine random_seed=7 sampler.temperature=0.9
   musictx prepare folder path=FOLDER_OF_MIDI_FILES out=outputs/stores/mine
   musictx train data.path=outputs/stores/mine
 (after `. .venv/bin/activate`)""")

@@ -10,6 +10,7 @@ from typing import Any
 
 from musictx.analysis.likelihood import Evaluation, negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
 from musictx.config.app import hydra_app, settings
+from musictx.config.fields import in_keys
 from musictx.config.use import EvaluateConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
@@ -87,6 +88,7 @@ def file_hash(path: str | Path) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
 
 
+@in_keys("evaluate")
 def evaluate(*words: str, **values: Any) -> Evaluation:
     """`musictx evaluate` from Python: `evaluate("data.path=my_store", bundle="mine")`.
 

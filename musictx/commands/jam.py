@@ -56,7 +56,7 @@ def jam(config: JamConfig) -> None:
         source = player if player is not None else PortPlayer(config.input, config.virtual, clock.now)
         stack.callback(source.close)
         stack.enter_context(_quick_threads(config.threads))
-        how = config.sampler.suited(header.seed_guidance), config.rules, config.seed, config.window, device
+        how = config.sampler.suited(header.seed_guidance), config.rules, config.random_seed, config.window, device
         partner = Partner(model, tokenizer, idiom, quarter_s, *how)
 
         def emit(event: Event) -> None:
@@ -128,7 +128,7 @@ def check(config: JamConfig) -> None:
         ("channel", 1, 16),
         ("threads", 1, 64),
         ("window", 8, inf),
-        ("seed", 0, MAX_SEED),
+        ("random_seed", 0, MAX_SEED),
     ):
         value = getattr(config, name)
         if value is not None and not least <= value <= most:  # refuses NaN too

@@ -70,7 +70,8 @@ def listen(config: ListenConfig) -> None:
         told = {name: x for name, x in told.items() if not name.startswith("guidance")}
     told |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
-    about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; seed={config.seed}, {words}."
+    words = f"random_seed={config.random_seed}, {words}"
+    about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {words}."
     page = listening_sheet(trials(held_out, heard, config), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")
     with replacing(out) as partial:
         partial.write_text(page, encoding="utf-8")
@@ -101,7 +102,7 @@ def plan(config: ListenConfig) -> tuple[Settings, Settings | None]:
     if config.sampler.beams is not None:
         raise ConfigError(f"sampler.beams={config.sampler.beams}: here music is drawn; choose another sampler")
     length = Length(seconds=config.length_seconds)
-    settings = Settings(config.sampler, length, config.rules, config.seed, device=device)
+    settings = Settings(config.sampler, length, config.rules, config.random_seed, device=device)
     check(settings, 1)
     if config.guided is None:
         return settings, None
@@ -114,13 +115,15 @@ def plan(config: ListenConfig) -> tuple[Settings, Settings | None]:
         )
     # another random seed: two rows that begin alike would give each other away
     plain = settings._replace(sampling=replace(config.sampler, seed_guidance=None))
-    return plain, settings._replace(sampling=replace(config.sampler, seed_guidance=config.guided), seed=config.seed ^ 1)
+    return plain, settings._replace(
+        sampling=replace(config.sampler, seed_guidance=config.guided), random_seed=config.random_seed ^ 1
+    )
 
 
 def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:
     """Each seed with its continuations, as sound, in the order in which people hear them."""
     out, font = [], soundfont(config)
-    for i, order in enumerate(orders(list(heard), len(held_out.seeds), config.seed)):
+    for i, order in enumerate(orders(list(heard), len(held_out.seeds), config.random_seed)):
         sounds = [excerpt(held_out.seeds[i], held_out.seed_s, font)]
         sounds += [excerpt(from_first_note(heard[name][i]), config.length_seconds, font) for name in order]
         first, *others = map(mp3, alike(sounds))
@@ -128,10 +131,10 @@ def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenCo
     return out
 
 
-def orders(sources: list[str], pieces: int, seed: int) -> list[list[str]]:
+def orders(sources: list[str], pieces: int, random_seed: int) -> list[list[str]]:
     """A random order for each piece, in which every source gets every letter about equally often: people prefer the
     first or the last of several, whoever made it."""
-    chance, n = np.random.default_rng(seed), len(sources)
+    chance, n = np.random.default_rng(random_seed), len(sources)
     rows: list[NDArray[np.int64]] = []
     while len(rows) < pieces:
         square = chance.permutation(n)

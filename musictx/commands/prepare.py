@@ -8,6 +8,7 @@ from typing import Any
 
 from musictx.config import SCHEMAS
 from musictx.config.app import hydra_app, in_one_line, settings
+from musictx.config.fields import in_keys
 from musictx.data.corpora.chorales import prepare_chorales
 from musictx.data.corpora.folder import prepare_folder
 from musictx.data.corpora.jsb import prepare_jsb
@@ -43,7 +44,8 @@ def prepare(corpus: str, /, *words: str, **values: Any) -> Store:
     Raises:
         UserError: as the command does, in one line.
     """
-    return run(known(corpus), settings(f"prepare_{known(corpus)}", *words, **values))
+    with in_keys(f"prepare_{known(corpus)}"):
+        return run(corpus, settings(f"prepare_{corpus}", *words, **values))
 
 
 def run(corpus: str, config: Any) -> Store:

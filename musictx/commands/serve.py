@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from musictx.config.app import hydra_app
+from musictx.config.fields import in_keys
 from musictx.config.web import Limits, ServeConfig
 from musictx.errors import ConfigError, UserError
 from musictx.model.shipped import HARMONISER, NAMES, absence, is_shipped
@@ -50,7 +51,9 @@ def serve(config: ServeConfig) -> None:
             voices = Harmoniser(model, below.tokenizer, below.header)
         own_guidance = {name: m.header.seed_guidance for name, m in models.items()}
         studio = Studio(ready, made, limits, voices, own_guidance)
-        run_page(studio, title(models | ({HARMONISER: below} if below else {})), address, config.port, hosts, uploads)
+        said = title(models | ({HARMONISER: below} if below else {}))
+        with in_keys(None):  # people on the page type no keys
+            run_page(studio, said, address, config.port, hosts, uploads)
 
 
 def offered(bundle: str | None) -> list[str]:

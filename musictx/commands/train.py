@@ -15,6 +15,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
 from musictx.config.app import hydra_app, in_one_line, settings, typed
+from musictx.config.fields import in_keys
 from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError
@@ -26,6 +27,7 @@ from musictx.training.run_folder import RunFolder
 from musictx.training.start import check_given
 
 
+@in_keys("train")
 def train(*words: str, **values: Any) -> Path | None:
     """`musictx train` from Python: `train("experiment=demo", "trainer.max_steps=5", out="mine")`.
 

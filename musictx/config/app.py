@@ -20,6 +20,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config import SCHEMAS, register_schemas
+from musictx.config.fields import in_keys
+from musictx.config.renamed import RENAMED, values_now, words_now
 from musictx.errors import ConfigError, UserError
 from musictx.setting import help_text
 
@@ -45,14 +47,14 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
     def run(config: DictConfig) -> object:
         # in_one_line here already: Hydra adds its own line to an error that it sees
-        return in_one_line(lambda: task(typed(config, SCHEMAS[name])))
+        return in_one_line(lambda: task(typed(config, SCHEMAS[name])), name)
 
     def main() -> None:
         words = sys.argv[1:]
         if {"-h", "--help"} & set(words):
             in_one_line(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
             return
-        sys.argv[1:] = [quote_path(word) for word in words]
+        sys.argv[1:] = [quote_path(word) for word in words_now(words, SCHEMAS[name])]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
         in_one_line(run)
 
@@ -63,6 +65,7 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
     """The settings of a command, from Python: `settings("train", "experiment=demo", "model.d_model=96", out="mine")`
     equals `musictx train experiment=demo model.d_model=96 out=mine`. The value of a group is a dict, as in
     `model={"d_model": 96}`, or the name of a preset. Raises ConfigError for what the command refuses."""
+    values = values_now(values, SCHEMAS[command])
     presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
     try:
         return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
@@ -79,7 +82,7 @@ def compose(name: str, words: Sequence[str]) -> DictConfig:
     GlobalHydra.instance().clear()
     try:
         with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            return hydra.compose(name, [quote_path(word) for word in words])
+            return hydra.compose(name, [quote_path(word) for word in words_now(words, SCHEMAS[name])])
     finally:
         GlobalHydra.instance().hydra = outer
 
@@ -156,10 +159,12 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 
 
-def in_one_line(command: Callable[[], object]) -> object:
-    """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130."""
+def in_one_line(command: Callable[[], object], name: str = "train") -> object:
+    """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130. The line has
+    the keys of the command called `name`; scripts take those of `train`."""
     try:
-        return command()
+        with in_keys(name):
+            return command()
     except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
         print(f"error: {one_line(error)}", file=sys.stderr)
         sys.exit(2)
@@ -210,6 +215,9 @@ def one_line(error: BaseException) -> str:
     ):
         there = [name for name in preset[3].split() if not name.endswith("_schema")]
         return f"{preset[1]}={preset[2]}: choose one of {', '.join(there)}"
+    old = re.search(r"In '([\w/]+)': [^\n]*\sKey '(\w+)' not in", text)  # a YAML file of one's own
+    if old and old[2] in RENAMED:
+        return f"{old[1]}.yaml: {old[2]} is called {RENAMED[old[2]]} now; change it there"
     return " ".join(text.split())
 
 

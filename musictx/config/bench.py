@@ -56,7 +56,7 @@ class BenchPositionsConfig:
     experiment: str = setting("demo", "the experiment of `musictx train` whose settings all forms share")
     overrides: list[str] = setting([], "further settings of `musictx train`, for all forms")
     steps: int = setting(500, "optimizer steps of each run")
-    seeds: int = setting(3, "runs of each form, each with its own random seed")
+    random_seeds: int = setting(3, "runs of each form, each with its own random seed")
     validations: int = setting(4, "validations in each run; whole pieces take long")
     work: str = setting(MISSING, "the folder for the runs")
     out: str = setting(MISSING, "a JSON file for the figures; the plot goes beside it")

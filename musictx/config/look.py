@@ -67,7 +67,7 @@ class ListenConfig:
     seed_seconds: float = setting(10.0, "seconds of each piece to continue")
     length_seconds: float = setting(20.0, "length of each continuation")
     guided: float | None = setting(None, "add each model once more with this sampler.seed_guidance; null: do not")
-    seed: int = setting(0, "random seed of the music and of the order in which people hear it")
+    random_seed: int = setting(0, "random seed of the music and of the order in which people hear it")
     soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one")
     overwrite: bool = setting(False, "replace an existing sheet")
     device: str = setting("cpu", "cpu or cuda")

@@ -62,7 +62,7 @@ class SplitConfig:
 
     validation_fraction: float = setting(0.1, "share of the pieces for validation")
     test_fraction: float = setting(0.1, "share of the pieces for the test")
-    seed: int = setting(0, "random seed of the split: the same one gives the same split")
+    random_seed: int = setting(0, "random seed of the split: the same one gives the same split")
 
 
 @dataclass

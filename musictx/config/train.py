@@ -112,7 +112,7 @@ class TrainConfig:
     """musictx train: fit a model to a store, keep the best as a bundle."""
 
     name: str = setting(MISSING, "name of the run")
-    seed: int = setting(0, "random seed")
+    random_seed: int = setting(0, "random seed")
     out: str = setting(MISSING, "the run's folder; an unfinished run in it is resumed")
     overwrite: bool = setting(False, "replace the run in the folder and start again")
     resume: str | None = setting(None, "the folder of an unfinished run to resume, with its settings; null: none")

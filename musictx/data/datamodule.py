@@ -35,42 +35,43 @@ class MusicData(L.LightningDataModule):
         store: Store,
         objective: Objective,
         batch_size: int,
-        seed: int,
+        random_seed: int,
         carry: bool = False,
         world_size: int = 1,
         cycle: int = 1,
     ) -> None:
         super().__init__()
-        self.config, self.batch_size, self.seed = config, batch_size, seed
+        self.config, self.batch_size, self.random_seed = config, batch_size, random_seed
         self.world_size, global_batch = world_size, batch_size * world_size
         self.store, self.tokenizer, self.objective = store, store.tokenizer, objective
         self.cycle, group = cycle, self.tokenizer.group
         if cycle > 1 and (group == 1 or cycle % group):
             allowed = f"give a multiple of {group}" if group > 1 else "leave it out"
-            raise ConfigError(f"model.cycle={cycle}: {self.tokenizer.name} ids come in groups of {group}; {allowed}")
+            raise ConfigError(f"⟨cycle⟩={cycle}: {self.tokenizer.name} ids come in groups of {group}; {allowed}")
         check_segment(config.segment, cycle)
         train = self.store.split("train")
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
                 raise StoreError(f"{self.store.path}: the {name} split holds no tokens; prepare the data again")
-        self.crops = RandomCrops(train, self.tokenizer, config.length, seed, config.transpose, config.stretch, cycle)
+        self.crops = RandomCrops(
+            train, self.tokenizer, config.length, random_seed, config.transpose, config.stretch, cycle
+        )
         if config.grow_from is not None and config.grow_from % self.crops.period:
             raise ConfigError(
-                f"data.grow_from={config.grow_from}: windows begin every {self.crops.period} ids; "
+                f"⟨grow_from⟩={config.grow_from}: windows begin every {self.crops.period} ids; "
                 f"give a multiple of {self.crops.period}"
             )
         self.carried = CarriedWindows(self.crops, global_batch) if carry else None
         if self.carried is not None and config.windows_per_epoch is not None:
-            raise ConfigError("data.windows_per_epoch is for random windows: leave it out, or give data.carry=false")
+            raise ConfigError("⟨windows_per_epoch⟩ is for random windows: leave it out, or give ⟨carry⟩=false")
         # an epoch reads as many tokens as the split holds
         random_windows = config.windows_per_epoch or max(-(-len(train.ids) // config.length), global_batch)
         self.n_items = random_windows if self.carried is None else len(self.carried)
         if self.n_items < global_batch:
             raise ConfigError(
-                f"data.windows_per_epoch={self.n_items} is less than one batch: "
-                f"give trainer.batch_size={batch_size} or more"
+                f"⟨windows_per_epoch⟩={self.n_items} is less than one batch: give ⟨batch_size⟩={batch_size} or more"
                 if world_size == 1
-                else f"data.windows_per_epoch={self.n_items} is less than one batch of {world_size} processes: "
+                else f"⟨windows_per_epoch⟩={self.n_items} is less than one batch of {world_size} processes: "
                 f"give {global_batch} or more"
             )
 
@@ -84,7 +85,7 @@ class MusicData(L.LightningDataModule):
     @property
     def examples(self) -> Examples:
         """The training examples, by number."""
-        return Examples(self.crops if self.carried is None else self.carried, self.objective, self.seed)
+        return Examples(self.crops if self.carried is None else self.carried, self.objective, self.random_seed)
 
     def train_dataloader(self) -> DataLoader[Any]:
         batches = GlobalBatches(self.n_items, self.batch_size, self._rank(), self.world_size)

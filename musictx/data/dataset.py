@@ -34,26 +34,24 @@ class RandomCrops(Dataset[Tensor]):
         split: Split,
         tokenizer: Tokenizer,
         length: int,
-        seed: int,
+        random_seed: int,
         transpose: int = 0,
         stretch: Sequence[float] = (1.0,),
         cycle: int = 1,
     ) -> None:
         if not stretch or not all(SLOWEST >= factor >= FASTEST for factor in stretch):  # refuses NaN too
-            raise ConfigError(f"data.stretch={list(stretch)}: give factors from {FASTEST} to {SLOWEST}, [1.0] for none")
+            raise ConfigError(f"⟨stretch⟩={list(stretch)}: give factors from {FASTEST} to {SLOWEST}, [1.0] for none")
         self.period = max(cycle, tokenizer.group)
         if length < self.period:
-            raise ConfigError(
-                f"data.length={length}: windows begin every {self.period} ids; give {self.period} or more"
-            )
+            raise ConfigError(f"⟨length⟩={length}: windows begin every {self.period} ids; give {self.period} or more")
         for factor in stretch:  # refuse here, not in the middle of a run
             tokenizer.stretch(np.zeros(0, np.uint16), factor)
         self.split, self.tokenizer, self.length = split, tokenizer, length
-        self.seed, self.transpose, self.stretch = seed, transpose, tuple(stretch)
+        self.random_seed, self.transpose, self.stretch = random_seed, transpose, tuple(stretch)
 
     def __getitem__(self, index: int) -> Tensor:
         """(length + 1,) int64: BOS, events, EOS, filled up with PAD."""
-        rng = np.random.default_rng((self.seed, index))
+        rng = np.random.default_rng((self.random_seed, index))
         factor = float(rng.choice(self.stretch))
         token = int(rng.integers(self.split.offsets[-1]))
         piece = self.split[int(np.searchsorted(self.split.offsets, token, side="right")) - 1]
@@ -88,10 +86,10 @@ class RandomCrops(Dataset[Tensor]):
 def check_segment(segment: int | None, cycle: int) -> None:
     """Raises ConfigError for a segment below 1 id, or one that is not whole cycles."""
     if segment is not None and segment < 1:
-        raise ConfigError(f"data.segment={segment}: give 1 or more, or null for whole pieces")
+        raise ConfigError(f"⟨segment⟩={segment}: give 1 or more, or null for whole pieces")
     if segment is not None and segment % cycle:
         raise ConfigError(
-            f"data.segment={segment}: the model counts places in cycles of {cycle} tokens; "
+            f"⟨segment⟩={segment}: the model counts places in cycles of {cycle} tokens; "
             f"give a multiple of {cycle}, or null for whole pieces"
         )
 
@@ -115,7 +113,7 @@ def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
     """Batches of segments of similar length, as their numbers: at most `batch_tokens` ids each, or a single segment.
     Raises ConfigError for a budget below 1."""
     if batch_tokens < 1:
-        raise ConfigError(f"data.score_batch_tokens={batch_tokens}: give 1 or more")
+        raise ConfigError(f"⟨score_batch_tokens⟩={batch_tokens}: give 1 or more")
     batches: list[list[int]] = [[]]
     for i in sorted(range(len(segments)), key=lambda i: len(segments[i])):
         if batches[-1] and len(segments[i]) * (len(batches[-1]) + 1) > batch_tokens:
@@ -130,11 +128,11 @@ class Examples(Dataset[Any]):
     The chance in number `index` depends only on (random seed, index), and is not the one that chose the window.
     """
 
-    def __init__(self, windows: Dataset[Any], objective: Objective, seed: int) -> None:
-        self.windows, self.objective, self.seed = windows, objective, seed
+    def __init__(self, windows: Dataset[Any], objective: Objective, random_seed: int) -> None:
+        self.windows, self.objective, self.random_seed = windows, objective, random_seed
 
     def __getitem__(self, index: int) -> Any:
-        item, rng = self.windows[index], np.random.default_rng((self.seed, index, 1))
+        item, rng = self.windows[index], np.random.default_rng((self.random_seed, index, 1))
         if isinstance(item, Tensor):
             return self.objective.example(item, rng)
         window, fresh = item
@@ -180,8 +178,8 @@ class CarriedWindows(Dataset[Window]):
         windows = sum(self._windows(len(piece)) for piece in (crops.split[i] for i in range(len(crops.split))))
         if windows < batch_size:
             raise ConfigError(
-                f"trainer.batch_size={batch_size}: the training pieces make {windows} windows of "
-                f"data.length={crops.length}, and each row needs one; lower one of them"
+                f"⟨batch_size⟩={batch_size}: the training pieces make {windows} windows of "
+                f"⟨length⟩={crops.length}, and each row needs one; lower one of them"
             )
         self.steps = -(-windows // batch_size)
         self.epoch = lru_cache(maxsize=1)(self._epoch)  # (piece as drawn, its window) of an epoch
@@ -194,7 +192,7 @@ class CarriedWindows(Dataset[Window]):
 
     def _epoch(self, epoch: int) -> tuple[list[Ids], list[tuple[int, int]]]:
         crops = self.crops
-        rng = np.random.default_rng((crops.seed, epoch))
+        rng = np.random.default_rng((crops.random_seed, epoch))
         vocab, pieces = crops.tokenizer.vocab, []
         for i in rng.permutation(len(crops.split)):
             ids = crops.augment(np.asarray(crops.split[int(i)]), float(rng.choice(crops.stretch)), rng)

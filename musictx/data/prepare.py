@@ -35,7 +35,7 @@ def check_work(config: PrepareConfig) -> None:
     cores(config.workers)
     for name in ("file_seconds", "memory_mb", "file_mb"):
         if not 0 < getattr(config, name) < 1e6:
-            raise ConfigError(f"{name}={getattr(config, name)}: give a number above 0 and below a million")
+            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give a number above 0 and below a million")
     if isinstance(config, PrepareMidiConfig):
         check_select(config.select)
         check_bpe(config.tokenizer)
@@ -116,7 +116,7 @@ def check_bpe(tokenizer: TokenizerConfig) -> None:
     if tokenizer.bpe_vocab is None:
         return
     if tokenizer.name not in KINDS:
-        raise ConfigError(f"tokenizer.bpe_vocab: {tokenizer.name} learns no merges; choose one of {', '.join(KINDS)}")
+        raise ConfigError(f"⟨bpe_vocab⟩: {tokenizer.name} learns no merges; choose one of {', '.join(KINDS)}")
     check_size(tokenizer.name, tokenizer.bpe_vocab)
 
 
@@ -153,21 +153,21 @@ def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
     return sha256(tokenizer.transpose(ids, tokenizer.lo - span[0]).tobytes() if span else ids.tobytes()).hexdigest()
 
 
-def check_fractions(validation_fraction: float, test_fraction: float, seed: int) -> None:
+def check_fractions(validation_fraction: float, test_fraction: float, random_seed: int) -> None:
     """Raises StoreError when the fractions leave nothing to train on; called before long work."""
     total = validation_fraction + test_fraction
     if not (validation_fraction >= 0 and test_fraction >= 0 and total < 1):  # refuses NaN too
         raise StoreError(
-            f"validation_fraction={validation_fraction} and test_fraction={test_fraction} leave nothing "
+            f"⟨validation_fraction⟩={validation_fraction} and ⟨test_fraction⟩={test_fraction} leave nothing "
             "to train on: give shares from 0 up whose sum is below 1"
         )
     if validation_fraction == 0:
-        raise StoreError("validation_fraction=0 leaves nothing to choose a model by: give a share above 0")
-    if seed < 0:
-        raise StoreError(f"seed={seed}: give a number from 0 up")
+        raise StoreError("⟨validation_fraction⟩=0 leaves nothing to choose a model by: give a share above 0")
+    if random_seed < 0:
+        raise StoreError(f"⟨random_seed⟩={random_seed}: give a number from 0 up")
 
 
-def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, seed: int) -> list[str]:
+def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, random_seed: int) -> list[str]:
     """A split name for each key; equal keys share one. Every split with a fraction above 0 gets a piece.
 
     Raises StoreError when there are too few different pieces.
@@ -181,7 +181,7 @@ def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction
             f"test, and none to training; give more files or smaller fractions than {validation_fraction} "
             f"and {test_fraction}"
         )
-    order = np.random.default_rng(seed).permutation(len(groups))
+    order = np.random.default_rng(random_seed).permutation(len(groups))
     split_of = dict.fromkeys(groups, "train")
     start = 0
     for name, count in wanted.items():

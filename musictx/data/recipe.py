@@ -81,9 +81,9 @@ def with_program(track: Track, program: int) -> Track:
 def check_select(select: SelectConfig) -> None:
     """Raises ConfigError for a policy that does not exist or programs outside General MIDI."""
     if select.tracks not in POLICIES:
-        raise ConfigError(f"select.tracks={select.tracks}: choose one of {', '.join(POLICIES)}")
+        raise ConfigError(f"⟨tracks⟩={select.tracks}: choose one of {', '.join(POLICIES)}")
     if wrong := [p for p in select.programs or [] if not 0 <= p < DRUMS]:
-        raise ConfigError(f"select.programs={wrong[0]}: General MIDI has 0 … 127; select.drums=true adds drums")
+        raise ConfigError(f"⟨programs⟩={wrong[0]}: General MIDI has 0 … 127; ⟨drums⟩=true adds drums")
 
 
 def fault(score: Score, filters: FilterConfig) -> str | None:

@@ -55,11 +55,11 @@ def open_source(
         yield items
         return
     if not path.exists():
-        raise StoreError(f"path={path} does not exist: give a folder or zip with {kinds} files in it")
+        raise StoreError(f"⟨path⟩={path} does not exist: give a folder or zip with {kinds} files in it")
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise StoreError(f"path={path} is neither a folder nor a zip archive that can be read ({error})") from None
+        raise StoreError(f"⟨path⟩={path} is neither a folder nor a zip archive that can be read ({error})") from None
     with archive:
         items = sorted(_members(archive, suffixes), key=lambda item: item.name)
         if not items:
@@ -145,7 +145,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
 
 def _bounded(data: bytes, limit: int, name: str) -> bytes:
     if len(data) > limit:
-        raise MidiError(name, f"too large: more than {limit / 2**20:g} MB; file_mb=… allows more")
+        raise MidiError(name, f"too large: more than {limit / 2**20:g} MB; ⟨file_mb⟩=… allows more")
     if not data:
         raise MidiError(name, "the file is empty")
     return data
@@ -179,7 +179,7 @@ def fetch(download: Download, folder: Path) -> Path:
         cause = getattr(error, "reason", None) or error
         raise StoreError(
             f"{download.url} could not be downloaded ({cause}): the same command resumes where it broke off; "
-            "or download it yourself and give path="
+            "or download it yourself and give ⟨path⟩="
         ) from None
     if download.sha256 and (found := _digest(part)) != download.sha256:
         part.unlink()

@@ -78,18 +78,18 @@ def check_target(out: Path, overwrite: bool) -> None:
     """Raises StoreError when writing to `out` would destroy something; called before the long work begins."""
     folder = next(p for p in (out, *out.resolve().parents) if p.exists())
     if not os.access(folder, os.W_OK) or not (out.exists() or folder.is_dir()):
-        raise StoreError(f"out={out}: {folder} is not a folder that can be written to; give another out=")
+        raise StoreError(f"⟨out⟩={out}: {folder} is not a folder that can be written to; give another ⟨out⟩=")
     if not out.exists():
         return
     if not (out / "manifest.json").is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise StoreError(f"{out} exists and is not a token store: give another out=")
+        raise StoreError(f"{out} exists and is not a token store: give another ⟨out⟩=")
     if out.is_dir() and any(out.iterdir()):
         splits = _read_manifest(out).splits  # raises for a foreign manifest
         ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
         if foreign := sorted({p.name for p in out.iterdir()} - ours):
-            raise StoreError(f"{out} holds {foreign[0]}, which does not belong to a token store: give another out=")
+            raise StoreError(f"{out} holds {foreign[0]}, which does not belong to a token store: give another ⟨out⟩=")
     if not overwrite and any(out.iterdir()):
-        raise StoreError(f"{out} is already a token store: give another out= or overwrite=true")
+        raise StoreError(f"{out} is already a token store: give another ⟨out⟩= or ⟨overwrite⟩=true")
 
 
 def write_store(
@@ -173,7 +173,7 @@ class Store:
         if name != want or self.manifest.vocab_fingerprint != fingerprint:
             raise StoreError(
                 f"{path} was made by tokenizer {name} ({self.manifest.vocab_fingerprint}), not by {want} "
-                f"({fingerprint}): choose tokenizer={name} or prepare the data again"
+                f"({fingerprint}): choose ⟨tokenizer⟩={name} or prepare the data again"
             )
 
     def split(self, name: str) -> Split:

@@ -40,13 +40,13 @@ class Partner:
         quarter_s: float,
         sampling: Sampling,
         rules: Rules,
-        seed: int = 0,
+        random_seed: int = 0,
         window: int | None = None,
         device: str = "cpu",
     ) -> None:
         """Raises ConfigError for rules that the encoding cannot keep."""
         self.model, self.tokenizer, self.quarter_s, self.device = model, tokenizer, quarter_s, device
-        self.sampling, self.rules, self.seed, self.replies = sampling, rules, seed, 0
+        self.sampling, self.rules, self.random_seed, self.replies = sampling, rules, random_seed, 0
         self.window = window or model.window or WINDOW
         self.period = max(model.cycle, tokenizer.group)
         self.waits = torch.from_numpy(idiom.waits).to(device)
@@ -67,7 +67,7 @@ class Partner:
 
     def begin(self) -> None:
         """Begins a reply to the phrase so far."""
-        self.chance = ByChance(self.sampling, [(self.seed, self.replies)], self.device)
+        self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)], self.device)
         self._go_on(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device))
         self.warmth = 1.0
         self.replies += 1

@@ -144,14 +144,14 @@ def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
                 return opening(found, **options)
     except ImportError as error:
         raise ConfigError(
-            f"{kind}={name}: MIDI ports need the package python-rtmidi ({error}): pip install 'musictx[jam]', or give "
-            f"{file}"
+            f"⟨{kind}⟩={name}: MIDI ports need the package python-rtmidi ({error}): pip install 'musictx[jam]', or "
+            f"give {file}"
         ) from None
     except (OSError, NotImplementedError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise ConfigError(f"{kind}={name} cannot be opened ({reason}): give another port, or {file}") from None
+        raise ConfigError(f"⟨{kind}⟩={name} cannot be opened ({reason}): give another port, or {file}") from None
     there = f"choose one of {', '.join(map(repr, names))}" if names else "there are none: connect one"
-    raise ConfigError(f"{kind}={name}: no such MIDI {kind} port; {there}, or give {file}")
+    raise ConfigError(f"⟨{kind}⟩={name}: no such MIDI {kind} port; {there}, or give {file}")
 
 
 def _choose(names: list[str], name: str) -> str | None:

@@ -88,7 +88,7 @@ KINDS: dict[str, Kind] = {
 def check_kind(kind: str) -> None:
     """Raises ConfigError for an unknown kind of model."""
     if kind not in KINDS:
-        raise ConfigError(f"model.kind={kind}: choose one of {', '.join(KINDS)}")
+        raise ConfigError(f"⟨kind⟩={kind}: choose one of {', '.join(KINDS)}")
 
 
 def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
@@ -96,9 +96,9 @@ def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
     if KINDS[kind].inputs != inputs:
         gives, takes = (" and ".join(names) for names in (inputs, KINDS[kind].inputs))
         able = " or ".join(name for name, row in KINDS.items() if row.inputs == inputs)
-        advice = f"model.kind={able}, or " if able else ""
+        advice = f"⟨kind⟩={able}, or " if able else ""
         raise ConfigError(
-            f"objective={objective} gives {gives}, model.kind={kind} takes {takes}: choose {advice}another objective"
+            f"⟨objective⟩={objective} gives {gives}, ⟨kind⟩={kind} takes {takes}: choose {advice}another objective"
         )
 
 

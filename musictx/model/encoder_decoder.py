@@ -37,12 +37,12 @@ class EncoderDecoderConfig(TransformerConfig):
         super().__post_init__()
         for name in ("n_encoder_layers", "source_group", "target_group"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name}={getattr(self, name)}: give 1 or more")
+                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give 1 or more")
         if self.clock != "index" and not self.paced:
-            raise ConfigError(f"model.clock={self.clock}: on a grid an encoder-decoder has its own clock; leave it out")
+            raise ConfigError(f"⟨clock⟩={self.clock}: on a grid an encoder-decoder has its own clock; leave it out")
         if self.cycle > 1 and self.cycle % self.group:
             raise ConfigError(
-                f"model.cycle={self.cycle}: a step has {self.group} ids; give a multiple of {self.group}, or 1"
+                f"⟨cycle⟩={self.cycle}: a step has {self.group} ids; give a multiple of {self.group}, or 1"
             )
 
     @property
@@ -300,6 +300,6 @@ class EncoderDecoder(nn.Module):
         if self.reach is not None and n_tokens > self.reach:
             form = self.config.position
             raise ConfigError(
-                f"{n_tokens} tokens are more than model.{FORMS[form].limit}={self.reach} of model.position={form}: "
-                "choose a shorter piece (data.segment=…) or another form"
+                f"{n_tokens} tokens are more than ⟨{FORMS[form].limit}⟩={self.reach} of ⟨position⟩={form}: "
+                "choose a shorter piece (⟨segment⟩=…) or another form"
             )

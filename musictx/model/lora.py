@@ -36,7 +36,7 @@ def add_adapters(model: Transformer, rank: int) -> None:
     least = min(min(layer.weight.shape) for layer in layers)
     if rank > least:
         raise ConfigError(
-            f"trainer.lora_rank={rank}: the matrices of this model have rank {least} at most; give 1 to {least}, "
+            f"⟨lora_rank⟩={rank}: the matrices of this model have rank {least} at most; give 1 to {least}, "
             "or leave it out to learn all weights"
         )
     model.requires_grad_(False)

@@ -23,24 +23,24 @@ LEAST = 8  # tokens of new music that must fit beside the primer
 def check_pinned(model: object, n_seed: int, window: int) -> None:
     """Raises ConfigError for a model that cannot keep a primer of so many tokens in sight within its window."""
     if not can(model, "pinned"):
-        raise ConfigError(f"seed_pinned=true: model.kind={kind_of(model)} has no keys to keep; leave it out")
+        raise ConfigError(f"⟨seed_pinned⟩=true: ⟨kind⟩={kind_of(model)} has no keys to keep; leave it out")
     assert isinstance(model, Transformer)
     if not FORMS[model.config.position].movable:
         form = model.config.position
         raise ConfigError(
-            f"seed_pinned=true: model.position={form} fixes the position of a key, and the primer's keys must move "
+            f"⟨seed_pinned⟩=true: ⟨position⟩={form} fixes the position of a key, and the primer's keys must move "
             "with the window; leave it out"
         )
     if model.config.position == "relative" and model.config.attention not in ORDERLESS:
         raise ConfigError(
-            f"seed_pinned=true: attention.impl={model.config.attention} needs keys in order; choose one of "
-            f"{', '.join(ORDERLESS)}, or leave it out"
+            f"⟨seed_pinned⟩=true: ⟨TransformerConfig.attention⟩={model.config.attention} needs keys in order; choose "
+            f"one of {', '.join(ORDERLESS)}, or leave it out"
         )
     if n_seed + model.cycle - 1 + LEAST > window:
         most = window - model.cycle + 1 - LEAST
         raise ConfigError(
-            f"seed_pinned=true: the primer has {n_seed} tokens, and may take {most} of a window of {window}; give a "
-            "shorter one, as with seed_seconds=, or leave it out"
+            f"⟨seed_pinned⟩=true: the primer has {n_seed} tokens, and may take {most} of a window of {window}; give a "
+            "shorter one, as with ⟨seed_seconds⟩=, or leave it out"
         )
 
 

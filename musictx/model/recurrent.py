@@ -36,11 +36,11 @@ class RecurrentConfig:
     def __post_init__(self) -> None:
         for name in ("vocab_size", "d_model", "n_layers", "d_attention", "window"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name}={getattr(self, name)}: give 1 or more")
+                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give 1 or more")
         if self.cell not in CELLS:
-            raise ConfigError(f"model.cell={self.cell}: choose one of {', '.join(CELLS)}")
+            raise ConfigError(f"⟨cell⟩={self.cell}: choose one of {', '.join(CELLS)}")
         if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout={self.dropout}: give a share from 0 up to below 1")
+            raise ConfigError(f"⟨dropout⟩={self.dropout}: give a share from 0 up to below 1")
 
 
 class RecurrentState:

@@ -39,17 +39,17 @@ class RecurrentEncoderDecoderConfig:
     def __post_init__(self) -> None:
         for name, least in (("vocab_size", 1), ("d_model", 1), ("n_encoder_layers", 1), ("d_attention", 1)):
             if getattr(self, name) < least:
-                raise ConfigError(f"model.{name}={getattr(self, name)}: give {least} or more")
+                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give {least} or more")
         if self.n_layers < 2:
             raise ConfigError(
-                f"model.n_layers={self.n_layers}: one layer queries the source, the next uses it; give 2 or more"
+                f"⟨n_layers⟩={self.n_layers}: one layer queries the source, the next uses it; give 2 or more"
             )
         if self.d_model % 2:
-            raise ConfigError(f"model.d_model={self.d_model}: each half reads in one direction; give an even number")
+            raise ConfigError(f"⟨d_model⟩={self.d_model}: each half reads in one direction; give an even number")
         if self.cell not in CELLS:
-            raise ConfigError(f"model.cell={self.cell}: choose one of {', '.join(CELLS)}")
+            raise ConfigError(f"⟨cell⟩={self.cell}: choose one of {', '.join(CELLS)}")
         if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout={self.dropout}: give a share from 0 up to below 1")
+            raise ConfigError(f"⟨dropout⟩={self.dropout}: give a share from 0 up to below 1")
 
 
 class SourceAttention(AdditiveAttention):

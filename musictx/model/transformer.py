@@ -52,24 +52,24 @@ class TransformerConfig:
         )
         for name in sizes:
             if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name}={getattr(self, name)}: give 1 or more")
+                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give 1 or more")
         if self.trained_length is not None and self.trained_length < 1:
-            raise ConfigError(f"model.trained_length={self.trained_length}: give 1 or more")
+            raise ConfigError(f"⟨trained_length⟩={self.trained_length}: give 1 or more")
         if self.d_model % self.n_heads:
             raise ConfigError(
-                f"model.d_model={self.d_model} cannot be shared by model.n_heads={self.n_heads}: "
+                f"⟨d_model⟩={self.d_model} cannot be shared by ⟨n_heads⟩={self.n_heads}: "
                 "give a multiple of the number of heads"
             )
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"model.{name}={getattr(self, name)}: give a share from 0 up to below 1")
+                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give a share from 0 up to below 1")
         for name, known in (("position", FORMS), ("clock", CLOCKS), ("mlp", MLPS)):
             if getattr(self, name) not in known:
-                raise ConfigError(f"model.{name}={getattr(self, name)}: choose one of {', '.join(known)}")
+                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: choose one of {', '.join(known)}")
         if self.clock == "time" and not FORMS[self.position].timed:
             able = " or ".join(timed_forms())
-            raise ConfigError(f"model.clock=time: model.position={self.position} counts tokens; choose {able}")
-        check_impl(self.attention)
+            raise ConfigError(f"⟨clock⟩=time: ⟨position⟩={self.position} counts tokens; choose {able}")
+        check_impl(self.attention, "TransformerConfig.attention")
 
 
 class SwiGLU(nn.Module):
@@ -235,8 +235,8 @@ class Transformer(nn.Module):
         if self.reach is not None and n_tokens > self.reach:
             form = self.config.position
             raise ConfigError(
-                f"{n_tokens} tokens are more than model.{FORMS[form].limit}={self.reach} of model.position={form}: "
-                "choose shorter inputs (data.segment=…) or another form"
+                f"{n_tokens} tokens are more than ⟨{FORMS[form].limit}⟩={self.reach} of ⟨position⟩={form}: "
+                "choose shorter inputs (⟨segment⟩=…) or another form"
             )
 
     def embed_at(self, ids: Tensor, index: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ def find_objective(name: str) -> type[Any]:
     known = sorted(found.name for found in iter_modules(__path__))
     if ":" not in name:
         if name not in known:
-            raise ConfigError(f"objective={name}: choose one of {', '.join(known)}, or give my_module:MyObjective")
+            raise ConfigError(f"⟨objective⟩={name}: choose one of {', '.join(known)}, or give my_module:MyObjective")
         module, cls = f"{__name__}.{name}", name.title().replace("_", "")
     elif os.getcwd() not in sys.path:  # as `python -m` does; last, so that it hides no package
         sys.path.append(os.getcwd())
@@ -65,13 +65,13 @@ def find_objective(name: str) -> type[Any]:
         found = getattr(import_module(module), cls, None)
     except Exception as error:  # a person's own file may raise anything
         raise ConfigError(
-            f"objective={name}: {module} cannot be imported from this folder or the installed packages "
+            f"⟨objective⟩={name}: {module} cannot be imported from this folder or the installed packages "
             f"({type(error).__name__}: {error})"
         ) from None
     if not isinstance(found, type):
-        raise ConfigError(f"objective={name}: {module} has no class {cls!r}")
+        raise ConfigError(f"⟨objective⟩={name}: {module} has no class {cls!r}")
     if missing := [part for part in PARTS if not hasattr(found, part)]:
-        raise ConfigError(f"objective={name}: {cls} has no {', '.join(missing)}: let it inherit those of NextToken")
+        raise ConfigError(f"⟨objective⟩={name}: {cls} has no {', '.join(missing)}: let it inherit those of NextToken")
     return found
 
 
@@ -80,13 +80,13 @@ def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int =
     objective with a parameter `cycle` gets the model's. Raises ConfigError."""
     cls = find_objective(name)
     if not isinstance(settings, Mapping | None):
-        raise ConfigError(f"objective_settings={settings}: give names and values, 'objective_settings={{name: 1}}'")
+        raise ConfigError(f"⟨objective_settings⟩={settings}: give names and values, '⟨objective_settings⟩={{name: 1}}'")
     parameters = list(signature(cls).parameters)[1:]
     allowed = [each for each in parameters if each != "cycle"]
     for setting in settings or {}:
         if setting not in allowed:
             has = ", ".join(allowed) or "no settings"
-            raise ConfigError(f"objective_settings.{setting} is not a setting: objective={name} has {has}")
+            raise ConfigError(f"⟨objective_settings⟩.{setting} is not a setting: ⟨objective⟩={name} has {has}")
     known = {"cycle": cycle} if "cycle" in parameters else {}
     built: Objective = cls(with_added(tokenizer, cls.added), **(settings or {}), **known)
     return built

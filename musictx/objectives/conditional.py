@@ -33,8 +33,8 @@ def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
     steps, vocab = window[1:], tokenizer.vocab
     if len(steps) % tokenizer.voices:
         raise ConfigError(
-            f"objective={name}: windows of {len(steps)} ids are not whole steps of {tokenizer.voices} voices; give "
-            f"data.length and data.segment as multiples of {tokenizer.voices}"
+            f"⟨objective⟩={name}: windows of {len(steps)} ids are not whole steps of {tokenizer.voices} voices; give "
+            f"⟨length⟩ and ⟨segment⟩ as multiples of {tokenizer.voices}"
         )
     steps = steps.masked_fill(steps == vocab.eos, vocab.pad).view(-1, tokenizer.voices)  # (S, 4)
     return Parts(window[:1], steps[:, 0], steps[:, 1:].flatten())
@@ -62,8 +62,8 @@ class Conditional(NextToken):
         super().__init__(tokenizer)
         if not tokenizer.voices and tokenizer.melody is None:
             raise ConfigError(
-                f"objective={self.name}: {tokenizer.name} tokens do not tell a melody from the rest; choose "
-                "tokenizer=chorale or performance_melody"
+                f"⟨objective⟩={self.name}: {tokenizer.name} tokens do not tell a melody from the rest; choose "
+                "⟨tokenizer⟩=chorale or performance_melody"
             )
 
     def parts(self, window: Tensor) -> Parts:

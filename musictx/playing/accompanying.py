@@ -74,12 +74,15 @@ def plan_accompaniment(config: AccompanyConfig) -> None:
         ("guidance_tokens", asked.guidance_tokens if asked.guidance_tokens != Sampling.guidance_tokens else None),
     ):
         if value is not None:
-            raise ConfigError(f"sampler.{name} is for continuations: leave it out")
-    check(Settings(asked, rules=config.rules, seed=config.seed, rows_at_once=config.rows_at_once), config.variations)
+            raise ConfigError(f"⟨{name}⟩ is for continuations: leave it out")
+    check(
+        Settings(asked, rules=config.rules, random_seed=config.random_seed, rows_at_once=config.rows_at_once),
+        config.variations,
+    )
     if config.line not in LINES:
-        raise ConfigError(f"line={config.line}: choose one of {', '.join(LINES)}")
+        raise ConfigError(f"⟨line⟩={config.line}: choose one of {', '.join(LINES)}")
     if not FARTHEST[0] <= config.transpose <= FARTHEST[1]:
-        raise ConfigError(f"transpose={config.transpose}: give {FARTHEST[0]} to {FARTHEST[1]} semitones")
+        raise ConfigError(f"⟨transpose⟩={config.transpose}: give {FARTHEST[0]} to {FARTHEST[1]} semitones")
     check_weights(config.weights, (AUTO, *WEIGHTS))
 
 
@@ -92,8 +95,8 @@ def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: 
             f"{bundle} has {tokenizer.name} tokens, and accompany writes only chorale and performance-melody ones"
         )
     raise BundleError(
-        f"{bundle} was trained for objective={objective}, and accompanies no melody: give bundle=harmoniser or one "
-        "that was trained with objective=conditional"
+        f"{bundle} was trained for ⟨objective⟩={objective}, and accompanies no melody: give ⟨bundle⟩=harmoniser or one "
+        "that was trained with ⟨objective⟩=conditional"
     )
 
 
@@ -110,11 +113,11 @@ def guided(
     for one that never learnt to write without a melody."""
     sampler = config.sampler.suited(header.seed_guidance if header is not None else None)
     if sampler.strength and not tokenizer.voices:
-        raise ConfigError(f"sampler.seed_guidance={sampler.strength:g} is for models of chorales: leave it out")
+        raise ConfigError(f"⟨seed_guidance⟩={sampler.strength:g} is for models of chorales: leave it out")
     if sampler.strength and not (header is not None and header.hides_source):
         raise ConfigError(
-            f"sampler.seed_guidance={sampler.strength:g}: {bundle} never learnt to write without a melody: give "
-            "bundle=harmoniser, train one with trainer.hide_source=0.1, or leave it out"
+            f"⟨seed_guidance⟩={sampler.strength:g}: {bundle} never learnt to write without a melody: give "
+            "⟨bundle⟩=harmoniser, train one with ⟨hide_source⟩=0.1, or leave it out"
         )
     return replace(config, sampler=sampler)
 
@@ -168,7 +171,7 @@ def take_melody(
 def check_song(score: Score, source: object, config: AccompanyConfig) -> None:
     """Raises ConfigError and UserError for what a model of songs, which hears notes where they are, cannot take."""
     if config.transpose:
-        raise ConfigError(f"transpose={config.transpose} is for models of chorales: leave it out")
+        raise ConfigError(f"⟨transpose⟩={config.transpose} is for models of chorales: leave it out")
     if score.duration_s > MOST_S:
         length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
         raise UserError(f"{source}: {length}: give a part of it")
@@ -185,7 +188,7 @@ def one_line(score: Score, source: object, config: AccompanyConfig) -> tuple[Sco
         first = score.onset_s[both[0]] / score.quarter_s
         raise UserError(
             f"{source}: {len(both)} of its {len(score)} notes are struck while another sounds, the first at quarter "
-            f"{first:.2f}, and a melody is one line: line=highest takes its highest notes, or give a file of one line"
+            f"{first:.2f}, and a melody is one line: ⟨line⟩=highest takes its highest notes, or give a file of one line"
         )
     return score, 0
 
@@ -202,7 +205,7 @@ def check_range(score: Score, source: object, config: AccompanyConfig, tokenizer
     pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
     best = nearest_within(pitch, low, high)
     advice = (
-        "give one that is nearer, or narrower" if best is None else f"transpose={best} lets the model hear it there"
+        "give one that is nearer, or narrower" if best is None else f"⟨transpose⟩={best} lets the model hear it there"
     )
     raise TokenError(
         f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(score)}) lie outside the soprano's range "
@@ -242,7 +245,7 @@ def accompany_melody(
             config.variations,
             sampling=config.sampler,
             rules=config.rules,
-            seed=config.seed,
+            random_seed=config.random_seed,
             rows_at_once=config.rows_at_once,
             device=config.device,
             tell=tell,
@@ -251,7 +254,7 @@ def accompany_melody(
         if not is_out_of_memory(error):
             raise
         rows = min(config.rows_at_once, config.variations)
-        advice = f"give rows_at_once={rows // 2}" if rows > 1 else "give a shorter melody"
+        advice = f"give ⟨rows_at_once⟩={rows // 2}" if rows > 1 else "give a shorter melody"
         raise UserError(f"out of memory with {rows} rows drawn together: {advice}") from None
     return [_music(melody, k, grid, mean_log_p, config.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
 
@@ -274,7 +277,7 @@ def accompany_song(
         config.variations,
         sampling=config.sampler,
         rules=rules,
-        seed=config.seed,
+        random_seed=config.random_seed,
         device=config.device,
         tell=tell,
     )

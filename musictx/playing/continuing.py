@@ -38,7 +38,7 @@ def plan(config: GenerateConfig) -> Settings:
         config.sampler,
         Length(config.length_seconds, config.length_bars, config.length_notes, config.length_tokens),
         config.rules,
-        config.seed,
+        config.random_seed,
         config.max_tokens,
         config.window,
         config.include_seed,
@@ -51,12 +51,14 @@ def plan(config: GenerateConfig) -> Settings:
     check_part(part(config))
     check_rank(config.rank)
     if config.draws is not None and config.draws < config.variations:
-        raise ConfigError(f"draws={config.draws}: give at least variations={config.variations}, or null to keep all")
+        raise ConfigError(
+            f"⟨draws⟩={config.draws}: give at least ⟨variations⟩={config.variations}, or null to keep all"
+        )
     check_weights(config.weights, (AUTO, *WEIGHTS))
     if config.graph and config.device != "cuda":
-        raise ConfigError("graph=true is for device=cuda: a CPU would gain nothing; leave it out")
+        raise ConfigError("⟨graph⟩=true is for ⟨device⟩=cuda: a CPU would gain nothing; leave it out")
     if config.out_of_range not in RANGES:
-        raise ConfigError(f"out_of_range={config.out_of_range}: choose one of {', '.join(RANGES)}")
+        raise ConfigError(f"⟨out_of_range⟩={config.out_of_range}: choose one of {', '.join(RANGES)}")
     return settings
 
 
@@ -71,7 +73,7 @@ def faster(model: Model, config: GenerateConfig) -> LanguageModel:
     if not config.graph:
         return fast
     if not can(fast, "static_steps"):
-        raise ConfigError(f"graph=true: model.kind={kind_of(fast)} has no steps of one shape; leave it out")
+        raise ConfigError(f"⟨graph⟩=true: ⟨kind⟩={kind_of(fast)} has no steps of one shape; leave it out")
     return StaticSteps(fast)  # type: ignore[arg-type] # its row in build.py says so
 
 
@@ -171,8 +173,8 @@ def less_memory(config: GenerateConfig, n_seeds: int) -> UserError:
     """Says which setting to lower, and to what."""
     rows = min(config.rows_at_once, n_seeds * (config.draws or config.variations))
     if rows > 1:
-        return UserError(f"out of memory with {rows} rows drawn together: give rows_at_once={rows // 2}")
-    return UserError("out of memory with a single row: give window=512 tokens to look back, or fewer")
+        return UserError(f"out of memory with {rows} rows drawn together: give ⟨rows_at_once⟩={rows // 2}")
+    return UserError("out of memory with a single row: give ⟨window⟩=512 tokens to look back, or fewer")
 
 
 def _music(beginning: Beginning, k: int, made: Continuation) -> Music:

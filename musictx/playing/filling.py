@@ -43,7 +43,7 @@ def sides(config: GenerateConfig) -> list[Path]:
     splits = [(",".join(words[:k]), ",".join(words[k:])) for k in range(1, len(words))]
     if not all(name.strip() for name in words) or not splits:
         raise ConfigError(
-            f"between={config.between}: give two files with a comma between them, as in between=a.mid,b.mid"
+            f"⟨between⟩={config.between}: give two files with a comma between them, as in ⟨between⟩=a.mid,b.mid"
         )
     there = [pair for pair in splits if all(Path(name).exists() for name in pair)]  # a name may contain commas
     return [seed_path(name.strip()) for name in (there or splits)[0]]
@@ -51,18 +51,18 @@ def sides(config: GenerateConfig) -> list[Path]:
 
 def plan_fill(config: GenerateConfig) -> Settings:
     """Checks every setting that needs neither music nor model. Raises ConfigError."""
-    what = "infill" if config.infill is not None else "between"
+    what, way = ("infill", "⟨fill⟩") if config.infill is not None else ("between", "⟨fill_between⟩")
     given = [name for name in DEFAULT if getattr(config, name) != DEFAULT[name]]
     if config.infill is not None and config.between is not None:
-        raise ConfigError("infill= and between= are both given: fill a gap inside one piece, or one between two")
+        raise ConfigError("⟨infill⟩= and ⟨between⟩= are both given: fill a gap inside one piece, or one between two")
     refused = (*OF_SEEDS, *(LENGTHS if what == "infill" else BORDERS), *LENGTHS[2:])
     for name in given:
         if name in refused:
-            raise ConfigError(f"{name}={getattr(config, name)} does not go with {what}=: leave it out")
+            raise ConfigError(f"⟨{name}⟩={getattr(config, name)} does not go with {way}: leave it out")
     if what == "infill":
         seconds, bars = ([getattr(config, name) for name in names] for names in (BORDERS[:2], BORDERS[2:]))
         if (None in seconds) == (None in bars) or [None, None] not in (seconds, bars):
-            raise ConfigError("infill= needs a region: give from_s= and to_s=, or from_bar= and to_bar=")
+            raise ConfigError("⟨fill⟩ needs a region: give ⟨from_s⟩= and ⟨to_s⟩=, or ⟨from_bar⟩= and ⟨to_bar⟩=")
     settings = plan(config)
     check_gaps(settings)
     return settings
@@ -113,7 +113,7 @@ def borders_s(seed: Seed, source: object, config: GenerateConfig) -> tuple[float
     lines = seed.meter.bars_s(seed.score.duration_s)
     if not 1 <= first <= last < len(lines):
         raise ConfigError(
-            f"{source}: from_bar={first} to_bar={last}: it has bars 1 to {len(lines) - 1}; give the "
+            f"{source}: ⟨from_bar⟩={first} ⟨to_bar⟩={last}: it has bars 1 to {len(lines) - 1}; give the "
             "first and the last bar to write anew"
         )
     return float(lines[first - 1]), float(lines[last])
@@ -123,8 +123,8 @@ def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
     """Raises BundleError for a model that never learnt to fill gaps."""
     if not knows_gaps(tokenizer.vocab):
         raise BundleError(
-            f"{bundle} never learnt to fill a gap: give a bundle that was trained with objective=infill, or continue "
-            "music with seed_midi="
+            f"{bundle} never learnt to fill a gap: give a bundle that was trained with ⟨objective⟩=infill, or continue "
+            "music with ⟨continue_midi⟩"
         )
 
 

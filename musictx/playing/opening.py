@@ -56,12 +56,10 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
     music."""
     if (inputs := inputs_of(model)) != ("ids",):
         takes = " and ".join(inputs)
-        raise BundleError(
-            f"{bundle}: model.kind={kind_of(model)} takes {takes}, and cannot continue music: give another"
-        )
+        raise BundleError(f"{bundle}: ⟨kind⟩={kind_of(model)} takes {takes}, and cannot continue music: give another")
     learnt = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
     if ":" not in learnt and not find_objective(learnt).continues:
-        raise BundleError(f"{bundle} was trained for objective={learnt}, and cannot continue music: give another")
+        raise BundleError(f"{bundle} was trained for ⟨objective⟩={learnt}, and cannot continue music: give another")
 
 
 def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
@@ -140,7 +138,7 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
     """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError for a name
     without a bundle."""
     if not runs:
-        raise ConfigError(f"{setting}=[]: give at least one run folder, bundle or pattern of them")
+        raise ConfigError(f"⟨{setting}⟩=[]: give at least one run folder, bundle or pattern of them")
     found: list[Path] = []
     for run in runs:
         if run in BUNDLES:
@@ -151,7 +149,7 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
         bundles = [p for p in bundles if p.is_file()]
         if not bundles:
             raise ConfigError(
-                f"{setting}: {run} holds no model.safetensors; give run folders, bundles or patterns of them, or "
+                f"⟨{setting}⟩: {run} holds no model.safetensors; give run folders, bundles or patterns of them, or "
                 f"{KNOWN}"
             )
         found += bundles
@@ -164,7 +162,7 @@ def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: 
     names = names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
     if len(names) != len(bundles) or len({*names, COMPOSER}) != len(names) + 1:
         raise ConfigError(
-            f"{setting}= holds {len(bundles)} bundles, names= {', '.join(names)}: give each one name of its own"
+            f"⟨{setting}⟩= holds {len(bundles)} bundles, ⟨names⟩= {', '.join(names)}: give each one name of its own"
         )
     return list(names)
 
@@ -188,7 +186,7 @@ def check_device(device: str) -> str:
     if device == "cpu":
         return device
     if device != "cuda":
-        raise ConfigError(f"device={device}: choose cpu or cuda")
+        raise ConfigError(f"⟨device⟩={device}: choose cpu or cuda")
     if not torch.cuda.is_available():
-        raise ConfigError("device=cuda, but this machine has no CUDA device: use device=cpu")
+        raise ConfigError("⟨device⟩=cuda, but this machine has no CUDA device: use ⟨device⟩=cpu")
     return device

@@ -178,7 +178,7 @@ class Player:
 
         `melody` is a MIDI file, or a score, which counts four beats a bar.
 
-        `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, seed=7`.
+        `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, random_seed=7`.
 
         Raises:
             UserError: as the command does, in one line.

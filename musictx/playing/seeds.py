@@ -44,7 +44,7 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
         return [seed_path(seed_midi)]
     if not found:
         there = f"no {', '.join(MIDI_SUFFIXES)} file there"
-        raise UserError(f"seed_midi={seed_midi}: {there}: give a file, folder or pattern, or {KNOWN_SEEDS}")
+        raise UserError(f"⟨seed_midi⟩={seed_midi}: {there}: give a file, folder or pattern, or {KNOWN_SEEDS}")
     found.sort()
     name, count = Counter(p.stem.lower() for p in found).most_common(1)[0]
     if count > 1:
@@ -77,9 +77,9 @@ def name_targets(
     read = {seed.resolve() for seed in seeds}
     for path in files:
         if path.resolve() in read:
-            raise ConfigError(f"{path} is a seed and would be overwritten: give another out=")
+            raise ConfigError(f"{path} is a seed and would be overwritten: give another ⟨out⟩=")
         if path.exists() and not overwrite:
-            raise ConfigError(f"{path} exists already: give another out= or overwrite=true")
+            raise ConfigError(f"{path} exists already: give another ⟨out⟩= or ⟨overwrite⟩=true")
     return out
 
 
@@ -89,7 +89,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
     tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):
-        raise UserError(f"{path}: the seed has only drums: drums=true takes them, or give one with other instruments")
+        raise UserError(f"{path}: the seed has only drums: ⟨drums⟩=true takes them, or give one with other instruments")
     if not len(score):
         raise UserError(f"{path}: the seed has no notes: give one with music in it")
     score = as_heard(score, tracks, tokenizer, path, drums)
@@ -128,7 +128,7 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: 
     share = f"{int((~inside).sum())} of {len(score)}"
     what = f"{source}: notes of pitch {pitches} ({share}) lie outside the model's range {tokenizer.lo} … {tokenizer.hi}"
     if out_of_range != "drop":
-        raise TokenError(f"{what}: out_of_range=drop leaves them out")
+        raise TokenError(f"{what}: ⟨out_of_range⟩=drop leaves them out")
     print(f"{what}: left out")
     if not inside.any():
         raise UserError(f"{source}: the seed has no notes within the model's range: transpose it")
@@ -157,6 +157,6 @@ def fit_voices(primer: Primer, tokenizer: Tokenizer, source: object, out_of_rang
         return primer
     what = f"{source}: {lost} of its {len(primer.score)} notes are more than the model's {N_VOICES} voices"
     if out_of_range != "drop":
-        raise TokenError(f"{what}: out_of_range=drop keeps the outer and the newest ones")
+        raise TokenError(f"{what}: ⟨out_of_range⟩=drop keeps the outer and the newest ones")
     print(f"{what}: left out or cut short")
     return primer._replace(score=thin)

@@ -19,6 +19,7 @@ import numpy as np
 from musictx.config.app import settings
 from musictx.config.bench import CheckConfig
 from musictx.data.store import Corpus, Piece, write_store
+from musictx.errors import told
 from musictx.model.attention.fused import HAS_TRITON
 from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.music.read import read_midi
@@ -71,9 +72,11 @@ def _beside(train: Callable[..., Curve], device: str, precision: str, triton: bo
     def measure() -> Outcome:
         check_dtype(device, precision)
         if triton and (device == "cpu" or not HAS_TRITON):  # not in Triton's interpreter either: it would take days
-            raise Unable("attention=triton trains on a CUDA GPU, with the package triton: choose attention=chunked")
+            raise Unable(
+                told("⟨attention⟩=triton trains on a CUDA GPU, with the package triton: choose ⟨attention⟩=chunked")
+            )
         if precision == "16-mixed" and device == "cpu":
-            raise Unable("trainer.precision=16-mixed needs trainer.accelerator=cuda")
+            raise Unable(told("⟨precision⟩=16-mixed needs ⟨accelerator⟩=cuda"))
         words = ("model.position=relative",) if triton else ()
         mine = train(device, precision, *words, *(("attention=triton",) if triton else ()))
         return near(mine, train("cpu", "32-true", *words), APART[precision])

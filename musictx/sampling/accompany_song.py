@@ -67,7 +67,7 @@ class Windows:
         for each in stream:
             if not stream.finite.all():
                 raise NanError(
-                    "the model's logits are not finite numbers (NaN): train it again, or use weights=float32"
+                    "the model's logits are not finite numbers (NaN): train it again, or use ⟨weights⟩=float32"
                 )
             clock_s += float(tokenizer.pace[int(each.ids)])
             if clock_s > end_s - start_s - STEP_S / 2:
@@ -75,7 +75,7 @@ class Windows:
             if len(drawn) == most:
                 raise UserError(
                     f"the model wrote {most} tokens and has come {clock_s:.1f} of {end_s - start_s:.1f} seconds far: "
-                    "lower sampler.temperature, or train it for longer"
+                    "lower ⟨temperature⟩, or train it for longer"
                 )
             drawn.append(int(each.ids))
             self.log_p.append(float(each.log_p))
@@ -104,7 +104,7 @@ def draw_rest(
     *,
     sampling: Sampling,
     rules: Rules,
-    seed: int = 0,
+    random_seed: int = 0,
     device: str = "cpu",
     tell: Tell = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
@@ -112,14 +112,14 @@ def draw_rest(
     a token under the model alone. Variation k is a function of melody, seed and k alone. `tell` gets how many windows
     of how many are drawn, and may raise to end it. Raises ConfigError, NanError, UserError."""
     if not rules.masks:
-        raise ConfigError("rules.masks=false: what goes with a song would be notes of its melody too; leave it out")
+        raise ConfigError("⟨masks⟩=false: what goes with a song would be notes of its melody too; leave it out")
     ids = tokenizer.encode(tokenizer.sung_by(melody))
     hop_s = max(round(window_s / 2 / STEP_S), 1) * STEP_S
     end_s = tokenizer.seconds(ids)
     starts = np.arange(0, max(end_s - hop_s, STEP_S), hop_s).tolist()
     out = []
     for k in range(variations):
-        music = Windows(ids, model, tokenizer, sampling, rules, (seed, k), device)
+        music = Windows(ids, model, tokenizer, sampling, rules, (random_seed, k), device)
         for n, start_s in enumerate(starts, 1):
             music.go_on(start_s, min(start_s + 2 * hop_s, end_s))
             tell(k * len(starts) + n, variations * len(starts))

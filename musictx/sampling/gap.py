@@ -45,9 +45,9 @@ def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
 def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
     """Cuts a gap out of a piece and leaves out what stood there; `heard` are the notes that the model can hear. Borders
     move to the nearest step. Raises ConfigError for an impossible region."""
-    here = f"from_s={from_s:g} to_s={to_s:g}"
+    here = f"⟨from_s⟩={from_s:g} ⟨to_s⟩={to_s:g}"
     if not (abs(from_s) < MOST_S and abs(to_s) < MOST_S):  # refuses NaN too
-        raise ConfigError(f"{here}: give seconds, as in from_s=8 to_s=12")
+        raise ConfigError(f"{here}: give seconds, as in ⟨from_s⟩=8 ⟨to_s⟩=12")
     step = step_s(tokenizer, heard.quarter_s)
     first, last, end = (round(at / step) for at in (from_s, to_s, heard.duration_s))
     if not 0 <= first < last:
@@ -55,7 +55,7 @@ def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter
     if last >= end:
         raise ConfigError(
             f"{here}: the music ends at {heard.duration_s:.2f} s, and something must come after the gap: give a region "
-            "inside it, or continue it with seed_midi="
+            "inside it, or continue it with ⟨continue_midi⟩"
         )
     unit = step_of(tokenizer)
     before, rest = split_at(tokenizer, tokenizer.encode(heard), first * unit)
@@ -79,7 +79,7 @@ def join_with_gap(
     from_s = tokenizer.seconds(before, a.quarter_s)
     to_s = from_s + max(round(seconds / step), 0) * step
     if to_s <= from_s:
-        raise ConfigError(f"length_seconds={seconds:g}: give at least one step, {step:g} s, to be filled")
+        raise ConfigError(f"⟨length_seconds⟩={seconds:g}: give at least one step, {step:g} s, to be filled")
     later = replace(b, onset_s=b.onset_s + to_s, offset_s=b.offset_s + to_s)
     given = Score.merge([a, later], a.quarter_s)
     return Gap(given, before, ended(after, tokenizer), from_s, to_s, meter)
@@ -150,10 +150,10 @@ def split_drawn(gap: Gap, ids: Ids, tokenizer: Tokenizer) -> Ids:
 def check_gaps(settings: Settings) -> None:
     """Raises ConfigError for settings that only continuations take."""
     for name, asked in (
-        ("seed_pinned=true", settings.seed_pinned),
-        ("forced_ending=true", settings.forced_ending),
-        ("sampler.seed_guidance", settings.sampling.strength is not None),
-        ("sampler.beams", settings.sampling.beams is not None),
+        ("⟨seed_pinned⟩=true", settings.seed_pinned),
+        ("⟨forced_ending⟩=true", settings.forced_ending),
+        ("⟨seed_guidance⟩", settings.sampling.strength is not None),
+        ("⟨beams⟩", settings.sampling.beams is not None),
     ):
         if asked:
             raise ConfigError(f"{name} is for continuations, not for filling a gap: leave it out")

@@ -37,7 +37,7 @@ def bare_prompt(heard: Tensor, sampling: Sampling, period: int, asked: bool = Tr
         return heard
     if len(ids) <= told:
         raise NothingToHold(
-            f"sampler.seed_guidance={sampling.strength:g}: the seed has {len(ids)} tokens, and guidance is about "
-            f"those before the last {told}: give a longer seed, fewer sampler.guidance_tokens, or null for no guidance"
+            f"⟨seed_guidance⟩={sampling.strength:g}: the seed has {len(ids)} tokens, and guidance is about "
+            f"those before the last {told}: give a longer seed, fewer ⟨guidance_tokens⟩, or null for no guidance"
         )
     return ids[newest(len(ids), sampling.guidance_tokens, period) :]

@@ -58,23 +58,23 @@ def check(settings: Settings, variations: int) -> None:
     max_tokens, beams, rules = settings.max_tokens, settings.sampling.beams, settings.rules
     for name, value, most in (("variations", variations, MOST_VARIATIONS), ("max_tokens", max_tokens, MOST_TOKENS)):
         if value is not None and not 0 < value <= most:
-            raise ConfigError(f"{name}={value}: give more than 0 and at most {most}")
+            raise ConfigError(f"⟨{name}⟩={value}: give more than 0 and at most {most}")
     if max_tokens is not None and max_tokens * variations > MOST_TOKENS:
         raise ConfigError(
-            f"max_tokens={max_tokens} for variations={variations}: give at most {MOST_TOKENS} tokens in all"
+            f"⟨max_tokens⟩={max_tokens} for ⟨variations⟩={variations}: give at most {MOST_TOKENS} tokens in all"
         )
     if not rules.masks and replace(rules, masks=True) != Rules():
-        raise ConfigError("rules.masks=false forbids nothing: leave out the other rules, or the masks on")
+        raise ConfigError("⟨masks⟩=false forbids nothing: leave out the other rules, or the masks on")
     if settings.rows_at_once < 1:
-        raise ConfigError(f"rows_at_once={settings.rows_at_once}: give 1 or more")
-    if not 0 <= settings.seed <= MAX_SEED:
-        raise ConfigError(f"seed={settings.seed}: give 0 to {MAX_SEED}")
+        raise ConfigError(f"⟨rows_at_once⟩={settings.rows_at_once}: give 1 or more")
+    if not 0 <= settings.random_seed <= MAX_SEED:
+        raise ConfigError(f"⟨random_seed⟩={settings.random_seed}: give 0 to {MAX_SEED}")
     if settings.window is not None and settings.window < 8:
-        raise ConfigError(f"window={settings.window}: give 8 tokens or more, or null for the model's own")
+        raise ConfigError(f"⟨Settings.window⟩={settings.window}: give 8 tokens or more, or null for the model's own")
     if beams is not None and settings.length.tokens is None:
-        raise ConfigError(f"sampler.beams={beams}: beams are compared at one length; give length_tokens=")
+        raise ConfigError(f"⟨beams⟩={beams}: beams are compared at one length; give ⟨length_tokens⟩=")
     if beams is not None and variations > beams:
-        raise ConfigError(f"variations={variations}: sampler.beams={beams} find at most as many")
+        raise ConfigError(f"⟨variations⟩={variations}: ⟨beams⟩={beams} find at most as many")
 
 
 def continue_score(
@@ -104,9 +104,9 @@ def continue_primers(
     """Continues every primer, or fills every gap, `variations` times, `settings.rows_at_once` in one batch; None is a
     beginning from nothing. All gaps of a call are as long as `settings.length` says.
 
-    Variation k of a primer is a function of the primer, `settings.seed` and k, whatever else is asked for. Music longer
-    than `settings.window` tokens (None: the model's own) is drawn looking back that far. With `settings.forced_ending`
-    it ends where the model thinks an end likeliest between 90 and 110 % of the length.
+    Variation k of a primer is a function of the primer, `settings.random_seed` and k, whatever else is asked for. Music
+    longer than `settings.window` tokens (None: the model's own) is drawn looking back that far. With
+    `settings.forced_ending` it ends where the model thinks an end likeliest between 90 and 110 % of the length.
 
     Raises UserError for a silent primer, TokenError for one the vocabulary cannot hold, NanError for a model that gives
     NaN or infinity, ConfigError for impossible settings.
@@ -138,10 +138,10 @@ class Drawing:
         asked = sampling is settings.sampling
         self.settings = settings = settings._replace(sampling=sampling, window=settings.window or model.window)
         if settings.seed_pinned and (isinstance(model, StaticSteps) or settings.sampling.beams is not None):
-            what = "graph=true" if isinstance(model, StaticSteps) else "sampler.beams"
-            raise ConfigError(f"seed_pinned=true: {what} cannot keep the seed in sight; leave one of them out")
+            what = "⟨graph⟩=true" if isinstance(model, StaticSteps) else "⟨beams⟩"
+            raise ConfigError(f"⟨seed_pinned⟩=true: {what} cannot keep the seed in sight; leave one of them out")
         if settings.sampling.beams is not None and isinstance(model, StaticSteps):
-            raise ConfigError("graph=true: sampler.beams change places after every token; leave one of them out")
+            raise ConfigError("⟨graph⟩=true: ⟨beams⟩ change places after every token; leave one of them out")
         self.primers, gaps = primers, [primer for primer in primers if isinstance(primer, Gap)]
         self.prompts = [_prompt(primer, model, tokenizer, settings) for primer in primers]
         if gaps:  # all that the model hears must stay in the window
@@ -150,12 +150,12 @@ class Drawing:
             self.settings = settings = settings._replace(window=None, max_tokens=settings.max_tokens or most)
         if settings.seed_pinned:
             if None in primers:
-                raise ConfigError("seed_pinned=true: there is no seed to keep in sight; give one, or leave it out")
+                raise ConfigError("⟨seed_pinned⟩=true: there is no seed to keep in sight; give one, or leave it out")
             check_pinned(model, max(len(p.ids) + 1 for p in self.prompts), settings.window or 0)
         self.bare = list[torch.Tensor]()
         if sampling.strength is not None:
             if None in primers:
-                raise ConfigError("sampler.seed_guidance: there is no seed to hold on to; give one, or leave it out")
+                raise ConfigError("⟨seed_guidance⟩: there is no seed to hold on to; give one, or leave it out")
             period = max(model.cycle, tokenizer.group)
             self.bare = [bare_prompt(p.heard, sampling, period, asked) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(variations)]
@@ -202,7 +202,7 @@ class Drawing:
         each = [self.prompts[i] for i, _ in rows]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
         grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
-        keys = [Row(used.index(i), (settings.seed, k)) for i, k in rows]
+        keys = [Row(used.index(i), (settings.random_seed, k)) for i, k in rows]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, settings.window)
         sampling, eos, pinned = settings.sampling, tokenizer.vocab.eos, settings.seed_pinned

@@ -33,13 +33,13 @@ def check_part(part: Part) -> None:
     """Raises ConfigError for more than one amount, and for impossible amounts and sides."""
     given = {name: value for name in ("seconds", "bars", "notes") if (value := getattr(part, name)) is not None}
     if len(given) > 1:
-        names = ", ".join(f"seed_{name}={value}" for name, value in given.items())
+        names = ", ".join(f"⟨seed_{name}⟩={value}" for name, value in given.items())
         raise ConfigError(f"{names}: give one of them")
     for name, value in given.items():
         if not 0 < value < float("inf"):
-            raise ConfigError(f"seed_{name}={value}: give more than 0, or leave it out for all")
+            raise ConfigError(f"⟨seed_{name}⟩={value}: give more than 0, or leave it out for all")
     if part.side not in ENDS:
-        raise ConfigError(f"seed_from={part.side}: choose one of {', '.join(ENDS)}")
+        raise ConfigError(f"⟨seed_from⟩={part.side}: choose one of {', '.join(ENDS)}")
 
 
 def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  # noqa: B008 - it is immutable

@@ -31,11 +31,11 @@ class Length:
     def __post_init__(self) -> None:
         given = {name: value for name in MOST if (value := getattr(self, name)) is not None}
         if len(given) > 1:
-            names = ", ".join(f"length_{name}={value}" for name, value in given.items())
+            names = ", ".join(f"⟨length_{name}⟩={value}" for name, value in given.items())
             raise ConfigError(f"{names}: give one of them")
         for name, value in given.items():
             if not 0 < value <= MOST[name]:  # refuses NaN too
-                raise ConfigError(f"length_{name}={value}: give more than 0 and at most {MOST[name]:g}")
+                raise ConfigError(f"⟨length_{name}⟩={value}: give more than 0 and at most {MOST[name]:g}")
 
     def in_seconds(self, bar_s: float) -> float | None:
         """The seconds asked for; None for notes or tokens."""
@@ -131,40 +131,38 @@ class Sampling:
     def __post_init__(self) -> None:
         # a smaller divisor makes logits overflow, a far larger one turns -inf into NaN
         if self.temperature != 0 and not 1e-3 <= self.temperature <= 1e3:
-            raise ConfigError(f"sampler.temperature={self.temperature}: give 0 (greedy) or 0.001 to 1000")
+            raise ConfigError(f"⟨temperature⟩={self.temperature}: give 0 (greedy) or 0.001 to 1000")
         if self.temperature_end is not None:
             if not 1e-3 <= self.temperature_end <= 1e3:
                 raise ConfigError(
-                    f"sampler.temperature_end={self.temperature_end}: give 0.001 to 1000, or null for no change"
+                    f"⟨temperature_end⟩={self.temperature_end}: give 0.001 to 1000, or null for no change"
                 )
             if self.temperature == 0:
                 raise ConfigError(
-                    f"sampler.temperature_end={self.temperature_end}: temperature=0 is greedy throughout; "
+                    f"⟨temperature_end⟩={self.temperature_end}: ⟨temperature⟩=0 is greedy throughout; "
                     "begin with 0.001 or more"
                 )
         for name in ("top_k", "beams"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ConfigError(f"sampler.{name}={value}: give 1 or more, or null for {_WITHOUT[name]}")
+                raise ConfigError(f"⟨{name}⟩={value}: give 1 or more, or null for {_WITHOUT[name]}")
         for name in SHARES:
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
-                raise ConfigError(f"sampler.{name}={value}: give a share above 0 up to 1, or null for no limit")
+                raise ConfigError(f"⟨{name}⟩={value}: give a share above 0 up to 1, or null for no limit")
         if self.seed_guidance is not None and self.seed_guidance != AUTO:
             # refuses NaN too
             if isinstance(self.seed_guidance, str) or not 0 <= self.seed_guidance <= MOST_GUIDANCE:
                 raise ConfigError(
-                    f"sampler.seed_guidance={self.seed_guidance}: give 0 to {MOST_GUIDANCE:g}, null for none, or auto "
+                    f"⟨seed_guidance⟩={self.seed_guidance}: give 0 to {MOST_GUIDANCE:g}, null for none, or auto "
                     "for the bundle's own"
                 )
             if self.beams is not None:
-                raise ConfigError(
-                    "sampler.seed_guidance is for drawing, and sampler.beams search: leave one of them out"
-                )
+                raise ConfigError("⟨seed_guidance⟩ is for drawing, and ⟨beams⟩ search: leave one of them out")
         if self.guidance_tokens < 1:
-            raise ConfigError(f"sampler.guidance_tokens={self.guidance_tokens}: give 1 or more")
+            raise ConfigError(f"⟨guidance_tokens⟩={self.guidance_tokens}: give 1 or more")
         if not 0 < self.guidance_cut <= 1:
-            raise ConfigError(f"sampler.guidance_cut={self.guidance_cut}: give a share above 0 up to 1")
+            raise ConfigError(f"⟨guidance_cut⟩={self.guidance_cut}: give a share above 0 up to 1")
 
     @property
     def strength(self) -> float | None:
@@ -192,7 +190,7 @@ class Settings(NamedTuple):
     sampling: Sampling = Sampling()
     length: Length = Length()
     rules: Rules = Rules()
-    seed: int = 0
+    random_seed: int = 0
     max_tokens: int | None = None
     window: int | None = None
     include_seed: bool = True

@@ -74,7 +74,7 @@ def draw_voices(
     *,
     sampling: Sampling,
     rules: Rules,
-    seed: int = 0,
+    random_seed: int = 0,
     rows_at_once: int = 16,
     device: str = "cpu",
     tell: Tell = lambda done, of: None,
@@ -95,7 +95,7 @@ def draw_voices(
     logits = model.prefill(soprano.new_tensor([[tokenizer.vocab.bos]] * len(sources)), start)  # (streams, V)
     out = []
     for first in range(0, variations, rows_at_once):
-        keys = [(seed, k) for k in range(first, min(first + rows_at_once, variations))]
+        keys = [(random_seed, k) for k in range(first, min(first + rows_at_once, variations))]
         nothing = [np.zeros(0, np.uint16)] * len(keys)
         grammar = build_grammar(tokenizer, rules, nothing, [quarter_s] * len(keys), device)
         below = BelowMelody(grammar, soprano, tokenizer.voices)
@@ -108,7 +108,7 @@ def draw_voices(
             drawn.append(each)
             tell(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
         if not stream.finite.all():
-            raise NanError("the model's logits are not finite numbers (NaN): train it again, or use weights=float32")
+            raise NanError("the model's logits are not finite numbers (NaN): train it again, or use ⟨weights⟩=float32")
         ids, log_p = (
             torch.stack(column, 1).cpu().numpy() for column in list(zip(*(d[:2] for d in drawn), strict=True))
         )

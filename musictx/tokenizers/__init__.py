@@ -37,7 +37,9 @@ def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] =
 def _check(name: str, tokenizer: Tokenizer) -> None:
     """Raises ConfigError if stores and bundles could not be opened again, or ids would have a wrong clock."""
     if (own := getattr(tokenizer, "name", None)) != name:
-        raise ConfigError(f"tokenizer {name!r} calls itself {own!r}, as its stores would: give its class name={name!r}")
+        raise ConfigError(
+            f"tokenizer {name!r} calls itself {own!r}, as its stores would: give its class ⟨Tokenizer.name⟩={name!r}"
+        )
     pace, size = tokenizer.pace, tokenizer.vocab.size
     if pace is not None and len(pace) != size:
         raise ConfigError(f"tokenizer {name} has a pace of {len(pace)} numbers: give {size}, one for each id")

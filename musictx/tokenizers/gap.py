@@ -51,8 +51,8 @@ def with_gap_clock(tokenizer: T) -> T:
     """The tokenizer, which has `ADDED`, with a clock that BACK moves back. Raises ConfigError if it has no clock."""
     if tokenizer.pace is None:
         raise ConfigError(
-            f"objective=infill: {tokenizer.name} tokens carry no time, and gaps are times: choose tokenizer=chorale "
-            "or performance"
+            f"⟨objective⟩=infill: {tokenizer.name} tokens carry no time, and gaps are times: choose "
+            "⟨tokenizer⟩=chorale or performance"
         )
     moved, vocab = copy.copy(tokenizer), tokenizer.vocab
     moved.pace = tokenizer.pace.copy()

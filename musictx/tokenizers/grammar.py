@@ -69,7 +69,7 @@ def build_grammar(
         return Free(tokenizer, len(prompts), device)
     if (rules.voice_order or rules.voice_ranges or rules.no_parallels) and not tokenizer.voices:
         raise ConfigError(
-            "rules.no_parallels, rules.voice_order and rules.voice_ranges are for chorale models, and "
+            "⟨no_parallels⟩, ⟨voice_order⟩ and ⟨voice_ranges⟩ are for chorale models, and "
             f"{tokenizer.name} has no voices"
         )
     return tokenizer.grammar(rules, prompts, quarter_s, device)

@@ -45,16 +45,16 @@ class Rules:
         for name in ("max_silence_s", "max_note_s"):
             value = getattr(self, name)
             if not 0 < value <= MOST_S:
-                raise ConfigError(f"rules.{name}={value}: give more than 0 and at most {MOST_S:g} seconds")
+                raise ConfigError(f"⟨{name}⟩={value}: give more than 0 and at most {MOST_S:g} seconds")
         if self.max_polyphony is not None and self.max_polyphony < 1:
-            raise ConfigError(f"rules.max_polyphony={self.max_polyphony}: give 1 or more, or null for no limit")
+            raise ConfigError(f"⟨max_polyphony⟩={self.max_polyphony}: give 1 or more, or null for no limit")
         if not 0 <= self.lowest <= self.highest <= 127:
             raise ConfigError(
-                f"rules.lowest={self.lowest}, rules.highest={self.highest}: give pitches 0 to 127, the lowest first"
+                f"⟨lowest⟩={self.lowest}, ⟨highest⟩={self.highest}: give pitches 0 to 127, the lowest first"
             )
         if not self.pitches().any():
             raise ConfigError(
-                f"rules.scale={self.scale} has no pitch from {self.lowest} to {self.highest}: give a wider range"
+                f"⟨scale⟩={self.scale} has no pitch from {self.lowest} to {self.highest}: give a wider range"
             )
 
     def pitches(self) -> NDArray[np.bool_]:
@@ -70,6 +70,6 @@ def scale_classes(name: str) -> list[int]:
     """The pitch classes of a scale given by name: `C major`, `F# minor`, `Bb blues`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?)[ _-]+(\w+)", name.strip())
     if not words or words[3].lower() not in SCALES:
-        raise ConfigError(f"rules.scale={name}: give a tonic and one of {', '.join(SCALES)}, as in 'F# minor'")
+        raise ConfigError(f"⟨scale⟩={name}: give a tonic and one of {', '.join(SCALES)}, as in 'F# minor'")
     tonic = TONICS[words[1]] + {"": 0, "#": 1, "b": -1}[words[2]]
     return [(tonic + step) % 12 for step in SCALES[words[3].lower()]]

@@ -130,7 +130,7 @@ class Tokenizer:
     def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
         """A window's melody and the rest of it, each with waits of its own and as long as the window. Raises
         ConfigError where ids do not tell them apart."""
-        raise ConfigError(f"{self.name} ids do not tell a melody from the rest: choose tokenizer=performance_melody")
+        raise ConfigError(f"{self.name} ids do not tell a melody from the rest: choose ⟨tokenizer⟩=performance_melody")
 
     def certain(self, ids: Ids) -> Ids:
         """A window's ids without a wait at its end that would be longer if the window were: of that, only whole shifts
@@ -151,7 +151,7 @@ class Tokenizer:
     def stretch(self, ids: Ids, factor: float) -> Ids:
         """Ids with their clock slowed. Raises TokenError if the encoding counts beats and the factor is not 1."""
         if factor != 1.0:
-            raise TokenError(f"stretch {factor}: {self.name} counts beats and has no clock; set data.stretch=[1.0]")
+            raise TokenError(f"stretch {factor}: {self.name} counts beats and has no clock; set ⟨stretch⟩=[1.0]")
         return ids
 
     def grammar(
@@ -163,7 +163,7 @@ class Tokenizer:
         from musictx.tokenizers.rules import Rules
 
         if rules != Rules():
-            raise ConfigError(f"rules.…: all tokens of {self.name} are legal at any time; leave the rules out")
+            raise ConfigError(f"⟨rules⟩.…: all tokens of {self.name} are legal at any time; leave the rules out")
         return Free(self, len(prompts), device)
 
     def idiom(self, quarter_s: float) -> Idiom:

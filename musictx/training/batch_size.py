@@ -9,7 +9,7 @@ import torch
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
-from musictx.errors import is_out_of_memory
+from musictx.errors import is_out_of_memory, told
 from musictx.objectives import Example
 from musictx.training.failure import less_memory
 from musictx.training.optimizer import build_optimizer
@@ -30,7 +30,7 @@ def with_batch_size(config: TrainConfig) -> TrainConfig:
         size = largest(lambda size: fits(config, size))
     if size == 0:
         raise less_memory(replace(config, trainer=replace(config.trainer, batch_size=1)), validating=False)
-    print(f"trainer.batch_size=auto: {size}")
+    print(told(f"⟨batch_size⟩=auto: {size}"))
     return replace(config, trainer=replace(config.trainer, batch_size=size))
 
 
@@ -47,7 +47,7 @@ def fits(config: TrainConfig, size: int) -> bool:
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
     model = starting_model(config, objective.tokenizer)
-    examples = MusicData(config.data, store, objective, 1, config.seed, cycle=model.cycle).examples
+    examples = MusicData(config.data, store, objective, 1, config.random_seed, cycle=model.cycle).examples
     inputs, targets = examples.collate([examples[0]] * size)
     device = torch.device(config.trainer.accelerator)
     try:

@@ -100,7 +100,7 @@ class Checkpoints(L.Callback):
         if not math.isfinite(nll):
             raise TrainingError(
                 f"the validation NLL is {nll} after step {trainer.global_step}: no bundle is written; "
-                "lower trainer.lr and start again with overwrite=true"
+                "lower ⟨lr⟩ and start again with ⟨overwrite⟩=true"
             )
         if self.best_nll is None or nll < self.best_nll or self.keep == "last":
             self.best_nll = nll

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
-from musictx.errors import is_out_of_memory
+from musictx.errors import is_out_of_memory, told
 from musictx.model.build import describe_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
@@ -50,16 +50,20 @@ def fit(config: TrainConfig) -> Path:
     config = sized_as_bundle(replace(config, out=config.resume or config.out))
     check_trainer(config)
     check_logger(config.logger)
-    L.seed_everything(config.seed, verbose=False)
+    L.seed_everything(config.random_seed, verbose=False)
     config = with_batch_size(config)
     world_size = config.trainer.devices * config.trainer.num_nodes
     batch_size = int(config.trainer.batch_size)
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
     model = starting_model(config, objective.tokenizer)
-    data = MusicData(config.data, store, objective, batch_size, config.seed, carries(config), world_size, model.cycle)
+    data = MusicData(
+        config.data, store, objective, batch_size, config.random_seed, carries(config), world_size, model.cycle
+    )
     header = header_of(config, model, store.manifest, objective)
-    training = LanguageModelTraining(model, objective, config.trainer, config.seed, header, config.data.grow_from)
+    training = LanguageModelTraining(
+        model, objective, config.trainer, config.random_seed, header, config.data.grow_from
+    )
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(RunFolder(Path(config.out)).checkpoints))
     trainer.strategy.connect(training)  # tells it how fsdp's processes share it
     trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
@@ -85,7 +89,7 @@ def _run(
             print(describe_adapters(model, config.trainer.lora_rank))
         every = config.trainer.sample_every
         if every is not None and (why := without_samples(config, training.objective)):
-            print(f"trainer.sample_every={every}: no samples, since {why}")
+            print(told(f"⟨sample_every⟩={every}: no samples, since {why}"))
         if run.checkpoints.is_dir():
             with run.held():  # refuse before anything in it changes
                 pass
@@ -131,7 +135,7 @@ def onlookers(config: TrainConfig, data: MusicData) -> list[L.Callback]:
     shown = [build_progress()] if trainer.progress_bar else []
     if trainer.sample_every is not None and not without_samples(config, data.objective):
         folder, tokenizer = RunFolder(Path(config.out)).samples, data.objective.tokenizer
-        shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.seed))
+        shown.append(Samples(folder, trainer.sample_every, data.store, tokenizer, config.random_seed))
     return shown
 
 

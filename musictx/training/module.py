@@ -39,13 +39,19 @@ class LanguageModelTraining(L.LightningModule):
         model: Model,
         objective: Objective,
         config: TrainerConfig,
-        seed: int,
+        random_seed: int,
         header: BundleHeader,
         grow_from: int | None = None,
     ) -> None:
         super().__init__()
         self.grow_from = grow_from
-        self.model, self.objective, self.config, self.seed, self.header = model, objective, config, seed, header
+        self.model, self.objective, self.config, self.random_seed, self.header = (
+            model,
+            objective,
+            config,
+            random_seed,
+            header,
+        )
         self.loss = torch.zeros(())  # of the last batch, per token: training/failure.py checks it
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
@@ -90,7 +96,7 @@ class LanguageModelTraining(L.LightningModule):
             if group_sizes(theirs) != group_sizes(ours):
                 raise ConfigError(
                     "an older musictx began this run and let weight decay act on other parameters: start "
-                    "again with its weights, init_from=…/checkpoints/last.ckpt and another out="
+                    "again with its weights, ⟨init_from⟩=…/checkpoints/last.ckpt and another ⟨out⟩="
                 )
 
     def on_train_start(self) -> None:
@@ -101,7 +107,8 @@ class LanguageModelTraining(L.LightningModule):
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         number = self.current_epoch * int(self.trainer.num_training_batches) + batch_idx
         L.seed_everything(
-            int(np.random.SeedSequence((self.seed, number, self.global_rank)).generate_state(1)[0]), verbose=False
+            int(np.random.SeedSequence((self.random_seed, number, self.global_rank)).generate_state(1)[0]),
+            verbose=False,
         )
 
     def training_step(self, batch: Example | list[Any], _: int) -> Tensor:

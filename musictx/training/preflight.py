@@ -25,19 +25,19 @@ def check_trainer(config: TrainConfig) -> None:
     model, an objective or settings of theirs that do not go together."""
     trainer = config.trainer
     for name, choice, known in (
-        ("trainer.accelerator", trainer.accelerator, ACCELERATORS),
-        ("trainer.precision", trainer.precision, PRECISIONS),
-        ("trainer.optimizer", trainer.optimizer, OPTIMIZERS),
-        ("trainer.strategy", trainer.strategy, STRATEGIES),
-        ("trainer.schedule", trainer.schedule, SCHEDULES),
-        ("trainer.keep", trainer.keep, KEPT),
+        ("accelerator", trainer.accelerator, ACCELERATORS),
+        ("precision", trainer.precision, PRECISIONS),
+        ("optimizer", trainer.optimizer, OPTIMIZERS),
+        ("strategy", trainer.strategy, STRATEGIES),
+        ("schedule", trainer.schedule, SCHEDULES),
+        ("keep", trainer.keep, KEPT),
     ):
         if choice not in known:
-            raise ConfigError(f"{name}={choice}: choose one of {', '.join(known)}")
+            raise ConfigError(f"⟨{name}⟩={choice}: choose one of {', '.join(known)}")
     if trainer.accelerator == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("trainer.accelerator=cuda, but this machine has no CUDA device: use trainer=cpu")
+        raise ConfigError("⟨accelerator⟩=cuda, but this machine has no CUDA device: use ⟨trainer⟩=cpu")
     if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would silently take another
-        raise ConfigError("trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed or 32-true")
+        raise ConfigError("⟨precision⟩=16-mixed needs ⟨accelerator⟩=cuda: use bf16-mixed or 32-true")
     _check_numbers(config)
     check_settings(config.model)
     _check_objective(config)
@@ -56,54 +56,54 @@ def _check_objective(config: TrainConfig) -> None:
     check_inputs(config.model.kind, config.objective, objective.inputs)
     if config.trainer.hide_source and "source" not in objective.inputs:
         raise ConfigError(
-            f"trainer.hide_source={config.trainer.hide_source:g}: objective={config.objective} has no source to hide; "
+            f"⟨hide_source⟩={config.trainer.hide_source:g}: ⟨objective⟩={config.objective} has no source to hide; "
             "leave it out"
         )
     if not objective.continuous:
-        for name, value in (("data.grow_from", config.data.grow_from), ("data.carry", config.data.carry)):
+        for name, value in (("grow_from", config.data.grow_from), ("carry", config.data.carry)):
             if value:
                 raise ConfigError(
-                    f"{name}={str(value).lower()}: objective={config.objective} needs whole windows; leave it out"
+                    f"⟨{name}⟩={str(value).lower()}: ⟨objective⟩={config.objective} needs whole windows; leave it out"
                 )
 
 
 def _check_numbers(config: TrainConfig) -> None:
     trainer, data = config.trainer, config.data
     if isinstance(trainer.batch_size, str) and trainer.batch_size != "auto":
-        raise ConfigError(f"trainer.batch_size={trainer.batch_size}: give 1 or more, or auto")
+        raise ConfigError(f"⟨batch_size⟩={trainer.batch_size}: give 1 or more, or auto")
     above_0, below_1, most = sys.float_info.min, math.nextafter(1.0, 0.0), sys.float_info.max
     for name, value, low, high, allowed in (  # NaN is outside all limits; null means a default
-        ("seed", config.seed, 0, 2**32 - 1, "0 to 4294967295"),
-        ("trainer.lr", trainer.lr, above_0, most, "a number above 0"),
-        ("trainer.weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
-        ("trainer.grad_clip", trainer.grad_clip, 0, most, "0 (off) or a number above it"),
-        ("trainer.label_smoothing", trainer.label_smoothing, 0, below_1, "a share from 0 up to below 1"),
-        ("trainer.lora_rank", trainer.lora_rank, 1, most, "1 or more, or null to learn all weights"),
-        ("trainer.ema_decay", trainer.ema_decay, above_0, below_1, "a share above 0 and below 1, or null for none"),
-        ("trainer.scheduled_sampling", trainer.scheduled_sampling, 0, below_1, "a share from 0 up to below 1"),
-        ("trainer.hide_source", trainer.hide_source, 0, below_1, "a share from 0 up to below 1"),
-        ("trainer.warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
-        ("trainer.decay_share", trainer.decay_share, 0, 1, "a share from 0 to 1"),
-        ("trainer.max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),
-        ("trainer.max_epochs", trainer.max_epochs, 1, most, "1 or more"),
-        ("trainer.batch_size", None if trainer.batch_size == "auto" else trainer.batch_size, 1, most, "1 or more"),
-        ("trainer.accumulate", trainer.accumulate, 1, most, "1 or more"),
-        ("trainer.validate_every", trainer.validate_every, 1, most, "1 or more, or null for once an epoch"),
-        ("trainer.checkpoint_every", trainer.checkpoint_every, 1, most, "1 or more"),
-        ("trainer.sample_every", trainer.sample_every, 1, most, "1 or more, or null for none"),
-        ("trainer.log_every", trainer.log_every, 1, most, "1 or more"),
-        ("trainer.devices", trainer.devices, 1, most, "1 or more"),
-        ("trainer.num_nodes", trainer.num_nodes, 1, most, "1 or more"),
-        ("data.length", data.length, 2, most, "2 or more"),
-        ("data.grow_from", data.grow_from, 1, most, "1 or more, or null"),
-        ("data.transpose", data.transpose, 0, most, "0 or more"),
-        ("data.segment", data.segment, 1, most, "1 or more, or null for whole pieces"),
-        ("data.windows_per_epoch", data.windows_per_epoch, 1, most, "1 or more, or null for one reading of the split"),
-        ("data.score_batch_tokens", data.score_batch_tokens, 1, most, "1 or more"),
-        ("data.workers", data.workers, 0, most, "0 or more"),
+        ("random_seed", config.random_seed, 0, 2**32 - 1, "0 to 4294967295"),
+        ("lr", trainer.lr, above_0, most, "a number above 0"),
+        ("weight_decay", trainer.weight_decay, 0, most, "0 or a number above it"),
+        ("grad_clip", trainer.grad_clip, 0, most, "0 (off) or a number above it"),
+        ("label_smoothing", trainer.label_smoothing, 0, below_1, "a share from 0 up to below 1"),
+        ("lora_rank", trainer.lora_rank, 1, most, "1 or more, or null to learn all weights"),
+        ("ema_decay", trainer.ema_decay, above_0, below_1, "a share above 0 and below 1, or null for none"),
+        ("scheduled_sampling", trainer.scheduled_sampling, 0, below_1, "a share from 0 up to below 1"),
+        ("hide_source", trainer.hide_source, 0, below_1, "a share from 0 up to below 1"),
+        ("warmup_steps", trainer.warmup_steps, 0, most, "0 or more"),
+        ("decay_share", trainer.decay_share, 0, 1, "a share from 0 to 1"),
+        ("max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),
+        ("max_epochs", trainer.max_epochs, 1, most, "1 or more"),
+        ("batch_size", None if trainer.batch_size == "auto" else trainer.batch_size, 1, most, "1 or more"),
+        ("accumulate", trainer.accumulate, 1, most, "1 or more"),
+        ("validate_every", trainer.validate_every, 1, most, "1 or more, or null for once an epoch"),
+        ("checkpoint_every", trainer.checkpoint_every, 1, most, "1 or more"),
+        ("sample_every", trainer.sample_every, 1, most, "1 or more, or null for none"),
+        ("log_every", trainer.log_every, 1, most, "1 or more"),
+        ("devices", trainer.devices, 1, most, "1 or more"),
+        ("num_nodes", trainer.num_nodes, 1, most, "1 or more"),
+        ("length", data.length, 2, most, "2 or more"),
+        ("grow_from", data.grow_from, 1, most, "1 or more, or null"),
+        ("transpose", data.transpose, 0, most, "0 or more"),
+        ("segment", data.segment, 1, most, "1 or more, or null for whole pieces"),
+        ("windows_per_epoch", data.windows_per_epoch, 1, most, "1 or more, or null for one reading of the split"),
+        ("score_batch_tokens", data.score_batch_tokens, 1, most, "1 or more"),
+        ("workers", data.workers, 0, most, "0 or more"),
     ):
         if value is not None and not low <= value <= high:  # type: ignore[operator]
-            raise ConfigError(f"{name}={value}: give {allowed}")
+            raise ConfigError(f"⟨{name}⟩={value}: give {allowed}")
 
 
 def _check_together(config: TrainConfig) -> None:
@@ -112,46 +112,45 @@ def _check_together(config: TrainConfig) -> None:
     kind = KINDS[name]
     processes = trainer.devices * trainer.num_nodes
     if config.data.carry and not kind.carries:
-        raise ConfigError(f"data.carry=true: model.kind={name} has no state to carry; leave it out")
+        raise ConfigError(f"⟨carry⟩=true: ⟨kind⟩={name} has no state to carry; leave it out")
     first, length = config.data.grow_from, config.data.length
     if first is not None and length not in (first << n for n in range(length.bit_length())):
         raise ConfigError(
-            f"data.grow_from={first}: data.length={length} is not {first}, {2 * first}, {4 * first} …; "
+            f"⟨grow_from⟩={first}: ⟨length⟩={length} is not {first}, {2 * first}, {4 * first} …; "
             "give its half, its quarter and so on, or null"
         )
     if first is not None and trainer.schedule == "hold" and trainer.decay_share == 0:
         raise ConfigError(
-            f"data.grow_from={first}: windows grow over the steps of a run, and trainer.decay_share=0 is for a run "
+            f"⟨grow_from⟩={first}: windows grow over the steps of a run, and ⟨decay_share⟩=0 is for a run "
             "without an end; leave one of them out"
         )
     if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
         raise ConfigError(
-            f"trainer.decay_share={trainer.decay_share} needs trainer.schedule=hold, not "
+            f"⟨decay_share⟩={trainer.decay_share} needs ⟨schedule⟩=hold, not "
             f"{trainer.schedule}: give that, or leave decay_share out"
         )
     if first is not None and carries(config):
-        raise ConfigError(f"data.grow_from={first}: windows that carry a state cannot be cut; leave it out")
+        raise ConfigError(f"⟨grow_from⟩={first}: windows that carry a state cannot be cut; leave it out")
     if trainer.checkpoint_activations and not kind.blocks:
-        raise ConfigError(f"trainer.checkpoint_activations=true: model.kind={name} has no blocks; leave it out")
+        raise ConfigError(f"⟨checkpoint_activations⟩=true: ⟨kind⟩={name} has no blocks; leave it out")
     if trainer.lora_rank is not None and config.init_from is None:
         raise ConfigError(
-            f"trainer.lora_rank={trainer.lora_rank} adapts a trained model: give init_from=BUNDLE, or leave it out"
+            f"⟨lora_rank⟩={trainer.lora_rank} adapts a trained model: give ⟨init_from⟩=BUNDLE, or leave it out"
         )
     if trainer.lora_rank is not None and not kind.adapters:
         raise ConfigError(
-            f"trainer.lora_rank={trainer.lora_rank}: model.kind={name} has no blocks to adapt; leave it out to "
-            "learn all weights"
+            f"⟨lora_rank⟩={trainer.lora_rank}: ⟨kind⟩={name} has no blocks to adapt; leave it out to learn all weights"
         )
     if processes > 1 and trainer.strategy == "auto":
-        raise ConfigError(f"trainer.strategy=auto is for one device, not {processes}: use trainer=ddp or trainer=fsdp")
+        raise ConfigError(f"⟨strategy⟩=auto is for one device, not {processes}: use ⟨trainer⟩=ddp or ⟨trainer⟩=fsdp")
     if processes > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
         raise ConfigError(
-            f"trainer.devices={trainer.devices}, trainer.num_nodes={trainer.num_nodes}: start the processes with "
+            f"⟨devices⟩={trainer.devices}, ⟨num_nodes⟩={trainer.num_nodes}: start the processes with "
             f"`torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun; docs/training.md has both"
         )
     if trainer.strategy == "fsdp":
         if not kind.blocks:
-            raise ConfigError(f"trainer.strategy=fsdp splits blocks, and model.kind={name} has none: use trainer=ddp")
+            raise ConfigError(f"⟨strategy⟩=fsdp splits blocks, and ⟨kind⟩={name} has none: use ⟨trainer⟩=ddp")
         for setting, value, none in (
             ("optimizer", trainer.optimizer, "adamw"),
             ("ema_decay", trainer.ema_decay, None),
@@ -159,12 +158,10 @@ def _check_together(config: TrainConfig) -> None:
         ):
             if value != none:
                 needs = "null" if none is None else none
-                raise ConfigError(
-                    f"trainer.{setting}={value} needs whole matrices: with fsdp use trainer.{setting}={needs}"
-                )
+                raise ConfigError(f"⟨{setting}⟩={value} needs whole matrices: with fsdp use ⟨{setting}⟩={needs}")
     if trainer.batch_size == "auto" and trainer.accelerator != "cuda":
-        raise ConfigError("trainer.batch_size=auto is for CUDA: give a number; on a CPU start with 8")
+        raise ConfigError("⟨batch_size⟩=auto is for CUDA: give a number; on a CPU start with 8")
     if trainer.batch_size == "auto" and processes > 1:
         raise ConfigError(
-            f"trainer.batch_size=auto is for one device, not {processes}: find the size on one, then give that number"
+            f"⟨batch_size⟩=auto is for one device, not {processes}: find the size on one, then give that number"
         )

@@ -20,6 +20,7 @@ import torch
 from omegaconf import OmegaConf
 
 from musictx.config.model import MODELS, settings_of_kind
+from musictx.config.renamed import RENAMED
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
@@ -153,6 +154,8 @@ class RunFolder:
     def config(self) -> Any:
         """The settings in config.yaml."""
         config: Any = OmegaConf.load(self.path / CONFIG)
+        for old in RENAMED.keys() & config.keys():  # as an earlier version called it
+            config[RENAMED[old]] = config.pop(old)
         config.model = settings_of_kind(config.get("model", {}))
         return config
 
@@ -190,8 +193,8 @@ class RunFolder:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ConfigError(
-                    f"out={self.path}: another process trains in this folder now: wait until it ends, or give another "
-                    "out="
+                    f"⟨out⟩={self.path}: another process trains in this folder now: wait until it ends, or give "
+                    "another ⟨out⟩="
                 ) from None
             except OSError as error:
                 print(f"{place} cannot be locked ({error}): make sure that no other process trains in {self.path}")
@@ -214,7 +217,7 @@ class RunFolder:
             print(f"{self.path} was stopped before its first checkpoint: starting again")
             return None
         if config.resume is not None:
-            raise ConfigError(f"resume={config.resume} holds no unfinished run: give the folder of one, or out=")
+            raise ConfigError(f"⟨resume⟩={config.resume} holds no unfinished run: give the folder of one, or ⟨out⟩=")
         self.check_free(config.overwrite)
         if self.path.exists() and any(self.path.iterdir()):  # keep it until the new run has a model
             if self._aside.exists():
@@ -234,12 +237,12 @@ class RunFolder:
         if not out.exists() or (out.is_dir() and not any(out.iterdir())):
             return
         if not overwrite:
-            raise ConfigError(f"out={out} exists already: give another out= or overwrite=true")
+            raise ConfigError(f"⟨out⟩={out} exists already: give another ⟨out⟩= or ⟨overwrite⟩=true")
         names = [p.name for p in out.iterdir()] if out.is_dir() else [out.name]
         foreign = [n for n in names if n not in OURS and not OURS_TOO.fullmatch(n)]
         if foreign or CONFIG not in names:
             what = foreign[0] if foreign else f"no {CONFIG}"
-            raise ConfigError(f"out={out} is not the folder of a run (it has {what}): give another out=")
+            raise ConfigError(f"⟨out⟩={out} is not the folder of a run (it has {what}): give another ⟨out⟩=")
 
     def close(self) -> None:
         """Ends the run: removes the checkpoint to resume from and the run that it replaced."""
@@ -261,13 +264,13 @@ class RunFolder:
     def _check_same(self, config: TrainConfig, record: Record) -> None:
         if told := ", ".join(self.differences(config)):
             raise ConfigError(
-                f"out={self.path} holds an unfinished run with other settings: {told}; give those again to resume it, "
-                "another out=, or overwrite=true to start again"
+                f"⟨out⟩={self.path} holds an unfinished run with other settings: {told}; give those again to resume "
+                "it, another ⟨out⟩=, or ⟨overwrite⟩=true to start again"
             )
         if self.record().store != record.store:
             raise StoreError(
-                f"data.path={config.data.path} holds other data than the run in {self.path} began with: give that "
-                "store again, another out=, or overwrite=true to start again"
+                f"⟨path⟩={config.data.path} holds other data than the run in {self.path} began with: give that "
+                "store again, another ⟨out⟩=, or ⟨overwrite⟩=true to start again"
             )
 
 

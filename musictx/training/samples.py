@@ -42,7 +42,7 @@ class Samples(L.Callback):
     every: int
     store: Store
     tokenizer: Tokenizer  # the store's, with the ids that the objective adds
-    seed: int
+    random_seed: int
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Tensor, batch_idx: int
@@ -65,7 +65,7 @@ class Samples(L.Callback):
             self.tokenizer,
             sampling=SAMPLING,
             length_seconds=LENGTH_S,
-            seed=self.seed,
+            random_seed=self.random_seed,
             max_tokens=MOST_TOKENS,
             device=str(training.device),
         )

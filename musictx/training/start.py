@@ -49,10 +49,10 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
         names = [setting] if setting else ["kind", *asdict(config.model)]
         for name in names if group == "model" else ():
             if (has := getattr(sized, name, None)) != getattr(config.model, name):
-                has = "no such setting" if has is None else f"model.{name}={has}"
+                has = "no such setting" if has is None else f"⟨{name}⟩={has}"
                 raise ConfigError(
-                    f"{word}: init_from={config.init_from} has {has}, and its weights fit no other model: leave {key}= "
-                    "out, or leave init_from= out to train from scratch"
+                    f"{word}: ⟨init_from⟩={config.init_from} has {has}, and its weights fit no other model: leave "
+                    f"{key}= out, or leave ⟨init_from⟩= out to train from scratch"
                 )
 
 
@@ -68,7 +68,7 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     an impossible model, or a bundle of other tokens."""
     pace = tokenizer.pace
     if pace is None and getattr(config.model, "clock", "index") == "time":
-        raise ConfigError(f"model.clock=time: {tokenizer.name} tokens carry no time; choose model.clock=index")
+        raise ConfigError(f"⟨clock⟩=time: {tokenizer.name} tokens carry no time; choose ⟨clock⟩=index")
     paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
@@ -106,19 +106,19 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
         extra = ", ".join(row.type for row in old.added)
         name = header.objective.get("name")
         raise ConfigError(
-            f"init_from={config.init_from} has ids of objective={name} ({extra}), which objective={config.objective} "
-            f"does not have: give objective={name}, or leave init_from out"
+            f"⟨init_from⟩={config.init_from} has ids of ⟨objective⟩={name} ({extra}), which "
+            f"⟨objective⟩={config.objective} does not have: give ⟨objective⟩={name}, or leave init_from out"
         )
     if moved is None:
         raise ConfigError(
-            f"init_from={config.init_from} has {header.tokenizer} tokens ({header.vocab_fingerprint}), the "
+            f"⟨init_from⟩={config.init_from} has {header.tokenizer} tokens ({header.vocab_fingerprint}), the "
             f"store has {tokenizer.name} ({base.fingerprint}): prepare your music with "
-            f"tokenizer={header.tokenizer}, or leave init_from out"
+            f"⟨tokenizer⟩={header.tokenizer}, or leave init_from out"
         )
     known = int((moved >= 0).sum())
     if config.trainer.lora_rank is not None and known < tokenizer.vocab.size:
         raise ConfigError(
-            f"trainer.lora_rank={config.trainer.lora_rank}: init_from={config.init_from} knows {known} of "
+            f"⟨lora_rank⟩={config.trainer.lora_rank}: ⟨init_from⟩={config.init_from} knows {known} of "
             f"{tokenizer.vocab.size} ids, and adapters would never learn the others; leave lora_rank out"
         )
     return torch.from_numpy(moved)
@@ -166,7 +166,7 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         licence=licence,
         val_nll=None,
         version=version("musictx"),
-        notes={"name": config.name, "seed": config.seed, "citation": citation, **hidden(config)},
+        notes={"name": config.name, "seed": config.random_seed, "citation": citation, **hidden(config)},
         objective=told(config, objective, manifest),
     )
 

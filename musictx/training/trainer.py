@@ -24,7 +24,7 @@ MODES = ("online", "offline", "disabled")
 def check_logger(config: LoggerConfig) -> None:
     """Raises ConfigError for an unknown logger, or wandb online without a key that could be one."""
     if config.name not in ("csv", "wandb"):
-        raise ConfigError(f"logger.name={config.name}: choose csv or wandb")
+        raise ConfigError(f"⟨LoggerConfig.name⟩={config.name}: choose csv or wandb")
     if config.name == "wandb" and wandb_mode(config) == "online":
         import wandb
 
@@ -34,7 +34,7 @@ def check_logger(config: LoggerConfig) -> None:
             raise _no_wandb(error) from None
         if not known:
             raise ConfigError(
-                "logger=wandb has no API key: run `wandb login`, or set logger.mode=offline or WANDB_API_KEY"
+                "⟨logger⟩=wandb has no API key: run `wandb login`, or set ⟨mode⟩=offline or WANDB_API_KEY"
             )
 
 
@@ -69,14 +69,14 @@ def close_logger(config: LoggerConfig, failed: bool) -> None:
 
 def _no_wandb(error: Exception) -> ConfigError:
     said = " ".join(str(error).split()).rstrip(".")
-    return ConfigError(f"logger=wandb cannot be used ({said}): mend the key or the network, or set logger.mode=offline")
+    return ConfigError(f"⟨logger⟩=wandb cannot be used ({said}): mend the key or the network, or set ⟨mode⟩=offline")
 
 
 def wandb_mode(config: LoggerConfig) -> str:
     """As configured, else WANDB_MODE, else online. Raises ConfigError for one that does not exist."""
     mode = config.mode or os.environ.get("WANDB_MODE") or "online"
     if mode not in MODES:
-        where = "logger.mode" if config.mode else "the environment variable WANDB_MODE"
+        where = "⟨mode⟩" if config.mode else "the environment variable WANDB_MODE"
         raise ConfigError(f"{where}={mode}: choose one of {', '.join(MODES)}")
     return mode
 

@@ -29,10 +29,10 @@ def self_similarity(score: Score, window_s: float) -> Floats:
     class. Raises ConfigError for spans without length, or too many.
     """
     if not window_s > 0:
-        raise ConfigError(f"window_s={window_s}: give seconds, more than 0, such as the length of a bar")
+        raise ConfigError(f"⟨window_s⟩={window_s}: give seconds, more than 0, such as the length of a bar")
     if score.duration_s / window_s > MOST_WINDOWS:
         raise ConfigError(
-            f"window_s={window_s:g} makes {score.duration_s / window_s:,.0f} spans, at most {MOST_WINDOWS:,} are "
+            f"⟨window_s⟩={window_s:g} makes {score.duration_s / window_s:,.0f} spans, at most {MOST_WINDOWS:,} are "
             f"drawn: give {np.ceil(score.duration_s * 100 / MOST_WINDOWS) / 100:g} or more"
         )
     # rounded, so that an onset on a bar line does not fall into the bar before

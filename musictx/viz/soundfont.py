@@ -77,7 +77,7 @@ class SoundFont:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise SoundFontError(f"soundfont={path}: no such file: give a .sf2 file, or null for the one built in")
+            raise SoundFontError(f"⟨soundfont⟩={path}: no such file: give a .sf2 file, or null for the one built in")
         try:
             chunks = dict(_chunks(path.read_bytes()))
             if missing := {*ROWS, b"smpl"} - chunks.keys():
@@ -98,10 +98,10 @@ class SoundFont:
         except (KeyError, IndexError, ValueError, OverflowError, struct.error) as error:
             reason = " ".join(str(error).split())
             raise SoundFontError(
-                f"soundfont={path} is damaged or not a SoundFont 2 ({reason}): give another .sf2 file"
+                f"⟨soundfont⟩={path} is damaged or not a SoundFont 2 ({reason}): give another .sf2 file"
             ) from None
         if not self._presets:
-            raise SoundFontError(f"soundfont={path} holds no instruments: give another .sf2 file")
+            raise SoundFontError(f"⟨soundfont⟩={path} holds no instruments: give another .sf2 file")
 
     def regions(self, program: int, is_drums: bool, key: int, velocity: int) -> list[Region]:
         """The regions that sound together for one note: the same objects for the same key. The next lower program

@@ -66,7 +66,7 @@ def draw_takes(
     # with the slider at the model's own value, a primer too short to hold on to is not the person's mistake
     guidance = AUTO if wish.hold in (None, own_guidance) else wish.hold or None
     sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=guidance)
-    settings = Settings(sampling, Length(wish.length_s), seed=chance, own_guidance=own_guidance)
+    settings = Settings(sampling, Length(wish.length_s), random_seed=chance, own_guidance=own_guidance)
     end_s = time.monotonic() + limits.seconds
     try:
         drawing = Drawing([primer], ready.model, ready.tokenizer, settings, wish.variations)
@@ -208,7 +208,7 @@ def fill_takes(
     gap = make_gap(music, region, ready.tokenizer, limits)
     check_wish(wish._replace(length_s=gap.seconds), limits)
     sampling = Sampling(wish.temperature, top_p=wish.top_p)
-    settings = Settings(sampling, Length(gap.seconds), seed=chance, window=ready.window)
+    settings = Settings(sampling, Length(gap.seconds), random_seed=chance, window=ready.window)
     end_s = time.monotonic() + limits.seconds
     drawing = Drawing([gap], ready.model, ready.tokenizer, settings, wish.variations)
     return in_time(drawing, music, limits, end_s, tell, ending)

@@ -75,7 +75,7 @@ def listening(host: str) -> str:
         return str(ip_address(host.removeprefix("[").removesuffix("]")))
     except ValueError:
         raise ConfigError(
-            f"host={host}: give an address, such as 127.0.0.1, ::1 or 0.0.0.0; names are not looked up"
+            f"⟨host⟩={host}: give an address, such as 127.0.0.1, ::1 or 0.0.0.0; names are not looked up"
         ) from None
 
 
@@ -89,8 +89,8 @@ def answered(address: str, allowed: str | Iterable[object] | None) -> tuple[str,
         return (own, *LOCAL, *names)
     if not names:
         raise ConfigError(
-            f"other machines can reach host={address}: give allowed_hosts=, the names or addresses that people "
-            "type, such as allowed_hosts=[music.example.org,192.168.1.5]"
+            f"other machines can reach ⟨host⟩={address}: give ⟨allowed_hosts⟩=, the names or addresses that people "
+            "type, such as ⟨allowed_hosts⟩=[music.example.org,192.168.1.5]"
         )
     return names
 
@@ -103,7 +103,7 @@ def _plain(name: str) -> str:
         if re.fullmatch(NAME, name, re.ASCII | re.IGNORECASE) and not name.startswith("["):
             return name.lower()
         raise ConfigError(
-            f"allowed_hosts={name!r}: give names or addresses, without http:// and without a port, such as "
+            f"⟨allowed_hosts⟩={name!r}: give names or addresses, without http:// and without a port, such as "
             "music.example.org or 192.168.1.5"
         ) from None
     return f"[{address}]" if address.version == 6 else str(address)

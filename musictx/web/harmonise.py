@@ -125,7 +125,7 @@ def harmonise(
         line=line,
         transpose=transpose,
         variations=int(wish.variations),
-        seed=chance,
+        random_seed=chance,
         sampler=Sampling(wish.temperature, guard=False, seed_guidance=wish.hold),
     )
     config = guided(config, harmoniser.header, harmoniser.tokenizer, "the model here")

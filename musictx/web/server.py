@@ -45,7 +45,7 @@ def listen(address: str, port: int) -> socket.socket:
     try:
         return socket.create_server((address, port), family=family, dualstack_ipv6=both)
     except OSError:
-        raise UserError(f"cannot listen at {address} port {port}: give another port=, or host=127.0.0.1") from None
+        raise UserError(f"cannot listen at {address} port {port}: give another ⟨port⟩=, or ⟨host⟩=127.0.0.1") from None
 
 
 def application(page: Page) -> FastAPI:

@@ -32,8 +32,8 @@ def test_many_pieces_agree_with_the_normal_interval():
 
 def test_the_same_seed_gives_the_same_interval():
     values = np.arange(20.0) ** 2
-    assert interval(values, seed=3) == interval(values, seed=3)
-    assert interval(values, seed=3) != interval(values, seed=4)
+    assert interval(values, random_seed=3) == interval(values, random_seed=3)
+    assert interval(values, random_seed=3) != interval(values, random_seed=4)
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30))

@@ -131,8 +131,8 @@ def test_two_pieces_are_enough_and_one_is_not():
 def test_the_same_seed_gives_the_same_intervals():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=10), rng.normal(size=12)
-    assert compare(a, b, resamples=20, seed=1) == compare(a, b, resamples=20, seed=1)
-    assert compare(a, b, resamples=20, seed=1) != compare(a, b, resamples=20, seed=2)
+    assert compare(a, b, resamples=20, random_seed=1) == compare(a, b, resamples=20, random_seed=1)
+    assert compare(a, b, resamples=20, random_seed=1) != compare(a, b, resamples=20, random_seed=2)
 
 
 def test_pieces_without_a_value_are_left_out_feature_by_feature():

@@ -70,7 +70,7 @@ def test_what_is_offered_is_in_the_seeds_key_and_pace():
 
 
 def test_the_others_are_other_pieces_and_a_function_of_the_seed():
-    one, two, other = (identify(Echo(CHORALE.vocab, 64), CHORALE, PIECES, seed=s).nats for s in (0, 0, 1))
+    one, two, other = (identify(Echo(CHORALE.vocab, 64), CHORALE, PIECES, random_seed=s).nats for s in (0, 0, 1))
     assert one.tolist() == two.tolist() != other.tolist()
     assert (one[:, 1:] > one[:, :1] + 1).all()  # none is the piece itself
 

@@ -14,10 +14,10 @@ def test_each_form_is_trained_and_scored(world, tmp_path):
         "work=w",
         "out=f.json",
     ]
-    out = ok([*args, "steps=4", "seeds=2", "validations=2"], tmp_path).stdout
+    out = ok([*args, "steps=4", "random_seeds=2", "validations=2"], tmp_path).stdout
     runs = json.loads((tmp_path / "f.json").read_text())
     forms = ["learned table", "Fourier (index)", "Fourier (time)", "RoPE", "sinusoidal"]
-    assert [(r["form"], r["seed"]) for r in runs] == [(form, seed) for seed in (0, 1) for form in forms]
+    assert [(r["form"], r["random_seed"]) for r in runs] == [(form, seed) for seed in (0, 1) for form in forms]
     assert all(r["steps"] == [2, 4] and len(r["whole_pieces"]) == 2 for r in runs)
     assert len({(*r["whole_pieces"], r["inside_window"]) for r in runs}) >= 8  # so short a training may end alike
     assert "learned table          2      4" in out

@@ -57,7 +57,7 @@ def test_a_row_that_cannot_run_says_why(tmp_path):
     alone = ["precisions=[32-true]", "positions=[relative,rope]", "attention_dropouts=[0]", "impl=triton"]
     out = ok([*TINY, "repeats=1", "workers=[]", *alone], tmp_path).stdout.splitlines()
     (line,) = (line for line in out if line.startswith("musictx, relative"))
-    assert "   ConfigError: attention.impl=triton needs a CUDA GPU" in line
+    assert "   ConfigError: impl=triton needs a CUDA GPU" in line
     (line,) = (line for line in out if line.startswith("musictx, rope"))
     assert "…" in line
     assert "loader processes" not in out
@@ -75,9 +75,9 @@ def test_a_row_that_cannot_run_says_why(tmp_path):
         ("attention_dropouts=[0,1]", "model.attention_dropout=1.0: give a share from 0 up to below 1"),
         (
             "positions=[relative] impl=triton attention_dropouts=[0]",
-            "ours can run: ConfigError: attention.impl=triton needs",
+            "ours can run: ConfigError: impl=triton needs",
         ),
-        ("impl=fast", "attention.impl=fast: choose one of"),
+        ("impl=fast", "error: impl=fast: choose one of"),
         ("workers=[-1]", "workers=[-1]: give 0 or more each"),
     ],
 )

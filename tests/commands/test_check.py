@@ -11,6 +11,7 @@ from conftest import TINY, ok, refused
 from musictx.commands.check import PARTS, SILENT, check
 from musictx.config.app import settings
 from musictx.config.bench import CheckConfig
+from musictx.config.fields import in_keys
 from musictx.model.attention import fused
 from musictx.model.attention.relative import skew
 from musictx.model.static_steps import StaticSteps
@@ -27,7 +28,8 @@ def report(capsys, *parts, **changes):
     """The exit status, and the lines of the report after the line of headings."""
     status = 0
     try:
-        check(CheckConfig(**SMALL | {"parts": list(parts)} | changes))
+        with in_keys("check"):
+            check(CheckConfig(**SMALL | {"parts": list(parts)} | changes))
     except SystemExit as end:
         status = end.code
     lines = capsys.readouterr().out.splitlines()

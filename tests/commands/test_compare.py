@@ -11,7 +11,7 @@ from musictx.commands.compare import training_of
 from musictx.errors import ConfigError
 from musictx.playing.opening import find_bundles
 
-SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=3", "window_seconds=1.5"]
+SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=3", "span_seconds=1.5"]
 
 
 def test_two_bundles_become_a_report(world, tmp_path):

@@ -66,7 +66,7 @@ def all_let_go(timed):
 def test_a_file_is_answered_after_its_pause_and_the_seed_decides_how(world, tmp_path, encoding):
     bundle = world.bundle if encoding == "performance" else world.hymn_bundle
     phrases(tmp_path / "phrase.mid", [1.0])
-    args = ["reply_seconds=3", "seed=5"]
+    args = ["reply_seconds=3", "random_seed=5"]
     told = ok(command(world, tmp_path, *args, bundle=bundle), tmp_path).stdout
     assert re.search(r"reply 1: first note \d+ ms after the pause", told)
     assert re.search(r"replies: 1; first note after the pause: median \d+ ms, worst \d+ ms", told)
@@ -79,7 +79,7 @@ def test_a_file_is_answered_after_its_pause_and_the_seed_decides_how(world, tmp_
     assert all_let_go(both["musictx"])
     ok(command(world, tmp_path, *args, bundle=bundle, output="again.mid"), tmp_path)
     assert (tmp_path / "again.mid").read_bytes() == (tmp_path / "session.mid").read_bytes()
-    ok(command(world, tmp_path, "reply_seconds=3", "seed=6", bundle=bundle, output="other.mid"), tmp_path)
+    ok(command(world, tmp_path, "reply_seconds=3", "random_seed=6", bundle=bundle, output="other.mid"), tmp_path)
     assert (tmp_path / "other.mid").read_bytes() != (tmp_path / "session.mid").read_bytes()
 
 
@@ -297,7 +297,7 @@ def test_notes_that_a_model_does_not_have_are_told(world, tmp_path):
         ({"channel": 0}, "channel=0: give 1 to 16"),
         ({"threads": 0}, "threads=0: give 1 to 64"),
         ({"window": 4}, "window=4: give 8 or more"),
-        ({"seed": -1}, "seed=-1: give 0 to 9223372036854775807"),
+        ({"random_seed": -1}, "random_seed=-1: give 0 to 9223372036854775807"),
         ({"output": "Piano", "realtime": False}, "realtime=false: a port runs in real time"),
         ({"virtual": True}, "virtual=true: there is no port to create"),
     ],

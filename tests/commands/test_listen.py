@@ -15,6 +15,7 @@ from musictx.analysis.continuations import Beginnings
 from musictx.commands import listen as command
 from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings
+from musictx.config.fields import in_keys
 from musictx.errors import UserError
 from musictx.music.score import Score
 from musictx.viz.sheet import loudness
@@ -105,17 +106,17 @@ def test_the_key_tells_the_true_order(page):
     assert len(set(map(tuple, orders))) > 1
     assert page.key["composer"] == "the composer"
     assert "train split of " in page.key["about"]
-    assert "seed=0, temperature=1.0, top_p=0.98, guard=True." in page.key["about"]
+    assert "random_seed=0, temperature=1.0, top_p=0.98, guard=True." in page.key["about"]
 
 
 def test_the_same_seed_is_the_same_file_and_another_is_another_order(world, page, tmp_path):
     listen(world, tmp_path, "out=a.html")
     assert (tmp_path / "a.html").read_text("utf-8") == page.text
     less = ["pieces=2", "length_seconds=0.5"]
-    listen(world, tmp_path, "out=a.html", "overwrite=true", "seed=1", "rules.voice_order=true", *less)
+    listen(world, tmp_path, "out=a.html", "overwrite=true", "random_seed=1", "rules.voice_order=true", *less)
     other = Page(tmp_path / "a.html")
     assert other.key["sources"] != page.key["sources"][:2]
-    assert other.key["about"].endswith("seed=1, temperature=1.0, top_p=0.98, guard=True, voice_order=True.")
+    assert other.key["about"].endswith("random_seed=1, temperature=1.0, top_p=0.98, guard=True, voice_order=True.")
     assert other.players[0] == page.players[0]  # the same beginnings
 
 
@@ -134,11 +135,11 @@ def test_guided_rows_stand_beside_plain_ones_and_are_no_less_blind(world, tmp_pa
 
 
 def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
-    plain, guided = command.plan(settings("listen", "bundles=[x]", "store=x", "seed=4", "guided=1.5"))
+    plain, guided = command.plan(settings("listen", "bundles=[x]", "store=x", "random_seed=4", "guided=1.5"))
     assert (plain.sampling.seed_guidance, guided.sampling.seed_guidance) == (None, 1.5)
-    assert plain.seed != guided.seed
+    assert plain.random_seed != guided.random_seed
     assert command.plan(settings("listen", "bundles=[x]", "store=x"))[0].sampling.seed_guidance == "auto"
-    assert guided._replace(sampling=plain.sampling, seed=plain.seed) == plain
+    assert guided._replace(sampling=plain.sampling, random_seed=plain.random_seed) == plain
 
 
 def test_the_key_says_which_models_held_on_by_themselves():
@@ -196,7 +197,7 @@ def test_a_late_first_note_is_no_sign():
         ),
         (["length_seconds=0"], "length_seconds=0.0: give more than 0 and at most 86400"),
         (["seed_seconds=nan"], "seed_seconds=nan: give more than 0"),
-        (["seed=-1"], "seed=-1: give 0 to "),
+        (["random_seed=-1"], "random_seed=-1: give 0 to "),
         (["names=[the composer]"], "bundles= holds 1 bundles, names= the composer: give each one name of its own"),
         (["names=[a,b]"], "bundles= holds 1 bundles, names= a, b: give each one name of its own"),
         (["sampler=beam"], "sampler.beams=4: here music is drawn; choose another sampler"),
@@ -215,7 +216,7 @@ def test_mistakes_are_told_before_anything_is_drawn(world, tmp_path, monkeypatch
     monkeypatch.setattr("musictx.commands.listen.continue_all", lambda *_: pytest.fail("it was drawn"))
     (tmp_path / "there.html").write_text("a page")
     usual = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", "out=a.html", *SMALL]
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as told, in_keys("listen"):
         command.listen(
             settings("listen", *usual, *(word.format(store=world.store, bundle=world.hymn_bundle) for word in words))
         )

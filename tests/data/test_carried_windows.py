@@ -70,5 +70,5 @@ def test_epochs_differ_and_an_item_is_a_function_of_its_number():
 
 
 def test_more_rows_than_windows():
-    with pytest.raises(ConfigError, match="trainer.batch_size=9: the training pieces make 8 windows of data.length=4"):
+    with pytest.raises(ConfigError, match="^batch_size=9: the training pieces make 8 windows of length=4"):
         stream_of([12, 12], 4, 9)

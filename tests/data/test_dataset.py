@@ -18,14 +18,14 @@ def scale(n):
 
 def test_a_window_is_a_function_of_seed_and_index_alone():
     split = split_of(scale(100), scale(60))
-    a, b = (RandomCrops(split, PERFORMANCE, 16, seed=1) for _ in range(2))
+    a, b = (RandomCrops(split, PERFORMANCE, 16, random_seed=1) for _ in range(2))
     assert all(torch.equal(a[i], b[i]) for i in (0, 7, 1000))
-    assert any(not torch.equal(a[i], RandomCrops(split, PERFORMANCE, 16, seed=2)[i]) for i in range(5))
+    assert any(not torch.equal(a[i], RandomCrops(split, PERFORMANCE, 16, random_seed=2)[i]) for i in range(5))
 
 
 def test_windows_are_whole_slices_with_bos_and_eos_only_at_the_ends():
     vocab = PERFORMANCE.vocab
-    crops = RandomCrops(split_of(scale(100)), PERFORMANCE, 16, seed=0)
+    crops = RandomCrops(split_of(scale(100)), PERFORMANCE, 16, random_seed=0)
     seen = np.zeros(100)
     begins = ends = 0
     for i in range(2000):
@@ -49,13 +49,13 @@ def test_windows_are_whole_slices_with_bos_and_eos_only_at_the_ends():
 
 def test_a_piece_shorter_than_the_window_is_padded_after_eos():
     vocab = PERFORMANCE.vocab
-    window = RandomCrops(split_of(scale(5)), PERFORMANCE, 10, seed=0)[0].tolist()
+    window = RandomCrops(split_of(scale(5)), PERFORMANCE, 10, random_seed=0)[0].tolist()
     assert window == [vocab.bos, 0, 1, 2, 3, 4, vocab.eos, *[vocab.pad] * 4]
 
 
 def test_chorale_windows_begin_with_a_soprano_after_bos_or_the_bass_before():
     grid = np.tile(np.array([[72, 67, 60, 48]], np.int16), (50, 1))
-    crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, seed=0)
+    crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, random_seed=0)
     for i in range(50):
         body = [int(t) for t in crops[i] if t < CHORALE.vocab.n_events]
         assert body[:5] == ([51, 46, 39, 27, 51] if crops[i][0] == CHORALE.vocab.bos else [27, 51, 46, 39, 27])
@@ -63,14 +63,14 @@ def test_chorale_windows_begin_with_a_soprano_after_bos_or_the_bass_before():
 
 def test_transposition_stays_inside_the_vocabulary_and_uses_the_whole_range():
     grid = np.tile(np.array([[107, 100, 90, 80]], np.int16), (8, 1))
-    crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, seed=0, transpose=3)
+    crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, random_seed=0, transpose=3)
     tops = {max(int(t) for t in crops[i] if t < 88) + 21 for i in range(200)}
     assert tops == {104, 105, 106, 107, 108}
 
 
 def test_stretched_windows_stay_full():
     stream = np.tile([60, 256 + 40, 188, 256 + 20], 200)
-    crops = RandomCrops(split_of(stream), PERFORMANCE, 64, seed=0, stretch=[0.95, 1.0, 1.05])
+    crops = RandomCrops(split_of(stream), PERFORMANCE, 64, random_seed=0, stretch=[0.95, 1.0, 1.05])
     gaps = set()
     for i in range(100):
         window = crops[i].numpy()
@@ -83,7 +83,7 @@ def test_stretched_windows_stay_full():
 @pytest.mark.parametrize("n", [50, 100])  # ids of a piece; windows are of 64
 def test_the_end_of_a_stretched_piece_is_seen_too(factor, n):
     stream = np.tile([60, 256 + 40, 188, 256 + 20], n // 2)
-    crops = RandomCrops(split_of(stream), PERFORMANCE, 64, seed=0, stretch=[factor])
+    crops = RandomCrops(split_of(stream), PERFORMANCE, 64, random_seed=0, stretch=[factor])
     windows = [crops[i].tolist() for i in range(100)]
     assert sum(PERFORMANCE.vocab.eos in window for window in windows) >= 10
     assert sum(PERFORMANCE.vocab.bos in window for window in windows) >= 10
@@ -92,16 +92,16 @@ def test_the_end_of_a_stretched_piece_is_seen_too(factor, n):
 def test_impossible_augmentation_is_refused():
     split = split_of(scale(10))
     for stretch in ([], [1.0, 0.74], [1.34], [float("nan")], [float("inf")], [-1.0]):
-        with pytest.raises(ConfigError, match=r"data.stretch=\[.*\]: give factors from 0.75 to 1.33, \[1.0\] for none"):
-            RandomCrops(split, PERFORMANCE, 8, seed=0, stretch=stretch)
+        with pytest.raises(ConfigError, match=r"^stretch=\[.*\]: give factors from 0.75 to 1.33, \[1.0\] for none"):
+            RandomCrops(split, PERFORMANCE, 8, random_seed=0, stretch=stretch)
     with pytest.raises(TokenError, match="chorale counts beats and has no clock"):
-        RandomCrops(split, CHORALE, 8, seed=0, stretch=[1.0, 1.05])
+        RandomCrops(split, CHORALE, 8, random_seed=0, stretch=[1.0, 1.05])
 
 
 @pytest.mark.parametrize(("length", "cycle"), [(4, 1), (8, 1), (9, 1), (11, 1), (16, 8), (17, 16), (39, 16), (40, 16)])
 @pytest.mark.parametrize("n_ids", [36, 40])
 def test_every_chorale_token_and_the_end_are_drawn(length, cycle, n_ids):
-    crops = RandomCrops(split_of(np.arange(n_ids)), CHORALE, length, seed=0, cycle=cycle)  # every id once
+    crops = RandomCrops(split_of(np.arange(n_ids)), CHORALE, length, random_seed=0, cycle=cycle)  # every id once
     windows = [crops[i].numpy() for i in range(200)]
     targets = {int(t) for window in windows for t in window[1:]}
     assert targets - {CHORALE.vocab.pad} == {*range(n_ids), CHORALE.vocab.eos}
@@ -111,13 +111,13 @@ def test_every_chorale_token_and_the_end_are_drawn(length, cycle, n_ids):
 
 def test_lengths_at_which_some_tokens_would_never_be_drawn_are_refused():
     for length, cycle, least in ((3, 1, 4), (12, 16, 16)):
-        text = f"data.length={length}: windows begin every {least} ids; give {least} or more"
+        text = f"^length={length}: windows begin every {least} ids; give {least} or more"
         with pytest.raises(ConfigError, match=text):
-            RandomCrops(split_of(scale(40)), CHORALE, length, seed=0, cycle=cycle)
+            RandomCrops(split_of(scale(40)), CHORALE, length, random_seed=0, cycle=cycle)
 
 
 def test_scoring_inputs_of_a_model_that_counts_places_are_whole_cycles():
-    text = "data.segment=40: the model counts places in cycles of 16 tokens; give a multiple of 16, or null"
+    text = "^segment=40: the model counts places in cycles of 16 tokens; give a multiple of 16, or null"
     with pytest.raises(ConfigError, match=text):
         scoring_segments(split_of(scale(100)), CHORALE, 40, cycle=16)
     later = scoring_segments(split_of(scale(100)), CHORALE, 32, cycle=16)[1]
@@ -137,13 +137,13 @@ def test_scoring_makes_every_event_a_target_exactly_once(segment):
 
 def test_what_cannot_be_scored_is_refused():
     for segment in (0, -3):
-        with pytest.raises(ConfigError, match=f"data.segment={segment}: give 1 or more, or null for whole pieces"):
+        with pytest.raises(ConfigError, match=f"^segment={segment}: give 1 or more, or null for whole pieces"):
             scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
     empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
     for split in (empty, split_of(scale(0))):
         with pytest.raises(StoreError, match="the split holds no tokens to score: choose another split"):
             scoring_segments(split, PERFORMANCE, None)
-    with pytest.raises(ConfigError, match="data.score_batch_tokens=0: give 1 or more"):
+    with pytest.raises(ConfigError, match="^score_batch_tokens=0: give 1 or more"):
         batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)
 
 

@@ -71,5 +71,5 @@ def test_the_global_generator_is_left_alone():
 
 
 def test_more_rows_of_all_processes_than_windows():
-    with pytest.raises(ConfigError, match="trainer.batch_size=8: the training pieces make"):
+    with pytest.raises(ConfigError, match="^batch_size=8: the training pieces make"):
         stream_of([12, 12], 8, 2 * 4)

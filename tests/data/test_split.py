@@ -11,25 +11,25 @@ KEYS = [f"{i:02d}" for i in range(20)]
 
 
 def test_fractions_become_counts_and_nothing_is_left_out():
-    assert Counter(assign_splits(KEYS, 0.1, 0.2, seed=0)) == {"train": 14, "validation": 2, "test": 4}
+    assert Counter(assign_splits(KEYS, 0.1, 0.2, random_seed=0)) == {"train": 14, "validation": 2, "test": 4}
 
 
 def test_the_seed_decides_and_the_order_of_files_does_not():
-    once = dict(zip(KEYS, assign_splits(KEYS, 0.2, 0.2, seed=3), strict=True))
-    again = dict(zip(KEYS[::-1], assign_splits(KEYS[::-1], 0.2, 0.2, seed=3), strict=True))
+    once = dict(zip(KEYS, assign_splits(KEYS, 0.2, 0.2, random_seed=3), strict=True))
+    again = dict(zip(KEYS[::-1], assign_splits(KEYS[::-1], 0.2, 0.2, random_seed=3), strict=True))
     assert once == again
-    assert once != dict(zip(KEYS, assign_splits(KEYS, 0.2, 0.2, seed=4), strict=True))
+    assert once != dict(zip(KEYS, assign_splits(KEYS, 0.2, 0.2, random_seed=4), strict=True))
 
 
 def test_copies_of_a_piece_share_a_split():
     keys = [*KEYS, *KEYS]
-    assigned = assign_splits(keys, 0.3, 0.3, seed=1)
+    assigned = assign_splits(keys, 0.3, 0.3, random_seed=1)
     assert assigned[:20] == assigned[20:]
 
 
 def test_even_a_small_fraction_gets_a_piece():
-    assert sorted(assign_splits(["a", "b", "c"], 0.1, 0.1, seed=0)) == ["test", "train", "validation"]
-    assert sorted(assign_splits(["a", "b"], 0.1, 0.0, seed=0)) == ["train", "validation"]
+    assert sorted(assign_splits(["a", "b", "c"], 0.1, 0.1, random_seed=0)) == ["test", "train", "validation"]
+    assert sorted(assign_splits(["a", "b"], 0.1, 0.0, random_seed=0)) == ["train", "validation"]
 
 
 def test_too_few_pieces_and_impossible_fractions_are_refused():
@@ -37,9 +37,9 @@ def test_too_few_pieces_and_impossible_fractions_are_refused():
         StoreError,
         match="2 different pieces cannot fill the splits: 2 would go to validation",
     ):
-        assign_splits(["a", "b", "a"], 0.1, 0.1, seed=0)
+        assign_splits(["a", "b", "a"], 0.1, 0.1, random_seed=0)
     with pytest.raises(StoreError, match="validation_fraction=0.5 and test_fraction=0.5 leave nothing"):
-        check_fractions(0.5, 0.5, seed=0)
+        check_fractions(0.5, 0.5, random_seed=0)
 
 
 def test_a_transposed_copy_has_the_same_content():

@@ -235,8 +235,8 @@ def test_a_card_older_than_ampere_is_refused_with_what_it_can_do(tuning, monkeyp
     with pytest.raises(ConfigError) as error:
         triton_attention(*inputs(2, 2, 32, 2), tuning=tuning)
     assert str(error.value) == (
-        "attention.impl=triton needs a GPU of compute capability 8.0 or more, and this Tesla T4 has 7.5: choose "
-        "attention.impl=chunked, and to train trainer.precision=16-mixed or 32-true, for it has no bfloat16"
+        "impl=triton needs a GPU of compute capability 8.0 or more, and this Tesla T4 has 7.5: choose "
+        "impl=chunked, and to train precision=16-mixed or 32-true, for it has no bfloat16"
     )
 
 
@@ -257,8 +257,8 @@ def test_a_kernel_that_the_card_has_no_room_for_says_what_to_change(kernel, monk
     with pytest.raises(ConfigError) as error:  # through the backward pass too, where PyTorch's engine calls
         results(triton_attention, inputs(2, 2, 59, 2, torch.bfloat16), deterministic=True)
     assert str(error.value) == (
-        "attention.impl=triton, heads of 64 in bfloat16: a kernel needs 115200 of the GPU's shared memory, and it has "
-        "101376: raise model.n_heads or choose attention.impl=chunked"
+        "impl=triton, heads of 64 in bfloat16: a kernel needs 115200 of the GPU's shared memory, and it has "
+        "101376: raise n_heads or choose impl=chunked"
     )
 
 
@@ -281,10 +281,7 @@ def test_torch_compile_sees_through_it_in_one_graph():
 
 
 def test_dropout_is_refused():
-    message = (
-        "attention.impl=triton has no dropout on the attention weights: "
-        "set model.attention_dropout=0 or choose attention.impl=chunked"
-    )
+    message = "impl=triton has no dropout on the attention weights: set attention_dropout=0 or choose impl=chunked"
     with pytest.raises(ConfigError) as error:
         triton_attention(*inputs(2, 2, 32, 2), 0.1)
     assert str(error.value) == message
@@ -301,13 +298,13 @@ def test_a_machine_that_cannot_is_refused(missing, monkeypatch):
     with pytest.raises(ConfigError) as error:
         triton_attention(*[t.cpu() for t in inputs(2, 2, 32, 2)])
     assert str(error.value) == (
-        "attention.impl=triton needs a CUDA GPU and the package triton (this tensor is on "
-        f"{'an AMD GPU' if missing == 'nvidia' else 'cpu'}): choose attention.impl=chunked"
+        "impl=triton needs a CUDA GPU and the package triton (this tensor is on "
+        f"{'an AMD GPU' if missing == 'nvidia' else 'cpu'}): choose impl=chunked"
     )
 
 
 def test_heads_too_large_and_numbers_too_wide_are_refused():
-    with pytest.raises(ConfigError, match="takes heads of size 1 to 128, not 129: raise model.n_heads"):
+    with pytest.raises(ConfigError, match="takes heads of size 1 to 128, not 129: raise n_heads"):
         triton_attention(*inputs(2, 2, 129, 2))
     with pytest.raises(ConfigError, match="computes in float32, float16 and bfloat16, not float64"):
         triton_attention(*inputs(2, 2, 32, 2, torch.float64))

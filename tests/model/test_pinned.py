@@ -126,9 +126,9 @@ def test_what_was_in_the_seed_is_still_heard_after_many_windows():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"position": "sinusoidal"}, "seed_pinned=true: model.position=sinusoidal fixes the position of a key"),
-        ({"position": "learned"}, "seed_pinned=true: model.position=learned fixes"),
-        ({"attention": "chunked"}, "seed_pinned=true: attention.impl=chunked needs keys in order; choose one of auto"),
+        ({"position": "sinusoidal"}, "seed_pinned=true: position=sinusoidal fixes the position of a key"),
+        ({"position": "learned"}, "seed_pinned=true: position=learned fixes"),
+        ({"attention": "chunked"}, "seed_pinned=true: attention=chunked needs keys in order; choose one of auto"),
         (
             {"n_seed": 17},
             "seed_pinned=true: the primer has 17 tokens, and may take 16 of a window of 24; give a shorter",
@@ -144,5 +144,5 @@ def test_what_cannot_keep_a_seed_is_refused(changes, text):
 
 def test_a_recurrent_model_keeps_no_keys():
     model = build_model(model_config("recurrent", {"vocab_size": V, "d_model": 8}))
-    with pytest.raises(ConfigError, match="seed_pinned=true: model.kind=recurrent has no keys to keep"):
+    with pytest.raises(ConfigError, match="seed_pinned=true: kind=recurrent has no keys to keep"):
         check_pinned(model, 6, WINDOW)

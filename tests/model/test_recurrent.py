@@ -328,14 +328,14 @@ def test_dropout_acts_in_training_only(kind):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"vocab_size": 0}, "model.vocab_size=0: give 1 or more"),
-        ({"d_model": 0}, "model.d_model=0: give 1 or more"),
-        ({"n_layers": -1}, "model.n_layers=-1: give 1 or more"),
-        ({"d_attention": 0}, "model.d_attention=0: give 1 or more"),
-        ({"window": 0}, "model.window=0: give 1 or more"),
-        ({"cell": "gru"}, "model.cell=gru: choose one of lstm, rnn"),
-        ({"dropout": 1.0}, "model.dropout=1.0: give a share from 0 up to below 1"),
-        ({"dropout": -0.1}, "model.dropout=-0.1: give a share from 0 up to below 1"),
+        ({"vocab_size": 0}, "vocab_size=0: give 1 or more"),
+        ({"d_model": 0}, "d_model=0: give 1 or more"),
+        ({"n_layers": -1}, "n_layers=-1: give 1 or more"),
+        ({"d_attention": 0}, "d_attention=0: give 1 or more"),
+        ({"window": 0}, "window=0: give 1 or more"),
+        ({"cell": "gru"}, "cell=gru: choose one of lstm, rnn"),
+        ({"dropout": 1.0}, "dropout=1.0: give a share from 0 up to below 1"),
+        ({"dropout": -0.1}, "dropout=-0.1: give a share from 0 up to below 1"),
     ],
 )
 def test_impossible_sizes_are_refused(changes, text):

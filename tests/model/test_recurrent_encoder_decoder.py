@@ -100,10 +100,10 @@ def test_attention_equals_the_definition_with_every_gradient(t):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"n_layers": 1}, "model.n_layers=1: one layer queries the source, the next uses it; give 2 or more"),
-        ({"d_model": 13}, "model.d_model=13: each half reads in one direction; give an even number"),
-        ({"cell": "rnn"}, "model.cell=rnn: choose one of gru, lstm"),
-        ({"dropout": 1.0}, "model.dropout=1.0: give a share"),
+        ({"n_layers": 1}, "^n_layers=1: one layer queries the source, the next uses it; give 2 or more"),
+        ({"d_model": 13}, "^d_model=13: each half reads in one direction; give an even number"),
+        ({"cell": "rnn"}, "^cell=rnn: choose one of gru, lstm"),
+        ({"dropout": 1.0}, "^dropout=1.0: give a share"),
     ],
 )
 def test_impossible_sizes_are_refused(changes, text):

@@ -155,14 +155,14 @@ def test_dropout_acts_in_training_only():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"d_model": 25}, "model.d_model=25 cannot be shared by model.n_heads=3: give a multiple"),
-        ({"n_layers": 0}, "model.n_layers=0: give 1 or more"),
-        ({"max_distance": 0}, "model.max_distance=0: give 1 or more"),
-        ({"cycle": 0}, "model.cycle=0: give 1 or more"),
-        ({"trained_length": 0}, "model.trained_length=0: give 1 or more"),
-        ({"mlp": "relu"}, "model.mlp=relu: choose one of gelu, swiglu"),
-        ({"dropout": 1.0}, "model.dropout=1.0: give a share from 0 up to below 1"),
-        ({"attention": "none"}, "attention.impl=none: choose one of auto, reference, skew, chunked, triton"),
+        ({"d_model": 25}, "^d_model=25 cannot be shared by n_heads=3: give a multiple"),
+        ({"n_layers": 0}, "^n_layers=0: give 1 or more"),
+        ({"max_distance": 0}, "^max_distance=0: give 1 or more"),
+        ({"cycle": 0}, "^cycle=0: give 1 or more"),
+        ({"trained_length": 0}, "^trained_length=0: give 1 or more"),
+        ({"mlp": "relu"}, "^mlp=relu: choose one of gelu, swiglu"),
+        ({"dropout": 1.0}, "^dropout=1.0: give a share from 0 up to below 1"),
+        ({"attention": "none"}, "^attention=none: choose one of auto, reference, skew, chunked, triton"),
     ],
 )
 def test_impossible_sizes_are_refused(changes, text):

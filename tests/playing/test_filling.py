@@ -61,9 +61,9 @@ def test_a_region_is_written_anew_and_all_else_is_the_files(world, filler, hymn_
         assert read_midi(tmp_path / "it.mid") == piece
         new = music.score.select(music.is_new)
         assert ((new.onset_s >= 2.4 - 1e-6) & (new.onset_s < 3.6)).all()
-    again = player.fill(file, from_s=2.4, to_s=3.6, variations=2, seed=0)
+    again = player.fill(file, from_s=2.4, to_s=3.6, variations=2, random_seed=0)
     assert [music.score.pitch.tolist() for music in again] == [music.score.pitch.tolist() for music in same]
-    assert player.fill(midi, from_s=2.4, to_s=3.6, seed=1)[0].score != same[0].score
+    assert player.fill(midi, from_s=2.4, to_s=3.6, random_seed=1)[0].score != same[0].score
 
 
 def test_bars_are_counted_from_one_and_the_last_is_part_of_it(world, hymn_filler):
@@ -170,7 +170,7 @@ def test_what_python_is_told_otherwise(world, filler):
     player = musictx.load(filler)
     with pytest.raises(ConfigError, match=r"^infill=…: music is filled with fill\(…\) and fill_between\(…\)"):
         player.continue_midi(world.seed, infill="a.mid")
-    with pytest.raises(ConfigError, match="^infill= needs a region"):
+    with pytest.raises(ConfigError, match="^fill needs a region: give from_s= and to_s="):
         player.fill(world.seed)
     with pytest.raises(ConfigError, match="^fill_between takes two MIDI files, not a Score: write it to one first$"):
         player.fill_between(read_midi(world.seed), world.seed)

@@ -70,10 +70,10 @@ def test_without_a_bundle_it_accompanies_a_soprano(chorale, tmp_path):
     alone = chorale.copy()
     alone[:, 1:] = REST
     write_midi(grid_to_score(alone, 0.6), tmp_path / "soprano.mid")
-    told = ok(["musictx", "accompany", "melody=soprano.mid", "out=o", "variations=2", "seed=3"], tmp_path).stdout
+    told = ok(["musictx", "accompany", "melody=soprano.mid", "out=o", "variations=2", "random_seed=3"], tmp_path).stdout
     assert told.startswith("harmoniser: trained on JSB chorales, 16th grid, licence public domain")
     assert "o/soprano-1.mid: " in told
-    made = musictx.load("harmoniser").accompany(tmp_path / "soprano.mid", variations=2, seed=3)
+    made = musictx.load("harmoniser").accompany(tmp_path / "soprano.mid", variations=2, random_seed=3)
     for k, music in enumerate(made, 1):
         assert read_midi(tmp_path / "o" / f"soprano-{k}.mid").pitch.tolist() == music.score.pitch.tolist()
         assert music.mean_log_p > -0.7  # an untrained one: -4.5

@@ -176,7 +176,7 @@ def test_a_gap_that_leaves_no_room_is_refused():
 def test_variations_keep_what_is_outside_and_depend_on_the_seed_and_their_number_alone(tokenizer):
     piece = long_piece(tokenizer)
     gap = gap_of(piece, 10.0, 12.0, tokenizer)
-    settings = Settings(PLAIN, Length(seconds=gap.seconds), seed=3, window=500)
+    settings = Settings(PLAIN, Length(seconds=gap.seconds), random_seed=3, window=500)
     model = noise(tokenizer.vocab.size)
     one, two = continue_primers([gap], model, tokenizer, settings, 2)[0]
     again = continue_primers([gap], noise(tokenizer.vocab.size), tokenizer, settings, 2)[0]
@@ -222,7 +222,7 @@ def test_between_two_pieces_what_is_not_heard_of_the_first_stays_too():
     [
         ({"seed_pinned": True}, "seed_pinned=true is for continuations"),
         ({"forced_ending": True}, "forced_ending=true is for continuations"),
-        ({"sampling": Sampling(seed_guidance=1.0)}, "sampler.seed_guidance is for continuations"),
+        ({"sampling": Sampling(seed_guidance=1.0)}, "^seed_guidance is for continuations"),
     ],
 )
 def test_what_is_of_continuations_alone(changed, text):

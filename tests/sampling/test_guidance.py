@@ -118,7 +118,7 @@ def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
     primers = [PRIMER, other]
     for window in (None, 24):
         settings = Settings(
-            replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7, window=window
+            replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), random_seed=7, window=window
         )
         together = continue_primers(primers, model, tokenizer, settings, 2)
         for primer, rows in zip(primers, together, strict=True):
@@ -129,7 +129,7 @@ def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
 def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
     model, tokenizer = build("performance", "relative_fourier")
     told_apart(model).float()
-    settings = Settings(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), seed=7)
+    settings = Settings(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), random_seed=7)
     plain = continue_primers([PRIMER], model, tokenizer, settings)[0][0]
     for other in (StaticSteps(model), for_steps(copy.deepcopy(model))):
         assert same(continue_primers([PRIMER], other, tokenizer, settings)[0][0], plain)
@@ -159,14 +159,14 @@ def test_the_shipped_model_draws_what_its_seed_makes_likelier():
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"seed_guidance": -1.0}, r"sampler.seed_guidance=-1.0: give 0 to 10, null for none, or auto for the"),
-        ({"seed_guidance": "much"}, "sampler.seed_guidance=much: give 0 to 10, null for none, or auto"),
-        ({"seed_guidance": math.nan}, "sampler.seed_guidance=nan"),
-        ({"seed_guidance": math.inf}, "sampler.seed_guidance=inf"),
-        ({"seed_guidance": 1.0, "beams": 2}, "sampler.seed_guidance is for drawing, and sampler.beams search"),
-        ({"guidance_tokens": 0}, "sampler.guidance_tokens=0: give 1 or more"),
-        ({"guidance_cut": 0.0}, "sampler.guidance_cut=0.0: give a share above 0 up to 1"),
-        ({"guidance_cut": math.nan}, "sampler.guidance_cut=nan"),
+        ({"seed_guidance": -1.0}, r"^seed_guidance=-1.0: give 0 to 10, null for none, or auto for the"),
+        ({"seed_guidance": "much"}, "^seed_guidance=much: give 0 to 10, null for none, or auto"),
+        ({"seed_guidance": math.nan}, "^seed_guidance=nan"),
+        ({"seed_guidance": math.inf}, "^seed_guidance=inf"),
+        ({"seed_guidance": 1.0, "beams": 2}, "^seed_guidance is for drawing, and beams search"),
+        ({"guidance_tokens": 0}, "^guidance_tokens=0: give 1 or more"),
+        ({"guidance_cut": 0.0}, "^guidance_cut=0.0: give a share above 0 up to 1"),
+        ({"guidance_cut": math.nan}, "^guidance_cut=nan"),
     ],
 )
 def test_impossible_values_are_refused(settings, text):
@@ -216,7 +216,7 @@ def test_the_header_carries_it_to_python():
 
 def test_guidance_needs_a_seed_with_something_before_its_end():
     model, tokenizer = build("performance")
-    with pytest.raises(ConfigError, match="sampler.seed_guidance: there is no seed to hold on to; give one"):
+    with pytest.raises(ConfigError, match="^seed_guidance: there is no seed to hold on to; give one"):
         continue_score(None, model, tokenizer, sampling=Sampling(seed_guidance=1.0))
     text = "the seed has 7 tokens, and guidance is about those before the last 17: give a longer seed, fewer"
     with pytest.raises(ConfigError, match=text):

@@ -78,7 +78,9 @@ def test_a_variation_depends_on_the_seed_and_its_number_alone():
 
 def test_another_seed_number_gives_other_music():
     model, tokenizer = build("performance")
-    results = [continue_score(SEED, model, tokenizer, sampling=PLAIN, length_seconds=2.0, seed=s)[0] for s in (0, 1)]
+    results = [
+        continue_score(SEED, model, tokenizer, sampling=PLAIN, length_seconds=2.0, random_seed=s)[0] for s in (0, 1)
+    ]
     assert results[0].score != results[1].score
 
 
@@ -136,7 +138,7 @@ def test_longer_than_the_window_keeps_the_newest_part_and_says_so():
 def test_positions_that_run_out_end_the_music_and_say_so():
     model, tokenizer = build("performance", "learned")
     (result,) = continue_score(SEED, model, tokenizer, sampling=PLAIN, length=Length(tokens=200))
-    assert "101 tokens are more than model.max_positions=100" in result.stopped
+    assert "101 tokens are more than max_positions=100" in result.stopped
     assert result.score.duration_s > 1.2
 
 
@@ -209,9 +211,9 @@ def test_beams_are_the_likeliest_music_and_need_a_length_in_tokens():
     greedy = go(sampling=replace(PLAIN, temperature=0.0), length=Length(tokens=20))[0]
     assert results[0].mean_log_p >= results[1].mean_log_p
     assert results[0].mean_log_p >= greedy.mean_log_p - 1e-6
-    with pytest.raises(ConfigError, match="sampler.beams=4: beams are compared at one length; give length_tokens="):
+    with pytest.raises(ConfigError, match="^beams=4: beams are compared at one length; give length_tokens="):
         go(sampling=replace(PLAIN, beams=4))
-    with pytest.raises(ConfigError, match="variations=5: sampler.beams=4 find at most as many"):
+    with pytest.raises(ConfigError, match="variations=5: beams=4 find at most as many"):
         go(sampling=replace(PLAIN, beams=4), length=Length(tokens=20), variations=5)
 
 
@@ -292,10 +294,10 @@ def test_logits_that_are_no_numbers_are_named_with_their_layer():
         ({"max_tokens": 0}, 1, "max_tokens=0: give more than 0"),
         ({}, 10**12, "variations=10{12}: give more than 0 and at most 1000"),
         ({"max_tokens": 1001}, 1000, "max_tokens=1001 for variations=1000: give at most 1000000 tokens in all"),
-        ({"seed": -1}, 1, "seed=-1: give 0 to 9223372036854775807"),
-        ({"seed": 2**63}, 1, "seed=9223372036854775808: give 0 to 9223372036854775807"),
+        ({"random_seed": -1}, 1, "random_seed=-1: give 0 to 9223372036854775807"),
+        ({"random_seed": 2**63}, 1, "random_seed=9223372036854775808: give 0 to 9223372036854775807"),
         ({"rows_at_once": 0}, 1, "rows_at_once=0: give 1 or more"),
-        ({"rules": Rules(masks=False, lowest=30)}, 1, "rules.masks=false forbids nothing: leave out the other rules"),
+        ({"rules": Rules(masks=False, lowest=30)}, 1, "^masks=false forbids nothing: leave out the other rules"),
         ({"window": 7}, 1, "window=7: give 8 tokens or more, or null for the model's own"),
     ],
 )

@@ -58,7 +58,7 @@ def test_what_cannot_be_is_told():
         (model, None, {}, "seed_pinned=true: there is no seed to keep in sight; give one, or leave it out"),
         (model, long, {"window": 30}, "seed_pinned=true: the primer has 37 tokens, and may take 22 of a window of 30"),
         (StaticSteps(model), long, {}, "seed_pinned=true: graph=true cannot keep the seed in sight"),
-        (model, long, {"sampling": Sampling(beams=2, top_p=None)}, "seed_pinned=true: sampler.beams cannot keep the"),
+        (model, long, {"sampling": Sampling(beams=2, top_p=None)}, "seed_pinned=true: beams cannot keep the"),
     ):
         with pytest.raises(ConfigError, match=text):
             Drawing([seed], given, tokenizer, PINNED._replace(**changes))

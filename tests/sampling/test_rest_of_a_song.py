@@ -48,8 +48,8 @@ def test_it_lasts_as_long_as_the_melody_and_keeps_the_rules(kind, window_s):
 
 
 def test_a_variation_is_a_function_of_melody_seed_and_number():
-    first, second = drawn(variations=2, seed=3)
-    assert [first[0] == drawn(seed=seed)[0][0] for seed in (3, 4)] == [True, False]
+    first, second = drawn(variations=2, random_seed=3)
+    assert [first[0] == drawn(random_seed=seed)[0][0] for seed in (3, 4)] == [True, False]
     assert first[0] != second[0]
 
 
@@ -124,12 +124,12 @@ def test_a_model_that_lets_no_time_pass_is_told(monkeypatch):
     model = build()
     read = model.prefill
     monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) - 1e4 * torch.from_numpy(TOK.pace > 0))
-    with pytest.raises(UserError, match=r"^the model wrote 91 tokens and has come 0.\d of 0.9 seconds far: lower samp"):
+    with pytest.raises(UserError, match=r"^the model wrote 91 tokens and has come 0.\d of 0.9 seconds far: lower temp"):
         drawn(model=model, melody=MELODY.clip(0.1, 1.0))
 
 
 def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(ConfigError, match=r"^rules.masks=false: what goes with a song would be notes of its melody"):
+    with pytest.raises(ConfigError, match=r"^masks=false: what goes with a song would be notes of its melody"):
         drawn(rules=Rules(masks=False))
     model = build()
     torch.nn.init.constant_(model.embed.weight, torch.nan)

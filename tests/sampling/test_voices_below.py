@@ -86,7 +86,7 @@ def test_a_variation_is_a_function_of_melody_seed_and_its_number():
     assert np.array_equal(alone[0].grid, together[0].grid)
     assert [v.grid.tolist() for v in few] == [v.grid.tolist() for v in together]
     assert len({v.grid.tobytes() for v in together}) == 5
-    assert not np.array_equal(drawn(seed=1)[0].grid, alone[0].grid)
+    assert not np.array_equal(drawn(random_seed=1)[0].grid, alone[0].grid)
     coldest = drawn(sampling=Sampling(temperature=0, top_p=None), variations=2)
     assert np.array_equal(coldest[0].grid, coldest[1].grid)
 
@@ -151,7 +151,7 @@ def test_two_streams_draw_what_two_full_passes_draw(kind):
     with torch.no_grad():
         for p in model.parameters():
             p *= 2
-    how = {"rules": Rules(voice_order=True, voice_ranges=True, no_parallels=True), "seed": 5}
+    how = {"rules": Rules(voice_order=True, voice_ranges=True, no_parallels=True), "random_seed": 5}
     sampling = Sampling(top_p=0.95, seed_guidance=1.5, guidance_cut=0.02)
     many = draw_voices(MELODY, model, TOK, 0.5, 3, sampling=sampling, rows_at_once=2, **how)
     (plain,) = draw_voices(MELODY, model, TOK, 0.5, sampling=replace(sampling, seed_guidance=None), **how)

@@ -123,7 +123,7 @@ def test_a_prompt_that_ends_in_a_velocity_has_a_way_on():
 
 
 def test_voices_are_for_chorales():
-    with pytest.raises(ConfigError, match="rules.voice_ranges are for chorale models, and performance has no voices"):
+    with pytest.raises(ConfigError, match="^no_parallels, voice_order and voice_ranges are for chorale models, and p"):
         grammar(stream(), voice_order=True)
 
 

@@ -169,7 +169,7 @@ def test_drums_are_never_transposed(tok):
 def test_beats_have_no_clock_to_stretch(tok):
     stream = tok.encode(BAND)
     assert tok.stretch(stream, 1.0) is stream
-    with pytest.raises(TokenError, match=r"stretch 1.05: .* set data.stretch=\[1.0\]"):
+    with pytest.raises(TokenError, match=r"stretch 1.05: .* set stretch=\[1.0\]"):
         tok.stretch(stream, 1.05)
 
 

@@ -219,7 +219,7 @@ def test_stretch_refuses_specials(factor):
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, 0.49, 2.01, float("nan"), float("inf")])
 def test_stretch_refuses_factors_that_make_other_music(factor):
-    with pytest.raises(TokenError, match=f"stretch {factor}: give a factor from 0.5 to 2 in data.stretch"):
+    with pytest.raises(TokenError, match=f"stretch {factor}: give a factor from 0.5 to 2 in stretch"):
         TOK.stretch(tokens("NOTE_ON 60\nTIME_SHIFT 3"), factor)
 
 

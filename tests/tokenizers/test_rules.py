@@ -8,14 +8,14 @@ from musictx.tokenizers.rules import Rules, scale_classes
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"max_silence_s": 0.0}, "rules.max_silence_s=0.0: give more than 0 and at most 3600 seconds"),
-        ({"max_note_s": float("nan")}, "rules.max_note_s=nan: give more than 0"),
-        ({"max_polyphony": 0}, "rules.max_polyphony=0: give 1 or more, or null for no limit"),
-        ({"lowest": 61, "highest": 60}, "rules.lowest=61, rules.highest=60: give pitches 0 to 127, the lowest first"),
-        ({"highest": 128}, "rules.highest=128: give pitches 0 to 127"),
-        ({"scale": "H major"}, "rules.scale=H major: give a tonic and one of major, minor, .* as in 'F# minor'"),
-        ({"scale": "C locrian"}, "rules.scale=C locrian: give a tonic"),
-        ({"scale": "C major", "lowest": 61, "highest": 61}, "rules.scale=C major has no pitch from 61 to 61"),
+        ({"max_silence_s": 0.0}, "^max_silence_s=0.0: give more than 0 and at most 3600 seconds"),
+        ({"max_note_s": float("nan")}, "^max_note_s=nan: give more than 0"),
+        ({"max_polyphony": 0}, "^max_polyphony=0: give 1 or more, or null for no limit"),
+        ({"lowest": 61, "highest": 60}, "^lowest=61, highest=60: give pitches 0 to 127, the lowest first"),
+        ({"highest": 128}, " highest=128: give pitches 0 to 127"),
+        ({"scale": "H major"}, "^scale=H major: give a tonic and one of major, minor, .* as in 'F# minor'"),
+        ({"scale": "C locrian"}, "^scale=C locrian: give a tonic"),
+        ({"scale": "C major", "lowest": 61, "highest": 61}, "^scale=C major has no pitch from 61 to 61"),
     ],
 )
 def test_rules_that_no_music_can_keep_are_refused(settings, text):

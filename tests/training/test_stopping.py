@@ -103,12 +103,21 @@ def test_a_stopped_run_is_gone_on_with_wherever_it_lies(world, tmp_path, stopped
     assert not (tmp_path / "x").exists()
 
 
+def test_a_run_of_0_1_which_calls_its_random_seed_a_seed_goes_on(world, tmp_path, stopped):
+    place = stopped / "config.yaml"
+    written = OmegaConf.to_container(OmegaConf.load(place))
+    written["seed"] = written.pop("random_seed")
+    place.write_text(OmegaConf.to_yaml(written))
+    fit(config_of(world, stopped, *STEPS))
+    assert losses(stopped) == losses(fit(config_of(world, tmp_path / "whole", *STEPS)).parent)
+
+
 def test_other_settings_are_refused_by_name(world, stopped):
     before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
     with pytest.raises(ConfigError) as caught:
-        fit(config_of(world, stopped, *STEPS, "trainer.lr=0.5", "data.workers=1", "seed=3"))
+        fit(config_of(world, stopped, *STEPS, "trainer.lr=0.5", "data.workers=1", "random_seed=3"))
     assert re.search(
-        r"run holds an unfinished run with other settings: seed=3 \(was 0\), trainer.lr=0.5 \(was 0.001\); give those",
+        r"run holds an unfinished run with other settings: random_seed=3 \(was 0\), trainer.lr=0.5 \(was 0.001\); give",
         str(caught.value),
     )
     assert {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()} == before
@@ -126,12 +135,15 @@ def test_what_other_versions_wrote_is_read(world, stopped):
     place = stopped / "config.yaml"
     written = OmegaConf.to_container(OmegaConf.load(place))
     written["model"] |= {"cell": "lstm", "additive": False, "window": 512}
+    written["seed"] = written.pop("random_seed")  # as 0.1 calls it
     place.write_text(OmegaConf.to_yaml(written))
     config = config_of(world, stopped, *STEPS)
     assert RunFolder(stopped).differences(config) == []
     assert RunFolder(stopped).differences(alone(config_of(world, "x", f"resume={stopped}"), ["resume"])) == []
     place.write_text(OmegaConf.to_yaml(written | {"colour": "green"}))
     assert RunFolder(stopped).differences(config) == ["colour=None (was green)"]
+    place.write_text(OmegaConf.to_yaml(written | {"seed": 7}))
+    assert RunFolder(stopped).differences(config) == ["random_seed=0 (was 7)"]
     written["model"]["kind"] = "pair"
     place.write_text(OmegaConf.to_yaml(written))
     assert RunFolder(stopped).differences(config) == ["model.kind=transformer (was pair)"]
@@ -157,7 +169,7 @@ def test_other_data_is_refused(world, tmp_path, stopped):
 def test_overwriting_keeps_the_old_run_until_the_new_one_has_a_model(world, tmp_path):
     old = fit(config_of(world, tmp_path / "run"))
     before = old.read_bytes()
-    settings = ["overwrite=true", "seed=2"]
+    settings = ["overwrite=true", "random_seed=2"]
     with signalled(0, signal.SIGINT), pytest.raises(KeyboardInterrupt):
         fit(config_of(world, tmp_path / "run", *settings))
     assert old.read_bytes() == before

@@ -83,13 +83,13 @@ def test_windows_are_cut_short_at_first_and_every_token_is_still_a_target_once(w
 
 def test_a_run_without_end_has_no_windows_that_grow(world, tmp_path):
     settings = ("data.grow_from=8", "trainer.schedule=hold", "trainer.decay_share=0")
-    with pytest.raises(ConfigError, match="^data.grow_from=8: windows grow over the steps of a run, and trainer.decay"):
+    with pytest.raises(ConfigError, match="^grow_from=8: windows grow over the steps of a run, and decay"):
         fit(config_of(world, tmp_path / "run", *settings))
 
 
 def test_windows_are_cut_at_whole_groups_alone(world, tmp_path):
     settings = ("experiment=chorales", f"data.path={world.hymn_store}", "data.length=32", "data.grow_from=2")
-    with pytest.raises(ConfigError, match="^data.grow_from=2: windows begin every 4 ids; give a multiple of 4"):
+    with pytest.raises(ConfigError, match="^grow_from=2: windows begin every 4 ids; give a multiple of 4"):
         fit(config_of(world, tmp_path / "run", *settings))
 
 
@@ -133,7 +133,7 @@ def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     assert wandb_mode(LoggerConfig("wandb")) == "offline"
     assert wandb_mode(LoggerConfig("wandb", mode="disabled")) == "disabled"
-    with pytest.raises(ConfigError, match="^logger.mode=dryrun: choose one of online, offline, disabled"):
+    with pytest.raises(ConfigError, match="^mode=dryrun: choose one of online, offline, disabled"):
         wandb_mode(LoggerConfig("wandb", mode="dryrun"))
     monkeypatch.setenv("WANDB_MODE", "dryrun")
     with pytest.raises(ConfigError, match="^the environment variable WANDB_MODE=dryrun: choose one of online"):
@@ -145,7 +145,7 @@ def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_p
         raise wandb.errors.CommError("timed out\n  after 90 s.")
 
     monkeypatch.setenv("WANDB_MODE", "online")
-    text = r"logger=wandb cannot be used \(timed out after 90 s\): mend .* or set logger.mode=offline"
+    text = r"logger=wandb cannot be used \(timed out after 90 s\): mend .* or set mode=offline"
     monkeypatch.setattr(wandb, "login", silent)
     with pytest.raises(ConfigError, match=text):
         check_logger(LoggerConfig("wandb"))
@@ -157,37 +157,37 @@ def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_p
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("seed=-1", "seed=-1: give 0 to 4294967295"),
-        ("seed=4294967296", "seed=4294967296: give 0 to 4294967295"),
-        ("trainer.accelerator=tpu", "trainer.accelerator=tpu: choose one of cpu, cuda"),
-        ("trainer.precision=fp8", "trainer.precision=fp8: choose one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
-        ("trainer.precision=16-mixed", "trainer.precision=16-mixed needs trainer.accelerator=cuda: use bf16-mixed"),
-        ("trainer.schedule=linear", "trainer.schedule=linear: choose one of cosine, hold"),
-        ("trainer.keep=first", "trainer.keep=first: choose one of best, last"),
-        ("trainer.decay_share=1.5", "trainer.decay_share=1.5: give a share from 0 to 1"),
-        ("data.grow_from=0", "data.grow_from=0: give 1 or more, or null"),
-        ("data.grow_from=12", "data.grow_from=12: data.length=32 is not 12, 24, 48 …; give its half, its quarter"),
-        ("trainer.decay_share=0.3", "trainer.decay_share=0.3 needs trainer.schedule=hold, not cosine"),
-        ("data.grow_from=64", "data.grow_from=64: data.length=32 is not 64, 128, 256 …; give its half, its quarter"),
-        ("trainer.lr=0", "trainer.lr=0.0: give a number above 0"),
-        ("trainer.lr=nan", "trainer.lr=nan: give a number above 0"),
-        ("trainer.lr=inf", "trainer.lr=inf: give a number above 0"),
-        ("trainer.weight_decay=-1", "trainer.weight_decay=-1.0: give 0 or a number above it"),
-        ("trainer.grad_clip=-1", r"trainer.grad_clip=-1.0: give 0 \(off\) or a number above it"),
-        ("trainer.label_smoothing=1", "trainer.label_smoothing=1.0: give a share from 0 up to below 1"),
-        ("trainer.warmup_steps=-1", "trainer.warmup_steps=-1: give 0 or more"),
-        ("trainer.max_steps=0", "trainer.max_steps=0: give 1 or more, or -1"),
-        ("trainer.max_steps=-2", "trainer.max_steps=-2: give 1 or more, or -1"),
-        ("trainer.max_epochs=-1", "trainer.max_epochs=-1: give 1 or more"),
-        ("trainer.accumulate=0", "trainer.accumulate=0: give 1 or more"),
-        ("trainer.batch_size=0", "trainer.batch_size=0: give 1 or more"),
-        ("data.length=1", "data.length=1: give 2 or more"),
-        ("data.transpose=-1", "data.transpose=-1: give 0 or more"),
-        ("data.segment=0", "data.segment=0: give 1 or more, or null for whole pieces"),
-        ("data.windows_per_epoch=0", "data.windows_per_epoch=0: give 1 or more, or null"),
-        ("data.score_batch_tokens=0", "data.score_batch_tokens=0: give 1 or more"),
-        ("data.workers=-1", "data.workers=-1: give 0 or more"),
-        ("trainer.validate_every=0", "trainer.validate_every=0: give 1 or more"),
+        ("random_seed=-1", "random_seed=-1: give 0 to 4294967295"),
+        ("random_seed=4294967296", "random_seed=4294967296: give 0 to 4294967295"),
+        ("trainer.accelerator=tpu", "^accelerator=tpu: choose one of cpu, cuda"),
+        ("trainer.precision=fp8", "^precision=fp8: choose one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
+        ("trainer.precision=16-mixed", "^precision=16-mixed needs accelerator=cuda: use bf16-mixed"),
+        ("trainer.schedule=linear", "^schedule=linear: choose one of cosine, hold"),
+        ("trainer.keep=first", "^keep=first: choose one of best, last"),
+        ("trainer.decay_share=1.5", "^decay_share=1.5: give a share from 0 to 1"),
+        ("data.grow_from=0", "^grow_from=0: give 1 or more, or null"),
+        ("data.grow_from=12", "^grow_from=12: length=32 is not 12, 24, 48 …; give its half, its quarter"),
+        ("trainer.decay_share=0.3", "^decay_share=0.3 needs schedule=hold, not cosine"),
+        ("data.grow_from=64", "^grow_from=64: length=32 is not 64, 128, 256 …; give its half, its quarter"),
+        ("trainer.lr=0", "^lr=0.0: give a number above 0"),
+        ("trainer.lr=nan", "^lr=nan: give a number above 0"),
+        ("trainer.lr=inf", "^lr=inf: give a number above 0"),
+        ("trainer.weight_decay=-1", "^weight_decay=-1.0: give 0 or a number above it"),
+        ("trainer.grad_clip=-1", r"^grad_clip=-1.0: give 0 \(off\) or a number above it"),
+        ("trainer.label_smoothing=1", "^label_smoothing=1.0: give a share from 0 up to below 1"),
+        ("trainer.warmup_steps=-1", "^warmup_steps=-1: give 0 or more"),
+        ("trainer.max_steps=0", "^max_steps=0: give 1 or more, or -1"),
+        ("trainer.max_steps=-2", "^max_steps=-2: give 1 or more, or -1"),
+        ("trainer.max_epochs=-1", "^max_epochs=-1: give 1 or more"),
+        ("trainer.accumulate=0", "^accumulate=0: give 1 or more"),
+        ("trainer.batch_size=0", "^batch_size=0: give 1 or more"),
+        ("data.length=1", "^length=1: give 2 or more"),
+        ("data.transpose=-1", "^transpose=-1: give 0 or more"),
+        ("data.segment=0", "^segment=0: give 1 or more, or null for whole pieces"),
+        ("data.windows_per_epoch=0", "^windows_per_epoch=0: give 1 or more, or null"),
+        ("data.score_batch_tokens=0", "^score_batch_tokens=0: give 1 or more"),
+        ("data.workers=-1", "^workers=-1: give 0 or more"),
+        ("trainer.validate_every=0", "^validate_every=0: give 1 or more"),
     ],
 )
 def test_impossible_settings_are_refused_before_the_run_folder_is_made(world, tmp_path, setting, text):
@@ -331,11 +331,11 @@ def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learnt(world, 
             "model.kind=transformer",
             "model.kind=transformer: these are the settings of a recurrent model; choose a preset",
         ),
-        ("model.cell=gru", "model.cell=gru: choose one of lstm, rnn"),
-        ("data.windows_per_epoch=8", "data.windows_per_epoch is for random windows: leave it out, or give data.carry"),
-        ("trainer.scheduled_sampling=1", "trainer.scheduled_sampling=1.0: give a share from 0 up to below 1"),
-        ("trainer.optimizer=sgd", "trainer.optimizer=sgd: choose one of adamw, muon"),
-        ("trainer.ema_decay=1", "trainer.ema_decay=1.0: give a share above 0 and below 1, or null for none"),
+        ("model.cell=gru", "^cell=gru: choose one of lstm, rnn"),
+        ("data.windows_per_epoch=8", "^windows_per_epoch is for random windows: leave it out, or give carry"),
+        ("trainer.scheduled_sampling=1", "^scheduled_sampling=1.0: give a share from 0 up to below 1"),
+        ("trainer.optimizer=sgd", "^optimizer=sgd: choose one of adamw, muon"),
+        ("trainer.ema_decay=1", "^ema_decay=1.0: give a share above 0 and below 1, or null for none"),
     ],
 )
 def test_settings_that_do_not_fit_a_recurrent_model(world, tmp_path, setting, text):
@@ -344,7 +344,7 @@ def test_settings_that_do_not_fit_a_recurrent_model(world, tmp_path, setting, te
 
 
 def test_only_a_state_can_be_carried(world, tmp_path):
-    with pytest.raises(ConfigError, match="data.carry=true: model.kind=transformer has no state to carry"):
+    with pytest.raises(ConfigError, match="^carry=true: kind=transformer has no state to carry"):
         fit(config_of(world, tmp_path / "run", "data.carry=true"))
 
 

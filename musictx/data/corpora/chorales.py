@@ -27,19 +27,19 @@ def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
     Raises UserError when music21 is not installed, ConfigError, StoreError."""
     fractions = config.validation_fraction, config.test_fraction
     check_work(config)
-    check_fractions(*fractions, config.seed)
+    check_fractions(*fractions, config.random_seed)
     chorales = chorale_list()
     if config.pieces is not None and not 0 < config.pieces <= len(chorales):
-        raise ConfigError(f"pieces={config.pieces}: give 1 to {len(chorales)}, or null for all")
+        raise ConfigError(f"⟨pieces⟩={config.pieces}: give 1 to {len(chorales)}, or null for all")
     return prepare(
         chorales[: config.pieces],
         encode_chorale,
         f"music21 {version('music21')} chorales {ChoraleTokenizer.vocab.fingerprint}",
         ChoraleTokenizer(),
         CORPUS,
-        lambda _, keys: assign_splits(keys, *fractions, config.seed),
+        lambda _, keys: assign_splits(keys, *fractions, config.random_seed),
         config,
-        {"seed": config.seed},
+        {"seed": config.random_seed},
     )
 
 

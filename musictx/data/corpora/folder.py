@@ -19,7 +19,7 @@ def prepare_folder(config: PrepareFolderConfig) -> Manifest:
     """Reads every MIDI file in `config.path` into a store, split by piece. Raises StoreError, ConfigError."""
     path, fractions = Path(config.path), (config.validation_fraction, config.test_fraction)
     check_work(config)
-    check_fractions(*fractions, config.seed)
+    check_fractions(*fractions, config.random_seed)
     recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     with open_source(path, ("",), own_folders(Path(config.out))) as found:
         named = [item.name.lower().endswith((*MIDI_SUFFIXES, os.sep)) for item in found]
@@ -31,8 +31,8 @@ def prepare_folder(config: PrepareFolderConfig) -> Manifest:
             str(recipe),
             recipe.tokenizer,
             Corpus(printable(config.corpus or path.resolve().stem), printable(config.licence)),
-            lambda _, keys: assign_splits(keys, *fractions, config.seed),
+            lambda _, keys: assign_splits(keys, *fractions, config.random_seed),
             config,
-            {"seed": config.seed},
+            {"seed": config.random_seed},
             [(item.name, OTHER) for item, is_midi in zip(found, named, strict=True) if not is_midi],
         )

@@ -52,7 +52,7 @@ def read_table(path: Path) -> dict[str, list[Grid]]:
         if not all(g.ndim == 2 and g.shape[1] == N_VOICES and (g % 1 == 0).all() for gs in grids.values() for g in gs):
             raise ValueError("a chorale is not a list of four whole numbers per step")
     except OSError as error:
-        raise StoreError(f"path={path} cannot be read ({error.strerror}): {shape}") from None
+        raise StoreError(f"⟨path⟩={path} cannot be read ({error.strerror}): {shape}") from None
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError(f"{path} is not the JSB table ({error}): {shape}") from None
     return {part: [g.clip(-1, 128).astype(np.int16) for g in gs] for part, gs in grids.items()}

@@ -34,7 +34,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
     check_work(config)
     recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     if config.path is None and config.version not in ARCHIVES:
-        raise ConfigError(f"version={config.version}: choose one of {', '.join(ARCHIVES)}")
+        raise ConfigError(f"⟨version⟩={config.version}: choose one of {', '.join(ARCHIVES)}")
     path = Path(config.path) if config.path else fetch(ARCHIVES[config.version], Path(config.downloads))
     with open_source(path, (".csv", ".mid", ".midi")) as found:
         files = {item.name: item for item in found}
@@ -48,7 +48,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
             print("\n".join(["missing:", *missing]))
             raise StoreError(
                 f"{table.name} names {len(missing)} files that are missing: {listed}; get the archive again, "
-                "or set allow_missing=true to go on without them"
+                "or set ⟨allow_missing⟩=true to go on without them"
             )
         here = {member: name for name, member in inside.items() if member in files}
         if not here:

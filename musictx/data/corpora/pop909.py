@@ -28,7 +28,7 @@ def prepare_pop909(config: PreparePop909Config) -> Manifest:
     that are near-duplicates of each other, share a split. Raises StoreError, ConfigError."""
     fractions = config.validation_fraction, config.test_fraction
     check_work(config)
-    check_fractions(*fractions, config.seed)
+    check_fractions(*fractions, config.random_seed)
     recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     path = Path(config.path) if config.path else fetch(ARCHIVE, Path(config.downloads))
     with open_source(path, (".mid",)) as items:
@@ -41,9 +41,11 @@ def prepare_pop909(config: PreparePop909Config) -> Manifest:
             str(recipe),
             recipe.tokenizer,
             CORPUS,
-            lambda pieces, keys: assign_splits(join([song_of(p.name) for p in pieces], keys), *fractions, config.seed),
+            lambda pieces, keys: assign_splits(
+                join([song_of(p.name) for p in pieces], keys), *fractions, config.random_seed
+            ),
             config,
-            {"seed": config.seed},
+            {"seed": config.random_seed},
         )
 
 

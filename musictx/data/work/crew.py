@@ -90,7 +90,7 @@ def _run(
     except RuntimeError as error:
         if "deserialization of the task graph" not in str(error):
             raise
-        raise ConfigError(f"scheduler={config.scheduler} cannot import musictx: install it there too") from None
+        raise ConfigError(f"⟨scheduler⟩={config.scheduler} cannot import musictx: install it there too") from None
     except (CommClosedError, CancelledError, FutureCancelled, ConnectionError) as error:
         raise UserError(f"the Dask cluster is gone ({type(error).__name__}): {kept}") from None
 
@@ -133,7 +133,7 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
     except OSError as error:
         raise ConfigError(
             f"{where} does not answer ({type(error).__name__}): start one with `dask scheduler` and give its tcp:// "
-            "address, or leave scheduler= out to use this machine"
+            "address, or leave ⟨scheduler⟩= out to use this machine"
         ) from None
     try:
         try:
@@ -164,7 +164,7 @@ def versions_here() -> str:
 def cores(workers: int | None) -> int:
     """The number of workers: as asked, or one per core this process may use. Raises ConfigError."""
     if workers is not None and workers < 1:
-        raise ConfigError(f"workers={workers}: give 1 or more, or leave it out for one per core")
+        raise ConfigError(f"⟨workers⟩={workers}: give 1 or more, or leave it out for one per core")
     return workers or len(os.sched_getaffinity(0))
 
 

@@ -54,7 +54,7 @@ class Journal:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UserError(
-                    f"another run is writing there ({self.folder}): wait for it or give another out="
+                    f"another run is writing there ({self.folder}): wait for it or give another ⟨out⟩="
                 ) from None
             yield
 

@@ -11,10 +11,10 @@ IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "tr
 AUTO = "auto"
 
 
-def check_impl(impl: str) -> str:
-    """Raises ConfigError for an unknown implementation, and names the known ones."""
+def check_impl(impl: str, field: str = "impl") -> str:
+    """Raises ConfigError for an unknown implementation, in terms of the field that it was given in."""
     if impl not in (AUTO, *IMPLEMENTATIONS):
-        raise ConfigError(f"attention.impl={impl}: choose one of {', '.join((AUTO, *IMPLEMENTATIONS))}")
+        raise ConfigError(f"⟨{field}⟩={impl}: choose one of {', '.join((AUTO, *IMPLEMENTATIONS))}")
     return impl
 
 

@@ -22,7 +22,7 @@ class Dropout(NamedTuple):
     """Drops `dropped` of DRAWS weights on average; 0: none. The same random seed keeps the same weights."""
 
     dropped: int
-    seed: int
+    random_seed: int
 
     @classmethod
     def draw(cls, p: float) -> "Dropout":
@@ -40,7 +40,7 @@ class Dropout(NamedTuple):
 
         Random numbers are the cost of dropout on a CPU: one of 64 bits takes the time of a float32 and serves four
         weights."""
-        generator = torch.Generator(like.device).manual_seed(self.seed + block)
+        generator = torch.Generator(like.device).manual_seed(self.random_seed + block)
         four = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device)
         draws = four.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
         return draws.ge_(self.dropped - DRAWS // 2).view(like.shape).to(like.dtype)
@@ -64,8 +64,8 @@ def chunked(
     cache. Raises ConfigError for keys that are not in order: its blocks need consecutive distances."""
     if age is not None:
         raise ConfigError(
-            "attention.impl=chunked reads keys in their order, which graph=true does not keep: "
-            "choose attention.impl=auto, skew or reference, or graph=false"
+            "⟨impl⟩=chunked reads keys in their order, which ⟨graph⟩=true does not keep: "
+            "choose ⟨impl⟩=auto, skew or reference, or ⟨graph⟩=false"
         )
     on_cpu = q.device.type == "cpu"
     block = block or (CPU_BYTES // q.element_size() if on_cpu else BLOCK)

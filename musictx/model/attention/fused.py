@@ -58,24 +58,23 @@ def _check(q: Tensor, dropout_p: float) -> None:
     """Raises ConfigError for dropout, a device, a head size or a dtype that these kernels cannot take."""
     if dropout_p > 0:
         raise ConfigError(
-            "attention.impl=triton has no dropout on the attention weights: "
-            "set model.attention_dropout=0 or choose attention.impl=chunked"
+            "⟨impl⟩=triton has no dropout on the attention weights: set ⟨attention_dropout⟩=0 or choose ⟨impl⟩=chunked"
         )
     amd = torch.version.hip is not None  # PyTorch calls AMD's GPUs cuda too
     if not HAS_TRITON or amd or not (q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
         raise ConfigError(
-            "attention.impl=triton needs a CUDA GPU and the package triton "
-            f"(this tensor is on {'an AMD GPU' if amd else q.device.type}): choose attention.impl=chunked"
+            "⟨impl⟩=triton needs a CUDA GPU and the package triton "
+            f"(this tensor is on {'an AMD GPU' if amd else q.device.type}): choose ⟨impl⟩=chunked"
         )
     if q.shape[-1] > LARGEST_D:
         raise ConfigError(
-            f"attention.impl=triton takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}: "
-            "raise model.n_heads or choose attention.impl=chunked"
+            f"⟨impl⟩=triton takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}: "
+            "raise ⟨n_heads⟩ or choose ⟨impl⟩=chunked"
         )
     if q.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         raise ConfigError(
-            f"attention.impl=triton computes in float32, float16 and bfloat16, not "
-            f"{str(q.dtype).removeprefix('torch.')}: choose attention.impl=chunked"
+            f"⟨impl⟩=triton computes in float32, float16 and bfloat16, not "
+            f"{str(q.dtype).removeprefix('torch.')}: choose ⟨impl⟩=chunked"
         )
 
 
@@ -83,13 +82,13 @@ def _check_sight(masked: Tensor | None, age: Tensor | None) -> None:
     """Raises ConfigError for masks and orders of keys that these kernels cannot read."""
     if age is not None:
         raise ConfigError(
-            "attention.impl=triton reads keys in their order, which graph=true does not keep: "
-            "choose attention.impl=auto, skew or reference, or graph=false"
+            "⟨impl⟩=triton reads keys in their order, which ⟨graph⟩=true does not keep: "
+            "choose ⟨impl⟩=auto, skew or reference, or ⟨graph⟩=false"
         )
     if masked is not None:
         raise ConfigError(
-            "attention.impl=triton masks no keys, which prompts of different lengths in one batch need: "
-            "choose attention.impl=auto, skew, chunked or reference"
+            "⟨impl⟩=triton masks no keys, which prompts of different lengths in one batch need: "
+            "choose ⟨impl⟩=auto, skew, chunked or reference"
         )
 
 
@@ -104,9 +103,9 @@ def _on_its_device(t: Tensor) -> Iterator[None]:
             yield
     except OutOfResources as error:
         raise ConfigError(
-            f"attention.impl=triton, heads of {t.shape[-1]} in {str(t.dtype).removeprefix('torch.')}: a kernel needs "
-            f"{error.required} of the GPU's {error.name}, and it has {error.limit}: raise model.n_heads or choose "
-            "attention.impl=chunked"
+            f"⟨impl⟩=triton, heads of {t.shape[-1]} in {str(t.dtype).removeprefix('torch.')}: a kernel needs "
+            f"{error.required} of the GPU's {error.name}, and it has {error.limit}: raise ⟨n_heads⟩ or choose "
+            "⟨impl⟩=chunked"
         ) from None
 
 

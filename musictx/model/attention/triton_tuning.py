@@ -103,8 +103,8 @@ def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
     card = Card.of(q)
     if card and card.capability < OLDEST:
         raise ConfigError(
-            f"attention.impl=triton needs a GPU of compute capability {OLDEST / 10} or more, and this {card.name} has "
-            f"{card.capability / 10}: choose attention.impl=chunked, and to train trainer.precision=16-mixed or "
+            f"⟨impl⟩=triton needs a GPU of compute capability {OLDEST / 10} or more, and this {card.name} has "
+            f"{card.capability / 10}: choose ⟨impl⟩=chunked, and to train ⟨precision⟩=16-mixed or "
             "32-true, for it has no bfloat16"
         )
     if asked:

@@ -121,7 +121,7 @@ class PerformanceTokenizer(Tokenizer):
         if (ids >= self.vocab.n_events).any():
             raise ValueError("stretch takes a window of events only: cut BOS, EOS and PAD off first")
         if not 0.5 <= factor <= 2:
-            raise TokenError(f"stretch {factor}: give a factor from 0.5 to 2 in data.stretch")
+            raise TokenError(f"stretch {factor}: give a factor from 0.5 to 2 in ⟨stretch⟩")
         time, key, end = self.in_steps(ids)
         step, group = np.unique(time, return_inverse=True)
         scaled = np.rint(step * factor).astype(np.int64)

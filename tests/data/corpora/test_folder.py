@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 
 def prepare(folder, out, **changes):
-    settings = {"licence": "mine", "validation_fraction": 0.2, "test_fraction": 0.2, "seed": 1, "workers": 1}
+    settings = {"licence": "mine", "validation_fraction": 0.2, "test_fraction": 0.2, "random_seed": 1, "workers": 1}
     tokenizer = TokenizerConfig("performance")
     return prepare_folder(
         PrepareFolderConfig(path=str(folder), out=str(out), tokenizer=tokenizer, **(settings | changes))
@@ -60,7 +60,7 @@ def test_what_is_left_out_is_listed_and_copies_stay_together(folder, tmp_path):
 
 def test_every_seed_keeps_copies_together(folder, tmp_path):
     for seed in range(5):
-        manifest = prepare(folder, tmp_path / f"s{seed}", seed=seed)
+        manifest = prepare(folder, tmp_path / f"s{seed}", random_seed=seed)
         both = {"0.mid", "deep/0 in another key.MID"}
         assert any(both <= set(info.pieces) for info in manifest.splits.values())
 
@@ -70,11 +70,11 @@ def test_what_cannot_work_is_refused_before_the_files_are_read(folder, tmp_path)
         ({"validation_fraction": 0.6, "test_fraction": 0.6}, "leave nothing to train on"),
         ({"validation_fraction": float("nan")}, "leave nothing to train on"),
         ({"validation_fraction": 0.0}, "validation_fraction=0 leaves nothing to choose a model by"),
-        ({"seed": -1}, "seed=-1: give a number from 0 up"),
+        ({"random_seed": -1}, "random_seed=-1: give a number from 0 up"),
     ):
         with pytest.raises(StoreError, match=message):
             prepare(folder, tmp_path / "store", **changes)
-    with pytest.raises(ConfigError, match="select.tracks=all: choose one of merge, piano, longest"):
+    with pytest.raises(ConfigError, match="^tracks=all: choose one of merge, piano, longest"):
         prepare(folder, tmp_path / "store", select=SelectConfig(tracks="all"))
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
 

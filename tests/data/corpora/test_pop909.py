@@ -34,7 +34,7 @@ def prepare(path, tmp_path, **changes):
 def test_versions_are_left_alone_or_stay_with_their_song(archive, tmp_path):
     assert prepare(archive, tmp_path).extra["kept"] == 6
     for seed in range(4):
-        manifest = prepare(archive, tmp_path, versions=True, seed=seed, overwrite=True)
+        manifest = prepare(archive, tmp_path, versions=True, random_seed=seed, overwrite=True)
         assert manifest.extra["kept"] == 8
         for song in ("001", "002"):
             sides = [n for n, info in manifest.splits.items() if any(f"/{song}/" in p for p in info.pieces)]

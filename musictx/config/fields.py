@@ -1,0 +1,60 @@
+"""The keys of a command for the fields that a library names in its errors: `temperature` is `sampler.temperature`.
+
+A library does not know which command called it, if any: it marks its own arguments (`musictx/errors.py`). A command
+knows the tree of its settings, and so how a person types each of them.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, get_type_hints
+
+from musictx.config import SCHEMAS
+from musictx.config.model import MODELS
+from musictx.errors import KEYS
+
+OTHERWISE = {  # what has another name among the settings, or no schema
+    "plain": "objective_settings.plain",
+    "fill": "infill=",
+    "fill_between": "between=",
+    "continue_midi": "seed_midi=",
+}
+
+
+@cache
+def keys_of(command: str) -> Mapping[str, str]:
+    """Each field's key in the settings of a command. For a field that it has not, the key of `musictx train`, since
+    many errors advise to train otherwise, or of `generate`: a command may draw as that does."""
+    keys = OTHERWISE | _keys(SCHEMAS["generate"]) | _keys(SCHEMAS["train"]) | _keys(SCHEMAS[command])
+    return keys | {"TransformerConfig.attention": keys["impl"]}  # the kernel, which a person gives as `impl`
+
+
+def _keys(schema: type[Any]) -> dict[str, str]:
+    """`temperature` and `Sampling.temperature` -> `sampler.temperature`. A setting outside all groups comes before one
+    in a group. A name that two groups have means neither: it needs its class."""
+    keys: dict[str, str] = {}
+    settings = get_type_hints(schema)
+    for group, hint in settings.items():
+        for kind in _schemas(group, hint):
+            for name in (field.name for field in fields(kind)):
+                key = f"{group}.{name}"
+                keys[f"{kind.__name__}.{name}"] = key
+                keys[name] = key if keys.get(name, key) == key else name
+    return keys | {name: name for name in settings}
+
+
+def _schemas(group: str, hint: Any) -> list[type[Any]]:
+    if group == "model":  # its preset chooses one
+        return list(MODELS.values())
+    return [hint] if is_dataclass(hint) and isinstance(hint, type) else []
+
+
+@contextmanager
+def in_keys(command: str | None) -> Iterator[None]:
+    """Errors that are made inside tell the keys of this command; None: the fields, for who typed no keys."""
+    before = KEYS.set(keys_of(command) if command is not None else {})
+    try:
+        yield
+    finally:
+        KEYS.reset(before)
