@@ -88,8 +88,8 @@ def ruled(bundle: Path, store: Store, split: str, pieces: int, seed: int = 0) ->
     tokenizer: Any = opened.tokenizer
     grids = []
     for grid in bach(store, split, pieces):
-        how = {"sampling": usual.sampler, "rules": usual.rules, "seed": seed}
-        grids += [voices.grid for voices in draw_voices(grid[:, 0], model, tokenizer, 0.6, **how)]
+        below = draw_voices(grid[:, 0], model, tokenizer, 0.6, sampling=usual.sampler, rules=usual.rules, seed=seed)
+        grids += [voices.grid for voices in below]
     return grids
 
 

@@ -56,18 +56,22 @@ def pytest_unconfigure():
 class Warm:
     """One process of `warm.py`, started with the first command."""
 
-    process = None
+    process: subprocess.Popen[str] | None = None
 
     @classmethod
     def run(cls, args, cwd, env, out, err):
         if cls.process is None:
             command = [sys.executable, str(ROOT / "tests" / "warm.py")]
             cls.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert cls.process.stdin is not None
             atexit.register(cls.process.stdin.close)
+        stdin, stdout = cls.process.stdin, cls.process.stdout
+        assert stdin is not None
+        assert stdout is not None
         order = {"args": args, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
-        cls.process.stdin.write(json.dumps(order) + "\n")
-        cls.process.stdin.flush()
-        answer = cls.process.stdout.readline()
+        stdin.write(json.dumps(order) + "\n")
+        stdin.flush()
+        answer = stdout.readline()
         assert answer, f"warm.py has ended with status {cls.process.wait()}"
         return int(answer)
 
@@ -88,7 +92,8 @@ def run(args, cwd, **env):
         return subprocess.run(fresh, cwd=cwd, capture_output=True, text=True, check=False, env=env)
     with TemporaryDirectory() as folder:
         out, err = (Path(folder) / name for name in ("out", "err"))
-        out.touch(), err.touch()
+        out.touch()
+        err.touch()
         status = Warm.run(args, cwd, env, out, err)
         return subprocess.CompletedProcess(args, status, out.read_text("utf-8"), err.read_text("utf-8"))
 

@@ -231,7 +231,7 @@ def test_what_cannot_be_asked_from_python(melody, voices, values, text):
 def test_what_is_no_melody_and_steps_that_it_has_not(voices):
     for wrong in (None, 3):
         with pytest.raises(ConfigError, match=f"^accompany takes a MIDI file or a Score, not {wrong}$"):
-            musictx.load(voices).accompany(wrong)
+            musictx.load(voices).accompany(wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="^graph=true is for device=cuda: a CPU would gain nothing"):
         musictx.load(voices, graph=True)
     with pytest.raises(
@@ -249,7 +249,8 @@ def test_an_encoding_of_ones_own_is_refused_and_a_narrower_grid_has_its_own_rang
         name, vocab = "narrow", Vocab("narrow/1", (EventRange("PITCH", 60, 72), EventRange("REST", 0, 0)))
 
     config = AccompanyConfig("voices", "tune", "o", rules=Rules(voice_ranges=False))
-    line, told = tune((0, 1, 60), (1, 1, 74)), []
+    told: list[str] = []
+    line = tune((0, 1, 60), (1, 1, 74))
     with pytest.raises(TokenError, match=r"the melody: notes of pitch 74 \(1 of 2\) lie outside .* 60 … 72"):
         take_melody(line, "the melody", config, Narrow(), Meter(line.quarter_s), say=told.append)
     take_melody(line, "the melody", config, ChoraleTokenizer(), Meter(line.quarter_s), say=told.append)

@@ -135,6 +135,7 @@ def test_guided_rows_stand_beside_plain_ones_and_are_no_less_blind(world, tmp_pa
 
 def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
     plain, guided = command.plan(settings("listen", "bundles=[x]", "store=x", "seed=4", "guided=1.5"))
+    assert guided is not None
     assert (plain.sampling.seed_guidance, guided.sampling.seed_guidance) == (None, 1.5)
     assert plain.seed != guided.seed
     assert command.plan(settings("listen", "bundles=[x]", "store=x"))[0].sampling.seed_guidance == "auto"
