@@ -47,9 +47,9 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voi
     assert names == {"tune-1.mid", "tune-2.mid", "tune.png"}
     kept = rows(read_midi(melody))
     both = [rows(read_midi(tmp_path / "o" / f"tune-{k}.mid")) for k in (1, 2)]
-    for music in both:
-        assert kept < music
-        new = music - kept
+    for notes in both:
+        assert kept < notes
+        new = notes - kept
         assert len(new) > 10
         assert min(onset for onset, *_ in new) >= 1 * 0.4 - 1e-6  # no earlier than the melody's first beat
         assert max(end for _, end, *_ in new) <= 10 * 0.4 + 1e-6
