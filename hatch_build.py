@@ -23,7 +23,7 @@ class Licence(MetadataHookInterface):
         metadata["license-files"] = ["LICENSE"] if WITHOUT else ["LICENSE", "LICENSE-piano-weights"]
 
 
-class Weights(BuildHookInterface):
+class Weights(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -101,7 +101,7 @@ def steps_of(name: str, args: argparse.Namespace) -> int:
 
 def trained(name: str, random_seed: int, args: argparse.Namespace) -> Path:
     """The folder of the run; a file beside it keeps the run's CPU seconds."""
-    out = args.out / f"{name.replace(', ', '-').replace(' ', '-')}-{random_seed}"
+    out: Path = args.out / f"{name.replace(', ', '-').replace(' ', '-')}-{random_seed}"
     if not RunFolder(out).is_finished:
         spent = musictx(words_of(name, args, out, steps_of(name, args), random_seed))
         with replacing(args.out / f"{out.name}.json") as written:
@@ -234,8 +234,8 @@ def main() -> None:
     parser.add_argument("--random-seeds", "--seeds", type=int, default=3)
     parser.add_argument("--pieces", type=int, default=24, help="pieces of the test split to draw voices for")
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany.json"))
-    args, args.overrides = parse_options(parser, sys.argv[1:])
-    args.task = JSB
+    args, overrides = parse_options(parser, sys.argv[1:])
+    args.task, args.overrides = JSB, overrides
     runs = all_trained(args)
     table = rows(runs, args)
     told = {"cpu_s": args.cpu_s, "probe_steps": PROBE_STEPS, "settings": args.overrides, "models": table}

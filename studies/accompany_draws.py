@@ -88,8 +88,10 @@ def ruled(bundle: Path, store: Store, split: str, pieces: int, random_seed: int 
     tokenizer: Any = opened.tokenizer
     grids = []
     for grid in bach(store, split, pieces):
-        how = {"sampling": usual.sampler, "rules": usual.rules, "random_seed": random_seed}
-        grids += [voices.grid for voices in draw_voices(grid[:, 0], model, tokenizer, 0.6, **how)]
+        below = draw_voices(
+            grid[:, 0], model, tokenizer, 0.6, sampling=usual.sampler, rules=usual.rules, random_seed=random_seed
+        )
+        grids += [voices.grid for voices in below]
     return grids
 
 

@@ -56,8 +56,8 @@ def main() -> None:
     parser.add_argument("--cpu-s", type=float, default=3600.0, help="CPU seconds of each training")
     parser.add_argument("--random-seeds", "--seeds", type=int, default=1)
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany-pop.json"))
-    args, args.overrides = parse_options(parser, sys.argv[1:])
-    args.task = POP909
+    args, overrides = parse_options(parser, sys.argv[1:])
+    args.task, args.overrides = POP909, overrides
     table = rows(all_trained(args), args)
     keep({"cpu_s": args.cpu_s, "probe_steps": PROBE_STEPS, "settings": args.overrides, "models": table}, args)
     print(f"{args.json}: the table as JSON, and beside it as a picture")

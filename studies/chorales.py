@@ -202,7 +202,10 @@ def main() -> None:
         if not len(official.split(split)):
             raise StoreError(f"{args.store}: its {split} split is empty: give the store of data_prep/jsb.py")
     selection = selection_store(official, args.out / "selection")
-    scaled = [Recipe(*(max(round(n * args.fraction), 1) for n in r[:2]), r.dropout) for r in RECIPES]
+    scaled = [
+        Recipe(max(round(steps * args.fraction), 1), max(round(long_steps * args.fraction), 1), dropout)
+        for steps, long_steps, dropout in RECIPES
+    ]
     rows = compared(list(dict.fromkeys(scaled)), selection, args.out / "compared", overrides)
     results.mkdir(parents=True, exist_ok=True)
     with replacing(results / "chorale-selection.json") as partial:

@@ -102,7 +102,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/fine-tune"))
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--json", type=Path, default=Path("studies/results/fine-tune.json"))
-    args, args.overrides = parser.parse_known_args()
+    args, overrides = parser.parse_known_args()
+    args.overrides = overrides
     asked, settings_file = {"steps": args.steps, "overrides": args.overrides}, args.out / "settings.json"
     if settings_file.exists() and json.loads(settings_file.read_text()) != asked:
         sys.exit(f"{args.out} holds runs of other settings ({settings_file.read_text()}): give those, or another --out")

@@ -66,7 +66,8 @@ def choose(rows: list[dict[str, Any]]) -> float | None:
 def measured(opened: Opened, split: Split, strengths: list[float], draws: int, config: CompareConfig) -> dict[str, Any]:
     """The plain row first, then one for each strength; beside them the figures of the composers' own continuations."""
     held_out = beginnings(split, opened.tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
-    composers, rows = _kept(held_out.true, held_out, config, opened), []
+    composers = _kept(held_out.true, held_out, config, opened)
+    rows: list[dict[str, Any]] = []
     model = for_steps(opened.model)
     for strength in (None, *strengths):
         sampler, found = replace(config.sampler, seed_guidance=strength), []
@@ -75,8 +76,8 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
             real, made = (_features(scores, opened) for scores in (held_out.true, drawn))
             areas = {name: [*one.overlap_real] for name, one in compare_all(real, made, resamples=200).items()}
             found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas})
-        rows.append({"strength": strength, "draws": found})
-        rows[-1]["against"] = against(found, rows[0]["draws"], composers)
+        plain = rows[0]["draws"] if rows else found
+        rows.append({"strength": strength, "draws": found, "against": against(found, plain, composers)})
         print(_line(rows[-1]), flush=True)
     return {"pieces": len(held_out.seeds), "composers": composers, "rows": rows}
 
@@ -155,7 +156,8 @@ def main() -> None:
     parser.add_argument("--test", action="store_true", help="read the test split with the chosen strength")
     parser.add_argument("--write", action="store_true", help="write the chosen strength into the bundles' headers")
     parser.add_argument("--json", type=Path, default=Path("studies/results/guidance/chosen.json"))
-    args, args.overrides = parse_options(parser, sys.argv[1:])
+    args, overrides = parse_options(parser, sys.argv[1:])
+    args.overrides = overrides
     study(args)
 
 

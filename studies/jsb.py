@@ -80,7 +80,8 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--pieces", type=int, default=64, help="pieces to continue for motif retention and copying")
     parser.add_argument("--json", default="studies/results/jsb.json")
-    args, args.overrides = parse_options(parser, sys.argv[1:])
+    args, overrides = parse_options(parser, sys.argv[1:])
+    args.overrides = overrides
     study(args)
 
 

@@ -16,7 +16,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -101,8 +101,8 @@ def parts(
         loops = [caught(ids[None, :n])[0] for n in range(last, first, -LOOK_EVERY)]
         music = (figures.note_density, figures.pitch_class_entropy, figures.mean_duration_s)
         nll = -log_p[first - start : last - start].mean()
-        known = [np.nan if x is None else x for x in music]
-        out.append(Music(*known, nll, np.mean(loops), again[first:last].mean(), kept))
+        notes_per_s, entropy_bits, note_s = (np.nan if x is None else x for x in music)
+        out.append(Music(notes_per_s, entropy_bits, note_s, nll, np.mean(loops), again[first:last].mean(), kept))
     return out
 
 
@@ -118,7 +118,10 @@ def heard_before(ids: np.ndarray) -> np.ndarray:
 
 
 def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: int) -> tuple[list[Cost], Batch]:
-    """Draws all rows as `musictx generate` does, and reads the clock after each part."""
+    """Draws all rows as `musictx generate` does, and reads the clock after each part. The window and the length in
+    tokens are settled."""
+    assert settings.window is not None
+    assert settings.length.tokens is not None
     model, tokenizer, each = opened.model, opened.tokenizer, [prompt] * rows
     ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
     grammar = build_grammar(tokenizer, settings.rules, ids, quarter_s, settings.device)
@@ -239,8 +242,8 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     kept = ", the primer kept in sight" if settings.seed_pinned else ""
     title = f"{len(rows)} continuations of {source.name}, a rolling cache of {settings.window:,} tokens{kept}"
     print(f"{title}; {where}\n{report(costs, drawn, real)}")
-    facts = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
-    facts |= {"window": settings.window, "seed_pinned": settings.seed_pinned, "every": args.every}
+    facts: dict[str, Any] = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
+    facts |= {"window": reach, "seed_pinned": settings.seed_pinned, "every": args.every}
     facts |= {"sampler": asdict(settings.sampling)}
     facts |= {"costs": [cost._asdict() for cost in costs], "held_out": [x._asdict() for x in held]}
     keep(Path(args.out), facts | {"rows": [[x._asdict() for x in row] for row in music]})

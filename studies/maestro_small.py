@@ -50,7 +50,9 @@ def train_small(names: list[str], hours: float, store: Path, out: Path, minutes:
     for name in names:
         words = ["train", "experiment=maestro", f"name={name}", f"data.path={store}", *COMMON, *MODELS[name][0], *more]
         noted = out / f"{name}.json"
-        note = json.loads(noted.read_text()) if noted.exists() else {"hours": hours, "words": words, "runs": {}}
+        note: dict[str, Any] = {"hours": hours, "words": words, "runs": {}}
+        if noted.exists():
+            note = json.loads(noted.read_text())
         if (note["hours"], note["words"]) != (hours, words):
             sys.exit(f"{noted} tells of other settings: give those again, or another --out")
         rates = MODELS[name][1]

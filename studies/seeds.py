@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pretty_midi
+from numpy.typing import NDArray
 
 from musictx.config.app import in_one_line
 from musictx.music.score import Score
@@ -79,7 +80,10 @@ def play(piece: Piece) -> Score:
 def seconds(units: np.ndarray, piece: Piece) -> np.ndarray:
     """Times in seconds: slower at the ends of a phrase of four bars and faster within, by at most a tenth."""
     period = 4 * piece.units
-    swing = lambda t: 0.1 * period / (2 * np.pi) * np.sin(2 * np.pi * (t - piece.upbeat) / period)  # noqa: E731
+
+    def swing(t: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 0.1 * period / (2 * np.pi) * np.sin(2 * np.pi * (t - piece.upbeat) / period)
+
     return piece.unit_s * (units + swing(units) - swing(np.zeros(1)))
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,50 +57,56 @@ def pytest_unconfigure():
 class Warm:
     """One process of `warm.py`, started with the first command."""
 
-    process = None
+    process: subprocess.Popen[str] | None = None
 
     @classmethod
-    def run(cls, args, cwd, env, out, err):
+    def run(cls, args: list[str], cwd: Path, env: dict[str, str], out: Path, err: Path) -> int:
         if cls.process is None:
             command = [sys.executable, str(ROOT / "tests" / "warm.py")]
             cls.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert cls.process.stdin is not None
             atexit.register(cls.process.stdin.close)
+        stdin, stdout = cls.process.stdin, cls.process.stdout
+        assert stdin is not None
+        assert stdout is not None
         order = {"args": args, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
-        cls.process.stdin.write(json.dumps(order) + "\n")
-        cls.process.stdin.flush()
-        answer = cls.process.stdout.readline()
+        stdin.write(json.dumps(order) + "\n")
+        stdin.flush()
+        answer = stdout.readline()
         assert answer, f"warm.py has ended with status {cls.process.wait()}"
         return int(answer)
 
 
-def plan_of(target):
+def plan_of(target: str) -> str:
     """What `make` would run for a target, also when `make test` is what runs the tests."""
     command = ["make", "--no-print-directory", "-n", "-B", target]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-def run(args, cwd, **env):
+def run(args: Sequence[object], cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """A command as a person would type it: `musictx …`, `python -m musictx.… …` or `python data_prep/….py …`."""
-    program = args[0] if str(args[0]).startswith("musictx") else str(ROOT / args[0])
-    args, asked = [program, *map(str, args[1:])], set(env)
-    env = os.environ | {"COLUMNS": "200", "WANDB_SILENT": "true"} | env
-    if asked & AT_START:
-        fresh = [sys.executable, *(["-m"] if program.startswith("musictx") else []), *args]
-        return subprocess.run(fresh, cwd=cwd, capture_output=True, text=True, check=False, env=env)
+    program, *others = map(str, args)
+    program = program if program.startswith("musictx") else str(ROOT / program)
+    words = [program, *others]
+    whole = os.environ | {"COLUMNS": "200", "WANDB_SILENT": "true"} | env
+    if AT_START.intersection(env):
+        fresh = [sys.executable, *(["-m"] if program.startswith("musictx") else []), *words]
+        return subprocess.run(fresh, cwd=cwd, capture_output=True, text=True, check=False, env=whole)
     with TemporaryDirectory() as folder:
         out, err = (Path(folder) / name for name in ("out", "err"))
-        out.touch(), err.touch()
-        status = Warm.run(args, cwd, env, out, err)
-        return subprocess.CompletedProcess(args, status, out.read_text("utf-8"), err.read_text("utf-8"))
+        out.touch()
+        err.touch()
+        status = Warm.run(words, cwd, whole, out, err)
+        return subprocess.CompletedProcess(words, status, out.read_text("utf-8"), err.read_text("utf-8"))
 
 
-def ok(args, cwd, **env):
+def ok(args: Sequence[object], cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
     done = run(args, cwd, **env)
     assert done.returncode == 0, done.stderr
     return done
 
 
-def refused(args, cwd, **env):
+def refused(args: Sequence[object], cwd: Path, **env: str) -> str:
     """The one line that a mistake gets; nothing else may be printed, and the status is 2."""
     done = run(args, cwd, **env)
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
@@ -110,7 +117,7 @@ def refused(args, cwd, **env):
     return lines[0]
 
 
-def write_tunes(folder, count):
+def write_tunes(folder: Path, count: int) -> None:
     """Seeded little piano pieces, every one different."""
     rng = np.random.default_rng(7)
     for k in range(count):
@@ -120,7 +127,7 @@ def write_tunes(folder, count):
         write_midi(score, folder / f"sub{k % 2}" / f"tune {k}.mid")
 
 
-def write_hymns(folder, count):
+def write_hymns(folder: Path, count: int) -> None:
     rng = np.random.default_rng(8)
     for k in range(count):
         chords = np.array([72, 67, 64, 48]) + rng.integers(-3, 4, (12, 4))
@@ -139,11 +146,11 @@ class World:
     hymn_bundle: Path
 
     @property
-    def seed(self):
+    def seed(self) -> Path:
         return self.midi / "sub0" / "tune 0.mid"
 
     @property
-    def hymn(self):
+    def hymn(self) -> Path:
         return self.hymns / "hymn0.mid"
 
 

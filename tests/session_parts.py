@@ -17,6 +17,7 @@ from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.tokenizer import Event
 
 QUARTER_S = 0.6
 TURNS = Turns(0.6, 0.0, 2.0)
@@ -93,7 +94,7 @@ class Session:
         watch=lambda session: None,
         **changes,
     ):
-        self.events = []
+        self.events: list[Event] = []
         self.partner, idiom = make_partner(encoding, seed, **changes)
         self.playback, self.clock = Playback(self.events.append), VirtualClock()
         tokenizer = build_tokenizer(encoding)
@@ -110,7 +111,7 @@ class Session:
 
 def hanging(events):
     """The pitches that still sound after all; no note may begin twice, nor end when it is silent."""
-    on = set()
+    on: set[int] = set()
     for event in events:
         assert (event.pitch in on) == (event.velocity == 0), event
         (on.add if event.velocity else on.discard)(event.pitch)

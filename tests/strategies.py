@@ -1,21 +1,25 @@
 """Music for hypothesis, and where the real music lies."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import mido
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from musictx.data.store import Split
 from musictx.music.score import Score
+from musictx.tokenizers.vocab import Ids, Vocab
 
 # real corpora are too large for the repository: tests that want them are skipped where they are not
 SHARED_DATA = Path(os.environ.get("MUSICTX_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 @st.composite
-def scores(draw, max_notes=40, max_onset_s=30.0):
+def scores(draw: st.DrawFn, max_notes: int = 40, max_onset_s: float = 30.0) -> Score:
     """Any score: zero-length notes, notes of one pitch on top of each other, long silences."""
     n = draw(st.integers(0, max_notes))
     times = st.lists(st.floats(0, max_onset_s, allow_nan=False), min_size=n, max_size=n)
@@ -27,30 +31,30 @@ def scores(draw, max_notes=40, max_onset_s=30.0):
     return Score(onset, onset + length, np.array(pitch, np.uint8), np.array(velocity, np.uint8))
 
 
-def score_of(*notes):
+def score_of(*notes: tuple[float, float, int]) -> Score:
     """A score of (onset_s, offset_s, pitch), all of them equally loud."""
     onset, offset, pitch = zip(*notes, strict=True)
     return Score(onset, offset, pitch, [80] * len(notes))
 
 
-def rows(score):
+def rows(score: Score) -> set[tuple[float, ...]]:
     """The notes, as a set."""
     columns = score.onset_s, score.offset_s, score.pitch, score.velocity, score.program
     return set(zip(*(c.tolist() for c in columns), strict=True))
 
 
-def split_of(*pieces):
+def split_of(*pieces: NDArray[Any]) -> Split:
     """Pieces of ids as a store's split has them."""
     offsets = np.cumsum([0, *map(len, pieces)])
     return Split(np.concatenate(pieces).astype(np.uint16), offsets, [str(k) for k in range(len(pieces))])
 
 
-def ids(vocab, max_size=200):
+def ids(vocab: Vocab, max_size: int = 200) -> st.SearchStrategy[Ids]:
     """Any ids of a vocabulary, specials included."""
     return st.lists(st.integers(0, vocab.size - 1), max_size=max_size).map(lambda x: np.array(x, np.uint16))
 
 
-def slowing(score, path, tempos=((480, 85), (720, 70), (1080, 47))):
+def slowing(score: Score, path: Path, tempos: Sequence[tuple[int, int]] = ((480, 85), (720, 70), (1080, 47))) -> Path:
     """The music of 100 quarters a minute as MIDI, slower from the second quarter on."""
     events = [(round(t * 800), "note_on", p) for t, p in zip(score.onset_s, score.pitch, strict=True)]
     events += [(round(t * 800), "note_off", p) for t, p in zip(score.offset_s, score.pitch, strict=True)]

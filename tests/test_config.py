@@ -3,6 +3,7 @@
 import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import refused
@@ -19,7 +20,7 @@ from musictx.sampling.settings import PLAIN, Settings
 
 GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment", "sweep"]
 
-SAMPLERS = {
+SAMPLERS: dict[str, dict[str, object]] = {
     "nucleus": {},
     "plain": {"top_p": None, "guard": False, "seed_guidance": None},
     "greedy": {"temperature": 0.0, "top_p": None, "guard": False},
@@ -88,7 +89,9 @@ def repeated(given, default):
 
 
 def test_no_yaml_repeats_a_default_of_the_schema():
-    plain = {name: OmegaConf.to_container(OmegaConf.structured(schema)) for name, schema in SCHEMAS.items()}
+    plain: dict[str, Any] = {
+        name: OmegaConf.to_container(OmegaConf.structured(schema)) for name, schema in SCHEMAS.items()
+    }
     within = {"sampler": "generate", "filters": "prepare_folder"}
     said = {}
     for file in conf_dir().rglob("*.yaml"):
@@ -106,7 +109,13 @@ def test_no_yaml_repeats_a_default_of_the_schema():
 
 
 def test_the_samplers():
-    usual = {"temperature": 1.0, "temperature_end": None, "top_k": None, "top_p": 0.98, "min_p": None}
+    usual: dict[str, object] = {
+        "temperature": 1.0,
+        "temperature_end": None,
+        "top_k": None,
+        "top_p": 0.98,
+        "min_p": None,
+    }
     usual |= {"typical": None, "guard": True, "beams": None}
     usual |= {"seed_guidance": "auto", "guidance_tokens": 17, "guidance_cut": 0.01}
     told = {option: OmegaConf.to_container(composed("generate", f"sampler={option}").sampler) for option in SAMPLERS}

@@ -25,7 +25,7 @@ def place(world, tmp_path):
 
 
 def nats(said):
-    return float(re.search(r"model +(\d\.\d{4})", said)[1])
+    return float(re.findall(r"model +(\d\.\d{4})", said)[0])
 
 
 def test_an_objective_of_ones_own_is_learnt_scored_and_taken_away(world, place):

@@ -61,7 +61,7 @@ def test_a_room_stands_below_all_that_it_imports():
 def test_the_picture_has_every_import_and_no_arrow_that_others_imply():
     text = (PACKAGE.parent / "docs" / "structure.md").read_text().split("```mermaid")[1].split("```")[0]
     drawn = {(a, b) for a, ends in re.findall(r"^    (\w+) --> (.+)$", text, re.MULTILINE) for b in ends.split(" & ")}
-    real = {room: set() for room in may_import()}
+    real: dict[str, set[str]] = {room: set() for room in may_import()}
     for room, rooms in real.items():
         names = [name.split(".") for file in (PACKAGE / room).rglob("*.py") for name in imported(file)]
         rooms |= {name[1] for name in names if name[0] == "musictx" and name[1] in real} - {room}

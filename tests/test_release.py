@@ -122,14 +122,14 @@ def test_what_the_smoke_judges(version, seconds, inside, line, monkeypatch, tmp_
     env = tmp_path / "env-whl"
 
     def answer(*words, **_):
-        words = [*map(str, words)]
-        if words[1:3] == ["-m", "venv"]:
+        typed = [*map(str, words)]
+        if typed[1:3] == ["-m", "venv"]:
             env.mkdir()
-        if "--version" in words:
+        if "--version" in typed:
             return f"musictx {version}\n"
-        if "midi=elise" in words:
+        if "midi=elise" in typed:
             return json.dumps({"file": str(env / "elise.mid" if inside else "/checkout/elise.mid"), "seconds": 10.5})
-        return json.dumps({"file": "made/elise-1.mid", "seconds": seconds}) if "inspect" in words else ""
+        return json.dumps({"file": "made/elise-1.mid", "seconds": seconds}) if "inspect" in typed else ""
 
     monkeypatch.setattr(release, "run", answer)
     wheel = tmp_path / "musictx-1.2-py3-none-any.whl"

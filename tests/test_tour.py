@@ -42,7 +42,7 @@ def tidy(notebook):
     notebook.metadata["language_info"] = {"name": "python"}
     for cell in notebook.cells:
         cell.metadata = {}
-        whole = []
+        whole: list[nbformat.NotebookNode] = []
         for output in cell.get("outputs", []):
             if whole and output.output_type == whole[-1].output_type == "stream" and output.name == whole[-1].name:
                 whole[-1].text += output.text

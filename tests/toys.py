@@ -23,7 +23,8 @@ class Infill(NextToken):
     def __init__(self, tokenizer, plain=0.5):
         super().__init__(tokenizer)
         self.plain = plain
-        if tokenizer.pace is None:
+        self.pace = tokenizer.pace
+        if self.pace is None:
             raise ConfigError(f"objective=infill: {tokenizer.name} tokens do not tell time")
 
     def example(self, window, rng):
@@ -32,7 +33,7 @@ class Infill(NextToken):
             return super().example(window, rng)
         vocab = self.tokenizer.vocab
         music = music[: room - 3]  # three ids more: the end of C goes
-        clock = np.cumsum(self.tokenizer.pace[music])
+        clock = np.cumsum(self.pace[music])
         first, last = np.searchsorted(clock, np.sort(rng.uniform(0, clock[-1], 2)))
         a, b, c = music[: max(first, 1)], music[max(first, 1) : last], music[max(first, 1, last) :]
         to, fill, end = ([vocab.id(name)] for name in ("TO", "FILL", "END"))

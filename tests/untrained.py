@@ -6,9 +6,9 @@ import torch
 
 from musictx.model.bundle import BundleHeader, save_bundle
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 
-TOK = build_tokenizer("chorale")
+TOK = ChoraleTokenizer()
 CONFIG = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=2, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
 
 

@@ -122,9 +122,10 @@ def is_there(word: str, known: set[str], fields: set[str], modules: Mapping[str,
 def door(modules: Mapping[str, ast.Module], sources: Mapping[str, str]) -> Iterator[str]:
     """What is wrong with what `import musictx` gives, and with the errors."""
     doors = {(module, name) for name, module in musictx.PLACES.items()}
-    doors |= {(ERRORS, node.name) for node in modules[ERRORS].body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    kinds = ast.ClassDef | ast.FunctionDef
+    doors |= {(ERRORS, node.name) for node in modules[ERRORS].body if isinstance(node, kinds)}
     for module, name in sorted(doors):
-        (node,) = [node for node in modules[module].body if getattr(node, "name", None) == name]
+        (node,) = [node for node in modules[module].body if isinstance(node, kinds) and node.name == name]
         yield from below(node, f"{module}.{name}", sources[module].splitlines())
 
 
@@ -146,5 +147,6 @@ def below(node: ast.ClassDef | ast.FunctionDef, where: str, lines: list[str]) ->
 
 def comment(field: ast.AnnAssign, lines: list[str]) -> str:
     """What stands behind a field of a class, which is its docstring."""
+    assert field.end_lineno is not None, "it has been parsed"
     line = lines[field.end_lineno - 1].encode()
     return line[field.end_col_offset :].decode().partition("#")[2].strip()

@@ -87,7 +87,7 @@ def meanings(cls: type) -> dict[str, str]:
     for base in reversed([each for each in cls.__mro__ if each.__module__.partition(".")[0] == musictx.__name__]):
         source = textwrap.dedent(inspect.getsource(base))
         (node,) = ast.parse(source).body
-        for field in node.body:
+        for field in node.body if isinstance(node, ast.ClassDef) else ():
             if isinstance(field, ast.AnnAssign):
                 told[ast.unparse(field.target)] = comment(field, source.splitlines())
     if dataclasses.is_dataclass(cls):

@@ -52,9 +52,9 @@ def put(built: Path, dist: Path) -> None:
     partial.rename(dist)
 
 
-def run(*words: str | Path, **options: object) -> str:
+def run(*words: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
     """What a program prints. Raises SystemExit with all that it said where it fails."""
-    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, **options)
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, cwd=cwd, env=env)
     if done.returncode:
         raise SystemExit(f"{done.stdout}{done.stderr}error: {' '.join(map(str, words))} has failed, as told above")
     return done.stdout
@@ -85,7 +85,8 @@ def check_sdist(sdist: Path, sources: Path) -> None:
     """Raises SystemExit unless it holds the sources and what is said of them, file by file."""
     top = sdist.name.removesuffix(".tar.gz")
     with tarfile.open(sdist) as tar:
-        found = {member.name: tar.extractfile(member).read() for member in tar.getmembers() if member.isfile()}
+        files = {member.name: tar.extractfile(member) for member in tar.getmembers() if member.isfile()}
+        found = {name: file.read() for name, file in files.items() if file is not None}
     wanted = {f"{top}/{name}": data for name, data in contents(sources).items()}
     compare(sdist.name, found, wanted, [f"{top}/PKG-INFO"])
     check_metadata(sdist.name, found[f"{top}/PKG-INFO"])
@@ -131,13 +132,17 @@ def smoke(file: Path, version: str, folder: Path) -> str:
     env, away = (folder / f"{kind}-{file.suffix[1:]}" for kind in ("env", "away"))
     away.mkdir()
     run(sys.executable, "-m", "venv", env)
-    alone = {"cwd": away, "env": {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}}
-    pip = [env / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run(*pip, "-c", ROOT / "constraints.txt", file, **alone)
-    run(*pip[:3], "check", **alone)
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+
+    def alone(program: str, *words: str | Path) -> str:
+        return run(env / "bin" / program, *words, cwd=away, env=clean)
+
+    quiet = ("--quiet", "--disable-pip-version-check")
+    alone("python", "-m", "pip", "install", *quiet, "-c", ROOT / "constraints.txt", file)
+    alone("python", "-m", "pip", "check")
 
     def musictx(*words: str) -> str:
-        return run(env / "bin" / "musictx", *words, **alone)
+        return alone("musictx", *words)
 
     if (told := musictx("--version")) != f"musictx {version}\n":
         raise SystemExit(f"error: {file.name} calls itself {told.strip()} when it is installed")

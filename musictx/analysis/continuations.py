@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.likelihood import Scored
 from musictx.analysis.seed_gain import log_p_of_last
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
@@ -115,7 +116,7 @@ class Identified(NamedTuple):
 
 
 def identify(
-    model: LanguageModel,
+    model: Scored,
     tokenizer: Tokenizer,
     held_out: Beginnings,
     others: int = OTHERS,
@@ -160,7 +161,7 @@ def _pitch_classes(score: Score) -> NDArray[np.float64]:
     return seconds / max(float(np.linalg.norm(seconds)), 1e-9)
 
 
-def _nats(model: LanguageModel, tokenizer: Tokenizer, seed: Score, seed_s: float, music: Score, device: str) -> float:
+def _nats(model: Scored, tokenizer: Tokenizer, seed: Score, seed_s: float, music: Score, device: str) -> float:
     """Nats a token of the music, after the seed and the silence at its end."""
     begun, rest = tokenizer.encode(seed), tokenizer.encode(music)
     silence = tokenizer.silence(seed_s - tokenizer.seconds(begun, seed.quarter_s), seed.quarter_s)

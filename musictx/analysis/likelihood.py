@@ -22,7 +22,9 @@ from musictx.tokenizers import Tokenizer, Vocab
 class Scored(Protocol):
     """A model of any kind; `cycle` as in `musictx.model.protocol.LanguageModel`."""
 
-    __call__: Callable[..., Tensor]  # what an objective's examples give it -> logits
+    def __call__(self, *inputs: Any, **named: Any) -> Tensor:
+        """What an objective's examples give it -> logits."""
+        ...
 
     @property
     def cycle(self) -> int: ...

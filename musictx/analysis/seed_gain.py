@@ -15,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import interval
+from musictx.analysis.likelihood import Scored
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
-from musictx.model.protocol import LanguageModel, newest
+from musictx.model.protocol import newest
 from musictx.tokenizers import Ids, Tokenizer
 
 END_TOKENS = 17  # of the seed's end, which the second reading has too: a beat of a chorale
@@ -71,7 +72,7 @@ def _index_at(ids: Ids, lasts_s: Callable[[Ids], float], seconds: float, period:
 
 
 def gains(
-    model: LanguageModel, tokenizer: Tokenizer, found: list[Place], told: int = END_TOKENS, device: str = "cpu"
+    model: Scored, tokenizer: Tokenizer, found: list[Place], told: int = END_TOKENS, device: str = "cpu"
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. The model reads all
     places whole, whatever its window. Raises ConfigError for a model without positions for so many tokens."""
@@ -89,7 +90,7 @@ def gains(
 
 
 def seed_gain(
-    model: LanguageModel,
+    model: Scored,
     tokenizer: Tokenizer,
     found: list[Place],
     part_s: float,
@@ -106,7 +107,7 @@ def seed_gain(
 
 
 def raised_by_seed(
-    model: LanguageModel,
+    model: Scored,
     tokenizer: Tokenizer,
     ids: Ids,
     seed_s: float,
@@ -131,7 +132,7 @@ def raised_by_seed(
 
 
 @torch.inference_mode()
-def log_p_of_last(model: LanguageModel, ids: NDArray[np.integer], last: int, device: str) -> NDArray[np.float64]:
+def log_p_of_last(model: Scored, ids: NDArray[np.integer], last: int, device: str) -> NDArray[np.float64]:
     """(last,) the log-probability of each of the last ids (T,), given all before it."""
     full = torch.from_numpy(ids.astype(np.int64)).to(device)
     logits = model(full[None, :-1])[0, -last:].float()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from musictx.errors import BundleError, UserError
 from musictx.files import replacing
@@ -70,7 +70,7 @@ class Bundle(NamedTuple):
     header: BundleHeader
 
 
-def save_bundle(path: Path, model: Model, header: BundleHeader, dtype: torch.dtype | None = None) -> None:
+def save_bundle(path: Path, model: nn.Module, header: BundleHeader, dtype: torch.dtype | None = None) -> None:
     """Writes the whole bundle or nothing. `dtype` stores the weights in fewer bits; loading makes them float32."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     if dtype is not None:

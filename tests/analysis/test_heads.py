@@ -8,7 +8,8 @@ from strategies import scores
 
 from musictx.analysis.heads import lines, look, repeats
 from musictx.errors import ConfigError
-from musictx.model.transformer import Transformer, TransformerConfig
+from musictx.model.position.table import Table
+from musictx.model.transformer import Block, Transformer, TransformerConfig
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
@@ -28,6 +29,8 @@ def looking_back(tokenizer, distances):
     )
     model = Transformer(config).double().eval()
     for block, heads in zip(model.blocks, distances, strict=True):
+        assert isinstance(block, Block)
+        assert isinstance(block.attend, Table)
         block.qkv.weight.data.zero_()
         block.qkv.bias.data.zero_()
         block.qkv.bias.data[: config.d_model] = 1.0  # queries of ones, keys of zeros

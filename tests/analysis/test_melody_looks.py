@@ -10,6 +10,7 @@ from untrained import TOK
 
 from musictx.analysis.heads import ids_by_height, last_below, look_at_melody
 from musictx.errors import ConfigError
+from musictx.model.encoder_decoder import DecoderBlock, EncoderDecoder
 from musictx.model.readout import read_cross_attention
 from musictx.music.grid import REST, grid_to_score
 from musictx.music.write import write_midi
@@ -21,7 +22,9 @@ GRID = np.array([[72, 67, 60, 48]] * 4 + [[REST, 67, 60, 50]] * 4 + [[74, 67, 59
 
 def opened(voices):
     model = open_bundle(voices, continues=False).model
+    assert isinstance(model, EncoderDecoder)
     for block in model.decoder:  # at the start all is looked at alike
+        assert isinstance(block, DecoderBlock)
         torch.nn.init.normal_(block.cross.query.weight)
         torch.nn.init.normal_(block.cross.keys_values.weight)
     return model

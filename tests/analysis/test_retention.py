@@ -122,7 +122,7 @@ def test_lines_are_those_of_notes_looked_at_one_by_one(score):
     onset = score.onset_s
     chord = chord_index(onset)
     starts = [onset[chord == c].min() for c in sorted(set(chord.tolist()))]
-    expected = ([], [])
+    expected: tuple[list[tuple[float, int]], list[tuple[float, int]]] = ([], [])
     for c, start in enumerate(starts):
         struck = score.pitch[chord == c].astype(int)
         held = score.pitch[(chord < c) & (np.minimum(score.offset_s, onset + 0.3) > start + 0.05)].astype(int)

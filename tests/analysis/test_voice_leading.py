@@ -150,7 +150,8 @@ def test_music21_finds_the_same_between_any_four_notes(places):
     from music21.voiceLeading import VoiceLeadingQuartet
 
     lower, upper = [WHITE[at] for at, _ in places], [WHITE[at + steps] for at, steps in places]
-    quartet = VoiceLeadingQuartet(*(Pitch(midi=p) for p in (*upper, *lower)))
+    a, b, c, d = (Pitch(midi=p) for p in (*upper, *lower))
+    quartet = VoiceLeadingQuartet(a, b, c, d)
     both_octaves = all(interval.simpleName == "P1" for interval in quartet.vIntervals)
     got = voice_leading(grid(*((a, _, _, b) for a, b in zip(upper, lower, strict=True))))
     assert got.parallel_fifths == quartet.parallelMotion("P5", allowOctaveDisplacement=True)
@@ -170,7 +171,9 @@ def test_music21_finds_the_same_in_chorales(file, parallel_fifths, parallel_octa
     moves = iterateAllVoiceLeadingQuartets(corpus.parse(f"bach/{file}"), includeRests=False, includeOblique=False)
     found = [[q.parallelMotion(name, allowOctaveDisplacement=True) for name in ("P5", "P8", "P1")] for q in moves]
     theirs = np.sum(found, axis=0)
-    got = voice_leading(read_chorale(f"bach/{file}"))
+    ours = read_chorale(f"bach/{file}")
+    assert not isinstance(ours, str), ours
+    got = voice_leading(ours)
     assert (got.parallel_fifths, got.parallel_octaves) == (theirs[0], theirs[1] + theirs[2])
     assert (got.parallel_fifths, got.parallel_octaves) == (parallel_fifths, parallel_octaves)
 

@@ -95,8 +95,17 @@ def test_every_row_runs_with_the_dropout_that_it_names(monkeypatch):
         return drop(x, p, training, inplace)
 
     monkeypatch.setattr(torch.nn.functional, "dropout", note)
-    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32, "length": 12, "peak_size": 32, "repeats": 1}
-    config = BenchTrainingConfig(positions=["relative"], precisions=["32-true"], **sizes)
+    config = BenchTrainingConfig(
+        positions=["relative"],
+        precisions=["32-true"],
+        d_model=16,
+        n_layers=1,
+        n_heads=2,
+        d_ff=32,
+        length=12,
+        peak_size=32,
+        repeats=1,
+    )
     for row, prepare in contestants(config):
         seen.clear()
         prepare()(torch.randint(300, (2, 13)))

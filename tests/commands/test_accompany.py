@@ -47,9 +47,9 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voi
     assert names == {"tune-1.mid", "tune-2.mid", "tune.png"}
     kept = rows(read_midi(melody))
     both = [rows(read_midi(tmp_path / "o" / f"tune-{k}.mid")) for k in (1, 2)]
-    for music in both:
-        assert kept < music
-        new = music - kept
+    for notes in both:
+        assert kept < notes
+        new = notes - kept
         assert len(new) > 10
         assert min(onset for onset, *_ in new) >= 1 * 0.4 - 1e-6  # no earlier than the melody's first beat
         assert max(end for _, end, *_ in new) <= 10 * 0.4 + 1e-6
@@ -231,7 +231,7 @@ def test_what_cannot_be_asked_from_python(melody, voices, values, text):
 def test_what_is_no_melody_and_steps_that_it_has_not(voices):
     for wrong in (None, 3):
         with pytest.raises(ConfigError, match=f"^accompany takes a MIDI file or a Score, not {wrong}$"):
-            musictx.load(voices).accompany(wrong)
+            musictx.load(voices).accompany(wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="^graph=true is for device=cuda: a CPU would gain nothing"):
         musictx.load(voices, graph=True)
     with pytest.raises(ConfigError, match="^graph=true: kind=encoder_decoder has no steps of one shape; leave it"):
@@ -247,7 +247,8 @@ def test_an_encoding_of_ones_own_is_refused_and_a_narrower_grid_has_its_own_rang
         name, vocab = "narrow", Vocab("narrow/1", (EventRange("PITCH", 60, 72), EventRange("REST", 0, 0)))
 
     config = AccompanyConfig("voices", "tune", "o", rules=Rules(voice_ranges=False))
-    line, told = tune((0, 1, 60), (1, 1, 74)), []
+    told: list[str] = []
+    line = tune((0, 1, 60), (1, 1, 74))
     with pytest.raises(TokenError, match=r"the melody: notes of pitch 74 \(1 of 2\) lie outside .* 60 … 72"):
         take_melody(line, "the melody", config, Narrow(), Meter(line.quarter_s), say=told.append)
     take_melody(line, "the melody", config, ChoraleTokenizer(), Meter(line.quarter_s), say=told.append)

@@ -12,12 +12,13 @@ from musictx.commands.check import PARTS, SILENT, check
 from musictx.config.app import settings
 from musictx.config.bench import CheckConfig
 from musictx.config.fields import in_keys
-from musictx.model.attention import fused
+from musictx.model.attention import IMPLEMENTATIONS, fused
 from musictx.model.attention.relative import skew
 from musictx.model.static_steps import StaticSteps
 from musictx.proof import kernels, steps, training
 from musictx.proof.machine import FAILED, NOT_HERE, OK, Check, Outcome, Unable, advice, near_exact, run, worst
 from musictx.proof.training import Curve, falls, near
+from musictx.training.fit import fit as fitted
 
 SMALL = {"longest": 12, "timed_length": 8, "steps": 10, "tokens": 8, "variations": 2}
 TRAINED = [*TINY, "data.length=32", "trainer.batch_size=4", "trainer.lr=0.05"]
@@ -26,7 +27,7 @@ WORDS = [f"{name}={value}" for name, value in SMALL.items()]
 
 def report(capsys, *parts, **changes):
     """The exit status, and the lines of the report after the line of headings."""
-    status = 0
+    status: str | int | None = 0
     try:
         with in_keys("check"):
             check(CheckConfig(**SMALL | {"parts": list(parts)} | changes))
@@ -88,7 +89,7 @@ def no_table_gradient(q, k, v, rel, dropout_p=0.0):
 
 
 def test_a_kernel_with_one_wrong_gradient_fails_and_the_safe_one_is_named(capsys, monkeypatch):
-    monkeypatch.setitem(kernels.IMPLEMENTATIONS, "skew", no_table_gradient)
+    monkeypatch.setitem(IMPLEMENTATIONS, "skew", no_table_gradient)
     status, lines = report(capsys, "kernels")
     assert status == 1
     assert "  FAILED: the gradient of rel at queries " in row(lines, "attention skew, float32")
@@ -101,8 +102,8 @@ def test_what_is_broken_too_is_not_called_safe(capsys, monkeypatch):
     def broken(q, k, v, rel, dropout_p=0.0):
         raise RuntimeError("out of\nshared memory")
 
-    monkeypatch.setitem(kernels.IMPLEMENTATIONS, "skew", no_table_gradient)
-    monkeypatch.setitem(kernels.IMPLEMENTATIONS, "chunked", broken)
+    monkeypatch.setitem(IMPLEMENTATIONS, "skew", no_table_gradient)
+    monkeypatch.setitem(IMPLEMENTATIONS, "chunked", broken)
     status, lines = report(capsys, "kernels")
     assert status == 1
     assert row(lines, "attention chunked, float32").endswith("  FAILED: RuntimeError: out of shared memory")
@@ -155,7 +156,6 @@ def test_a_precision_that_does_not_learn(capsys, monkeypatch):
             config.trainer.lr = 1e-9
         return fitted(config)
 
-    fitted = training.fit
     monkeypatch.setattr(training, "fit", fit)
     status, lines = report(capsys, "training", overrides=TRAINED)
     assert status == 1
@@ -221,7 +221,7 @@ def test_a_row_of_each_kind():
 
 def test_nothing_is_asked_of_a_gpu_that_has_stopped_answering(capsys, monkeypatch):
     monkeypatch.setattr("musictx.commands.check.answers", lambda device: False)
-    monkeypatch.setitem(kernels.IMPLEMENTATIONS, "chunked", no_table_gradient)
+    monkeypatch.setitem(IMPLEMENTATIONS, "chunked", no_table_gradient)
     status, lines = report(capsys, "kernels")
     assert status == 1
     assert "  ok: " in row(lines, "attention skew, float32")

@@ -5,6 +5,7 @@ import re
 import sys
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import mido
@@ -55,7 +56,7 @@ def begins(timed):
 
 
 def all_let_go(timed):
-    on = set()
+    on: set[int] = set()
     for _, m in timed:
         if m.type in ("note_on", "note_off"):
             (on.add if m.type == "note_on" and m.velocity else on.discard)(m.note)
@@ -152,7 +153,8 @@ class Sounds:
 
 
 def test_ports_and_ctrl_c(world, tmp_path, monkeypatch, capsys):
-    sent, opened = [], {}
+    sent: list[mido.Message] = []
+    opened: dict[str, Keys | Sounds] = {}
 
     def open_input(name, callback):
         opened[name] = Keys(callback, sent)
@@ -167,8 +169,8 @@ def test_ports_and_ctrl_c(world, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(mido, "open_input", open_input)
     monkeypatch.setattr(mido, "open_output", open_output)
     record = tmp_path / "mine.mid"
-    settings = {"pause_s": 0.1, "record": str(record), "reply_seconds": 600.0, "attention": AttentionConfig("auto")}
-    jam(JamConfig(str(world.bundle), "grand piano", "Synth 28:0", **settings))
+    config = JamConfig(str(world.bundle), "grand piano", "Synth 28:0", str(record), attention=AttentionConfig("auto"))
+    jam(replace(config, pause_s=0.1, reply_seconds=600.0))
     told = capsys.readouterr().out
     assert "stopped" in told
     assert re.search(r"replies: 1; first note after the pause: median \d+ ms", told)
@@ -330,14 +332,14 @@ def test_samplers_and_rules_that_cannot_play_live(world, tmp_path):
 def test_files_that_could_not_be_written(tmp_path):
     there = tmp_path / "there.mid"
     there.touch()
-    for settings, text in (
-        ({"output": str(there)}, "there.mid exists already: give another name or overwrite=true"),
-        ({"output": "Piano", "record": "mine.wav"}, "record=mine.wav: give a name that ends in .mid"),
-        ({"output": "Piano", "record": "mine.kar"}, "record=mine.kar: give a name that ends in .mid"),
-        ({"output": "session.RMI"}, "output=session.RMI: give a name that ends in .mid"),
-        ({"output": "a.mid"}, "input=a.mid, output=a.mid: give different files"),
+    for output, record, text in (
+        (str(there), None, "there.mid exists already: give another name or overwrite=true"),
+        ("Piano", "mine.wav", "record=mine.wav: give a name that ends in .mid"),
+        ("Piano", "mine.kar", "record=mine.kar: give a name that ends in .mid"),
+        ("session.RMI", None, "output=session.RMI: give a name that ends in .mid"),
+        ("a.mid", None, "input=a.mid, output=a.mid: give different files"),
     ):
-        config = JamConfig(**{"input": "a.mid"} | settings)
+        config = JamConfig(input="a.mid", output=output, record=record)
         with pytest.raises(ConfigError, match=text):
             check_files([tmp_path.cwd() / config.output] if "mid" in config.output else [], config)
     with pytest.raises(OSError, match="there.mid"):

@@ -136,6 +136,7 @@ def test_guided_rows_stand_beside_plain_ones_and_are_no_less_blind(world, tmp_pa
 
 def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
     plain, guided = command.plan(settings("listen", "bundles=[x]", "store=x", "random_seed=4", "guided=1.5"))
+    assert guided is not None
     assert (plain.sampling.seed_guidance, guided.sampling.seed_guidance) == (None, 1.5)
     assert plain.random_seed != guided.random_seed
     assert command.plan(settings("listen", "bundles=[x]", "store=x"))[0].sampling.seed_guidance == "auto"

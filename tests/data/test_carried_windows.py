@@ -1,10 +1,9 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import split_of
 
 from musictx.data.dataset import CarriedWindows, RandomCrops
 from musictx.errors import ConfigError
@@ -16,16 +15,7 @@ VOCAB = TOK.vocab
 
 def stream_of(lengths, length, batch_size, transpose=0, seed=0):
     pieces = [np.full(n, 20 + i, np.uint16) for i, n in enumerate(lengths)]  # piece i is pitch 20 + i all through
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-
-    class Pieces(SimpleNamespace):
-        def __getitem__(self, i):
-            return pieces[i]
-
-        def __len__(self):
-            return len(pieces)
-
-    crops = RandomCrops(Pieces(ids=np.concatenate(pieces), offsets=offsets), TOK, length, seed, transpose)
+    crops = RandomCrops(split_of(*pieces), TOK, length, seed, transpose)
     return CarriedWindows(crops, batch_size)
 
 

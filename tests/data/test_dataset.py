@@ -7,8 +7,9 @@ from musictx.data.dataset import RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Split
 from musictx.errors import ConfigError, StoreError, TokenError
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 
-PERFORMANCE, CHORALE = build_tokenizer("performance"), build_tokenizer("chorale")
+PERFORMANCE, CHORALE = build_tokenizer("performance"), ChoraleTokenizer()
 
 
 def scale(n):

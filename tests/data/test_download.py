@@ -15,7 +15,7 @@ SHA = sha256(CONTENT).hexdigest()
 class Handler(BaseHTTPRequestHandler):
     """Serves CONTENT from where a Range asks; /breaks stops half-way the first time; /old knows no Range."""
 
-    asked: ClassVar = []
+    asked: ClassVar[list[tuple[str, int]]] = []
 
     def do_GET(self):
         start = int(self.headers.get("Range", "bytes=0-")[6:-1])

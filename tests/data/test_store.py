@@ -73,7 +73,7 @@ def test_nothing_to_validate_on_is_refused_and_leaves_nothing(tmp_path):
 
 
 def test_a_failed_write_leaves_nothing(tmp_path):
-    broken = [Piece("p", "not an array", 1.0)]
+    broken = [Piece("p", "not an array", 1.0)]  # type: ignore[arg-type]
     with pytest.raises(AttributeError):
         write_store(tmp_path / "store", TOK, CORPUS, {"train": broken, "validation": pieces(1)}, [])
     assert list(tmp_path.iterdir()) == []
@@ -101,7 +101,7 @@ def test_damage_is_told_in_one_line(path, tmp_path):
 
 def test_a_store_put_aside_by_a_killed_run_survives_the_next_failure(path):
     path.rename(path.with_name(".store.old"))  # killed between the two renames
-    broken = [Piece("p", "not an array", 1.0)]
+    broken = [Piece("p", "not an array", 1.0)]  # type: ignore[arg-type]
     with pytest.raises(AttributeError):
         write_store(path, TOK, CORPUS, {"train": broken, "validation": pieces(1)}, [], overwrite=True)
     assert Store(path).manifest.splits["train"].tokens == 305

@@ -13,13 +13,14 @@ with atheris.instrument_imports(include=["musictx", "mido"]):
 
     from musictx.errors import MidiError
     from musictx.music.read import read_tracks
+    from musictx.music.score import Score
     from musictx.tokenizers import build_tokenizer
 
 TOKENIZERS = [build_tokenizer(name) for name in ("performance", "chorale")]
 
 
 def read(data: bytes) -> None:
-    outcomes = []
+    outcomes: list[Score | str] = []
     for _ in range(2):
         try:
             outcomes.append(read_tracks(bytes(bytearray(data)), "fuzz").merge(drums=True))

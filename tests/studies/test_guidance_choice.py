@@ -20,6 +20,7 @@ from musictx.model.bundle import BundleHeader, read_header, save_bundle
 
 sys.path.insert(0, str(ROOT / "studies"))
 import guidance
+import jsb
 import seed_gain
 
 COMPOSERS = {"retained": (1, 1, 1), "from_seed": (20, 14, 27), "repeated": (0.13, 0.08, 0.19)}
@@ -130,7 +131,7 @@ def test_names_at_the_lines_do_not_cover_each_other():
 
 
 def test_the_figure_has_a_line_for_every_kind_and_a_look_for_every_model(tmp_path):
-    assert set(seed_gain.LOOKS) == set(seed_gain.MODELS)
+    assert set(seed_gain.LOOKS) == set(jsb.MODELS)
     part = {"mean": 0.02, "low": 0.01, "high": 0.03}
     kinds = {name: {"window": window, "gain": [part] * 6} for name, window in (("lstm", None), ("fourier", 1024))}
     reach = [320, 384, 448, 512, 576, 640]

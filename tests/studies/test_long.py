@@ -10,7 +10,7 @@ from conftest import ROOT, ok, run
 
 from musictx.music.read import read_midi
 from musictx.music.score import Score
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 
 sys.path.insert(0, str(ROOT / "studies"))
 import long
@@ -55,7 +55,7 @@ def test_guided_music_is_that_of_generate_too(world, words, tmp_path):
 
 
 def test_a_part_is_measured_by_hand():
-    tokenizer = build_tokenizer("chorale")
+    tokenizer = ChoraleTokenizer()
     rest = tokenizer.rest
     primer, held = [60 - 21, rest, rest, rest], [62 - 21, rest, rest, rest]
     two_notes = [60 - 21, rest, rest, rest, 67 - 21, rest, rest, rest]

@@ -83,7 +83,12 @@ def test_the_long_training_goes_through_its_stages(archive, tmp_path):
 
 def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words) or True)
+
+    def call(words, seconds=None):
+        calls.append(words)
+        return True
+
+    monkeypatch.setattr(piano, "call", call)
     monkeypatch.setattr(sys, "argv", ["piano.py", "--archive", "a.zip", "--out", str(tmp_path), "--branch", "30"])
     (tmp_path / "store").mkdir()
     (tmp_path / "store/manifest.json").touch()

@@ -19,6 +19,7 @@ from musictx.config.train import TrainConfig
 from musictx.model.build import build_model
 from musictx.training.optimizer import window_length
 from musictx.training.preflight import check_trainer
+from musictx.training.run_folder import RunFolder
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "studies"))
@@ -98,7 +99,8 @@ def test_the_small_piano_models_end_with_windows_of_2048_ids_or_carry_their_stat
 
 
 def test_a_small_model_learns_with_the_better_of_two_rates_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
-    calls, stopped = [], []
+    calls: list[tuple[str, int, str]] = []
+    stopped: list[bool] = []
 
     def run(words, at_most_s=None):
         told = dict(word.split("=", 1) for word in words[1:])
@@ -113,7 +115,7 @@ def test_a_small_model_learns_with_the_better_of_two_rates_and_goes_on_where_it_
 
     monkeypatch.setattr(maestro_small, "musictx", run)
     finished = property(lambda run: (run.path / "nll").exists())
-    monkeypatch.setattr(maestro_small.RunFolder, "is_finished", finished)
+    monkeypatch.setattr(RunFolder, "is_finished", finished)
     read = lambda bundle: Namespace(val_nll=float((bundle.parent / "nll").read_text()))  # noqa: E731
     monkeypatch.setattr(maestro_small, "read_header", read)
     train = lambda hours=0.1: maestro_small.train_small(["lstm"], hours, tmp_path, tmp_path, 1.0, [])  # noqa: E731
@@ -143,15 +145,20 @@ SETTINGS = ["data.length=512", "+trainer.lr=1e-3", "model=lstm"]
 def test_settings_are_told_from_the_models_beside_them(where, tmp_path, monkeypatch):
     words = ["--models", "lstm", "relative"]
     words[where + 1 : where + 1] = SETTINGS
-    seen = []
+    seen: list[Namespace] = []
     monkeypatch.setattr(jsb, "study", seen.append)
     monkeypatch.setattr(sys, "argv", ["jsb.py", "--steps", "9", *words])
     jsb.main()
     assert (seen[0].models, seen[0].overrides, seen[0].steps) == (["lstm", "relative"], SETTINGS, 9)
     calls = []
+
+    def call(args, seconds=None):
+        calls.append(args)
+        return True
+
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "manifest.json").touch()
-    monkeypatch.setattr(maestro, "call", lambda args, seconds=None: calls.append(args) or True)
+    monkeypatch.setattr(maestro, "call", call)
     monkeypatch.setattr(sys, "argv", ["maestro.py", "--archive", "a.zip", "--out", str(tmp_path), *words])
     maestro.main()
     assert [next(w for w in args if w.startswith("name=")) for args in calls[:2]] == ["name=lstm", "name=relative"]
@@ -181,8 +188,8 @@ def test_the_guide_crosses_widths_with_hours_and_the_rest_in_the_middle():
 
 def test_the_guide_takes_pieces_from_all_over_the_table():
     rows = [{"midi_filename": str(k), "duration": "1800"} for k in range(20)]
-    assert guide.spread(rows, 1.9) == ["0", "7", "14", "1"]
-    assert sorted(guide.spread(rows, 100), key=int) == [str(k) for k in range(20)]
+    assert maestro.spread(rows, 1.9) == ["0", "7", "14", "1"]
+    assert sorted(maestro.spread(rows, 100), key=int) == [str(k) for k in range(20)]
 
 
 def test_the_guide_reports_and_draws_what_was_measured(tmp_path):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from strategies import SHARED_DATA
@@ -29,11 +30,17 @@ def folder(tmp_path):
 
 
 def prepare(folder, out, **changes):
-    settings = {"licence": "mine", "validation_fraction": 0.2, "test_fraction": 0.2, "random_seed": 1, "workers": 1}
-    tokenizer = TokenizerConfig("performance")
-    return prepare_folder(
-        PrepareFolderConfig(path=str(folder), out=str(out), tokenizer=tokenizer, **(settings | changes))
+    usual = PrepareFolderConfig(
+        path=str(folder),
+        out=str(out),
+        tokenizer=TokenizerConfig("performance"),
+        licence="mine",
+        validation_fraction=0.2,
+        test_fraction=0.2,
+        random_seed=1,
+        workers=1,
     )
+    return prepare_folder(replace(usual, **changes))
 
 
 def test_what_is_left_out_is_listed_and_copies_stay_together(folder, tmp_path):

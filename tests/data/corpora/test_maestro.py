@@ -1,5 +1,5 @@
 import shutil
-import zipfile
+from dataclasses import replace
 
 import pytest
 from conftest import write_tunes
@@ -26,10 +26,14 @@ def archive(tmp_path):
 
 
 def prepare(path, tmp_path, **changes):
-    settings = {"tokenizer": TokenizerConfig("performance"), "workers": 1, "downloads": str(tmp_path)}
-    return prepare_maestro(
-        PrepareMaestroConfig(path=path and str(path), out=str(tmp_path / "store"), **(settings | changes))
+    usual = PrepareMaestroConfig(
+        path=path and str(path),
+        out=str(tmp_path / "store"),
+        tokenizer=TokenizerConfig("performance"),
+        workers=1,
+        downloads=str(tmp_path),
     )
+    return prepare_maestro(replace(usual, **changes))
 
 
 def test_folder_inner_folder_and_zip_give_the_same_store_on_the_official_split(archive, tmp_path):
@@ -76,7 +80,7 @@ def test_no_table_no_archive_no_such_version(archive, tmp_path):
     (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").unlink()
     with pytest.raises(StoreError, match=r"no maestro-v\*.csv in .*: give the archive or folder as it was downloaded"):
         prepare(archive, tmp_path)
-    (tmp_path / "x.zip").write_bytes(zipfile.stringEndArchive + b"junk")
+    (tmp_path / "x.zip").write_bytes(b"PK\x05\x06" + b"junk")
     with pytest.raises(StoreError, match="is neither a folder nor a zip archive"):
         prepare(tmp_path / "x.zip", tmp_path)
     with pytest.raises(ConfigError, match="version=v4: choose one of v1, v2, v3"):

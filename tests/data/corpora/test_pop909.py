@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import write_tunes
@@ -27,8 +29,14 @@ def archive(tmp_path):
 
 
 def prepare(path, tmp_path, **changes):
-    settings = {"tokenizer": TokenizerConfig("performance"), "workers": 1, "validation_fraction": 0.3}
-    return prepare_pop909(PreparePop909Config(path=str(path), out=str(tmp_path / "store"), **(settings | changes)))
+    usual = PreparePop909Config(
+        path=str(path),
+        out=str(tmp_path / "store"),
+        tokenizer=TokenizerConfig("performance"),
+        workers=1,
+        validation_fraction=0.3,
+    )
+    return prepare_pop909(replace(usual, **changes))
 
 
 def test_versions_are_left_alone_or_stay_with_their_song(archive, tmp_path):

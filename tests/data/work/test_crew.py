@@ -130,9 +130,9 @@ def dask(tmp_path):
 
     def start(*args):
         command = [sys.executable, "-m", f"distributed.cli.dask_{args[0]}", *args[1:]]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        quiet["env"] = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # this file, too
-        processes.append(subprocess.Popen(command, cwd=tmp_path, **quiet))
+        env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # this file, too
+        quiet = subprocess.DEVNULL
+        processes.append(subprocess.Popen(command, cwd=tmp_path, env=env, stdout=quiet, stderr=quiet))
 
     address_file = tmp_path / "scheduler.json"
     start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(address_file))
@@ -183,6 +183,7 @@ def test_odd_names_of_folders_and_files_in_the_way(tunes):
     odd = os.fsencode(tunes) + b"/mi\xff"
     os.rename(os.fsencode(tunes / "midi"), odd)
     (tunes / "pickle.py").write_text("raise SystemExit('not this one')")
+    command: list[str | bytes]
     command = [sys.executable, str(ROOT / "data_prep/folder.py"), b"path=mi\xff", "out=store", "workers=1"]
     done = subprocess.run(command, cwd=tunes, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
