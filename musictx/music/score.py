@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 COLUMNS = ("onset_s", "offset_s", "pitch", "velocity", "program")
 DRUMS = 128  # the program of a drum kit; 0 … 127 are General MIDI's instruments
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Score:
     """Notes sorted by onset, then pitch. Frozen, with read-only arrays; every edit returns a new Score.
 
@@ -32,12 +32,21 @@ class Score:
     offset_s: NDArray[Any]  # (N,) float64
     pitch: NDArray[Any]  # (N,) uint8
     velocity: NDArray[Any]  # (N,) uint8
-    quarter_s: float = 0.5  # the tempo that it is written in; edits carry it along
-    program: NDArray[Any] = field(default_factory=lambda: np.zeros(()))  # (N,) uint8, or one for all; 0 is the piano
+    quarter_s: float  # the tempo that it is written in; edits carry it along
+    program: NDArray[Any]  # (N,) uint8; 0 is the piano
 
-    def __post_init__(self) -> None:
-        onset, offset = (np.asarray(x, dtype=np.float64) for x in (self.onset_s, self.offset_s))
-        pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (self.pitch, self.velocity, self.program))
+    def __init__(
+        self,
+        onset_s: ArrayLike,
+        offset_s: ArrayLike,
+        pitch: ArrayLike,
+        velocity: ArrayLike,
+        quarter_s: float = 0.5,
+        program: ArrayLike = 0,
+    ) -> None:
+        object.__setattr__(self, "quarter_s", quarter_s)
+        onset, offset = (np.asarray(x, dtype=np.float64) for x in (onset_s, offset_s))
+        pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (pitch, velocity, program))
         program = np.broadcast_to(program, pitch.shape) if program.ndim == 0 else program
         _check(onset, offset, pitch, velocity, program)
         order = _in_time(onset, (program, velocity, offset, pitch))
