@@ -13,10 +13,13 @@ from musictx.music.score import Meter, Score
 from musictx.sampling.gap import cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
 from musictx.sampling.music import continue_primers
 from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
-from musictx.tokenizers import build_tokenizer, with_added
+from musictx.tokenizers import with_added
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.gap import ADDED, clock_of, split_at, step_of, with_gap_clock
+from musictx.tokenizers.performance import PerformanceTokenizer
 
-PERFORMANCE, CHORALE = (with_gap_clock(with_added(build_tokenizer(name), ADDED)) for name in ("performance", "chorale"))
+PERFORMANCE = with_gap_clock(with_added(PerformanceTokenizer(), ADDED))
+CHORALE = with_gap_clock(with_added(ChoraleTokenizer(), ADDED))
 METER = Meter(0.5)
 HELD = Score([0.0, 0.5, 1.0, 2.5], [3.0, 1.2, 2.2, 3.0], [48, 60, 64, 67], [70, 80, 90, 60])  # 48 sounds throughout
 
@@ -184,6 +187,7 @@ def test_variations_keep_what_is_outside_and_depend_on_the_seed_and_their_number
     assert one.score != two.score
     for each in (one, two):
         assert each.complete
+        assert each.is_new is not None
         assert each.new_from_s == pytest.approx(10.0)
         new = each.score.select(each.is_new)
         assert len(new)

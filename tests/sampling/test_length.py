@@ -3,9 +3,10 @@ import pytest
 
 from musictx.errors import ConfigError
 from musictx.sampling.settings import Length, Progress
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.performance import PerformanceTokenizer
 
-TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")
+TOK, HYMN = PerformanceTokenizer(), ChoraleTokenizer()
 NOTHING = np.zeros(0, np.uint16)
 
 

@@ -24,9 +24,8 @@ LONGER = Score(np.arange(9) * 0.3, np.arange(9) * 0.3 + 0.3, np.arange(60, 69), 
 def build(name, position="relative", max_distance=64):
     tokenizer = build_tokenizer(name)
     torch.manual_seed(0)
-    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 16, "max_positions": 100}
-    config = TransformerConfig(tokenizer.vocab.size, position=position, max_distance=max_distance, **sizes)
-    return Transformer(config).eval(), tokenizer
+    config = TransformerConfig(tokenizer.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=16, max_positions=100)
+    return Transformer(replace(config, position=position, max_distance=max_distance)).eval(), tokenizer
 
 
 def go(name="performance", seed=SEED, sampling=PLAIN, model=None, **settings):
@@ -167,9 +166,12 @@ def ends_at(vocab, step):
 def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length(step, expected, monkeypatch):
     tokenizer = build_tokenizer("performance")
     used = []
-    monkeypatch.setattr(
-        type(tokenizer), "decode", lambda self, ids, quarter_s=0.5: used.append(len(ids)) or Score.empty()
-    )
+
+    def decode(self, ids, quarter_s=0.5):
+        used.append(len(ids))
+        return Score.empty()
+
+    monkeypatch.setattr(type(tokenizer), "decode", decode)
     settings = Settings(PLAIN, Length(tokens=100), forced_ending=True)
     continue_primers([None], ends_at(tokenizer.vocab, step), tokenizer, settings)
     if expected is None:

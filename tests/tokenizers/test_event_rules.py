@@ -27,7 +27,7 @@ def stream(*events):
 
 def words(legal):
     """What is legal in one row, short: the types, with their values where not all of a type are."""
-    out = {}
+    out: dict[str, list[int]] = {}
     for id in torch.nonzero(legal)[:, 0].tolist():
         kind, value = VOCAB.describe(id).split()
         out.setdefault(kind, []).append(int(value))

@@ -9,11 +9,11 @@ from musictx.errors import ConfigError
 from musictx.music.grid import REST
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.settings import PLAIN
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
-TOK = build_tokenizer("chorale")
+TOK = ChoraleTokenizer()
 QUARTER_S = 0.6  # four steps
 
 
