@@ -70,6 +70,7 @@ def test_rows_of_one_age_need_no_mask():
     assert KVCache.join(states).behind is None
     ragged = KVCache.join([prefilled(model, ids(n), 5, True) for n in (4, 1)])
     ragged.begin(1)
+    assert ragged.masked is not None
     assert ragged.masked.tolist() == [[False] * 5, [True, True, True, False, False]]
     for _ in range(3):
         model.step(ids(2), ragged)

@@ -1,5 +1,8 @@
 """A seed that stays in sight, against keys that are chosen one by one; and models that cannot keep one."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 import torch
 
@@ -10,7 +13,7 @@ from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.sampling.engine import prefill
 
 V, WINDOW = 23, 24
-FORMS = {
+FORMS: dict[str, dict[str, Any]] = {
     "relative": {"position": "relative"},
     "reference": {"position": "relative", "attention": "reference"},
     "fourier": {"position": "relative_fourier", "n_frequencies": 3},
@@ -20,13 +23,13 @@ FORMS = {
     "rope in time, in beats": {"position": "rope", "clock": "time", "cycle": 4},
     "fourier in beats": {"position": "relative_fourier", "n_frequencies": 3, "cycle": 4, "value_residual": True},
 }
+CONFIG = TransformerConfig(V, 24, 2, 3, 48, 0.0, max_distance=9, trained_length=WINDOW, attention="auto")
 
 
 def build(**changes):
     torch.manual_seed(0)
     pace = torch.arange(V) % 4 / 4
-    settings = {"max_distance": 9, "trained_length": WINDOW, "attention": "auto"} | changes
-    return Transformer(TransformerConfig(V, 24, 2, 3, 48, 0.0, **settings), pace).double().eval()
+    return Transformer(replace(CONFIG, **changes), pace).double().eval()
 
 
 def tokens(n, seed=1):
