@@ -6,6 +6,7 @@ from conftest import QUICK, TINY
 
 from musictx.config.app import settings
 from musictx.data.dataset import RandomCrops
+from musictx.model.bundle import read_header
 from musictx.tokenizers import build_tokenizer
 from musictx.training import fit as training
 from musictx.training.metrics import read_metrics
@@ -31,6 +32,13 @@ def ragged(crops, index):
     window = WHOLE(crops, index)
     window[2 + 11 * index % 31 :] = PAD
     return window
+
+
+def val_nll(bundle) -> float:
+    """What its header says of validation."""
+    nll = read_header(bundle).val_nll
+    assert nll is not None
+    return nll
 
 
 def curve(folder, key="train/loss"):

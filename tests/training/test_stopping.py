@@ -124,16 +124,14 @@ def test_a_model_of_another_kind_is_one_difference(world, stopped):
 def test_what_other_versions_wrote_is_read(world, stopped):
     """Every kind's settings beside each other; settings that are gone; a kind that is not here."""
     place = stopped / "config.yaml"
-    written = OmegaConf.to_container(OmegaConf.load(place))
-    written["model"] |= {"cell": "lstm", "additive": False, "window": 512}
+    written = OmegaConf.merge(OmegaConf.load(place), {"model": {"cell": "lstm", "additive": False, "window": 512}})
     place.write_text(OmegaConf.to_yaml(written))
     config = config_of(world, stopped, *STEPS)
     assert RunFolder(stopped).differences(config) == []
     assert RunFolder(stopped).differences(alone(config_of(world, "x", f"resume={stopped}"), ["resume"])) == []
-    place.write_text(OmegaConf.to_yaml(written | {"colour": "green"}))
+    place.write_text(OmegaConf.to_yaml(OmegaConf.merge(written, {"colour": "green"})))
     assert RunFolder(stopped).differences(config) == ["colour=None (was green)"]
-    written["model"]["kind"] = "pair"
-    place.write_text(OmegaConf.to_yaml(written))
+    place.write_text(OmegaConf.to_yaml(OmegaConf.merge(written, {"model": {"kind": "pair"}})))
     assert RunFolder(stopped).differences(config) == ["model.kind=transformer (was pair)"]
     assert [run.state for run in list_runs(stopped)] == ["unfinished"]
     with pytest.raises(ConfigError, match="model.kind=pair: choose one of transformer, recurrent"):
@@ -204,7 +202,7 @@ def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeyp
             pass
         tried.append(True)
 
-    tried = []
+    tried: list[bool] = []
     record = RunFolder.record
     monkeypatch.setattr(RunFolder, "record", lambda run: [try_it(), record(run)][1])
     monkeypatch.setattr(RunFolder, "close", try_it)
