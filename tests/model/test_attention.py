@@ -27,7 +27,7 @@ def inputs(tq, tk, d, m, *, dtype=torch.float64) -> tuple[Tensor, Tensor, Tensor
     return q, k, v, rel
 
 
-def results(impl, tensors):
+def results(impl, tensors) -> list[Tensor]:
     """The output and the gradients of q, k, v, rel."""
     q, k, v, rel = tensors
     out = relative_attention(q, k, v, rel, impl)
@@ -140,7 +140,7 @@ def test_chunked_dropout_has_the_gradients_of_its_own_mask(together):
     assert torch.autograd.gradcheck(f, tensors)
 
 
-def dropped_weights(q, k, rel, p, block):
+def dropped_weights(q, k, rel, p, block) -> Tensor:
     """Chunked attention's weights after dropout, (B, H, T, T): values that are the identity show them."""
     t = q.shape[2]
     shown = torch.eye(t, dtype=q.dtype).expand(len(q), 3, t, t)

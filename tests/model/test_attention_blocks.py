@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
 from musictx.model.attention.plain import causal_blocks
 
@@ -21,7 +22,7 @@ def plain(q, k, v, scale):
     return ((q * scale) @ k.mT).masked_fill(future, -torch.inf).softmax(-1) @ v
 
 
-def results(attention, tensors):
+def results(attention, tensors) -> list[Tensor]:
     """The output and the gradients of q, k, v."""
     out = attention(*tensors, 1 / math.sqrt(7))
     weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape).to(out.dtype)

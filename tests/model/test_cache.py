@@ -12,7 +12,7 @@ LENGTHS = (3, 9, 9, 1)
 N = 17  # tokens after each prompt
 
 
-def build(position, **changes):
+def build(position, **changes) -> Transformer:
     torch.manual_seed(0)
     sizes = {"d_model": 24, "n_layers": 2, "n_heads": 3, "d_ff": 48, "dropout": 0.0, "max_distance": 6}
     config = TransformerConfig(23, position=position, n_frequencies=3, **(sizes | changes))
@@ -23,7 +23,7 @@ def build(position, **changes):
     return net
 
 
-def ids(*shape):
+def ids(*shape) -> torch.Tensor:
     return torch.randint(0, 23, shape, generator=torch.Generator().manual_seed(1))
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorc
 CONFIG = TransformerConfig(vocab_size=50, d_model=64, n_layers=2, n_heads=2, d_ff=128)
 
 
-def layers(model):
+def layers(model) -> list[PackedLinear]:
     return [m for m in model.modules() if isinstance(m, PackedLinear)]
 
 

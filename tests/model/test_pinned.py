@@ -9,6 +9,7 @@ import torch
 from musictx.errors import ConfigError
 from musictx.model.build import build_model, model_config
 from musictx.model.pinned import Pinned, check_pinned
+from musictx.model.position.form import Form
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.sampling.engine import prefill
 
@@ -26,13 +27,13 @@ FORMS: dict[str, dict[str, Any]] = {
 CONFIG = TransformerConfig(V, 24, 2, 3, 48, 0.0, max_distance=9, trained_length=WINDOW, attention="auto")
 
 
-def build(**changes):
+def build(**changes) -> Transformer:
     torch.manual_seed(0)
     pace = torch.arange(V) % 4 / 4
     return Transformer(replace(CONFIG, **changes), pace).double().eval()
 
 
-def tokens(n, seed=1):
+def tokens(n, seed=1) -> torch.Tensor:
     return torch.randint(0, V, (n,), generator=torch.Generator().manual_seed(seed))
 
 
@@ -105,6 +106,7 @@ def test_a_step_sees_the_seed_moved_and_the_newest_each_row_as_alone(name):
 def test_moved_keys_are_those_of_a_later_place(name):
     model = build(**FORMS[name])
     form, k = model.blocks[1].attend, torch.randn(2, 3, 5, 8, dtype=torch.float64)
+    assert isinstance(form, Form)
     at, by = torch.rand(2, 5, dtype=torch.float64) * 30, torch.tensor([[7.25], [1000.5]], dtype=torch.float64)
     moved = form.moved(form.keys(k, form.phase(at, k.dtype)), by)
     torch.testing.assert_close(moved, form.keys(k, form.phase(at + by, k.dtype)), rtol=1e-5, atol=1e-6)

@@ -22,7 +22,7 @@ TIMED = [(form, "time") for form in timed_forms()]
 ALL = [*((form, "index") for form in FORMS), *TIMED]
 
 
-def build(position, clock="index", **changes):
+def build(position, clock="index", **changes) -> Transformer:
     torch.manual_seed(0)
     model = Transformer(replace(CONFIG, position=position, clock=clock, **changes), PACE).double().eval()
     with torch.no_grad():  # at the start positions hardly count: make them

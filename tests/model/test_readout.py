@@ -25,7 +25,7 @@ PATHS += [{"position": form, "clock": "time"} for form in timed_forms()]
 PATHS += [{"position": form, **OTHER_BLOCK} for form in ("relative", "relative_fourier")]
 
 
-def build(**changes):
+def build(**changes) -> Transformer:
     torch.manual_seed(0)
     pace = torch.linspace(0, 0.5, 23) if changes.get("clock") == "time" else None
     model = Transformer(replace(CONFIG, **changes), pace).double().eval()
@@ -34,7 +34,7 @@ def build(**changes):
     return model
 
 
-def read(model, ids, queries):
+def read(model, ids, queries) -> torch.Tensor:
     """(layers, B, H, Q, T)"""
     layers = []
     read_attention(model, ids, torch.as_tensor(queries), lambda layer, rows: layers.append((layer, rows)))
@@ -96,7 +96,7 @@ def test_reading_leaves_the_model_as_it_was():
     with pytest.raises(ZeroDivisionError):
         read_attention(model, ids, torch.tensor([0]), stumble)
     assert torch.equal(model(ids), before)
-    assert not any(block.attend._forward_pre_hooks for block in model.blocks)
+    assert not any(part._forward_pre_hooks for part in model.modules())
 
 
 def test_a_head_built_by_hand():

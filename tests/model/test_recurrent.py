@@ -25,7 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
 all_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-def build(kind, **changes):
+def build(kind, **changes) -> Recurrent:
     torch.manual_seed(0)
     return Recurrent(replace(CONFIG, **KINDS[kind], **changes)).double().eval()
 
@@ -259,6 +259,7 @@ def test_the_state_never_grows():
     model = build("additive")
     with torch.inference_mode():
         state = model.init_state(2, 1, rolling=True)
+        assert state.past is not None
         place = state.past.rows.data_ptr()
         for _ in range(20):
             model.step(tokens(2, 1)[:, 0], state)

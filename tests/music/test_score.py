@@ -7,7 +7,7 @@ from strategies import scores
 from musictx.music.score import Score
 
 
-def two_notes(onset_s=(1.0, 0.0), offset_s=(2.0, 0.5), pitch=(60, 72), velocity=(80, 90)):
+def two_notes(onset_s=(1.0, 0.0), offset_s=(2.0, 0.5), pitch=(60, 72), velocity=(80, 90)) -> Score:
     return Score(onset_s, offset_s, pitch, velocity)
 
 
@@ -26,7 +26,7 @@ def test_a_score_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
         score.pitch[0] = 1
     with pytest.raises(AttributeError):
-        score.pitch = np.zeros(2)
+        score.pitch = np.zeros(2)  # type: ignore[misc]
 
 
 def test_the_arrays_it_was_made_from_stay_the_callers():

@@ -6,7 +6,7 @@ from musictx.music.grid import score_to_grid, snap_to_grid, thin_to_voices
 from musictx.music.score import Score
 
 
-def of_rows(notes):
+def of_rows(notes) -> Score:
     onset, offset, pitch, velocity = np.array(notes, dtype=float).reshape(-1, 4).T
     return Score(onset, offset, pitch, velocity, quarter_s=0.6)
 

@@ -74,7 +74,7 @@ SONG = MelodyTokenizer()
 SPECIALS = (SONG.vocab.pad, SONG.vocab.bos, SONG.vocab.eos)
 
 
-def song(text):
+def song(text) -> torch.Tensor:
     """Ids of `M60+` and `m60+`, the melody's and the other notes begun (+) or ended (-), `v9`, `V9` and waits, `100`;
     the specials as they are called."""
     kinds = {"M": "MELODY_ON", "m": "NOTE_ON", "V": "MELODY_VELOCITY", "v": "VELOCITY"}

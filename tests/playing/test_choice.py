@@ -21,17 +21,17 @@ CHORDS = np.repeat(np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48
 HYMN = grid_to_score(CHORDS)
 
 
-def moved(by_s, notes=slice(1)):
+def moved(by_s, notes=slice(1)) -> Score:
     onset = HYMN.onset_s.copy()
     onset[notes] += by_s
     return Score(onset, np.maximum(HYMN.offset_s, onset + 0.1), HYMN.pitch, HYMN.velocity, HYMN.quarter_s)
 
 
-def with_note(onset_s, offset_s, pitch):
+def with_note(onset_s, offset_s, pitch) -> Score:
     return Score.merge([HYMN, Score([onset_s], [offset_s], [pitch], [80], HYMN.quarter_s)], HYMN.quarter_s)
 
 
-def ornamented(notes):
+def ornamented(notes) -> Score:
     """Ten bars of the hymn, the first soprano of so many ending with a 32nd of the note above."""
     grid = np.tile(CHORDS, (10, 1))
     hymn, step_s = grid_to_score(grid), 0.15
@@ -43,7 +43,7 @@ def ornamented(notes):
     return Score.merge([main, graces], hymn.quarter_s)
 
 
-def voices(count):
+def voices(count) -> Score:
     return grid_to_score(np.where(np.arange(4) < count, CHORDS, -1).astype(np.int16))
 
 

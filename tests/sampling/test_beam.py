@@ -21,7 +21,7 @@ def all_by_likelihood(model, n):
     return rows[order], each[order]
 
 
-def beam_search(model, n_tokens, beams, room):
+def beam_search(model, n_tokens, beams, room) -> Beams:
     found = Beams(model, PROMPT, n_tokens, beams, Below(4), EOS, room, False)
     assert [len(drawn.ids) for drawn in found][-1] <= beams
     return found

@@ -32,7 +32,7 @@ class Below:
         return self
 
 
-def build(position="relative", **changes):
+def build(position="relative", **changes) -> Transformer:
     torch.manual_seed(0)
     sizes = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 8, "n_frequencies": 2}
     net = Transformer(TransformerConfig(V, position=position, **(sizes | changes))).eval()
@@ -45,7 +45,9 @@ def model():
     return build()
 
 
-def run(model, n=20, rows=3, seed=5, prompts=(PROMPT,), which=None, room=None, rolling=False, **settings):
+def run(
+    model, n=20, rows=3, seed=5, prompts=(PROMPT,), which=None, room=None, rolling=False, **settings
+) -> torch.Tensor:
     keys = which if which is not None else [Row(0, (seed, k)) for k in range(rows)]
     room = room or max(map(len, prompts)) + n
     stream = begin_stream(model, prompts, keys, replace(PLAIN, **settings), Below(8), EOS, room, rolling)

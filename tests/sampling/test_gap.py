@@ -10,7 +10,7 @@ from stubs import noise
 from musictx.errors import ConfigError
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Meter, Score
-from musictx.sampling.gap import cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
+from musictx.sampling.gap import Gap, cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
 from musictx.sampling.music import continue_primers
 from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 from musictx.tokenizers import with_added
@@ -24,7 +24,7 @@ METER = Meter(0.5)
 HELD = Score([0.0, 0.5, 1.0, 2.5], [3.0, 1.2, 2.2, 3.0], [48, 60, 64, 67], [70, 80, 90, 60])  # 48 sounds throughout
 
 
-def gap_of(score=HELD, from_s=1.0, to_s=2.0, tokenizer=PERFORMANCE):
+def gap_of(score=HELD, from_s=1.0, to_s=2.0, tokenizer=PERFORMANCE) -> Gap:
     return cut_gap(score, score, from_s, to_s, METER, tokenizer)
 
 
@@ -128,7 +128,7 @@ def test_regions_that_are_none(from_s, to_s, text):
         gap_of(HELD, from_s, to_s)
 
 
-def long_piece(tokenizer, n=60):
+def long_piece(tokenizer, n=60) -> Score:
     if tokenizer is CHORALE:
         return grid_to_score(np.random.default_rng(0).integers(50, 70, (4 * n, 4)), 0.4)
     return Score(np.arange(n) * 0.4, np.arange(n) * 0.4 + 0.3, np.arange(n) % 12 + 60, np.full(n, 80))

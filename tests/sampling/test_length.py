@@ -10,7 +10,7 @@ TOK, HYMN = PerformanceTokenizer(), ChoraleTokenizer()
 NOTHING = np.zeros(0, np.uint16)
 
 
-def progress(length, tokenizer=TOK, primer=NOTHING, quarter_s=0.5, bar_s=2.0):
+def progress(length, tokenizer=TOK, primer=NOTHING, quarter_s=0.5, bar_s=2.0) -> Progress:
     return Progress(length, bar_s, tokenizer, primer, quarter_s)
 
 

@@ -20,7 +20,7 @@ PINNED = Settings(PLAIN, Length(tokens=90), seed_pinned=True, window=WINDOW)
 GUIDED = Sampling(seed_guidance=1.0, guidance_tokens=3)
 
 
-def primer(score):
+def primer(score) -> Primer:
     return Primer(score, score.duration_s, Meter(score.quarter_s))
 
 

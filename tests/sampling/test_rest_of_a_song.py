@@ -23,7 +23,7 @@ V, PAD, BOS = TOK.vocab.size, TOK.vocab.pad, TOK.vocab.bos
 MELODY = Score(np.array([0.5, 1, 2, 7]), [1.0, 1.9, 4.0, 9.0], [72, 74, 76, 72], [80] * 4, 0.5, np.array(40))
 
 
-def build(kind="attention"):
+def build(kind="attention") -> EncoderDecoder | RecurrentEncoderDecoder:
     torch.manual_seed(0)
     if kind == "cells":
         return RecurrentEncoderDecoder(RecurrentEncoderDecoderConfig(V, d_model=16, d_attention=8, pad=PAD)).eval()
@@ -56,7 +56,7 @@ def test_a_variation_is_a_function_of_melody_seed_and_number():
     assert first[0] != second[0]
 
 
-def written(model, window_s):
+def written(model, window_s) -> Windows:
     music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(), (0, 0), "cpu")
     with torch.inference_mode():
         for start_s in np.arange(0, max(9 - window_s / 2, 0.01), window_s / 2):

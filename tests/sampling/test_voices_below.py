@@ -12,7 +12,7 @@ from musictx.music.grid import REST
 from musictx.sampling.engine import Uniforms
 from musictx.sampling.filters import NanError, draw
 from musictx.sampling.settings import PLAIN, Sampling
-from musictx.sampling.voices import BelowMelody, draw_voices
+from musictx.sampling.voices import BelowMelody, Voices, draw_voices
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
@@ -22,7 +22,7 @@ MELODY = np.array([72, 72, 74, REST, 76, 60, 60, 81, 67], np.int16)
 SINGABLE = Rules(voice_order=True, voice_ranges=True)
 
 
-def build(kind):
+def build(kind) -> EncoderDecoder | RecurrentEncoderDecoder:
     torch.manual_seed(0)
     if kind == "cells":
         cells = RecurrentEncoderDecoderConfig(TOK.vocab.size, d_model=16, d_attention=8, pad=TOK.vocab.pad)
@@ -31,7 +31,7 @@ def build(kind):
     return EncoderDecoder(config).eval()
 
 
-def drawn(kind="attention", melody=MELODY, sampling=PLAIN, rules=SINGABLE, **asked):
+def drawn(kind="attention", melody=MELODY, sampling=PLAIN, rules=SINGABLE, **asked) -> list[Voices]:
     return draw_voices(melody, build(kind), TOK, 0.5, sampling=sampling, rules=rules, **asked)
 
 
@@ -153,7 +153,7 @@ def test_two_streams_draw_what_two_full_passes_draw(kind):
     model = build(kind)
     with torch.no_grad():
         for p in model.parameters():
-            p *= 2
+            p.mul_(2)
     rules = Rules(voice_order=True, voice_ranges=True, no_parallels=True)
     sampling = Sampling(top_p=0.95, seed_guidance=1.5, guidance_cut=0.02)
     many = draw_voices(MELODY, model, TOK, 0.5, 3, sampling=sampling, rules=rules, seed=5, rows_at_once=2)

@@ -10,14 +10,14 @@ from musictx.errors import ConfigError
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
-from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
 
 TOK = build_tokenizer("performance")
 VOCAB = TOK.vocab
 
 
-def grammar(*prompts, **rules):
+def grammar(*prompts, **rules) -> Grammar:
     return build_grammar(TOK, Rules(**rules), prompts, [0.5] * len(prompts), "cpu")
 
 

@@ -24,7 +24,7 @@ def tokens(text):
     return np.array([TOK.vocab.id(kind, int(value)) for kind, value in pairs], np.uint16)
 
 
-def score(*notes):
+def score(*notes) -> Score:
     """(onset_s, offset_s, pitch, velocity) …"""
     columns = np.array(notes, dtype=float).reshape(-1, 4).T
     return Score(columns[0], columns[1], columns[2].astype(np.uint8), columns[3].astype(np.uint8))

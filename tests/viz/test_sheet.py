@@ -13,7 +13,7 @@ from musictx.viz.sheet import Trial, listening_sheet, mp3
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def sheet():
+def sheet() -> str:
     beep = [mp3((0.2 * np.sin(np.arange(22_050) * pitch)).astype(np.float32)) for pitch in (0.03, 0.05, 0.07)]
     trials = [
         Trial(beep[0], beep[1:], ["the composer", "<b>LSTM"]),
