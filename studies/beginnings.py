@@ -13,6 +13,7 @@ the MIDI files.
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,7 +78,7 @@ def silences(music: Score, length_s: float, longer_s: float = SILENT_S) -> int:
 
 
 def joined(seed: Score, music: Score, seed_s: float) -> Score:
-    later = Score(music.onset_s + seed_s, music.offset_s + seed_s, music.pitch, music.velocity, music.program)
+    later = replace(music, onset_s=music.onset_s + seed_s, offset_s=music.offset_s + seed_s)
     return Score.merge([seed, later], seed.quarter_s)
 
 
@@ -93,7 +94,10 @@ def study(args: argparse.Namespace) -> None:
     sampling = Sampling().suited(opened.header.seed_guidance)
     settings = Settings(sampling, rules=Rules(max_silence_s=args.seconds))  # as long as all of it
     model = for_steps(opened.model, choose_weights("auto", opened.model))
-    drawn = [continue_all(model, tokenizer, held_out, settings._replace(seed=args.seed + k)) for k in range(args.draws)]
+    drawn = [
+        continue_all(model, tokenizer, held_out, settings._replace(random_seed=args.random_seed + k))
+        for k in range(args.draws)
+    ]
     count = {
         "true": [silences(music, args.seconds) for music in held_out.true],
         "model": [float(np.mean([silences(d.scores[i], args.seconds) for d in drawn])) for i in range(len(order))],
@@ -131,7 +135,7 @@ def run() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="length of each continuation")
     parser.add_argument("--each", type=int, default=EACH, help="seeds of each kind")
     parser.add_argument("--draws", type=int, default=1, help="continuations of each seed")
-    parser.add_argument("--seed", type=int, default=0, help="random seed of the first draw")
+    parser.add_argument("--random-seed", type=int, default=0, help="random seed of the first draw")
     parser.add_argument("--threads", type=int, help="threads of the processor; default: all")
     parser.add_argument("--out", type=Path, default=Path("outputs/beginnings.json"))
     args = parser.parse_args(sys.argv[1:])

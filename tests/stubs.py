@@ -28,6 +28,9 @@ class Said:
     def __init__(self, say):
         self.say = say
 
+    def __call__(self, ids):
+        raise NotImplementedError("it is asked step by step")
+
     def init_state(self, batch, max_T, rolling=False):
         return Rows(batch)
 

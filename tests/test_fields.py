@@ -150,7 +150,7 @@ def literals(file):
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            pieces = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
+            pieces = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values]
             yield id(node) in raised, "".join(pieces)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts | docs:
             yield id(node) in raised, node.value

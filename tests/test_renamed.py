@@ -1,5 +1,7 @@
 """The old name of a setting works for one release, at the shell and in Python; for runs, training/test_stopping.py."""
 
+from typing import Any
+
 from conftest import ok, refused
 
 import musictx
@@ -21,7 +23,7 @@ def test_only_a_whole_key_that_the_command_has_is_changed(capsys):
 
 
 def test_no_schema_has_an_old_name_and_each_new_one_is_somewhere():
-    names = {name for schema in SCHEMAS.values() for name in schema.__dataclass_fields__}
+    names = {name for schema in SCHEMAS.values() for name in vars(schema)["__dataclass_fields__"]}
     assert not names & set(RENAMED)
     assert set(RENAMED.values()) <= names
 
@@ -43,7 +45,8 @@ def test_python_may_give_the_old_name_too(world, capsys):
     assert settings("train", "data.path=x", seed=3).random_seed == 3
     assert capsys.readouterr().err == 2 * SAID
     model = musictx.load(world.bundle)
-    ((old,), (new,)) = (model.continue_score(None, length_tokens=24, **{name: 4}) for name in ("seed", "random_seed"))
+    given: list[dict[str, Any]] = [{"seed": 4}, {"random_seed": 4}]
+    (old,), (new,) = (model.continue_score(None, length_tokens=24, **each) for each in given)
     assert old.score == new.score
     assert capsys.readouterr().err == SAID
 

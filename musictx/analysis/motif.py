@@ -27,7 +27,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from musictx.analysis.bootstrap import interval, interval_of
 from musictx.errors import ConfigError, UserError
@@ -182,7 +182,7 @@ def retention(
 
 
 def above_chance(
-    seeds: Sequence[Score], generated: Sequence[Score], edges_s: Sequence[float], held_s: float, n: int = NOTES
+    seeds: Sequence[Score], generated: Sequence[Score], edges_s: ArrayLike, held_s: float, n: int = NOTES
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """For music without a true continuation: in each span, (W,) the mean share of a seed's motifs that begin again in
     its own continuation, (W,) in those of other pieces, and (W, N) each piece's part in their difference.

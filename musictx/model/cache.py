@@ -18,8 +18,15 @@ class Cache(Protocol):
     """The past of a model and its blocks, used between `begin` and `advance`. The cache decides which keys they see, in
     which order, and which are masked."""
 
-    length: int  # tokens seen
-    clock: Tensor  # (B, 1) float64, the musical time so far
+    @property
+    def length(self) -> int:
+        """Tokens seen."""
+        ...
+
+    @property
+    def clock(self) -> Tensor:
+        """(B, 1) float64, the musical time so far."""
+        ...
 
     @property
     def masked(self) -> Tensor | None:

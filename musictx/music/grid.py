@@ -24,8 +24,8 @@ MAX_STEPS = 2**20  # a file that claims more is damaged: a day of music
 CENTRES = (71, 65, 59, 50)  # where each voice is expected before its first note
 
 
-def grid_to_score(grid: Grid, quarter_s: float = 0.6) -> Score:
-    """A grid as notes; equal pitches in a row are one held note of a voice."""
+def grid_to_score(grid: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
+    """A grid (steps, 4) of any integers as notes; equal pitches in a row are one held note of a voice."""
     if not len(grid):
         return Score.empty()
     changes = np.diff(grid, axis=0, prepend=np.int16(REST - 1), append=np.int16(REST - 1)) != 0  # (steps + 1, 4)

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # from what it has learnt
     **{name: partial(MidiTokTokenizer, name) for name in KINDS},
     "performance-melody": MelodyTokenizer,
 }
+
+T = TypeVar("T", bound=Tokenizer)
 
 
 def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] = ()) -> Tokenizer:
@@ -45,7 +47,7 @@ def _check(name: str, tokenizer: Tokenizer) -> None:
         raise ConfigError(f"tokenizer {name} has a pace of {len(pace)} numbers: give {size}, one for each id")
 
 
-def with_added(tokenizer: Tokenizer, added: Iterable[EventRange]) -> Tokenizer:
+def with_added(tokenizer: T, added: Iterable[EventRange]) -> T:
     """The tokenizer with more ids after its own. No music uses them: only an objective does; they take no time and are
     never drawn. Its stores stay the same. Raises ConfigError as `Vocab`."""
     rows = tuple(added)

@@ -104,7 +104,7 @@ def test_the_phrase_is_read_along_so_that_nothing_is_left_to_read_at_the_pause()
 
 
 def test_music_is_drawn_a_little_ahead_and_no_further():
-    ahead = []
+    ahead: list[float] = []
 
     def watch(session):
         ahead.extend(event.at_s - session.clock.now() for event in session.playback.pending)
@@ -114,7 +114,7 @@ def test_music_is_drawn_a_little_ahead_and_no_further():
 
 
 @pytest.mark.parametrize("encoding", BOTH)
-def test_the_music_of_a_slow_model_waits_for_it(encoding):
+def test_the_music_of_a_slow_model_waits_for_it(encoding, monkeypatch):
     session = Session([], encoding)
     conversation, clock, playback = session.conversation, session.clock, session.playback
     for at_s, message in note(0, 1, 60):
@@ -126,7 +126,7 @@ def test_the_music_of_a_slow_model_waits_for_it(encoding):
         assert all(event.at_s >= clock.now_s - STUMBLE_S for event in events)
         scheduled(events)
 
-    playback.schedule = schedule
+    monkeypatch.setattr(playback, "schedule", schedule)
     clock.now_s = 1.6
     conversation.work()
     while conversation.reply is not None:

@@ -6,7 +6,7 @@ from session_parts import note, pedal, played
 from musictx.live.keyboard import Keyboard
 
 
-def heard(messages, lo=0, hi=127):
+def heard(messages, lo=0, hi=127) -> Keyboard:
     keyboard = Keyboard(lo, hi, 0.5)
     for at_s, message in messages:
         keyboard.hear(at_s, message)

@@ -11,7 +11,7 @@ from musictx.tokenizers.tokenizer import Event
 
 
 def test_only_what_is_due_goes_out():
-    out = []
+    out: list[Event] = []
     playback = Playback(out.append)
     playback.schedule([Event(1.0, 60, 80), Event(2.0, 60, 0)])
     playback.check(0.9)
@@ -21,7 +21,7 @@ def test_only_what_is_due_goes_out():
 
 
 def test_silence_ends_what_sounds_and_forgets_the_rest():
-    out = []
+    out: list[Event] = []
     playback = Playback(out.append)
     playback.schedule([Event(1.0, 60, 80), Event(1.0, 64, 80), Event(1.5, 60, 0), Event(3.0, 67, 80)])
     playback.silence(2.0)
@@ -42,7 +42,8 @@ def test_a_latency_is_counted_once_a_reply_and_not_for_one_without_a_note():
 
 
 def test_the_sender_sends_by_itself_and_ends_all_notes():
-    out, clock = [], RealClock()
+    out: list[Event] = []
+    clock = RealClock()
     sender = Sender(out.append, clock)
     sender.schedule([Event(0.0, 60, 80), Event(0.02, 64, 80), Event(1000.0, 67, 80)])
     until = time.monotonic() + 60

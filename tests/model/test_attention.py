@@ -1,7 +1,9 @@
 import math
+from unittest.mock import Mock
 
 import pytest
 import torch
+from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model import attention
@@ -18,15 +20,17 @@ SHAPES = [
 ]
 
 
-def inputs(tq, tk, d, m, dtype=torch.float64):
+def inputs(tq, tk, d, m, *, dtype=torch.float64) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     g = torch.Generator().manual_seed(tq * 1000 + tk)
     shapes = ((2, 3, tq, d), (2, 3, tk, d), (2, 3, tk, d), (3, m, d))
-    return [torch.randn(s, generator=g, dtype=torch.float64).to(dtype).requires_grad_() for s in shapes]
+    q, k, v, rel = (torch.randn(s, generator=g, dtype=torch.float64).to(dtype).requires_grad_() for s in shapes)
+    return q, k, v, rel
 
 
-def results(impl, tensors):
+def results(impl, tensors) -> list[Tensor]:
     """The output and the gradients of q, k, v, rel."""
-    out = relative_attention(*tensors, impl)
+    q, k, v, rel = tensors
+    out = relative_attention(q, k, v, rel, impl)
     weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape).to(out.dtype)
     return [out, *torch.autograd.grad((out * weights).sum(), tensors)]
 
@@ -52,9 +56,7 @@ def test_each_equals_the_reference_in_float64_with_every_gradient(shape):
     exact = results("reference", tensors)
     for impl in FAST:
         for got, expected in zip(results(impl, tensors), exact, strict=True):
-            torch.testing.assert_close(
-                got, expected, rtol=1e-9, atol=1e-11, msg=lambda text, impl=impl: f"{impl}: {text}"
-            )
+            torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-11, msg=(impl + ": {}").format)
 
 
 @pytest.mark.parametrize("impl", FAST)
@@ -82,7 +84,7 @@ def test_no_gradient_flows_to_the_future(impl):
 @pytest.mark.parametrize("impl", IMPLEMENTATIONS)
 @pytest.mark.parametrize("shape", [(4, 4, 3, 2), (3, 5, 2, 9)])
 def test_gradcheck(impl, shape):
-    assert torch.autograd.gradcheck(lambda *t: relative_attention(*t, impl), inputs(*shape))
+    assert torch.autograd.gradcheck(lambda q, k, v, rel: relative_attention(q, k, v, rel, impl), inputs(*shape))
 
 
 @pytest.mark.parametrize("impl", IMPLEMENTATIONS)
@@ -127,18 +129,18 @@ def test_rows_of_a_batch_taken_together_as_on_a_gpu(shape):
 def test_chunked_dropout_has_the_gradients_of_its_own_mask(together):
     tensors = inputs(7, 7, 4, 3)
 
-    def f(*tensors):
+    def f(q, k, v, rel):
         torch.manual_seed(5)
         return (
-            Chunked.apply(*tensors, None, Dropout(2 * DRAWS // 5, 5), 3)
+            Chunked.apply(q, k, v, rel, None, Dropout(2 * DRAWS // 5, 5), 3)
             if together
-            else chunked(*tensors, 0.4, block=3)
+            else chunked(q, k, v, rel, 0.4, block=3)
         )
 
     assert torch.autograd.gradcheck(f, tensors)
 
 
-def dropped_weights(q, k, rel, p, block):
+def dropped_weights(q, k, rel, p, block) -> Tensor:
     """Chunked attention's weights after dropout, (B, H, T, T): values that are the identity show them."""
     t = q.shape[2]
     shown = torch.eye(t, dtype=q.dtype).expand(len(q), 3, t, t)
@@ -237,11 +239,12 @@ def test_keys_in_any_order_are_told_by_their_age(impl):
 
 @pytest.mark.parametrize("impl", IMPLEMENTATIONS)
 def test_the_chosen_kernel_is_used_with_a_mask_too(impl, monkeypatch):
-    used = []
-    for name, kernel in list(attention.IMPLEMENTATIONS.items()):
-        monkeypatch.setitem(attention.IMPLEMENTATIONS, name, lambda *x, n=name, f=kernel: used.append(n) or f(*x))
+    kernels = {name: Mock(side_effect=kernel) for name, kernel in attention.IMPLEMENTATIONS.items()}
+    for name, kernel in kernels.items():
+        monkeypatch.setitem(attention.IMPLEMENTATIONS, name, kernel)
     relative_attention(*inputs(4, 12, 8, 5), impl, 0.0, HIDDEN)
-    assert used == ["skew" if impl == "auto" else impl]  # of at most 256 tokens auto chooses it, masked or not
+    used = {name: kernel.call_count for name, kernel in kernels.items() if kernel.called}
+    assert used == {"skew" if impl == "auto" else impl: 1}  # of at most 256 tokens auto chooses it, masked or not
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
 from musictx.model.attention.plain import causal_blocks
 
@@ -9,7 +10,7 @@ from musictx.model.attention.plain import causal_blocks
 SHAPES = [(1, 1, 8, 8), (2, 2, 59, 3), (33, 33, 8, 8), (5, 12, 16, 6), (129, 129, 12, 8), (257, 300, 24, 16)]
 
 
-def inputs(tq, tk, e, d, dtype=torch.float64):
+def inputs(tq, tk, e, d, *, dtype=torch.float64):
     g = torch.Generator().manual_seed(tq * 1000 + tk)
     shapes = ((2, 3, tq, e), (2, 3, tk, e), (2, 3, tk, d))
     return [torch.randn(s, generator=g, dtype=torch.float64).to(dtype).requires_grad_() for s in shapes]
@@ -21,7 +22,7 @@ def plain(q, k, v, scale):
     return ((q * scale) @ k.mT).masked_fill(future, -torch.inf).softmax(-1) @ v
 
 
-def results(attention, tensors):
+def results(attention, tensors) -> list[Tensor]:
     """The output and the gradients of q, k, v."""
     out = attention(*tensors, 1 / math.sqrt(7))
     weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape).to(out.dtype)
@@ -57,13 +58,13 @@ def test_no_gradient_flows_to_the_future():
 @pytest.mark.parametrize("block", [1, 3, 50, 1000])
 def test_the_same_for_every_size_of_block(block):
     tensors = inputs(50, 61, 8, 5)
-    got = results(lambda *given: causal_blocks(*given, block=block), tensors)
+    got = results(lambda q, k, v, scale: causal_blocks(q, k, v, scale, block=block), tensors)
     for a, b in zip(got, results(causal_blocks, tensors), strict=True):
         torch.testing.assert_close(a, b)
 
 
 def test_gradcheck():
-    assert torch.autograd.gradcheck(lambda *given: causal_blocks(*given, 0.5, block=2), inputs(5, 7, 3, 2))
+    assert torch.autograd.gradcheck(lambda q, k, v: causal_blocks(q, k, v, 0.5, block=2), inputs(5, 7, 3, 2))
 
 
 def test_without_gradients_nothing_is_kept():

@@ -16,7 +16,7 @@ def test_dropout_on_the_weights_of_plain_attention(n, widths):
     q, k = (torch.randn(2, 3, n, k_width, generator=g, dtype=torch.float64) for _ in range(2))
     v = torch.ones(2, 3, n, v_width, dtype=torch.float64)
     v[..., 0] = torch.randn(2, 3, n, generator=g, dtype=torch.float64)
-    tensors = [x.requires_grad_() for x in (q, k, v)]
+    tensors = q.requires_grad_(), k.requires_grad_(), v.requires_grad_()
     full, almost = (causal_attention(*tensors, p, 0.3) for p in (0.0, 1e-9))
     grads = [torch.autograd.grad(x.square().sum(), tensors) for x in (full, almost)]
     for got, expected in zip((almost, *grads[1]), (full, *grads[0]), strict=True):
@@ -34,9 +34,9 @@ def test_dropout_on_the_weights_of_plain_attention(n, widths):
 def test_hidden_keys_are_not_there(tq, wide):
     g = torch.Generator().manual_seed(tq)
     q, k, v = (torch.randn(2, 3, t, 8, generator=g, dtype=torch.float64) for t in (tq, 12, 12))
-    more = (F.pad(x, (0, wide), value=0.5) for x in (q, k))
+    wide_q, wide_k = (F.pad(x, (0, wide), value=0.5) for x in (q, k))
     masked = torch.zeros(2, 12, dtype=torch.bool)
     masked[1, 2:5] = True
-    out = causal_attention(*more, v, 0.0, 8**-0.5, masked)
+    out = causal_attention(wide_q, wide_k, v, 0.0, 8**-0.5, masked)
     expected = relative_attention(q, k, v, torch.zeros(3, 1, 8).double(), "reference", 0.0, masked)
     torch.testing.assert_close(out, expected, rtol=1e-9, atol=1e-11)  # the wider keys add one constant to all logits

@@ -48,10 +48,11 @@ def test_a_bundle_of_16_bits_is_half_as_large_and_read_back_as_float32(path, mod
 
 
 def test_another_implementation_may_be_named_since_weights_are_shared(path, model):
-    bundle = load_bundle(path, attention="reference")
-    assert bundle.model.config.attention == "reference"
+    named = load_bundle(path, attention="reference").model
+    assert isinstance(named, Transformer)
+    assert named.config.attention == "reference"
     ids = torch.arange(11)[None]
-    torch.testing.assert_close(bundle.model(ids), model(ids))
+    torch.testing.assert_close(named(ids), model(ids))
     with pytest.raises(ConfigError, match="^attention=magic: choose one of"):
         load_bundle(path, attention="magic")
 

@@ -12,7 +12,7 @@ LENGTHS = (3, 9, 9, 1)
 N = 17  # tokens after each prompt
 
 
-def build(position, **changes):
+def build(position, **changes) -> Transformer:
     torch.manual_seed(0)
     sizes = {"d_model": 24, "n_layers": 2, "n_heads": 3, "d_ff": 48, "dropout": 0.0, "max_distance": 6}
     config = TransformerConfig(23, position=position, n_frequencies=3, **(sizes | changes))
@@ -23,7 +23,7 @@ def build(position, **changes):
     return net
 
 
-def ids(*shape):
+def ids(*shape) -> torch.Tensor:
     return torch.randint(0, 23, shape, generator=torch.Generator().manual_seed(1))
 
 
@@ -70,6 +70,7 @@ def test_rows_of_one_age_need_no_mask():
     assert KVCache.join(states).behind is None
     ragged = KVCache.join([prefilled(model, ids(n), 5, True) for n in (4, 1)])
     ragged.begin(1)
+    assert ragged.masked is not None
     assert ragged.masked.tolist() == [[False] * 5, [True, True, True, False, False]]
     for _ in range(3):
         model.step(ids(2), ragged)

@@ -133,9 +133,8 @@ def test_cross_attention_and_encoder_equal_the_definition(position, paced, unit)
     expected = torch.zeros_like(q)
     for i in range(15):
         for h in range(n_heads):
-            distances = [at[0, i] - source_at[0, j] for j in range(7)]
-            if unit:
-                distances = [int((d / unit).round()) for d in distances]
+            exact = [at[0, i] - source_at[0, j] for j in range(7)]
+            distances = [int((d / unit).round()) if unit else d for d in exact]
             logits = [
                 q[0, h, i] @ (k[0, h, j, :d_head] + signed(form, d)[h]) / math.sqrt(d_head)
                 for j, d in enumerate(distances)
@@ -172,7 +171,8 @@ def test_clocks_of_their_own_change_what_is_found():
     """With clock=time the streams go by seconds in themselves too: a wait of another length is heard there."""
     source, ids = tokens(1, 7), tokens(1, 12)
     for clock, same in (("index", True), ("time", False)):
-        model, found = build("relative_fourier", n_encoder_layers=1, paced=True, clock=clock), []
+        model = build("relative_fourier", n_encoder_layers=1, paced=True, clock=clock)
+        found: list[torch.Tensor] = []
         model.encoder[0].register_forward_hook(lambda _, given, out, found=found: found.append(out[0]))
         for slower in (1, 2):
             model.pace.copy_(PACE * slower)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from proofs import BLOCKS
@@ -46,8 +48,8 @@ def test_few_rows_and_many_rows_go_by_two_ways_to_the_same_figures():
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_transformer_keeps_its_likelihoods_and_loses_three_quarters_of_its_layers(block):
     torch.manual_seed(0)
-    sizes = {"vocab_size": 50, "d_model": 64, "n_layers": 2, "n_heads": 2, "d_ff": 128}
-    model = Transformer(TransformerConfig(**sizes, **block)).eval()
+    config = TransformerConfig(vocab_size=50, d_model=64, n_layers=2, n_heads=2, d_ff=128)
+    model = Transformer(replace(config, **block)).eval()
     ids = torch.randint(50, (2, 20))
     with torch.inference_mode():
         before = model(ids).log_softmax(-1)

@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -22,10 +23,10 @@ from musictx.model.weights import (
 from musictx.sampling.filters import nan_error
 
 pytestmark = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorch has no oneDNN")
-SIZES = {"vocab_size": 50, "d_model": 64, "n_layers": 2, "n_heads": 2, "d_ff": 128}
+CONFIG = TransformerConfig(vocab_size=50, d_model=64, n_layers=2, n_heads=2, d_ff=128)
 
 
-def layers(model):
+def layers(model) -> list[PackedLinear]:
     return [m for m in model.modules() if isinstance(m, PackedLinear)]
 
 
@@ -34,7 +35,7 @@ def layers(model):
 @pytest.mark.parametrize("shape", [(64, 48), (59, 113), (1, 7)])
 def test_a_layer_errs_no_more_than_twice_the_plain_one(rows, bias, shape):
     torch.manual_seed(rows)
-    linear, x = nn.Linear(*shape, bias=bias), torch.randn(3, rows, shape[0])
+    linear, x = nn.Linear(shape[0], shape[1], bias=bias), torch.randn(3, rows, shape[0])
     with torch.inference_mode():
         plain, packed = linear(x), PackedLinear(linear, torch.float32)(x)
         exact = copy.deepcopy(linear).double()(x.double())
@@ -47,7 +48,7 @@ def test_a_layer_errs_no_more_than_twice_the_plain_one(rows, bias, shape):
 @pytest.mark.parametrize("position", ["relative", "relative_fourier"])
 def test_steps_of_a_packed_model_are_those_of_the_plain_one(position, block):
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(**SIZES, position=position, **block)).eval()
+    model = Transformer(replace(CONFIG, position=position, **block)).eval()
     ids = torch.randint(50, (3, 12))
     with torch.inference_mode():
         exact = model(ids)
@@ -62,7 +63,7 @@ def test_weights_of_16_bits_are_packed_and_the_rest_stays_exact():
     if not can_pack(torch.bfloat16):
         pytest.skip("this CPU has no bfloat16 arithmetic")
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(**SIZES)).eval()
+    model = Transformer(CONFIG).eval()
     ids = torch.randint(50, (2, 9))
     with torch.inference_mode():
         exact = model(ids).log_softmax(-1)
@@ -74,7 +75,7 @@ def test_weights_of_16_bits_are_packed_and_the_rest_stays_exact():
 
 
 def test_int8_layers_stay_int8():
-    assert not layers(for_steps(Transformer(TransformerConfig(**SIZES)), "int8"))
+    assert not layers(for_steps(Transformer(CONFIG), "int8"))
 
 
 def test_gelu_in_the_same_kernel_is_the_exact_one():
@@ -89,7 +90,7 @@ def test_gelu_in_the_same_kernel_is_the_exact_one():
 
 def test_what_fewer_bits_came_to_on_this_machine(monkeypatch):
     def described(weights):
-        return describe_weights(with_weights(Transformer(TransformerConfig(**SIZES)).eval(), weights))
+        return describe_weights(with_weights(Transformer(CONFIG).eval(), weights))
 
     assert described("float32") == "float32"
     assert described("int8") == "int8 linear layers"
@@ -99,13 +100,13 @@ def test_what_fewer_bits_came_to_on_this_machine(monkeypatch):
 
 @pytest.mark.skipif(not can_pack(torch.bfloat16), reason="this CPU has no bfloat16 kernels")
 def test_linear_layers_of_16_bits_are_said_to_be_that():
-    model = with_weights(Transformer(TransformerConfig(**SIZES)).eval(), "bfloat16")
+    model = with_weights(Transformer(CONFIG).eval(), "bfloat16")
     assert describe_weights(model) == "bfloat16 linear layers"
 
 
 @pytest.mark.parametrize("which", ["weight", "bias"])
 def test_a_layer_that_holds_what_is_no_number_can_still_be_named(which):
-    model = Transformer(TransformerConfig(**SIZES)).eval()
+    model = Transformer(CONFIG).eval()
     with torch.no_grad():
         getattr(model.blocks[1].up, which)[3] = torch.nan
     pack(model)
@@ -116,7 +117,7 @@ def test_a_layer_that_holds_what_is_no_number_can_still_be_named(which):
 
 
 def test_a_packed_model_can_be_copied_but_not_saved_trained_or_given_other_weights():
-    model = for_steps(Transformer(TransformerConfig(**SIZES)).eval())
+    model = for_steps(Transformer(CONFIG).eval())
     ids = torch.randint(50, (2, 9))
     with torch.inference_mode():
         assert (copy.deepcopy(model)(ids) == model(ids)).all()
@@ -154,6 +155,6 @@ def test_a_model_without_linear_layers_is_left_as_it_is():
 )
 def test_weights_are_chosen_by_model_and_processor_alone(cpu, device, recurrent, chosen, monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: cpu)
-    model = Recurrent(RecurrentConfig(9, d_model=8)) if recurrent else Transformer(TransformerConfig(**SIZES))
+    model = Recurrent(RecurrentConfig(9, d_model=8)) if recurrent else Transformer(CONFIG)
     assert choose_weights(AUTO, model.to(device)) == chosen
     assert choose_weights("bfloat16", model) == "bfloat16"

@@ -1,16 +1,20 @@
 """A seed that stays in sight, against keys that are chosen one by one; and models that cannot keep one."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 import torch
 
 from musictx.errors import ConfigError
 from musictx.model.build import build_model, model_config
 from musictx.model.pinned import Pinned, check_pinned
+from musictx.model.position.form import Form
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.sampling.engine import prefill
 
 V, WINDOW = 23, 24
-FORMS = {
+FORMS: dict[str, dict[str, Any]] = {
     "relative": {"position": "relative"},
     "reference": {"position": "relative", "attention": "reference"},
     "fourier": {"position": "relative_fourier", "n_frequencies": 3},
@@ -20,16 +24,16 @@ FORMS = {
     "rope in time, in beats": {"position": "rope", "clock": "time", "cycle": 4},
     "fourier in beats": {"position": "relative_fourier", "n_frequencies": 3, "cycle": 4, "value_residual": True},
 }
+CONFIG = TransformerConfig(V, 24, 2, 3, 48, 0.0, max_distance=9, trained_length=WINDOW, attention="auto")
 
 
-def build(**changes):
+def build(**changes) -> Transformer:
     torch.manual_seed(0)
     pace = torch.arange(V) % 4 / 4
-    settings = {"max_distance": 9, "trained_length": WINDOW, "attention": "auto"} | changes
-    return Transformer(TransformerConfig(V, 24, 2, 3, 48, 0.0, **settings), pace).double().eval()
+    return Transformer(replace(CONFIG, **changes), pace).double().eval()
 
 
-def tokens(n, seed=1):
+def tokens(n, seed=1) -> torch.Tensor:
     return torch.randint(0, V, (n,), generator=torch.Generator().manual_seed(seed))
 
 
@@ -102,6 +106,7 @@ def test_a_step_sees_the_seed_moved_and_the_newest_each_row_as_alone(name):
 def test_moved_keys_are_those_of_a_later_place(name):
     model = build(**FORMS[name])
     form, k = model.blocks[1].attend, torch.randn(2, 3, 5, 8, dtype=torch.float64)
+    assert isinstance(form, Form)
     at, by = torch.rand(2, 5, dtype=torch.float64) * 30, torch.tensor([[7.25], [1000.5]], dtype=torch.float64)
     moved = form.moved(form.keys(k, form.phase(at, k.dtype)), by)
     torch.testing.assert_close(moved, form.keys(k, form.phase(at + by, k.dtype)), rtol=1e-5, atol=1e-6)

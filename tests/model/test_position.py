@@ -22,7 +22,7 @@ TIMED = [(form, "time") for form in timed_forms()]
 ALL = [*((form, "index") for form in FORMS), *TIMED]
 
 
-def build(position, clock="index", **changes):
+def build(position, clock="index", **changes) -> Transformer:
     torch.manual_seed(0)
     model = Transformer(replace(CONFIG, position=position, clock=clock, **changes), PACE).double().eval()
     with torch.no_grad():  # at the start positions hardly count: make them
@@ -158,7 +158,7 @@ def test_the_sinusoids_of_the_paper():
 
 def test_phases_are_cos_and_sin():
     cos, sin = phases(torch.tensor([[2.0]]).double(), torch.tensor([[0.5]]).double(), torch.float32)
-    assert (cos.item(), sin.item()) == (pytest.approx(math.cos(1)), pytest.approx(math.sin(1)))
+    assert (cos.item(), sin.item()) == pytest.approx((math.cos(1), math.sin(1)))
 
 
 def test_a_model_drops_attention_weights_in_training_alone():
@@ -200,9 +200,12 @@ def test_which_kernel_computes_a_form_is_told():
 def test_wavelengths_begin_where_distances_are():
     fresh = Transformer(replace(CONFIG, position="relative_fourier", n_frequencies=3, max_distance=16))
     for block in fresh.blocks:
+        assert isinstance(block.attend, Fourier)
         lengths = 2 * math.pi / block.attend.log_frequency.exp()
         torch.testing.assert_close(lengths, torch.tensor([[2.0, 8.0, 32.0]]).repeat(3, 1))
         assert 0.01 < float(block.attend.basis.detach().std()) < 0.03  # drawn like all other weights
     timed = Transformer(replace(CONFIG, position="relative_fourier", clock="time", n_frequencies=3, max_distance=16))
-    lengths = 2 * math.pi / timed.blocks[0].attend.log_frequency.exp()
+    form = timed.blocks[0].attend
+    assert isinstance(form, Fourier)
+    lengths = 2 * math.pi / form.log_frequency.exp()
     torch.testing.assert_close(lengths, torch.tensor([[0.1, 0.4, 1.6]]).repeat(3, 1))

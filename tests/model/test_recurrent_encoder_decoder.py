@@ -20,7 +20,7 @@ CONFIG = RecurrentEncoderDecoderConfig(vocab_size=23, d_model=12, n_layers=3, d_
 cells = pytest.mark.parametrize("cell", ["gru", "lstm"])
 
 
-def build(cell, **changes):
+def build(cell, **changes) -> RecurrentEncoderDecoder:
     torch.manual_seed(0)
     return RecurrentEncoderDecoder(replace(CONFIG, cell=cell, **changes)).double().eval()
 

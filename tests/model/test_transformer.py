@@ -13,7 +13,7 @@ from musictx.model.transformer import Transformer, TransformerConfig
 CONFIG = TransformerConfig(vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6)
 
 
-def build(**changes):
+def build(**changes) -> Transformer:
     torch.manual_seed(0)
     return Transformer(replace(CONFIG, **changes)).double().eval()
 

@@ -11,7 +11,7 @@ from musictx.music.score import Score
 STEP = 0.125  # of a quarter of half a second
 
 
-def score(*notes):
+def score(*notes) -> Score:
     onset, length, pitch = np.array(notes, dtype=float).T
     return Score(onset * STEP, (onset + length) * STEP, pitch, np.full(len(pitch), 80), 0.5)
 

@@ -46,6 +46,7 @@ def test_bar_lines_follow_every_change_of_tempo_and_time_signature(tmp_path):
     data = read_bytes(tmp_path / "a.mid")
     for meter in (read_tracks(data, "a").meter(), _by_mido(data)):
         assert meter.signature == (3, 4)
+        assert meter.lines_s is not None
         np.testing.assert_allclose(meter.lines_s, [0, 1.5, 4.5, 6.5, 8.5])
         np.testing.assert_allclose(meter.bars_s(1.6), [0, 1.5, 4.5])
     meter = read_tracks(data, "a", one_tempo=True).meter()
@@ -60,6 +61,7 @@ def test_music_before_the_first_signature_is_in_four_four(tmp_path):
     write(tmp_path / "a.mid", (1920, signature(3, 4)), end=3000)
     meter = read_tracks(read_bytes(tmp_path / "a.mid"), "a").meter()
     assert meter.signature == (4, 4)
+    assert meter.lines_s is not None
     np.testing.assert_allclose(meter.lines_s, [0, 2, 3.5])
 
 

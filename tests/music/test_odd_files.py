@@ -3,6 +3,7 @@
 import io
 import warnings
 import zipfile
+from typing import Any
 
 import mido
 import pretty_midi
@@ -14,12 +15,17 @@ from musictx.errors import MidiError
 from musictx.music.read import read_tracks
 
 
+def by_symusic(data):
+    midi: Any = symusic.Score.from_midi(data)  # its types know no tracks
+    return sum(len(track.notes) for track in midi.tracks)
+
+
 def struck(midi):
     return sum(m.type == "note_on" and m.velocity > 0 for track in midi.tracks for m in track)
 
 
 READERS = {
-    "symusic": lambda data: sum(len(track.notes) for track in symusic.Score.from_midi(data).tracks),
+    "symusic": by_symusic,
     "mido": lambda data: struck(mido.MidiFile(file=io.BytesIO(data), clip=True)),
     "pretty_midi": lambda data: sum(len(i.notes) for i in pretty_midi.PrettyMIDI(io.BytesIO(data)).instruments),
 }

@@ -12,7 +12,7 @@ from musictx.music.grid import beside_grid, grid_to_score, quantise, score_to_gr
 from musictx.music.score import Score
 
 
-def score(*notes):
+def score(*notes) -> Score:
     """(onset, offset, pitch) in sixteenths."""
     onset, offset, pitch = np.array(notes, dtype=np.float64).reshape(-1, 3).T
     return Score(0.15 * onset, 0.15 * offset, pitch, np.full(len(notes), 80), 0.6)

@@ -13,7 +13,7 @@ from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
 
 
-def midi(*tracks, division=480, format=1):
+def midi(*tracks, division=480, format=1) -> bytes:
     """A MIDI file as bytes: its header and the given track bodies."""
     head = b"MThd" + struct.pack(">IHHH", 6, format, len(tracks), division)
     return head + b"".join(b"MTrk" + struct.pack(">I", len(t)) + t for t in tracks)

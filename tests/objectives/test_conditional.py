@@ -14,10 +14,11 @@ from musictx.errors import ConfigError
 from musictx.music.score import Score
 from musictx.objectives import build_objective
 from musictx.objectives.conditional import by_track
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.performance import MelodyTokenizer, PerformanceTokenizer
 from musictx.tokenizers.performance.melody import VOICE
 
-TOK = build_tokenizer("chorale")
+TOK = ChoraleTokenizer()
 PAD, BOS, EOS = TOK.vocab.pad, TOK.vocab.bos, TOK.vocab.eos
 RNG = np.random.default_rng(0)
 # two steps of S A T B, then the end of the piece
@@ -63,17 +64,17 @@ def test_one_stream_that_hears_no_soprano_is_asked_for_the_same():
 def test_what_has_no_melody_or_no_whole_steps_is_refused(name):
     text = f"^objective={name}: performance tokens do not tell a melody from the rest; choose tokenizer=chorale or perf"
     with pytest.raises(ConfigError, match=text):
-        build_objective(name, None, build_tokenizer("performance"))
+        build_objective(name, None, PerformanceTokenizer())
     objective = build_objective(name, None, TOK)
     with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids are not whole steps of 4 voices; give"):
         objective.example(ENDED[:8], RNG)
 
 
-SONG = build_tokenizer("performance-melody")
+SONG = MelodyTokenizer()
 SPECIALS = (SONG.vocab.pad, SONG.vocab.bos, SONG.vocab.eos)
 
 
-def song(text):
+def song(text) -> torch.Tensor:
     """Ids of `M60+` and `m60+`, the melody's and the other notes begun (+) or ended (-), `v9`, `V9` and waits, `100`;
     the specials as they are called."""
     kinds = {"M": "MELODY_ON", "m": "NOTE_ON", "V": "MELODY_VELOCITY", "v": "VELOCITY"}

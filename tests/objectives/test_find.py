@@ -48,7 +48,9 @@ def test_a_file_with_a_mistake_in_it_is_told_in_one_line(tmp_path, monkeypatch):
 
 
 def test_settings_go_to_the_objective_and_others_are_refused():
-    assert build_objective("toys:Infill", {"plain": 0.25}, TOK).plain == 0.25
+    infill = build_objective("toys:Infill", {"plain": 0.25}, TOK)
+    assert isinstance(infill, Infill)
+    assert infill.plain == 0.25
     for name, settings, text in (
         ("toys:Infill", {"plian": 0.25}, "objective_settings.plian is not a setting: objective=toys:Infill has plain"),
         ("next_token", {"p": 1}, "objective_settings.p is not a setting: objective=next_token has no settings"),

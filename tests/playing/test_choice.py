@@ -21,29 +21,29 @@ CHORDS = np.repeat(np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48
 HYMN = grid_to_score(CHORDS)
 
 
-def moved(by_s, notes=slice(1)):
+def moved(by_s, notes=slice(1)) -> Score:
     onset = HYMN.onset_s.copy()
     onset[notes] += by_s
     return Score(onset, np.maximum(HYMN.offset_s, onset + 0.1), HYMN.pitch, HYMN.velocity, HYMN.quarter_s)
 
 
-def with_note(onset_s, offset_s, pitch):
+def with_note(onset_s, offset_s, pitch) -> Score:
     return Score.merge([HYMN, Score([onset_s], [offset_s], [pitch], [80], HYMN.quarter_s)], HYMN.quarter_s)
 
 
-def ornamented(notes):
+def ornamented(notes) -> Score:
     """Ten bars of the hymn, the first soprano of so many ending with a 32nd of the note above."""
     grid = np.tile(CHORDS, (10, 1))
     hymn, step_s = grid_to_score(grid), 0.15
-    main = np.flatnonzero(hymn.pitch == 72)[:notes]
-    offset, end = hymn.offset_s.copy(), hymn.offset_s[main]
-    offset[main] -= step_s / 2
+    sung = np.flatnonzero(hymn.pitch == 72)[:notes]
+    offset, end = hymn.offset_s.copy(), hymn.offset_s[sung]
+    offset[sung] -= step_s / 2
     graces = Score(end - step_s / 2, end, np.full(notes, 74), np.full(notes, 80), hymn.quarter_s)
     main = Score(hymn.onset_s, offset, hymn.pitch, hymn.velocity, hymn.quarter_s)
     return Score.merge([main, graces], hymn.quarter_s)
 
 
-def voices(count):
+def voices(count) -> Score:
     return grid_to_score(np.where(np.arange(4) < count, CHORDS, -1).astype(np.int16))
 
 
@@ -84,7 +84,8 @@ def test_a_chorale_that_slows_down_is_continued_as_it_is_written(tmp_path, capsy
     seed = read_seed(path, ChoraleTokenizer(), drums=False, out_of_range="refuse")
     assert capsys.readouterr().out == f"{path}: its first tempo holds throughout, since the model counts beats\n"
     assert np.array_equal(score_to_grid(seed.score), CHORDS)
-    assert (seed.score.quarter_s, seed.meter.bars_s(1.8).tolist()) == (pytest.approx(0.6), [0.0, pytest.approx(2.4)])
+    assert seed.score.quarter_s == pytest.approx(0.6)
+    assert seed.meter.bars_s(1.8).tolist() == pytest.approx([0.0, 2.4])
     read_seed(slowing(HYMN, path, [(480, 100), (960, 100)]), ChoraleTokenizer(), drums=False, out_of_range="refuse")
     assert capsys.readouterr().out == ""  # a tempo that is told again does not change
     slowing(HYMN, path)
@@ -109,7 +110,8 @@ def test_what_a_person_names_is_never_looked_at(tmp_path, capsys):
 
 @pytest.mark.skipif(not (SHARED_DATA / "odd-midi.zip").is_file(), reason="the corpus is not on this machine")
 def test_of_odd_files_the_chorale_model_gets_only_what_it_can_take():
-    chosen, taken = Counter(), ChoraleTokenizer()
+    chosen: Counter[str] = Counter()
+    taken = ChoraleTokenizer()
     with zipfile.ZipFile(SHARED_DATA / "odd-midi.zip") as archive:
         for name in archive.namelist()[:120]:
             try:

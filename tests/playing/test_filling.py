@@ -10,7 +10,7 @@ from musictx.config.app import settings
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import read_header
 from musictx.music.read import read_midi
-from musictx.music.score import Score
+from musictx.music.score import Filled, Score
 from musictx.music.write import write_midi
 from musictx.training.fit import fit
 
@@ -18,8 +18,8 @@ INFILL = ["objective=infill", "objective_settings={plain: 0.0}", "data.length=51
 
 
 def trained(folder, store, *words):
-    words = [*TINY, *QUICK, *INFILL, f"data.path={store}", f"out={folder}", "trainer.progress_bar=false", *words]
-    return fit(settings("train", *words))
+    place = [f"data.path={store}", f"out={folder}", "trainer.progress_bar=false"]
+    return fit(settings("train", *TINY, *QUICK, *INFILL, *place, *words))
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,7 @@ def test_a_region_is_written_anew_and_all_else_is_the_files(world, filler, hymn_
     for music, piece in zip(same, pieces, strict=True):
         music.write(tmp_path / "it.mid")
         assert read_midi(tmp_path / "it.mid") == piece
+        assert music.is_new is not None
         new = music.score.select(music.is_new)
         assert ((new.onset_s >= 2.4 - 1e-6) & (new.onset_s < 3.6)).all()
     again = player.fill(file, from_s=2.4, to_s=3.6, variations=2, random_seed=0)
@@ -72,7 +73,8 @@ def test_bars_are_counted_from_one_and_the_last_is_part_of_it(world, hymn_filler
     (by_bars,) = player.fill(world.hymn, from_bar=2, to_bar=2)
     (by_seconds,) = player.fill(world.hymn, from_s=bar_s, to_s=2 * bar_s)
     assert by_bars.score == by_seconds.score
-    assert by_bars.new[1:] == (by_bars.new_from_s, by_bars.new_to_s) == (pytest.approx(bar_s), pytest.approx(2 * bar_s))
+    assert isinstance(by_bars.new, Filled)
+    assert by_bars.new[1:] == (by_bars.new_from_s, by_bars.new_to_s) == pytest.approx((bar_s, 2 * bar_s))
 
 
 def test_what_goes_between_two_files(world, filler, tmp_path):
@@ -173,7 +175,7 @@ def test_what_python_is_told_otherwise(world, filler):
     with pytest.raises(ConfigError, match="^fill needs a region: give from_s= and to_s="):
         player.fill(world.seed)
     with pytest.raises(ConfigError, match="^fill_between takes two MIDI files, not a Score: write it to one first$"):
-        player.fill_between(read_midi(world.seed), world.seed)
+        player.fill_between(read_midi(world.seed), world.seed)  # type: ignore[arg-type]
 
 
 def test_a_gap_that_is_not_full_is_told(world, filler, tmp_path):

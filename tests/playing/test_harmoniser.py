@@ -16,6 +16,7 @@ from musictx.music.read import read_midi
 from musictx.music.write import write_midi
 from musictx.objectives import Example, build_objective
 from musictx.playing.opening import open_bundle
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 
 BUNDLE = shipped_bundle("harmoniser")
@@ -53,6 +54,7 @@ def test_the_card_tells_what_the_bundle_says_of_itself_and_what_evaluate_found_o
 
 def test_the_true_voices_are_likelier_below_their_own_melody(chorale):
     model, tokenizer, _ = open_bundle(BUNDLE, continues=False)
+    assert isinstance(tokenizer, ChoraleTokenizer)
     asked, nats = build_objective("conditional", None, tokenizer), []
     for melody in (chorale[:, 0], chorale[:, 0] + 1, np.full(len(chorale), 72)):
         grid = chorale.copy()
@@ -91,6 +93,7 @@ def test_it_is_guided_by_a_melody_where_that_is_asked_for_alone(chorale):
     found = json.loads((ROOT / "studies" / "results" / "accompany-guidance.json").read_text())
     model = musictx.load("harmoniser")
     assert found["bundle_sha256"] == sha256(BUNDLE.read_bytes()).hexdigest()
+    assert model.header is not None
     assert found["chosen"] is model.header.seed_guidance is None
     assert model.header.hides_source
     alone = chorale.copy()

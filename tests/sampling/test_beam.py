@@ -2,20 +2,9 @@ from itertools import product
 
 import pytest
 import torch
-from test_engine import EOS, PROMPT, V, build
+from test_engine import EOS, PROMPT, Below, build
 
 from musictx.sampling.beam import Beams
-
-
-class Below4:
-    def legal(self):
-        return (torch.arange(V) < 4)[None]
-
-    def update(self, ids):
-        pass
-
-    def take(self, rows):
-        return self
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +21,8 @@ def all_by_likelihood(model, n):
     return rows[order], each[order]
 
 
-def beam_search(model, n_tokens, beams, room):
-    found = Beams(model, PROMPT, n_tokens, beams, Below4(), EOS, room, False)
+def beam_search(model, n_tokens, beams, room) -> Beams:
+    found = Beams(model, PROMPT, n_tokens, beams, Below(4), EOS, room, False)
     assert [len(drawn.ids) for drawn in found][-1] <= beams
     return found
 

@@ -13,17 +13,26 @@ V, EOS = 11, 10
 PROMPT = torch.tensor([9, 1, 2, 3])
 
 
-class Below8:
-    """Ids below 8 are music."""
+class Below:
+    """A grammar: ids below `n` are music, at any time."""
+
+    def __init__(self, n):
+        self.n = n
 
     def legal(self):
-        return (torch.arange(V) < 8)[None]
+        return (torch.arange(V) < self.n)[None]
 
     def update(self, ids):
         pass
 
+    def may_end(self):
+        return False
 
-def build(position="relative", **changes):
+    def take(self, rows):
+        return self
+
+
+def build(position="relative", **changes) -> Transformer:
     torch.manual_seed(0)
     sizes = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 8, "n_frequencies": 2}
     net = Transformer(TransformerConfig(V, position=position, **(sizes | changes))).eval()
@@ -36,10 +45,12 @@ def model():
     return build()
 
 
-def run(model, n=20, rows=3, seed=5, prompts=(PROMPT,), which=None, room=None, rolling=False, **settings):
+def run(
+    model, n=20, rows=3, seed=5, prompts=(PROMPT,), which=None, room=None, rolling=False, **settings
+) -> torch.Tensor:
     keys = which if which is not None else [Row(0, (seed, k)) for k in range(rows)]
     room = room or max(map(len, prompts)) + n
-    stream = begin_stream(model, prompts, keys, replace(PLAIN, **settings), Below8(), EOS, room, rolling)
+    stream = begin_stream(model, prompts, keys, replace(PLAIN, **settings), Below(8), EOS, room, rolling)
     return torch.stack([next(stream).ids for _ in range(n)], 1)
 
 
@@ -121,7 +132,7 @@ def test_greedy_equals_the_uncached_argmax_loop(model):
 
 def test_log_probabilities_are_the_models_own(model):
     hot = replace(PLAIN, temperature=3.0, top_k=2)
-    stream = begin_stream(model, [PROMPT], [Row(0, (5, 0))], hot, Below8(), EOS, 30, False)
+    stream = begin_stream(model, [PROMPT], [Row(0, (5, 0))], hot, Below(8), EOS, 30, False)
     drawn = [next(stream) for _ in range(6)]
     ids = torch.cat([PROMPT, *(d.ids for d in drawn)])
     with torch.inference_mode():
@@ -132,7 +143,7 @@ def test_log_probabilities_are_the_models_own(model):
 
 
 def test_music_goes_on_for_ever_in_the_same_memory(model):
-    stream = begin_stream(model, [PROMPT], [Row(0, (5, 0))], PLAIN, Below8(), EOS, 8, True)
+    stream = begin_stream(model, [PROMPT], [Row(0, (5, 0))], PLAIN, Below(8), EOS, 8, True)
     memory = stream.state.k.data_ptr(), stream.state.k.shape
     for _ in range(80):  # ten windows
         next(stream)
@@ -147,7 +158,7 @@ def test_what_is_no_number_is_noticed_row_by_row():
             logits[1, 3] = torch.nan
         return logits
 
-    stream = begin_stream(Said(say), [PROMPT], [Row(0, (5, k)) for k in range(2)], PLAIN, Below8(), EOS, 30, False)
+    stream = begin_stream(Said(say), [PROMPT], [Row(0, (5, k)) for k in range(2)], PLAIN, Below(8), EOS, 30, False)
     for _ in range(3):
         next(stream)
     assert stream.finite.tolist() == [True, True]

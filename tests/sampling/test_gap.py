@@ -10,18 +10,21 @@ from stubs import noise
 from musictx.errors import ConfigError
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Meter, Score
-from musictx.sampling.gap import cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
+from musictx.sampling.gap import Gap, cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
 from musictx.sampling.music import continue_primers
 from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
-from musictx.tokenizers import build_tokenizer, with_added
+from musictx.tokenizers import with_added
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.gap import ADDED, clock_of, split_at, step_of, with_gap_clock
+from musictx.tokenizers.performance import PerformanceTokenizer
 
-PERFORMANCE, CHORALE = (with_gap_clock(with_added(build_tokenizer(name), ADDED)) for name in ("performance", "chorale"))
+PERFORMANCE = with_gap_clock(with_added(PerformanceTokenizer(), ADDED))
+CHORALE = with_gap_clock(with_added(ChoraleTokenizer(), ADDED))
 METER = Meter(0.5)
 HELD = Score([0.0, 0.5, 1.0, 2.5], [3.0, 1.2, 2.2, 3.0], [48, 60, 64, 67], [70, 80, 90, 60])  # 48 sounds throughout
 
 
-def gap_of(score=HELD, from_s=1.0, to_s=2.0, tokenizer=PERFORMANCE):
+def gap_of(score=HELD, from_s=1.0, to_s=2.0, tokenizer=PERFORMANCE) -> Gap:
     return cut_gap(score, score, from_s, to_s, METER, tokenizer)
 
 
@@ -125,7 +128,7 @@ def test_regions_that_are_none(from_s, to_s, text):
         gap_of(HELD, from_s, to_s)
 
 
-def long_piece(tokenizer, n=60):
+def long_piece(tokenizer, n=60) -> Score:
     if tokenizer is CHORALE:
         return grid_to_score(np.random.default_rng(0).integers(50, 70, (4 * n, 4)), 0.4)
     return Score(np.arange(n) * 0.4, np.arange(n) * 0.4 + 0.3, np.arange(n) % 12 + 60, np.full(n, 80))
@@ -184,6 +187,7 @@ def test_variations_keep_what_is_outside_and_depend_on_the_seed_and_their_number
     assert one.score != two.score
     for each in (one, two):
         assert each.complete
+        assert each.is_new is not None
         assert each.new_from_s == pytest.approx(10.0)
         new = each.score.select(each.is_new)
         assert len(new)

@@ -3,13 +3,14 @@ import pytest
 
 from musictx.errors import ConfigError
 from musictx.sampling.settings import Length, Progress
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.performance import PerformanceTokenizer
 
-TOK, HYMN = build_tokenizer("performance"), build_tokenizer("chorale")
+TOK, HYMN = PerformanceTokenizer(), ChoraleTokenizer()
 NOTHING = np.zeros(0, np.uint16)
 
 
-def progress(length, tokenizer=TOK, primer=NOTHING, quarter_s=0.5, bar_s=2.0):
+def progress(length, tokenizer=TOK, primer=NOTHING, quarter_s=0.5, bar_s=2.0) -> Progress:
     return Progress(length, bar_s, tokenizer, primer, quarter_s)
 
 

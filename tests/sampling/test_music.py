@@ -11,25 +11,24 @@ from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.sampling.filters import NanError
-from musictx.sampling.music import Drawing, check, continue_primers, continue_score
+from musictx.sampling.music import Continuation, Drawing, check, continue_primers, continue_score
 from musictx.sampling.primer import Primer
 from musictx.sampling.settings import PLAIN, Length, Settings
-from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.tokenizers.rules import Rules
 
 SEED = Score([0, 0.6], [0.6, 1.2], [60, 64], [80, 80], quarter_s=0.6)
 LONGER = Score(np.arange(9) * 0.3, np.arange(9) * 0.3 + 0.3, np.arange(60, 69), np.full(9, 80), quarter_s=0.6)
 
 
-def build(name, position="relative", max_distance=64):
+def build(name, position="relative", max_distance=64) -> tuple[Transformer, Tokenizer]:
     tokenizer = build_tokenizer(name)
     torch.manual_seed(0)
-    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 16, "max_positions": 100}
-    config = TransformerConfig(tokenizer.vocab.size, position=position, max_distance=max_distance, **sizes)
-    return Transformer(config).eval(), tokenizer
+    config = TransformerConfig(tokenizer.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=16, max_positions=100)
+    return Transformer(replace(config, position=position, max_distance=max_distance)).eval(), tokenizer
 
 
-def go(name="performance", seed=SEED, sampling=PLAIN, model=None, **settings):
+def go(name="performance", seed=SEED, sampling=PLAIN, model=None, **settings) -> list[Continuation]:
     built, tokenizer = build(name)
     if "length" not in settings:
         settings = {"length_seconds": 2.0} | settings
@@ -169,9 +168,12 @@ def ends_at(vocab, step):
 def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length(step, expected, monkeypatch):
     tokenizer = build_tokenizer("performance")
     used = []
-    monkeypatch.setattr(
-        type(tokenizer), "decode", lambda self, ids, quarter_s=0.5: used.append(len(ids)) or Score.empty()
-    )
+
+    def decode(self, ids, quarter_s=0.5):
+        used.append(len(ids))
+        return Score.empty()
+
+    monkeypatch.setattr(type(tokenizer), "decode", decode)
     settings = Settings(PLAIN, Length(tokens=100), forced_ending=True)
     continue_primers([None], ends_at(tokenizer.vocab, step), tokenizer, settings)
     if expected is None:
@@ -280,7 +282,7 @@ def test_whoever_iterates_may_stop_after_any_step():
 
 def test_logits_that_are_no_numbers_are_named_with_their_layer():
     model, tokenizer = build("performance")
-    model.blocks[0].down.weight.data[0, 0] = torch.nan
+    model.get_parameter("blocks.0.down.weight").data[0, 0] = torch.nan
     with pytest.raises(NanError, match=r"not finite numbers \(NaN\); blocks.0.down is the first layer to give them"):
         continue_score(SEED, model, tokenizer, sampling=PLAIN, length_seconds=2.0)
     with pytest.raises(NanError, match=r"\(NaN\); blocks.0.down is the first layer"):

@@ -34,8 +34,8 @@ class NothingOfTheHost(TorchDispatchMode):
 
 def transformer(position, clock="index"):
     def build(v):
-        sizes = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 8}
-        return Transformer(TransformerConfig(v, position=position, clock=clock, cycle=4, **sizes))
+        config = TransformerConfig(v, d_model=16, n_layers=2, n_heads=2, d_ff=32, max_distance=8)
+        return Transformer(replace(config, position=position, clock=clock, cycle=4))
 
     return build
 

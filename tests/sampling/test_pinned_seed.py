@@ -15,11 +15,12 @@ from musictx.sampling.music import Drawing, continue_primers
 from musictx.sampling.primer import Primer
 from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 
-PINNED = Settings(PLAIN, Length(tokens=90), seed_pinned=True, window=64)
+WINDOW = 64
+PINNED = Settings(PLAIN, Length(tokens=90), seed_pinned=True, window=WINDOW)
 GUIDED = Sampling(seed_guidance=1.0, guidance_tokens=3)
 
 
-def primer(score):
+def primer(score) -> Primer:
     return Primer(score, score.duration_s, Meter(score.quarter_s))
 
 
@@ -32,7 +33,7 @@ def test_it_changes_nothing_before_the_window_is_full_and_something_after(positi
     def drawn(on):
         settings = PINNED._replace(seed_pinned=on, sampling=sampling)
         drawing = Drawing([primer(LONGER)], model, tokenizer, settings)
-        return torch.cat([each.log_p for each in drawing]), PINNED.window - len(drawing.prompts[0].heard)
+        return torch.cat([each.log_p for each in drawing]), WINDOW - len(drawing.prompts[0].heard)
 
     (plain, left), (pinned, _) = drawn(False), drawn(True)
     assert left > 10

@@ -12,26 +12,26 @@ from musictx.music.grid import REST
 from musictx.sampling.engine import Uniforms
 from musictx.sampling.filters import NanError, draw
 from musictx.sampling.settings import PLAIN, Sampling
-from musictx.sampling.voices import BelowMelody, draw_voices
-from musictx.tokenizers import build_tokenizer
+from musictx.sampling.voices import BelowMelody, Voices, draw_voices
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
-TOK = build_tokenizer("chorale")
+TOK = ChoraleTokenizer()
 MELODY = np.array([72, 72, 74, REST, 76, 60, 60, 81, 67], np.int16)
 SINGABLE = Rules(voice_order=True, voice_ranges=True)
 
 
-def build(kind):
+def build(kind) -> EncoderDecoder | RecurrentEncoderDecoder:
     torch.manual_seed(0)
     if kind == "cells":
-        config = RecurrentEncoderDecoderConfig(TOK.vocab.size, d_model=16, d_attention=8, pad=TOK.vocab.pad)
-        return RecurrentEncoderDecoder(config).eval()
+        cells = RecurrentEncoderDecoderConfig(TOK.vocab.size, d_model=16, d_attention=8, pad=TOK.vocab.pad)
+        return RecurrentEncoderDecoder(cells).eval()
     config = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=1, n_heads=2, d_ff=32, pad=TOK.vocab.pad)
     return EncoderDecoder(config).eval()
 
 
-def drawn(kind="attention", melody=MELODY, sampling=PLAIN, rules=SINGABLE, **asked):
+def drawn(kind="attention", melody=MELODY, sampling=PLAIN, rules=SINGABLE, **asked) -> list[Voices]:
     return draw_voices(melody, build(kind), TOK, 0.5, sampling=sampling, rules=rules, **asked)
 
 
@@ -95,9 +95,13 @@ class Toy:
     """Says 55 to be likelier than 53 below any melody, and even more so where it hears none."""
 
     HEARD, HIDDEN = (0.6, 0.4), (0.9, 0.1)
+    cycle = 1
 
     def __init__(self):
         self.rows = []  # of each step
+
+    def __call__(self, source, ids):
+        raise NotImplementedError("it is asked step by step")
 
     def init_state(self, source, max_T):
         return State((source == TOK.vocab.pad).all(1))
@@ -128,8 +132,7 @@ class State:
 )
 def test_guidance_raises_what_the_melody_makes_likelier_and_none_of_it_costs_nothing(strength, likelier, streams):
     toy, coldest = Toy(), Sampling(temperature=0, top_p=None, seed_guidance=strength)
-    how = {"sampling": coldest, "rules": Rules()}
-    for voices in draw_voices(MELODY, toy, TOK, 0.5, 3, **how):
+    for voices in draw_voices(MELODY, toy, TOK, 0.5, 3, sampling=coldest, rules=Rules()):
         assert voices.grid[:, 0].tolist() == MELODY.tolist()
         assert (voices.grid[:, 1:] == likelier).all()
         assert voices.mean_log_p == pytest.approx(np.log(0.6 if likelier == 55 else 0.4))  # under the model alone
@@ -150,14 +153,15 @@ def test_two_streams_draw_what_two_full_passes_draw(kind):
     model = build(kind)
     with torch.no_grad():
         for p in model.parameters():
-            p *= 2
-    how = {"rules": Rules(voice_order=True, voice_ranges=True, no_parallels=True), "random_seed": 5}
+            p.mul_(2)
+    rules = Rules(voice_order=True, voice_ranges=True, no_parallels=True)
     sampling = Sampling(top_p=0.95, seed_guidance=1.5, guidance_cut=0.02)
-    many = draw_voices(MELODY, model, TOK, 0.5, 3, sampling=sampling, rows_at_once=2, **how)
-    (plain,) = draw_voices(MELODY, model, TOK, 0.5, sampling=replace(sampling, seed_guidance=None), **how)
+    many = draw_voices(MELODY, model, TOK, 0.5, 3, sampling=sampling, rules=rules, random_seed=5, rows_at_once=2)
+    unguided = replace(sampling, seed_guidance=None)
+    (plain,) = draw_voices(MELODY, model, TOK, 0.5, sampling=unguided, rules=rules, random_seed=5)
     source = torch.from_numpy(np.where(MELODY == REST, TOK.vocab.id("REST"), MELODY - TOK.lo)).long()
     for k, voices in enumerate(many):
-        grammar = build_grammar(TOK, how["rules"], [np.zeros(0, np.uint16)], [0.5], "cpu")
+        grammar = build_grammar(TOK, rules, [np.zeros(0, np.uint16)], [0.5], "cpu")
         below, chance, ids = BelowMelody(grammar, source, 4), Uniforms([(5, k)], "cpu"), [TOK.vocab.bos]
         with torch.inference_mode():
             for _ in range(3 * len(MELODY)):

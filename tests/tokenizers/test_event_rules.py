@@ -10,14 +10,14 @@ from musictx.errors import ConfigError
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
-from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
 
 TOK = build_tokenizer("performance")
 VOCAB = TOK.vocab
 
 
-def grammar(*prompts, **rules):
+def grammar(*prompts, **rules) -> Grammar:
     return build_grammar(TOK, Rules(**rules), prompts, [0.5] * len(prompts), "cpu")
 
 
@@ -27,7 +27,7 @@ def stream(*events):
 
 def words(legal):
     """What is legal in one row, short: the types, with their values where not all of a type are."""
-    out = {}
+    out: dict[str, list[int]] = {}
     for id in torch.nonzero(legal)[:, 0].tolist():
         kind, value = VOCAB.describe(id).split()
         out.setdefault(kind, []).append(int(value))
@@ -129,7 +129,8 @@ def test_voices_are_for_chorales():
 
 def check(ids, rules, start=0):
     """Reads a stream event by event: the rules as a person would state them."""
-    struck, now, silent_since, velocity, last = {}, 0, 0, False, ""
+    struck: dict[int, int] = {}
+    now, silent_since, velocity, last = 0, 0, False, ""
     for i, (kind, value) in enumerate((w[0], int(w[1])) for w in (VOCAB.describe(int(x)).split() for x in ids)):
         if kind == "NOTE_ON":
             assert value not in struck, "overlapping"

@@ -9,15 +9,15 @@ from musictx.errors import ConfigError
 from musictx.music.grid import REST
 from musictx.sampling.engine import Row, begin_stream
 from musictx.sampling.settings import PLAIN
-from musictx.tokenizers import build_tokenizer
-from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.chorale import ChoraleTokenizer
+from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
 
-TOK = build_tokenizer("chorale")
+TOK = ChoraleTokenizer()
 QUARTER_S = 0.6  # four steps
 
 
-def grammar(*grids, **rules):
+def grammar(*grids, **rules) -> Grammar:
     prompts = [TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4)) for grid in grids]
     return build_grammar(TOK, Rules(**rules), prompts, [QUARTER_S] * len(grids), "cpu")
 

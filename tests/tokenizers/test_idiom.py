@@ -11,6 +11,7 @@ from musictx.live.keyboard import Keyboard
 from musictx.music.grid import REST, score_to_grid
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.chorale.idiom import thin_to_voices
 
 BOTH = ["performance", "chorale"]
@@ -50,9 +51,10 @@ def test_events_read_id_by_id_are_the_notes_that_are_decoded(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_grid_read_id_by_id_sounds_what_its_steps_hold(seed):
-    tokenizer = build_tokenizer("chorale")
+    tokenizer = ChoraleTokenizer()
     idiom = tokenizer.idiom(QUARTER_S)
-    reader, sounding = idiom.reader(), set()
+    reader = idiom.reader()
+    sounding: set[int] = set()
     ids = idiom.ids(phrase_score(seed), inf)
     for step, row in enumerate(tokenizer.decode_grid(ids)):
         events = [event for id_ in ids[4 * step : 4 * step + 4].tolist() for event in reader.read(id_)]

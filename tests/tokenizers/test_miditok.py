@@ -21,7 +21,7 @@ TOKS = {name: build_tokenizer(name) for name in KINDS}
 EACH = pytest.mark.parametrize("tok", TOKS.values(), ids=TOKS.keys())
 
 
-def score(*notes, quarter_s=Q):
+def score(*notes, quarter_s=Q) -> Score:
     """(onset, end, pitch, velocity, program), times in quarters …"""
     columns = np.array(notes, dtype=float).reshape(-1, 5).T
     return Score(columns[0] * quarter_s, columns[1] * quarter_s, columns[2], columns[3], quarter_s, columns[4])

@@ -24,7 +24,7 @@ def tokens(text):
     return np.array([TOK.vocab.id(kind, int(value)) for kind, value in pairs], np.uint16)
 
 
-def score(*notes):
+def score(*notes) -> Score:
     """(onset_s, offset_s, pitch, velocity) …"""
     columns = np.array(notes, dtype=float).reshape(-1, 4).T
     return Score(columns[0], columns[1], columns[2].astype(np.uint8), columns[3].astype(np.uint8))
@@ -112,7 +112,8 @@ def test_decode_of_any_ids_is_a_valid_score_that_encodes_to_itself(tokens):
 
 def slow_decode(tokens):
     """The obvious loop, as an oracle for streams that never strike one pitch twice in a step."""
-    step, bin, sounding, notes = 0, 16, {}, []
+    step, bin, notes = 0, 16, []
+    sounding: dict[int, tuple[int, int]] = {}  # pitch -> onset step, velocity
 
     def end(pitch):
         onset, velocity = sounding.pop(pitch)
@@ -139,10 +140,10 @@ def slow_decode(tokens):
 
 @given(ids(TOK.vocab))
 def test_decode_equals_the_slow_obvious_loop(tokens):
-    apart = []
+    stream = []
     for token in tokens:  # one step after every NOTE_ON keeps two strikes of a pitch in different steps
-        apart += [token, TOK.vocab.id("TIME_SHIFT", 1)] if token < 128 else [token]
-    apart = np.array(apart, np.uint16)
+        stream += [token, TOK.vocab.id("TIME_SHIFT", 1)] if token < 128 else [token]
+    apart = np.array(stream, np.uint16)
     assert TOK.decode(apart) == slow_decode(apart)
 
 

@@ -13,12 +13,12 @@ from strategies import SHARED_DATA, ids, scores
 from musictx.errors import ConfigError, TokenError
 from musictx.music.read import read_tracks
 from musictx.music.score import Score
-from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
+from musictx.tokenizers.performance import MelodyTokenizer, PerformanceTokenizer
 from musictx.tokenizers.performance.melody import VOICE
 from musictx.tokenizers.rules import Rules
 
-TOK, PIANO = build_tokenizer("performance-melody"), build_tokenizer("performance")
+TOK, PIANO = MelodyTokenizer(), PerformanceTokenizer()
 songs = st.builds(
     lambda score, sung: replace(score, program=np.where(np.resize(sung, len(score)), VOICE, 0)),
     scores(max_notes=20, max_onset_s=6.0),

@@ -10,6 +10,7 @@ from musictx.errors import ConfigError
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.miditok.learn import train_bpe
 
 MIDITOK = ["miditok-remi", "miditok-tsd", "miditok-structured"]
@@ -44,7 +45,7 @@ def test_performance(score):
 @settings(deadline=None)
 @given(st.lists(st.tuples(*[st.integers(55, 62) | st.just(-1)] * 4), max_size=20))
 def test_chorale_with_unisons_and_crossings(rows):
-    tokenizer = build_tokenizer("chorale")
+    tokenizer = ChoraleTokenizer()
     score = grid_to_score(np.array(rows, np.int16).reshape(-1, 4), 0.7)
     found, words = check(tokenizer, score)
     assert words == [f"PITCH {pitch}" for pitch in found.score.pitch]

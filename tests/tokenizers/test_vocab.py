@@ -66,6 +66,7 @@ def test_added_ids_come_after_all_others_and_are_no_music(name):
     assert new.id("GAP", 3) == new.size - 1
     assert new.fingerprint != old.fingerprint == new.without_added.fingerprint
     assert build_tokenizer(name).vocab == old  # the class is as it was
+    assert grown.pace is not None
     assert len(grown.pace) == new.size
     assert not grown.pace[old.size :].any()
     ids = np.array([5, new.id("TO"), 6, new.id("GAP", 1), *[7] * 5, 8, new.eos])
@@ -109,8 +110,11 @@ def test_a_tokenizer_that_contradicts_itself(monkeypatch, said, text):
 def test_a_beginning_of_a_vocabulary_keeps_its_ids_by_name():
     old = Vocab("x/1", (EventRange("A", 0, 2),), (EventRange("TO", 0, 0),))
     longer = Vocab("x/1", (EventRange("A", 0, 2), EventRange("B", 5, 6)), ADDED)
-    assert longer.moved_from(old).tolist() == [0, 1, 2, 5, 6, 7, 8]  # A, then B before PAD, BOS and EOS, then TO
-    assert longer.moved_from(longer).tolist() == list(range(12))
+    moved, same = longer.moved_from(old), longer.moved_from(longer)
+    assert moved is not None
+    assert moved.tolist() == [0, 1, 2, 5, 6, 7, 8]  # A, then B before PAD, BOS and EOS, then TO
+    assert same is not None
+    assert same.tolist() == list(range(12))
     for other in (
         Vocab("x/2", old.events),
         Vocab("x/1", (EventRange("A", 0, 3),)),

@@ -1,11 +1,14 @@
 """Trainings as small as they can be, in this process."""
 
+from pathlib import Path
 from unittest.mock import patch
 
 from conftest import QUICK, TINY
 
 from musictx.config.app import settings
+from musictx.config.train import TrainConfig
 from musictx.data.dataset import RandomCrops
+from musictx.model.bundle import read_header
 from musictx.tokenizers import build_tokenizer
 from musictx.training import fit as training
 from musictx.training.metrics import read_metrics
@@ -15,12 +18,13 @@ PAD = build_tokenizer("performance").vocab.pad
 RECURRENT = ["model=lstm_attention", "model.d_model=16", "model.n_layers=2", "model.window=48", "model.d_attention=8"]
 
 
-def config_of(world, out, *overrides, model=TINY):
+def config_of(world, out, *overrides, model=TINY) -> TrainConfig:
     words = [f"data.path={world.store}", f"out={out}", "trainer.progress_bar=false", *model, *QUICK, *overrides]
-    return settings("train", *words)
+    config: TrainConfig = settings("train", *words)
+    return config
 
 
-def fit(config):
+def fit(config) -> Path:
     """A training without the picture of its losses, which takes longer than all of its steps."""
     with patch("musictx.training.fit.draw_losses"):
         return training.fit(config)
@@ -31,6 +35,13 @@ def ragged(crops, index):
     window = WHOLE(crops, index)
     window[2 + 11 * index % 31 :] = PAD
     return window
+
+
+def val_nll(bundle) -> float:
+    """What its header says of validation."""
+    nll = read_header(bundle).val_nll
+    assert nll is not None
+    return nll
 
 
 def curve(folder, key="train/loss"):

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import ok
-from runs import QUICK, RECURRENT, TINY, config_of, fit
+from conftest import QUICK, TINY, ok
+from runs import RECURRENT, config_of, fit
 
 from musictx.errors import ConfigError, is_out_of_memory
 from musictx.training.batch_size import fits, largest, with_batch_size

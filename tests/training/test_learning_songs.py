@@ -34,8 +34,8 @@ def store(tmp_path_factory):
 
 
 def learn(store, world, out, *words, model):
-    words = ["objective=conditional", *model, *words, "trainer.max_steps=2", "trainer.validate_every=2"]
-    return fit(config_of(world, out, "tokenizer=performance_melody", f"data.path={store}", *words, model=[]))
+    asked = ["objective=conditional", *model, *words, "trainer.max_steps=2", "trainer.validate_every=2"]
+    return fit(config_of(world, out, "tokenizer=performance_melody", f"data.path={store}", *asked, model=[]))
 
 
 @pytest.mark.parametrize("kind", LEARNERS)

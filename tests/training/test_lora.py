@@ -9,6 +9,7 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.model.lora import add_adapters
+from musictx.model.transformer import Transformer
 from musictx.training.module import LanguageModelTraining
 
 LORA = ["trainer.lora_rank=2", "trainer.lr=3e-2", "trainer.warmup_steps=1", "trainer.log_every=1"]
@@ -17,6 +18,7 @@ LORA = ["trainer.lora_rank=2", "trainer.lr=3e-2", "trainer.warmup_steps=1", "tra
 def adapted(world, rank=2):
     torch.manual_seed(0)
     model = load_bundle(world.bundle).model
+    assert isinstance(model, Transformer)
     add_adapters(model, rank)
     return model
 

@@ -9,6 +9,7 @@ from musictx.errors import ConfigError
 from musictx.model.build import build_model, model_config
 from musictx.model.lora import add_adapters
 from musictx.model.position import FORMS
+from musictx.model.transformer import Transformer
 from musictx.training.optimizer import Joint, build_optimizer
 
 
@@ -28,6 +29,7 @@ def train(model, optimizer, steps):
 def test_muon_takes_the_matrices_of_linear_layers_and_adamw_the_rest():
     model = net()
     optimizer = build_optimizer(model, "muon", 0.01, 0.1)
+    assert isinstance(optimizer, Joint)
     muon, adamw = optimizer.parts
     assert [tuple(p.shape) for g in muon.param_groups for p in g["params"]] == [(5, 6), (4, 5)]
     assert adamw.param_groups[0]["params"] == []
@@ -47,6 +49,7 @@ def test_a_step_of_muon_turns_each_matrix_by_the_size_adamw_would():
 
 def test_a_schedule_sets_the_rate_of_every_part():
     optimizer = build_optimizer(net(), "muon", 0.5, 0.0)
+    assert isinstance(optimizer, Joint)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5**step)
     optimizer.step()
     schedule.step()
@@ -139,6 +142,7 @@ def test_weight_decay_is_for_matrices_of_linear_layers_and_cells_alone(optimizer
 
 def test_of_an_adapted_model_the_adapters_decay():
     model = build_model(model_config("transformer", SIZES | {"n_heads": 2, "d_ff": 12, "max_distance": 5}))
+    assert isinstance(model, Transformer)
     add_adapters(model, 2)
     for name in ("adamw", "muon"):
         decays = [p for g in build_optimizer(model, name, 0.01, 0.1).param_groups for p in g["params"]]

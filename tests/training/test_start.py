@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import QUICK, ok, refused
-from runs import RECURRENT, TINY, config_of, fit
+from conftest import QUICK, TINY, ok, refused
+from runs import RECURRENT, config_of, fit, val_nll
 
 from musictx.commands.train import train
 from musictx.config.app import settings
@@ -24,7 +24,7 @@ def test_a_bundle_is_learnt_on_with_its_own_sizes(world, tmp_path):
     bundle = fit(config_of(world, tmp_path / "run", *settings))
     header = read_header(bundle)
     assert (header.model["d_model"], header.model["dropout"]) == (16, 0.3)
-    assert header.val_nll < read_header(world.bundle).val_nll
+    assert val_nll(bundle) < val_nll(world.bundle)
 
 
 def test_what_it_begins_with_is_the_bundle(world, tmp_path):
@@ -41,7 +41,7 @@ def test_a_recurrent_bundle_under_transformer_defaults(world, tmp_path):
     first = fit(config_of(world, tmp_path / "first", model=RECURRENT))
     again = fit(config_of(world, tmp_path / "again", f"init_from={first}"))
     assert read_header(again).model["kind"] == "recurrent"
-    assert read_header(again).val_nll < read_header(first).val_nll
+    assert val_nll(again) < val_nll(first)
 
 
 def test_another_vocabulary_is_refused(world, tmp_path):

@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_a_stopped_run_is_gone_on_with_wherever_it_lies(world, tmp_path, stopped
 
 def test_a_run_of_0_1_which_calls_its_random_seed_a_seed_goes_on(world, tmp_path, stopped):
     place = stopped / "config.yaml"
-    written = OmegaConf.to_container(OmegaConf.load(place))
+    written: Any = OmegaConf.to_container(OmegaConf.load(place))
     written["seed"] = written.pop("random_seed")
     place.write_text(OmegaConf.to_yaml(written))
     fit(config_of(world, stopped, *STEPS))
@@ -133,7 +134,7 @@ def test_a_model_of_another_kind_is_one_difference(world, stopped):
 def test_what_other_versions_wrote_is_read(world, stopped):
     """Every kind's settings beside each other; settings that are gone; a kind that is not here."""
     place = stopped / "config.yaml"
-    written = OmegaConf.to_container(OmegaConf.load(place))
+    written: Any = OmegaConf.to_container(OmegaConf.load(place))
     written["model"] |= {"cell": "lstm", "additive": False, "window": 512}
     written["seed"] = written.pop("random_seed")  # as 0.1 calls it
     place.write_text(OmegaConf.to_yaml(written))
@@ -216,7 +217,7 @@ def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeyp
             pass
         tried.append(True)
 
-    tried = []
+    tried: list[bool] = []
     record = RunFolder.record
     monkeypatch.setattr(RunFolder, "record", lambda run: [try_it(), record(run)][1])
     monkeypatch.setattr(RunFolder, "close", try_it)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
+from PIL.GifImagePlugin import GifImageFile
 
 from musictx.errors import ConfigError
 from musictx.music.score import Score
@@ -44,6 +45,7 @@ def test_the_page_turns():
 def test_a_gif_lasts_as_long_as_the_music(tmp_path):
     film("x", SCORE, 2.0, tmp_path / "a.gif")
     with Image.open(tmp_path / "a.gif") as picture:
+        assert isinstance(picture, GifImageFile)
         assert (picture.n_frames, picture.info["duration"], picture.info["loop"]) == (50, 80, 0)
         assert picture.convert("RGB").getpixel((2, 2)) == (255, 255, 255)
         picture.seek(49)

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -10,13 +11,9 @@ import pytest
 from musictx.viz.sheet import Trial, listening_sheet, mp3
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-try:
-    from playwright.sync_api import sync_playwright
-except ImportError:
-    sync_playwright = None
 
 
-def sheet():
+def sheet() -> str:
     beep = [mp3((0.2 * np.sin(np.arange(22_050) * pitch)).astype(np.float32)) for pitch in (0.03, 0.05, 0.07)]
     trials = [
         Trial(beep[0], beep[1:], ["the composer", "<b>LSTM"]),
@@ -35,18 +32,29 @@ def test_text_from_outside_is_escaped_and_the_sheet_has_a_sign_of_its_own():
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs a browser: apt-get install chromium")
-@pytest.mark.skipif(sync_playwright is None, reason="needs playwright: pip install 'musictx[dev]'")
+@pytest.mark.skipif(find_spec("playwright") is None, reason="needs playwright: pip install 'musictx[dev]'")
 def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
+    from playwright.sync_api import sync_playwright
+
     file = tmp_path / "sheet.html"
     file.write_text(sheet(), "utf-8")
     strayed, broken = [], []
+
+    def requested(request):
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            strayed.append(request.url)
+
+    def logged(message):
+        if message.type == "error":
+            broken.append(message.text)
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         page = browser.new_context(accept_downloads=True).new_page()
         page.set_default_timeout(10_000)
-        page.on("request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or strayed.append(1))
+        page.on("request", requested)
         page.on("pageerror", lambda error: broken.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and broken.append(message.text))
+        page.on("console", logged)
         page.on("dialog", lambda dialog: dialog.accept())
         page.goto(file.as_uri())
 

@@ -12,7 +12,7 @@ from musictx.viz.piano_roll import NEW_COLOUR
 from musictx.viz.similarity import draw_self_similarity, self_similarity
 
 
-def score(*notes, program=0):
+def score(*notes, program=0) -> Score:
     """From (onset_s, offset_s, pitch)."""
     onset, offset, pitch = zip(*notes, strict=True)
     return Score(onset, offset, pitch, [80] * len(notes), program=np.full(len(notes), program))

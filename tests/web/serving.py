@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 @dataclass(frozen=True)
 class Served:
     address: str
-    process: subprocess.Popen
+    process: subprocess.Popen[str]
     temporary: Path
 
     def ask(self, path, data=None, **headers):
@@ -49,6 +49,7 @@ def served(temporary, *settings):
         TemporaryFile("w+") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=there) as process,
     ):
+        assert process.stdout is not None
         try:
             while ": trained on " in (line := process.stdout.readline()) or line.startswith("weights: "):  # the models
                 pass

@@ -3,6 +3,7 @@
 import io
 import shutil
 import wave
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -18,14 +19,10 @@ from musictx.music.write import write_midi
 from musictx.web.session import examples
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-try:
-    from playwright.sync_api import sync_playwright
-except ImportError:
-    sync_playwright = None
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="needs a browser: apt-get install chromium"),
-    pytest.mark.skipif(sync_playwright is None, reason="needs playwright: pip install 'musictx[dev]'"),
+    pytest.mark.skipif(find_spec("playwright") is None, reason="needs playwright: pip install 'musictx[dev]'"),
 ]
 
 
@@ -45,6 +42,8 @@ def inside(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def chromium():
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         yield browser
@@ -55,12 +54,16 @@ def chromium():
 def visit(chromium, address):
     """Opens the page as another person; nobody may be sent elsewhere or meet an error of the page's own."""
     strayed, broken = [], []
+    ours = (address, address.replace("http", "ws"), "data:", "blob:")
+
+    def requested(request):
+        if not request.url.startswith(ours):
+            strayed.append(request.url)
 
     def open_page(**how):
         page = chromium.new_context(viewport={"width": 1440, "height": 900}, **how).new_page()
         page.set_default_timeout(20_000)
-        ours = (address, address.replace("http", "ws"), "data:", "blob:")
-        page.on("request", lambda request: request.url.startswith(ours) or strayed.append(request.url))
+        page.on("request", requested)
         page.on("pageerror", lambda error: broken.append(str(error)))
         page.goto(address)
         page.wait_for_selector(".welcome")

@@ -6,12 +6,13 @@ import re
 import time
 import wave
 from html import unescape
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import numpy as np
 import pytest
 from strategies import slowing
-from wishes import HYMN, quiet
+from wishes import HYMN, now, quiet
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -20,6 +21,7 @@ from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.playing.opening import open_bundle
+from musictx.sampling.music import Drawing
 from musictx.web import draw
 from musictx.web.draw import Ready, Wish
 from musictx.web.harmonise import Point
@@ -44,22 +46,22 @@ def files(page):
 
 
 def test_the_way_from_an_example_and_back(studio):
-    told = []
+    told: list[float] = []
     begun = studio.example(Session(), HYMN)
     after, what = studio.go_on(begun, WISH, told.append)
     assert what.startswith("2 variations of Old Hundredth, in ")
     assert len(told) > 2
     assert told == sorted(told)
     assert 3 < told[-1] < 10
-    primer = begun.now.music.score.clip(0, 2.4)
-    for take in after.now.takes:
+    primer = now(begun).music.score.clip(0, 2.4)
+    for take in now(after).takes:
         assert take.new_from_s == pytest.approx(2.4)
         assert take.score.clip(0, 2.4) == primer
     chosen = after.choose(1)
     assert chosen.choose(2) == chosen.choose(-1) == chosen
     further = studio.begin_from_take(chosen)
-    assert further.now.music.score == after.now.takes[1].score
-    assert further.now.name == "Old Hundredth-2"
+    assert now(further).music.score == now(after).takes[1].score
+    assert now(further).name == "Old Hundredth-2"
     assert further.undo() == chosen
     assert further.undo().undo().undo() == Session()
     assert Session().undo() == Session()
@@ -68,12 +70,12 @@ def test_the_way_from_an_example_and_back(studio):
 def test_a_step_is_seen_and_heard(studio):
     session, _ = studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
     page = studio.show(session)
-    roll = json.loads(unescape(re.search(r'data-roll="([^"]+)"', page)[1]))
+    roll = json.loads(unescape(re.findall(r'data-roll="([^"]+)"', page)[0]))
     assert [box["panel"] for box in roll["boxes"]] == [0, 1]
     assert all(0 < box["top"] < box["top"] + box["height"] < 1 and box["start_s"] == 0 for box in roll["boxes"])
     assert page.count("data-take=") == 2
     taken = files(page)
-    assert read_midi(taken["mid"]).clip(0, 2.4).pitch.tolist() == session.now.score.clip(0, 2.4).pitch.tolist()
+    assert read_midi(taken["mid"]).clip(0, 2.4).pitch.tolist() == now(session).score.clip(0, 2.4).pitch.tolist()
     with open(taken["wav"], "rb") as file, wave.open(io.BytesIO(file.read())) as sound:
         samples = np.frombuffer(sound.readframes(sound.getnframes()), np.int16)
         assert sound.getnframes() / sound.getframerate() > 6
@@ -82,7 +84,7 @@ def test_a_step_is_seen_and_heard(studio):
 
 def test_before_there_is_more_a_motif_can_be_chosen(studio):
     session = studio.example(Session(), HYMN)
-    assert f'"whole_s": {session.now.score.duration_s}' in unescape(studio.show(session))
+    assert f'"whole_s": {now(session).score.duration_s}' in unescape(studio.show(session))
     after, _ = studio.go_on(session, WISH._replace(variations=1), quiet)
     assert '"whole_s": null' in unescape(studio.show(after))
     assert "appears here" in studio.show(Session())
@@ -90,7 +92,7 @@ def test_before_there_is_more_a_motif_can_be_chosen(studio):
 
 def test_arcs_of_the_note_that_is_clicked(studio):
     session = studio.example(Session(), HYMN)
-    score = session.now.score
+    score = now(session).score
     note = studio.note_at(session, Point(float(score.onset_s[9]) + 0.1, float(score.pitch[9])))
     assert (score.onset_s[note], score.pitch[note]) == (score.onset_s[9], score.pitch[9])
     assert studio.count_notes(session) == len(score)
@@ -100,21 +102,22 @@ def test_arcs_of_the_note_that_is_clicked(studio):
 
 
 def test_the_slider_holds_on_to_the_primer(studio, monkeypatch):
-    seen, real = [], draw.Drawing
-    monkeypatch.setattr(draw, "Drawing", lambda *args: seen.append(args[3]) or real(*args))
+    drawing = Mock(side_effect=Drawing)
+    monkeypatch.setattr(draw, "Drawing", drawing)
     for hold in (0.0, 1.5):
         session, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, primer_s=4.8), quiet)
-        assert session.now.score.duration_s > 4.8
-    assert [settings.sampling.seed_guidance for settings in seen] == [None, 1.5]
+        assert now(session).score.duration_s > 4.8
+    assert [call.args[3].sampling.seed_guidance for call in drawing.call_args_list] == [None, 1.5]
 
 
 def test_the_slider_stands_where_the_model_put_it_and_a_short_motif_is_then_no_mistake(opened, tmp_path, monkeypatch):
-    seen, real = [], draw.Drawing
-    monkeypatch.setattr(draw, "Drawing", lambda *args: seen.append(args[3]) or real(*args))
+    drawing = Mock(side_effect=Drawing)
+    monkeypatch.setattr(draw, "Drawing", drawing)
     studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own_guidance={"hymns": 2.0})
     for hold in (None, 2.0, 0.0):
         studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, primer_s=0.6), quiet)
-    assert [settings.sampling.suited(settings.own_guidance).strength for settings in seen] == [2.0, 2.0, None]
+    asked = [call.args[3] for call in drawing.call_args_list]
+    assert [each.sampling.suited(each.own_guidance).strength for each in asked] == [2.0, 2.0, None]
     with pytest.raises(UserError, match="the primer is too short to hold on to"):
         studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=1.0, primer_s=0.6), quiet)
 
@@ -135,7 +138,7 @@ def test_time_runs_out(opened, tmp_path):
     session, what = studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=60), quiet)
     assert time.monotonic() - began < 5
     assert what == "Stopped at the time limit of 0.7 s: this is what there was by then."
-    assert 2.4 < session.now.score.duration_s < 40
+    assert 2.4 < now(session).score.duration_s < 40
     with pytest.raises(UserError, match="this model has no attention"):
         studio.arcs(session, 5, None)
 
@@ -189,13 +192,13 @@ def test_what_was_played_and_uploaded_can_be_continued(studio, world):
         studio.upload(Session(), world.hymn.read_bytes(), world.hymn.name),
     ):
         after, _ = studio.go_on(session, WISH._replace(primer_s=100, variations=1), quiet)
-        assert len(after.now.takes) == 1
+        assert len(now(after).takes) == 1
 
 
 def test_the_oldest_steps_are_forgotten(studio):
     session = studio.example(Session(), HYMN)
     for _ in range(30):
-        session = session.push(Step(session.now.music))
+        session = session.push(Step(now(session).music))
     assert len(session.steps) == 20
 
 
@@ -211,10 +214,10 @@ def test_the_model_that_suits_the_music_is_begun_with(both, tmp_path):
     names = {"Beethoven: Für Elise": "piano", "Satie: Gymnopédie": "piano", "Ode to Joy": "piano"}
     names |= {"The opening of a chorale": "chorale", HYMN: "chorale"}
     for name, model in names.items():
-        music = studio.example(Session(), name).now.music
+        music = now(studio.example(Session(), name)).music
         assert music.model == model
         assert f"The {model} model plays, since " in music.note
-    assert studio.example(Session(), HYMN).now.music.note.endswith("Old Hundredth is four voices on a grid.")
+    assert now(studio.example(Session(), HYMN)).music.note.endswith("Old Hundredth is four voices on a grid.")
 
 
 def test_only_what_is_taken_of_the_music_chooses(both, tmp_path, world):
@@ -223,7 +226,7 @@ def test_only_what_is_taken_of_the_music_chooses(both, tmp_path, world):
     write_midi(
         Score.merge([hymn, Score([2.03], [2.5], [60], [80], hymn.quarter_s)], hymn.quarter_s), tmp_path / "a.mid"
     )
-    music = studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid").now.music
+    music = now(studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid")).music
     assert music.model == "chorale"
     assert music.note.startswith("The page takes no longer music: these are the first 1 s. The chorale model plays")
 
@@ -232,18 +235,18 @@ def test_a_chorale_that_slows_down_is_on_the_grid_to_one_model_and_as_it_sounds_
     studio, hymn = Studio(both, tmp_path), grid_to_score(np.repeat(OLD_HUNDREDTH, 4, axis=0).astype(np.int16))
     path = slowing(hymn, tmp_path / "slow.mid")
     begun = studio.upload(Session(), path.read_bytes(), "slow.mid")
-    assert begun.now.music.note == (
+    assert now(begun).music.note == (
         "Its first tempo holds throughout, since the model counts beats. The chorale model plays, since slow is four "
         "voices on a grid."
     )
-    assert np.array_equal(score_to_grid(begun.now.music.score), score_to_grid(hymn))
-    assert begun.now.music.meter.bars_s(4.0).tolist() == pytest.approx([0.0, 2.4, 4.8])
+    assert np.array_equal(score_to_grid(now(begun).music.score), score_to_grid(hymn))
+    assert now(begun).music.meter.bars_s(4.0).tolist() == pytest.approx([0.0, 2.4, 4.8])
     played, _ = studio.go_on(begun, WISH._replace(model="piano", variations=1), quiet)
-    assert played.now.music.score == read_midi(path)
-    assert played.now.music.score.duration_s > 1.4 * hymn.duration_s
-    assert "tempo" not in played.now.music.note
+    assert now(played).music.score == read_midi(path)
+    assert now(played).music.score.duration_s > 1.4 * hymn.duration_s
+    assert "tempo" not in now(played).music.note
     again, _ = studio.go_on(played, WISH._replace(model="chorale", variations=1), quiet)
-    assert again.now.music.score == begun.now.music.score
+    assert now(again).music.score == now(begun).music.score
 
 
 def test_what_the_grid_does_to_notes_and_who_is_heard_as_a_piano_is_told(both, tmp_path):
@@ -253,7 +256,7 @@ def test_what_the_grid_does_to_notes_and_who_is_heard_as_a_piano_is_told(both, t
     begun = studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid")
     assert (
         "Its instrument, program 73, is heard as a piano, and kept in what is written. The piano"
-        in begun.now.music.note
+        in now(begun).music.note
     )
     _, told = studio.go_on(begun, WISH._replace(model="chorale", variations=1), quiet)
     assert told.endswith("Of its 3 notes the grid of sixteenths hears 1 as held instead of struck again.")
@@ -263,14 +266,14 @@ def test_another_model_hears_the_music_as_it_came(both, tmp_path):
     studio = Studio(both, tmp_path)
     begun = studio.example(Session(), "Satie: Gymnopédie")
     after, told = studio.go_on(begun, WISH._replace(model="chorale"), quiet)
-    assert after.now.music.model == "chorale"
-    assert after.now.music.score.velocity.tolist() == [80] * len(after.now.music.score)
+    assert now(after).music.model == "chorale"
+    assert now(after).music.score.velocity.tolist() == [80] * len(now(after).music.score)
     assert "It is heard as four voices: " in told
     back, told = studio.go_on(after, WISH._replace(model="piano"), quiet)
-    assert back.now.music.score == begun.now.music.score
+    assert now(back).music.score == now(begun).music.score
     assert "voices" not in told
     further = studio.begin_from_take(back)
-    assert (further.now.music.model, further.now.music.score) == ("piano", back.now.takes[0].score)
+    assert (now(further).music.model, now(further).music.score) == ("piano", now(back).takes[0].score)
     with pytest.raises(UserError, match="there is no model 'organ': choose one of piano, chorale"):
         studio.go_on(begun, WISH._replace(model="organ"), quiet)
 

@@ -6,7 +6,7 @@ import pytest
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.music.score import Score
+from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 from musictx.web.draw import beginning, fit, shorten
@@ -84,10 +84,10 @@ def test_long_music_is_shortened_where_it_becomes_too_much():
 def test_music_is_fitted_to_the_model():
     chorale = build_tokenizer("chorale")
     wide = Score([0, 0, 1], [1, 1, 2], [5, 60, 62], [80, 80, 80])
-    fitted = fit(Music("wide", wide, None), chorale)
+    fitted = fit(Music("wide", wide, Meter()), chorale)
     assert (len(fitted.score), fitted.note) == (2, "1 notes outside the model's range are left out.")
     with pytest.raises(UserError, match="no note lies within the model's range, 21 to 108"):
-        fit(Music("low", wide.select(wide.pitch == 5), None), chorale)
+        fit(Music("low", wide.select(wide.pitch == 5), Meter()), chorale)
     late = Score([500], [501], [60], [80])
     with pytest.raises(UserError, match="no note begins in its first 180 s"):
-        shorten(Music("late", late, None), Limits())
+        shorten(Music("late", late, Meter()), Limits())

@@ -37,7 +37,8 @@ class ChoraleTokenizer(Tokenizer):
         _check(self.name, self.vocab)
         super().__init__(state)
         self.rest = self.vocab.offsets["REST"]
-        self.pace = np.where(np.arange(self.vocab.size) < self.vocab.n_events, 1 / N_VOICES, 0.0)  # sixteenths
+        is_music = np.arange(self.vocab.size) < self.vocab.n_events
+        self.pace: NDArray[Any] = np.where(is_music, 1 / N_VOICES, 0.0)  # (V,) sixteenths
 
     def normalise(self, score: Score) -> Score:
         """The score on the grid: see `musictx.music.grid.snap_to_grid`."""
@@ -48,7 +49,7 @@ class ChoraleTokenizer(Tokenizer):
         than four notes sound at once or a pitch lies outside the vocabulary."""
         return self.encode_grid(score_to_grid(score))
 
-    def encode_grid(self, grid: Grid) -> Ids:
+    def encode_grid(self, grid: NDArray[np.integer]) -> Ids:
         """(steps, 4) pitches as ids (4·steps,). Raises TokenError for a pitch outside the vocabulary."""
         sung = grid[grid != REST]
         if sung.size and (sung.min() < self.lo or sung.max() > self.hi):

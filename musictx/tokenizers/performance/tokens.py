@@ -51,7 +51,7 @@ class PerformanceTokenizer(Tokenizer):
         self.on0, self.off0, self.shift0, self.velocity0, self.others0 = list(self.vocab.offsets.values())[:5]
         self.strikes = self.vocab.mask("NOTE_ON")  # (V,)
         self.max_shift_steps = self.vocab.row("TIME_SHIFT").hi
-        self.pace = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # seconds
+        self.pace: NDArray[Any] = np.maximum(self.vocab.values("TIME_SHIFT"), 0) / STEPS_PER_S  # (V,) seconds
 
     def normalise(self, score: Score) -> Score:
         """The score as this encoding writes it: on the 10 ms grid, every note at least one step long, velocity in 32
