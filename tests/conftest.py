@@ -24,7 +24,10 @@ from musictx.music.write import write_midi
 # a shell starts its background jobs deaf to Ctrl-C, which tests send, and their children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+gc.disable()  # until all is imported, of which nothing is garbage
+
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("no clock"), max_examples=25)
 settings.load_profile("no clock")  # an example that is slow on a busy machine is no mistake
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +40,11 @@ def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="leave out tests that start a process or train: quick.py")
 
 
+def pytest_configure(config):
+    if config.option.quick:
+        settings.load_profile("quick")  # a quarter of the examples, where a test does not say how many
+
+
 @pytest.fixture(scope="session", autouse=True)
 def only_quick(request):
     with quick.only_quick() if request.config.option.quick else nullcontext():
@@ -47,6 +55,7 @@ def pytest_collection_finish():
     """What was imported and collected stays: to look for garbage in it, again and again, took a tenth of the time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure():

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ SAMPLERS = {
 }
 
 
+@cache  # a tenth of a second each
 def composed(app, *overrides):
     register_schemas()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
