@@ -24,8 +24,6 @@ from musictx.music.write import write_midi
 # a shell starts its background jobs deaf to Ctrl-C, which tests send, and their children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-gc.disable()  # until all is imported, of which nothing is garbage
-
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("no clock"), max_examples=25)
 settings.load_profile("no clock")  # an example that is slow on a busy machine is no mistake
@@ -51,11 +49,19 @@ def only_quick(request):
         yield
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    gc.disable()  # nothing of what is imported is garbage
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish():
     """What was imported and collected stays: to look for garbage in it, again and again, took a tenth of the time."""
     gc.collect()
     gc.freeze()
-    gc.enable()
 
 
 def pytest_unconfigure():
