@@ -127,7 +127,7 @@ def test_make_quick_leaves_a_test_where_it_would_start_a_process_or_train(what, 
 def defined(tree):
     """Names that begin with one underscore."""
     for node in ast.walk(tree):
-        if not isinstance(getattr(node, "ctx", None), ast.Load | ast.Del):
+        if not isinstance(node, ast.alias) and not isinstance(getattr(node, "ctx", None), ast.Load | ast.Del):
             names = [getattr(node, key, None) for key in ("name", "id", "attr")]
             yield from (name for name in names if name and re.match("_[a-zA-Z]", name))
 
