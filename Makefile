@@ -9,12 +9,15 @@ READY := $(VENV)/ready
 demo: $(READY)
 	$(BIN)/musictx demo
 
+# one thread each; what Python compiles is kept for the next run, whatever the shell says: it is half of the start
+WITH := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto # one process a core, one thread each
+	$(WITH) $(BIN)/pytest -n auto --dist worksteal # one process a core; neighbours share what a file sets up
 
 # while you work: lint, and each test up to where it would start a process or train
 quick: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --quick
+	$(WITH) $(BIN)/pytest -n auto --dist worksteal --quick
 
 # the reference out of the docstrings: outputs/docs/index.html
 docs: $(READY)

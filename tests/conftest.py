@@ -26,6 +26,7 @@ from musictx.music.write import write_midi
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("no clock"), max_examples=25)
 settings.load_profile("no clock")  # an example that is slow on a busy machine is no mistake
 
 ROOT = Path(__file__).parents[1]
@@ -38,10 +39,24 @@ def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="leave out tests that start a process or train: quick.py")
 
 
+def pytest_configure(config):
+    if config.option.quick:
+        settings.load_profile("quick")  # a quarter of the examples, where a test does not say how many
+
+
 @pytest.fixture(scope="session", autouse=True)
 def only_quick(request):
     with quick.only_quick() if request.config.option.quick else nullcontext():
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    gc.disable()  # nothing of what is imported is garbage
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish():

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ SAMPLERS: dict[str, dict[str, object]] = {
 }
 
 
+@cache  # a tenth of a second each
 def composed(app, *overrides):
     register_schemas()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):

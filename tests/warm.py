@@ -15,6 +15,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+gc.disable()  # until all is imported, of which nothing is garbage
 ended = []  # the status of a process that comes to its end
 
 
@@ -52,6 +53,7 @@ import_module("musictx.training.fit")
 compose("train", ["trainer.lr=1e-3"])  # Hydra looks for its plugins and learns its grammar once
 
 gc.collect()
+gc.enable()
 gc.freeze()  # or every collection in a child would copy those pages too
 order = serve()
 np.random.seed()  # noqa: NPY002  # the state that all children would share

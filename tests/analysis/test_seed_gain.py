@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import split_of
 
@@ -62,6 +62,7 @@ def test_pieces_count_by_their_tokens_and_intervals_are_over_pieces():
     assert gain.high[0] - gain.low[0] > 0.5
 
 
+@settings(max_examples=30)  # of half a thousand ids
 @given(st.lists(st.integers(0, 387), min_size=400, max_size=600), st.floats(0.5, 3.0))
 def test_a_performance_is_cut_where_its_clock_says(ids, part_s):
     ids = np.array([*ids, *[355] * 12])  # seconds, so that it lasts

@@ -34,12 +34,13 @@ def oracle(attention, h):
     """The definition, one query and one past state at a time."""
     rows = []
     for b in range(h.shape[0]):
+        keys = [attention.key.weight @ state for state in h[b]]
         for t in range(h.shape[1]):
             past = range(max(t - attention.window, 0), t)
             context = torch.zeros_like(h[b, t])
             if past:
                 q = attention.query.weight @ h[b, t]
-                scores = [attention.score.weight[0] @ torch.tanh(q + attention.key.weight @ h[b, s]) for s in past]
+                scores = [attention.score.weight[0] @ torch.tanh(q + keys[s]) for s in past]
                 weights = torch.stack(scores).softmax(0)
                 context = sum(w * h[b, s] for w, s in zip(weights, past, strict=True))
             rows.append(torch.tanh(attention.join(torch.cat([context, h[b, t]]))))
@@ -61,7 +62,7 @@ def test_no_logit_depends_on_a_later_token(kind):
 def test_attention_equals_the_definition_with_every_gradient(t, window):
     torch.manual_seed(t)
     attention = AdditiveAttention(6, 4, window).double()
-    h = torch.randn(2, t, 6, dtype=torch.float64, requires_grad=True)
+    h = torch.randn(2 if t < 70 else 1, t, 6, dtype=torch.float64, requires_grad=True)
     weights = [attention.join.weight, attention.join.bias, h]
     if t > 1:  # with nobody to ask, these have no say
         weights += [attention.query.weight, attention.key.weight, attention.score.weight]
@@ -305,8 +306,8 @@ def test_it_learns_a_melody_by_heart(kind):
     torch.manual_seed(0)
     model = Recurrent(replace(CONFIG, d_model=24, **KINDS[kind]))
     ids = torch.tensor([[1, 5, 9, 5, 2, 2, 7] * 5])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    for _ in range(200):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-2)
+    for _ in range(120):
         loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()

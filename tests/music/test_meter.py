@@ -1,11 +1,8 @@
-import zipfile
-
 import mido
 import numpy as np
 import pytest
-from strategies import SHARED_DATA
+from strategies import ODD_FILES, odd_music
 
-from musictx.errors import MidiError
 from musictx.music.read import read_bytes, read_mido, read_tracks
 from musictx.music.score import Meter, Score
 from musictx.music.ticks import tracks_in_seconds
@@ -73,22 +70,11 @@ def test_the_time_signature_is_written_and_read_again(tmp_path, wanted):
     assert tracks.merge() == NOTE
 
 
-def odd_files():
-    archive = SHARED_DATA / "odd-midi.zip"
-    if not archive.is_file():
-        pytest.skip("odd-midi.zip is not here")
-    with zipfile.ZipFile(archive) as files:
-        for name in files.namelist():
-            if name.lower().endswith((".mid", ".midi", ".kar", ".rmi")):
-                yield name, files.read(name)
-
-
+@pytest.mark.skipif(not ODD_FILES.is_file(), reason="the corpus is not on this machine")
 def test_every_odd_file_that_can_be_read_has_bars_to_its_end():
     read = 0
-    for name, data in odd_files():
-        try:
-            tracks = read_tracks(data, name)
-        except MidiError:
+    for name, _, tracks in odd_music():
+        if tracks is None:
             continue
         end_s = tracks.merge(drums=True).duration_s
         lines = tracks.meter().bars_s(end_s)

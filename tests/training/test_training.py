@@ -4,7 +4,6 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-import wandb
 from runs import config_of, fit, val_nll
 
 from musictx.config.train import LoggerConfig, TrainConfig
@@ -146,6 +145,8 @@ def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
 
 
 def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_path):
+    import wandb  # half a second, where it is asked for alone
+
     def silent(*_, **__):
         raise wandb.errors.CommError("timed out\n  after 90 s.")
 

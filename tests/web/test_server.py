@@ -7,12 +7,14 @@ import signal
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 import pytest
 from serving import served
 
-pytest.importorskip("gradio", reason="needs the extra web: pip install 'musictx[web]'")
+WEB = find_spec("gradio")  # which takes seconds to import, and the server is a process of its own
+pytestmark = pytest.mark.skipif(WEB is None, reason="needs the extra web: pip install 'musictx[web]'")
 
 API = "/gradio_api"
 QUEUE = 8
