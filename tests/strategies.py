@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from musictx.data.store import Split
 from musictx.errors import MidiError
-from musictx.music.read import Tracks, read_tracks
+from musictx.music.read import read_tracks
 from musictx.music.score import Score
+from musictx.music.ticks import Tracks
 from musictx.tokenizers.vocab import Ids, Vocab
 
 # real corpora are too large for the repository: tests that want them are skipped where they are not
