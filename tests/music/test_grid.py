@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,14 +11,8 @@ from musictx.errors import TokenError
 from musictx.music.grid import grid_to_score, score_to_grid, snap_to_grid
 from musictx.music.score import Score
 
-
-def of_rows(notes) -> Score:
-    onset, offset, pitch, velocity = np.array(notes, dtype=float).reshape(-1, 4).T
-    return Score(onset, offset, pitch, velocity, quarter_s=0.6)
-
-
 FREE = st.builds(
-    of_rows,
+    lambda notes: replace(Score(*np.array(notes, dtype=float).reshape(-1, 4).T), quarter_s=0.6),
     st.lists(st.tuples(st.floats(0, 3), st.floats(3, 4), st.integers(58, 61), st.just(90.0)), max_size=4),
 )
 

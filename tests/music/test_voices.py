@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,15 +7,9 @@ from hypothesis import strategies as st
 from musictx.music.grid import score_to_grid, snap_to_grid, thin_to_voices
 from musictx.music.score import Score
 
-
-def of_rows(notes) -> Score:
-    onset, offset, pitch, velocity = np.array(notes, dtype=float).reshape(-1, 4).T
-    return Score(onset, offset, pitch, velocity, quarter_s=0.6)
-
-
 # a sixteenth is 0.15 s
 ANY = st.builds(
-    of_rows,
+    lambda notes: replace(Score(*np.array(notes, dtype=float).reshape(-1, 4).T), quarter_s=0.6),
     st.lists(st.tuples(st.floats(0, 3), st.floats(3, 4), st.integers(40, 90), st.just(90.0)), max_size=14),
 )
 
