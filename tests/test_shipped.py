@@ -78,6 +78,19 @@ def test_the_piano_bundle_says_whose_it_is():
     assert kinds == {torch.float16}
 
 
+def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_piano():
+    found = json.loads((ROOT / "studies" / "results" / "piano-validation.json").read_text())
+    assert found["bundle_sha256"] == sha256(shipped_bundle("piano").read_bytes()).hexdigest()
+    assert (found["split"], found["pieces"], found["tokens"]) == ("validation", 137, 2_592_043)
+    assert (found["segment"], found["weights"]) == (2048, "float32")
+    nll, low, high = found["per_token"]
+    readme, card, log = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md", "docs/log.md"))
+    assert f"| MAESTRO v3, validation, nats a token | **{nll:.3f}**, the piano model inside the package |" in readme
+    assert f"validation **{nll:.3f}** nats a token ({low:.3f} to {high:.3f}, resampled pieces; all 137 pieces)" in card
+    assert f"{found['per_note'][0]:.2f} a note, {found['per_second'][0]:.1f} a second" in card
+    assert f"**{nll:.3f}** ({low:.3f} to {high:.3f}) on the whole official" in log
+
+
 @pytest.mark.parametrize(
     ("seed", "reason", "who"),
     [
@@ -201,5 +214,5 @@ def test_the_card_tells_what_the_piano_bundle_says_of_itself():
     model, _, header = open_bundle(shipped_bundle("piano"))
     card = (ROOT / "docs" / "models.md").read_text().partition("## The piano model")[2]
     parameters = sum(p.numel() for p in model.parameters())
-    said = (f"validation **{header.val_nll:.3f}**", f"{parameters / 1e6:.1f} million parameters", header.licence)
+    said = (f"{header.val_nll:.3f} on an hour of it", f"{parameters / 1e6:.1f} million parameters", header.licence)
     assert all(text in card for text in (*said, f"{shipped_bundle('piano').stat().st_size / 1e6:.1f} MB"))

@@ -1,4 +1,4 @@
-"""The keys of a command for the fields that a library names in its errors: `temperature` is `sampler.temperature`.
+"""The keys of a command for the fields that a library names in its errors: temperature is sampler.temperature.
 
 A library does not know which command called it, if any: it marks its own arguments (`musictx/errors.py`). A command
 knows the tree of its settings, and so how a person types each of them.
@@ -31,7 +31,7 @@ def keys_of(command: str) -> Mapping[str, str]:
 
 
 def _keys(schema: type[Any]) -> dict[str, str]:
-    """`temperature` and `Sampling.temperature` -> `sampler.temperature`. A setting outside all groups comes before one
+    """temperature and Sampling.temperature -> sampler.temperature. A setting outside all groups comes before one
     in a group. A name that two groups have means neither: it needs its class."""
     keys: dict[str, str] = {}
     settings = get_type_hints(schema)
