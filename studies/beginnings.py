@@ -2,18 +2,19 @@
 
     python data_prep/maestro.py path=maestro-v3.0.0-midi.zip out=outputs/stores/maestro
     python studies/beginnings.py --store outputs/stores/maestro --draws 3
+    python studies/beginnings.py --store outputs/stores/maestro sampler.top_p=null sampler.min_p=0.02
 
 The seeds are the five slowest, fastest, sparsest and densest beginnings of the split, by their onsets a second and
 notes that sound together. The model continues each one as `musictx generate` does, but may be silent as long as it
-likes. The measure is silences of more than three seconds a minute, in its music and in the composers'. Writes all
-figures as JSON, and in a folder beside it a page of rolls for each kind, true continuations next to the model's, and
-the MIDI files.
+likes; its `sampler.` settings may follow. The measures are silences of more than three seconds a minute and notes that
+hang, held for more than eight, in its music and in the composers'. Writes all figures as JSON, and in a folder beside
+it a page of rolls for each kind, true continuations next to the model's, and the MIDI files.
 """
 
 import argparse
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,20 +25,21 @@ from musictx.analysis.bootstrap import interval
 from musictx.analysis.continuations import Beginnings, beginnings, continue_all
 from musictx.analysis.statistics import statistics
 from musictx.bench.facts import keep
-from musictx.config.app import in_one_line
+from musictx.config.app import in_one_line, parse_options, settings
+from musictx.config.use import GenerateConfig
 from musictx.data.store import Store
-from musictx.errors import UserError
+from musictx.errors import ConfigError, UserError
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.playing.opening import open_bundle
-from musictx.sampling.settings import Sampling, Settings
+from musictx.sampling.settings import Settings
 from musictx.tokenizers.rules import Rules
 from musictx.viz.piano_roll import Panel, piano_roll
 
 EACH = 5  # seeds of each kind
-SILENT_S = 3.0
+SILENT_S, HANGING_S = 3.0, 8.0
 
 
 class Kind(NamedTuple):
@@ -82,7 +84,7 @@ def joined(seed: Score, music: Score, seed_s: float) -> Score:
     return Score.merge([seed, later], seed.quarter_s)
 
 
-def study(args: argparse.Namespace) -> None:
+def study(args: argparse.Namespace, usual: GenerateConfig) -> None:
     """The whole study. Raises UserError."""
     opened = open_bundle(bundle_path(args.bundle))
     tokenizer = opened.tokenizer
@@ -91,11 +93,11 @@ def study(args: argparse.Namespace) -> None:
     kinds = choose(found.seeds, args.each)
     order = [i for chosen in kinds.values() for i in chosen]
     held_out = Beginnings([found.seeds[i] for i in order], [found.true[i] for i in order], found.seed_s, args.seconds)
-    sampling = Sampling().suited(opened.header.seed_guidance)
-    settings = Settings(sampling, rules=Rules(max_silence_s=args.seconds))  # as long as all of it
+    sampling = usual.sampler.suited(opened.header.seed_guidance)
+    drawing = Settings(sampling, rules=Rules(max_silence_s=args.seconds))  # as long as all of it
     model = for_steps(opened.model, choose_weights("auto", opened.model))
     drawn = [
-        continue_all(model, tokenizer, held_out, settings._replace(random_seed=args.random_seed + k))
+        continue_all(model, tokenizer, held_out, drawing._replace(random_seed=args.random_seed + k))
         for k in range(args.draws)
     ]
     count = {
@@ -107,8 +109,15 @@ def study(args: argparse.Namespace) -> None:
     figures = {name: [statistics(score)._asdict() for score in scores] for name, scores in music.items()}
     seconds = f"{len(order)} beginnings of {args.seed_seconds:g} s, {args.draws} continuations of {args.seconds:g} s"
     print(f"{seconds}: all of them reach their end")
+    hanging: dict[str, list[int]] = {}  # notes that hang, all notes, pieces with one that hangs
     for name, each in a_minute.items():
         print(f"silences over {SILENT_S:g} s a minute, {name:5} {each.mean:.2f} ({each.low:.2f} to {each.high:.2f})")
+    notes = {"true": held_out.true, "model": [score for each in drawn for score in each.scores]}
+    for name, scores in notes.items():
+        held = [score.offset_s - score.onset_s > HANGING_S for score in scores]
+        pieces = sum(bool(each.any()) for each in held)
+        hanging[name] = [int(np.concatenate(held).sum()), sum(map(len, held)), pieces]
+        print("notes over {:g} s, {:5} {} of {:,}, in {} of {}".format(HANGING_S, name, *hanging[name], len(held)))
     folder, place = args.out.with_suffix(""), 0
     for name, chosen in kinds.items():
         panels: list[Panel] = []
@@ -121,6 +130,7 @@ def study(args: argparse.Namespace) -> None:
         place += len(chosen)
     facts = {"bundle": Path(args.bundle).name, "split": args.split, "pieces": kinds, "draws": args.draws}
     facts |= {"seed_seconds": found.seed_s, "seconds": args.seconds, "silences": count, "figures": figures}
+    facts |= {"hanging": hanging, "sampler": asdict(sampling)}
     facts |= {"silences_a_minute": {name: list(each) for name, each in a_minute.items()}}
     keep(args.out, json.loads(json.dumps(facts)))
     print(f"{args.out}: all figures; {folder}: the rolls, true and drawn, and their MIDI")
@@ -138,10 +148,12 @@ def run() -> None:
     parser.add_argument("--random-seed", type=int, default=0, help="random seed of the first draw")
     parser.add_argument("--threads", type=int, help="threads of the processor; default: all")
     parser.add_argument("--out", type=Path, default=Path("outputs/beginnings.json"))
-    args = parser.parse_args(sys.argv[1:])
+    args, overrides = parse_options(parser, sys.argv[1:])
+    if unknown := [word for word in overrides if not word.startswith("sampler.")]:
+        raise ConfigError(f"{', '.join(unknown)}: give settings that begin with sampler.; see --help")
     if args.threads is not None:
         torch.set_num_threads(args.threads)
-    study(args)
+    study(args, settings("generate", "seed_midi=null", "out=x", *overrides))
 
 
 if __name__ == "__main__":

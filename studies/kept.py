@@ -13,6 +13,7 @@ kept once drawn, and the same command resumes. Writes a table, JSON and a pictur
 import argparse
 import json
 import sys
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,14 @@ def ways(own: float | None) -> dict[str, tuple[float | None, bool]]:
     }
 
 
+def begin(folder: Path, asked: dict[str, Any]) -> None:
+    """Makes the folder of the music. Raises ConfigError if it has music of other settings, which would be read."""
+    place = folder / "settings.json"
+    if place.exists() and json.loads(place.read_text()) != asked:
+        raise ConfigError(f"{folder} has music of other settings, {place.read_text()}: give those, or another --out")
+    keep(place, asked)
+
+
 def draw(opened: Opened, held_out: Beginnings, settings: Settings, folder: Path) -> list[Score]:
     """One continuation of each seed, from time 0; read from the folder if it is there."""
     paths = [folder / f"{i}.mid" for i in range(len(held_out.seeds))]
@@ -82,6 +91,9 @@ def study(args: argparse.Namespace) -> None:
         raise ConfigError(f"--bundle {args.bundle}: windows are counted in seconds of a grid; give one of chorales")
     split = Store(args.store, header.tokenizer).split(args.split)
     held_out = beginnings(split, tokenizer, args.pieces, args.seed_seconds, args.seed_seconds)
+    asked = ("split", "pieces", "seed_seconds", "window", "contexts")
+    sha = sha256(bundle_path(args.bundle).read_bytes()).hexdigest()
+    begin(args.out.with_suffix(""), {name: getattr(args, name) for name in asked} | {"bundle_sha256": sha})
     steps = args.contexts * args.window // tokenizer.group
     opened = opened._replace(model=for_steps(opened.model, choose_weights("auto", opened.model)))
     rows, held_s = {}, held_in(tokenizer.metrical)

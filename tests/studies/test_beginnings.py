@@ -1,6 +1,7 @@
 """studies/beginnings.py: its measures by hand, and the whole of it on a tiny model."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -47,6 +48,14 @@ def test_the_study_on_a_tiny_model(world, tmp_path):
     assert sorted(i for chosen in found["pieces"].values() for i in chosen) == sorted(
         {i for chosen in found["pieces"].values() for i in chosen}
     )
+    assert list(found["hanging"]) == ["true", "model"]
+    assert re.search(r"^notes over 8 s, true  0 of \d+, in 0 of 4$", out, re.MULTILINE)
+    assert re.search(r"^notes over 8 s, model 0 of \d+, in 0 of 8$", out, re.MULTILINE), "music of three seconds"
+    assert found["sampler"]["top_p"] == 0.98
+    ok([*words, "sampler.top_p=null", "sampler.min_p=0.02"], tmp_path)
+    filtered = json.loads((tmp_path / "b.json").read_text())["sampler"]
+    assert (filtered["top_p"], filtered["min_p"]) == (None, 0.02)
+    assert "rules.lowest=3: give settings that begin with sampler." in run([*words, "rules.lowest=3"], tmp_path).stderr
     names = {f"{kind}-1-{who}.mid" for kind in ("slow", "fast", "sparse", "dense") for who in ("true", "model")}
     assert {path.name for path in (tmp_path / "b").glob("*.mid")} == names
     true, drawn = (read_midi(tmp_path / "b" / f"fast-1-{who}.mid") for who in ("true", "model"))

@@ -24,6 +24,10 @@ def test_the_seed_in_sight_and_not_are_compared_and_what_is_drawn_is_kept(world,
     assert rolling != pinned
     assert "| plain, pinned | " in out
     assert (tmp_path / "o/k.png").read_bytes()[:4] == b"\x89PNG"
+    done = run([*words, "--window", 84], tmp_path)
+    assert done.returncode == 2
+    assert "o/k has music of other settings, " in done.stderr
+    assert done.stderr.endswith(": give those, or another --out\n")
     for k in range(3):
         (tmp_path / f"o/k/plain-pinned/{k}.mid").write_bytes(world.hymn.read_bytes())
     ok(words, tmp_path)
