@@ -1,14 +1,15 @@
 """The table of MAESTRO v3: one model after the other, compared at the end, in pieces of ten minutes or of hours.
 
     python studies/maestro.py --archive maestro-v3.0.0-midi.zip --minutes 10                 # one GPU, bf16
+    python studies/maestro.py --archive maestro-v3.0.0-midi.zip --size small --steps 2000    # one GPU, small models
     python studies/maestro.py --archive maestro-v3.0.0-midi.zip --device cpu --minutes 150   # two core-hours each
     python studies/maestro.py --archive maestro-v3.0.0-midi.zip --device cpu --fraction 0.01 --hours 0.02 \\
         --minutes 20 --seconds 10 --pieces 2                                                    # a trial
 
-On a GPU the models have the paper's size (6 layers, width 512, windows of 2,048) and learn for `--steps`; the report is
-on the validation split. On a CPU they are those of `maestro_small.py` and learn for as many steps as fit `--hours` of
-one core. First each learns for a tenth of them with two learning rates; an hour of validation chooses the rate, so the
-report is on the test split.
+Models of `--size paper`, the default on a GPU, have 6 layers, width 512 and windows of 2,048, and learn for `--steps`;
+the report is on the validation split. Those of `--size small` are in `maestro_small.py`; they learn for `--steps`, or
+on a CPU for as many steps as fit `--hours` of one core. First each learns for a tenth of them with two learning rates;
+an hour of validation chooses the rate, so the report is on the test split.
 
 Each call trains for at most `--minutes` and ends by SIGTERM; the same command resumes from the checkpoint.
 Settings of `musictx train` (key=value) hold for every run.
@@ -24,7 +25,7 @@ import zipfile
 from pathlib import Path
 from time import monotonic
 
-from maestro_small import MODELS, SCORED_H, train_small
+from maestro_small import MODELS, SCORED_H, Budget, train_small
 
 from musictx.config.app import parse_options
 from musictx.training.run_folder import RunFolder
@@ -110,6 +111,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/maestro"))
     parser.add_argument("--fraction", type=float, default=1.0, help="share of the files, for a trial")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--size", choices=["small", "paper"], help="default: small on a CPU, paper on a GPU")
     parser.add_argument("--minutes", type=float, default=10.0, help="minutes of training in this call")
     parser.add_argument("--steps", type=int, default=20_000, help="steps of each model on a GPU")
     parser.add_argument("--hours", type=float, default=2.0, help="hours of one core, for each model on a CPU")
@@ -117,10 +119,12 @@ def main() -> None:
     parser.add_argument("--pieces", type=int, default=64, help="pieces to continue for motif retention and copying")
     parser.add_argument("--models", nargs="*", choices=list(MODELS))
     args, overrides = parse_options(parser, sys.argv[1:])
-    small = args.device == "cpu"
+    small = (args.size or ("small" if args.device == "cpu" else "paper")) == "small"
+    if not small and args.device == "cpu":
+        parser.error("--size paper: a CPU would take weeks; give --size small, or --device cuda")
     names = args.models or list(MODELS if small else PAPER)
     if unknown := set(names) - set(MODELS if small else PAPER):
-        parser.error(f"--models {' '.join(unknown)}: on a GPU choose from {', '.join(PAPER)}")
+        parser.error(f"--models {' '.join(unknown)}: for --size paper choose from {', '.join(PAPER)}")
     store = args.out / "store"
     if not (store / "manifest.json").exists():
         whole = not small and args.fraction == 1
@@ -129,7 +133,8 @@ def main() -> None:
         call([str(ROOT / "data_prep/maestro.py"), f"path={path}", f"out={store}", f"allow_missing={not whole}"])
     args.out.mkdir(parents=True, exist_ok=True)
     if small:
-        finished = train_small(names, args.hours, store, args.out, args.minutes, overrides)
+        budget = Budget(args.hours, args.steps if args.device == "cuda" else None)
+        finished = train_small(names, args.device, budget, store, args.out, args.minutes, overrides)
     else:
         finished = train_paper(names, args.steps, store, args.out, args.minutes, overrides)
     if finished:

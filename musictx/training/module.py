@@ -1,6 +1,7 @@
 """A language model as a LightningModule: its objective's loss, optimizer, schedule, validation NLL, carried state."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -191,7 +192,9 @@ class LanguageModelTraining(L.LightningModule):
             trainer.should_stop = True  # Lightning validates before it stops, so the end is always validated
 
     def validation_step(self, batch: Example, _: int) -> None:
-        total, count = self.objective.loss(self.model, batch)
+        # batches of many lengths: to compile each would take longer than to score it
+        with torch.compiler.set_stance("force_eager") if self.config.compile else nullcontext():
+            total, count = self.objective.loss(self.model, batch)
         self._nll_sum += total.double().cpu()
         self._count += int(count)
 
