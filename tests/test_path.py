@@ -62,7 +62,8 @@ def test_evaluate_agrees_with_the_bundle_and_names_the_baselines(world, tmp_path
     assert out.splitlines()[0] == f"{world.bundle}: trained on midi, licence not stated"
     assert out.splitlines()[1].startswith("model: 1 layers, ")
     assert out.splitlines()[1].endswith(
-        "; attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
+        "; attention: relative, impl=auto: chunked, triton on a GPU in half precision, "
+        "skew for at most 256 tokens and single steps"
     )
     figures = {
         line.split()[0]: float(line.split()[1]) for line in out.splitlines() if line.startswith("  ") and line[2] != " "

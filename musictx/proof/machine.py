@@ -146,12 +146,14 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
     return max(outcomes, key=lambda o: (o.share != o.share, o.share))
 
 
-def near_exact(name: str, got: Tensor, exact: Tensor, plain: Tensor, roundings: float = 1.0) -> Outcome:
-    """Allows twice the error of plain PyTorch in the same dtype, plus a rounding: of the result, or of numbers near 1
-    that cancelled in it. `exact` is float64; the tensors may be on different devices. Raises ValueError for a shape or
-    dtype other than the plain one's."""
+def near_exact(
+    name: str, got: Tensor, exact: Tensor, plain: Tensor, roundings: float = 1.0, cancelled: float = 1.0
+) -> Outcome:
+    """Allows twice the error of plain PyTorch in the same dtype, plus a rounding: of the result, or of numbers as large
+    as `cancelled` that cancelled in it. `exact` is float64; the tensors may be on different devices. Raises ValueError
+    for a shape or dtype other than the plain one's."""
     if (got.shape, got.dtype) != (plain.shape, plain.dtype):
         raise ValueError(f"{name} is {got.dtype} {tuple(got.shape)}, not {plain.dtype} {tuple(plain.shape)}")
-    rounding = roundings * torch.finfo(got.dtype).eps * max(1.0, float(exact.abs().max()))
+    rounding = roundings * torch.finfo(got.dtype).eps * max(cancelled, float(exact.abs().max()))
     error, allowed = (float((x.detach().cpu().double() - exact).abs().max()) for x in (got, plain))
     return Outcome(error, 2 * allowed + rounding, name)

@@ -191,6 +191,9 @@ def test_an_error_may_be_twice_the_plain_one():
     found = near_exact("x", torch.tensor([1.0, 2.5]), exact, plain)
     assert (found.error, found.limit, found.where) == (0.5, 0.5 + 2 * eps, "x")
     assert found.holds
+    nothing = exact - exact, plain - plain  # large numbers that cancel leave their rounding
+    assert near_exact("x", torch.tensor([eps, 0.0]), *nothing, cancelled=3.5).limit == 3.5 * eps
+    assert not near_exact("x", torch.tensor([4 * eps, 0.0]), *nothing, cancelled=3.5).holds
     assert not near_exact("x", torch.tensor([1.0, 2.6]), exact, plain).holds
     assert not near_exact("x", torch.tensor([1.0, math.nan]), exact, plain).holds
     assert not near_exact("x", plain, exact, torch.tensor([math.nan, 2.0])).holds

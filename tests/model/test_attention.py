@@ -1,4 +1,6 @@
 import math
+from types import SimpleNamespace
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -7,8 +9,9 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model import attention
-from musictx.model.attention import choose, relative_attention
+from musictx.model.attention import choose, fused, relative_attention
 from musictx.model.attention.chunked import DRAWS, Chunked, Dropout, chunked
+from musictx.model.attention.triton_tuning import Card
 
 FAST = ["skew", "chunked", "auto"]
 IMPLEMENTATIONS = ["reference", *FAST]  # triton has tests of its own
@@ -195,6 +198,40 @@ def test_both_passes_drop_alike_and_two_blocks_do_not():
 def test_auto_is_documented_by_what_it_chooses():
     x = torch.zeros(1, 1, 257, 4)
     assert [choose(x, x), choose(x[:, :, :1], x), choose(x[:, :, 1:], x[:, :, 1:])] == ["chunked", "skew", "skew"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "chosen"),
+    [
+        ({}, "triton"),
+        ({"dtype": torch.float32}, "chunked"),
+        ({"is_cuda": False}, "chunked"),
+        ({"card": Card("T4", 75, 65536)}, "chunked"),
+        ({"shape": (1, 1, 257, 129)}, "chunked"),
+        ({"dropout_p": 0.1}, "chunked"),
+        ({"masked": torch.zeros(1, 257, dtype=torch.bool)}, "chunked"),
+        ({"triton": False}, "chunked"),
+        ({"hip": "6.0"}, "chunked"),
+        ({"shape": (1, 1, 256, 64)}, "skew"),
+    ],
+)
+def test_auto_means_triton_where_it_can_run_and_was_measured(changes, chosen, monkeypatch):
+    there: dict[str, Any] = {
+        "is_cuda": True,
+        "dtype": torch.bfloat16,
+        "shape": (1, 1, 257, 64),
+        "card": Card("H100", 90, 232448),
+        "dropout_p": 0.0,
+        "masked": None,
+        "triton": True,
+        "hip": None,
+        **changes,
+    }
+    monkeypatch.setattr(fused, "HAS_TRITON", there["triton"])
+    monkeypatch.setattr(torch.version, "hip", there["hip"])
+    monkeypatch.setattr(Card, "of", lambda q: there["card"])
+    q: Any = SimpleNamespace(**{name: there[name] for name in ("is_cuda", "dtype", "shape")})
+    assert choose(q, q, there["dropout_p"], there["masked"]) == chosen
 
 
 def test_an_unknown_implementation_is_refused_with_the_known_ones():

@@ -191,7 +191,8 @@ def test_impossible_forms_are_refused(changes, text):
 
 
 def test_which_kernel_computes_a_form_is_told():
-    auto = "attention: relative, impl=auto: chunked, and skew for at most 256 tokens and single steps"
+    chosen = "chunked, triton on a GPU in half precision, skew for at most 256 tokens and single steps"
+    auto = f"attention: relative, impl=auto: {chosen}"
     assert describe("relative", "auto") == auto
     assert describe("relative", "skew") == "attention: relative, impl=skew"
     assert describe("rope", "auto") == "attention: rope, in blocks on a CPU, else by scaled_dot_product_attention"

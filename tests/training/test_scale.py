@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from functools import partialmethod
+from typing import Any
 
 import pytest
 import torch
@@ -133,13 +134,20 @@ def test_recomputed_blocks_learn_the_same(world, tmp_path):
 
 
 def test_a_compiled_model_learns_the_same(world, tmp_path, monkeypatch):
-    # the graph alone: making machine code of it would take longer than all other tests
-    monkeypatch.setattr("torch.nn.Module.compile", partialmethod(torch.nn.Module.compile, backend="eager"))
+    graphs: list[bool] = []  # of each: whether it was for training
+
+    def capture(graph: Any, inputs: Any) -> Any:  # making machine code would take longer than all other tests
+        graphs.append(torch.is_grad_enabled())
+        return graph.forward
+
+    monkeypatch.setattr("torch.nn.Module.compile", partialmethod(torch.nn.Module.compile, backend=capture))
     plain = fit(config_of(world, tmp_path / "plain", *STEPS))
     fast = fit(config_of(world, tmp_path / "fast", *STEPS, "trainer.compile=true", "trainer.ema_decay=0.5"))
     losses = [curve(bundle.parent, "train/loss") for bundle in (fast, plain)]
     torch.testing.assert_close(*losses, rtol=1e-4, atol=1e-5)
     assert set(load_bundle(fast).model.state_dict()) == set(load_bundle(plain).model.state_dict())
+    assert graphs
+    assert all(graphs)  # validation's batches have many shapes, and none is compiled
 
 
 @pytest.mark.parametrize(

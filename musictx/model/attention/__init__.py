@@ -4,7 +4,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.attention.chunked import chunked
-from musictx.model.attention.fused import triton_attention
+from musictx.model.attention.fused import suits, triton_attention
 from musictx.model.attention.relative import reference, skew
 
 IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "triton": triton_attention}
@@ -18,11 +18,15 @@ def check_impl(impl: str, field: str = "impl") -> str:
     return impl
 
 
-def choose(q: Tensor, k: Tensor) -> str:
+def choose(
+    q: Tensor, k: Tensor, dropout_p: float = 0.0, masked: Tensor | None = None, age: Tensor | None = None
+) -> str:
     """The kernel that `auto` means for these queries and keys (B, H, T, D): skew where its square of logits is small, a
-    single row or at most 256 positions, since it takes fewer steps; else chunked, on a GPU too until the triton kernels
-    have been measured on one. The results are equal up to rounding."""
-    return "skew" if q.shape[2] == 1 or k.shape[2] <= 256 else "chunked"
+    single row or at most 256 positions, since it takes fewer steps; triton where it can run and was measured to be
+    fastest, in half precision on a GPU; else chunked. The results are equal up to rounding."""
+    if q.shape[2] == 1 or k.shape[2] <= 256:
+        return "skew"
+    return "triton" if suits(q, dropout_p, masked, age) else "chunked"
 
 
 def relative_attention(
@@ -44,5 +48,5 @@ def relative_attention(
     (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that the chosen one
     cannot read.
     """
-    impl = choose(q, k) if check_impl(impl) == AUTO else impl
+    impl = choose(q, k, dropout_p, masked, age) if check_impl(impl) == AUTO else impl
     return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p, masked, age)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.model.attention.triton_tuning import LARGEST_D, Tuning, launches
+from musictx.model.attention.triton_tuning import LARGEST_D, OLDEST, Card, Tuning, launches
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 SPLITS = 8  # parts of the batch, for the table's gradient without atomics: more parts run in parallel and take memory
@@ -52,6 +52,16 @@ def triton_attention(
     out, _ = attend(q, k, v, rel, 1 / math.sqrt(d), deterministic, list(chain.from_iterable(tuning or ())))
     attended: Tensor = out[..., :d]
     return attended
+
+
+def suits(q: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor | None) -> bool:
+    """Whether `impl=auto` means these kernels: in half precision on a CUDA GPU that can run them. On an H100 they take
+    a quarter to a sixth of the time of `chunked` there (docs/log.md); float32 has not been timed alone."""
+    if not q.is_cuda or not HAS_TRITON or torch.version.hip is not None or q.dtype == torch.float32:
+        return False
+    card = Card.of(q)
+    able = card is not None and card.capability >= OLDEST and q.shape[-1] <= LARGEST_D
+    return able and not dropout_p and masked is None and age is None
 
 
 def _check(q: Tensor, dropout_p: float) -> None:

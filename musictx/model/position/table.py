@@ -34,7 +34,8 @@ class Table(Form):
 
     @classmethod
     def kernel(cls, impl: str) -> str:
-        return f"impl={impl}" + (": chunked, and skew for at most 256 tokens and single steps" if impl == AUTO else "")
+        chosen = ": chunked, triton on a GPU in half precision, skew for at most 256 tokens and single steps"
+        return f"impl={impl}" + chosen * (impl == AUTO)
 
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
         row = self.rows(distance)  # (Tq, Tk) or (B, 1, Tq, Tk)
