@@ -55,8 +55,8 @@ def triton_attention(
 
 
 def suits(q: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor | None) -> bool:
-    """Whether `impl=auto` means these kernels: in half precision on a CUDA GPU that can run them. On an H100 they take
-    a quarter to a sixth of the time of `chunked` there (docs/log.md); float32 has not been timed alone."""
+    """Whether `impl=auto` means these kernels: in half precision on a CUDA GPU that can run them. On an H100 they are
+    3.5 to 6 times as fast as `chunked` (docs/log.md); float32 has not been timed alone."""
     if not q.is_cuda or not HAS_TRITON or torch.version.hip is not None or q.dtype == torch.float32:
         return False
     card = Card.of(q)
