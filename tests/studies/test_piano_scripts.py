@@ -16,6 +16,7 @@ from musictx.config.train import TrainConfig
 from musictx.model.build import build_model
 from musictx.model.bundle import read_header
 from musictx.training.preflight import check_trainer
+from musictx.training.run_folder import RunFolder
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "studies"))
@@ -157,7 +158,7 @@ def test_a_branch_that_also_fills_has_a_folder_of_its_own_and_the_gpu_one_stage(
         assert {"data.length=2048", "trainer.batch_size=32", "trainer.decay_share=1.0"} < set(words)
         assert [word for word in words if "validate_every" in word][-1] == "trainer.validate_every=2400"
     (tmp_path / "stage-0/model.safetensors").touch()
-    monkeypatch.setattr(piano.RunFolder, "is_finished", property(lambda run: True))
+    monkeypatch.setattr(RunFolder, "is_finished", property(lambda run: True))
     monkeypatch.setattr(sys, "argv", ["piano.py", *asked[:-2]])
     piano.main()
     assert len(calls) == 2  # after the one stage nothing is left to train
