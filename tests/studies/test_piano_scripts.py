@@ -3,6 +3,7 @@
 import json
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,10 +11,12 @@ from conftest import ROOT, ok
 from hydra import compose, initialize_config_dir
 
 from musictx.config import register_schemas
-from musictx.config.app import conf_dir, typed
+from musictx.config.app import conf_dir, settings, typed
 from musictx.config.train import TrainConfig
 from musictx.model.build import build_model
 from musictx.model.bundle import read_header
+from musictx.training.preflight import check_trainer
+from musictx.training.run_folder import RunFolder
 from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "studies"))
@@ -36,6 +39,13 @@ def archive(world, tmp_path_factory):
     return path
 
 
+def piano_words(stage, device, before=None):
+    """The settings of a stage of the piano's training, without the store, the folder and the name."""
+    words = piano.words_of(stage, device, Path("x"), Path("y"), before)
+    assert words[:6] == ["-m", "musictx", "train", "experiment=maestro", "name=piano", "data.path=x"]
+    return words[7:]
+
+
 def parameters(words):
     register_schemas()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
@@ -47,7 +57,27 @@ def parameters(words):
 def test_every_recipe_of_the_record_is_a_model_of_one_size_and_the_pianos_fits_its_bundle():
     sizes = {name: parameters([*speedrun.BASE, *words]) for name, words in speedrun.RECIPES.items()}
     assert max(sizes.values()) < 1.02 * min(sizes.values()), sizes
-    assert 10e6 < parameters([*piano.TRAINER, *piano.MODEL]) < 12e6  # 24 MB in float16
+    assert 10e6 < parameters(piano_words(piano.STAGES[0], "cpu")) < 12e6  # 24 MB in float16
+
+
+@pytest.mark.parametrize(
+    ("device", "stages", "ids_a_step"),
+    [
+        ("cpu", piano.STAGES, 8192),
+        ("cuda", piano.GPU_STAGES, 65_536),
+    ],
+)
+def test_the_piano_is_trained_on_either_device_with_as_many_ids_in_every_step(device, stages, ids_a_step, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for stage in stages:
+        config = settings("train", "experiment=maestro", "data.path=x", *piano_words(stage, device))
+        check_trainer(config)
+        assert config.trainer.accelerator == device
+        assert config.trainer.compile == (device == "cuda")
+        assert config.data.length * config.trainer.batch_size == ids_a_step
+        assert config.data.segment == config.data.length
+        assert config.trainer.max_steps == stage.steps
+    assert [config.data.length, config.model.position] == [2048, "relative_fourier"]  # the last stage
 
 
 def test_as_many_steps_as_fit():
@@ -104,6 +134,34 @@ def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_
     assert {f"init_from={last}", f"out={tmp_path / 'branch-0'}", "trainer.max_steps=30"} < set(words)
     assert {"trainer.decay_share=1.0", "trainer.warmup_steps=3", "data.length=512"} < set(words)
     assert not any(word.startswith("model.d_model") for word in words)  # the checkpoint's
+
+
+def test_a_branch_that_also_fills_has_a_folder_of_its_own_and_the_gpu_one_stage(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words))
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/manifest.json").touch()
+    last = tmp_path / "stage-0/checkpoints/last.ckpt"
+    last.parent.mkdir(parents=True)
+    last.touch()
+    asked = ["--archive", "a.zip", "--out", str(tmp_path), "--device", "cuda", "--branch", "2400"]
+    taught = ["objective=infill", "objective_settings={plain: 0.75}"]
+    for more in ([], taught):
+        monkeypatch.setattr(sys, "argv", ["piano.py", *asked, *more])
+        piano.main()
+    plain, fill = calls
+    assert f"out={tmp_path / 'branch-0'}" in plain
+    assert f"out={tmp_path / 'branch-0-fill'}" in fill
+    assert fill[-2:] == taught
+    for words in calls:
+        assert {f"init_from={last}", "trainer=gpu", "trainer.max_steps=2400", "trainer.warmup_steps=100"} < set(words)
+        assert {"data.length=2048", "trainer.batch_size=32", "trainer.decay_share=1.0"} < set(words)
+        assert [word for word in words if "validate_every" in word][-1] == "trainer.validate_every=2400"
+    (tmp_path / "stage-0/model.safetensors").touch()
+    monkeypatch.setattr(RunFolder, "is_finished", property(lambda run: True))
+    monkeypatch.setattr(sys, "argv", ["piano.py", *asked[:-2]])
+    piano.main()
+    assert len(calls) == 2  # after the one stage nothing is left to train
 
 
 def test_a_finished_model_is_taught_to_fill_in_a_folder_of_its_own(tmp_path, monkeypatch, capsys):

@@ -19,7 +19,7 @@ from musictx.config.app import conf_dir, settings, typed
 from musictx.config.train import TrainConfig
 from musictx.model.build import build_model
 from musictx.training.optimizer import window_length
-from musictx.training.preflight import check_trainer
+from musictx.training.preflight import carries, check_trainer
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import build_model_config
 
@@ -37,7 +37,7 @@ import maestro_small
     [
         ("chorales", 92, {name: overrides for name, (overrides, _) in jsb.MODELS.items()}),
         ("maestro", 391, maestro.PAPER),
-        ("maestro", 391, {name: [*maestro_small.COMMON, *words] for name, (words, _) in maestro_small.MODELS.items()}),
+        ("maestro", 391, {name: maestro_small.words_of(name, "cpu") for name in maestro_small.MODELS}),
     ],
 )
 def test_the_models_of_a_table_are_alike_in_size(experiment, vocab, models):
@@ -89,15 +89,28 @@ def test_a_part_of_an_archive_has_files_of_every_split(tmp_path):
         assert len(list(csv.DictReader(file))) == 18
 
 
-def test_the_small_piano_models_end_with_windows_of_2048_ids_or_carry_their_state():
-    for name, (words, rates) in maestro_small.MODELS.items():
-        config = settings("train", "experiment=maestro", "data.path=x", *maestro_small.COMMON, *words)
-        check_trainer(config)
-        assert config.data.length * config.trainer.batch_size == 4096
-        assert (config.data.length, config.data.grow_from) == ((256, None) if name == "lstm" else (2048, 512))
-        assert config.model.kind == ("recurrent" if name == "lstm" else "transformer")
-        assert len(rates) == 2
-        assert config.trainer.keep == "last"
+@pytest.mark.parametrize(("device", "ids_a_step"), [("cpu", 4096), ("cuda", 32_768)])
+@pytest.mark.parametrize("name", maestro_small.MODELS)
+def test_the_small_piano_models_end_with_windows_of_2048_ids_or_carry_their_state(
+    name, device, ids_a_step, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    words = maestro_small.words_of(name, device)
+    config = settings("train", "experiment=maestro", "data.path=x", *words)
+    check_trainer(config)
+    assert config.trainer.accelerator == device
+    assert config.data.length * config.trainer.batch_size == ids_a_step
+    assert (config.data.length, config.data.grow_from) == ((256, None) if name == "lstm" else (2048, 512))
+    assert config.model.kind == ("recurrent" if name == "lstm" else "transformer")
+    assert carries(config) == (name == "lstm")
+    assert config.trainer.keep == "last"
+    assert config.data.segment == 2048  # every model is scored on inputs as long, each with a fresh state
+    assert config.attention.impl == ("triton" if (name, device) == ("relative", "cuda") else "auto")
+
+
+def test_a_model_tries_two_rates_those_of_its_device():
+    assert set(maestro_small.RATES) == {"cpu", "cuda", "lstm"}
+    assert all(len(set(rates)) == 2 for rates in maestro_small.RATES.values())
 
 
 def test_a_small_model_learns_with_the_better_of_two_rates_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
@@ -120,7 +133,11 @@ def test_a_small_model_learns_with_the_better_of_two_rates_and_goes_on_where_it_
     monkeypatch.setattr(RunFolder, "is_finished", finished)
     read = lambda bundle: Namespace(val_nll=float((bundle.parent / "nll").read_text()))  # noqa: E731
     monkeypatch.setattr(maestro_small, "read_header", read)
-    train = lambda hours=0.1: maestro_small.train_small(["lstm"], hours, tmp_path, tmp_path, 1.0, [])  # noqa: E731
+
+    def train(hours=0.1):
+        by_hours = maestro_small.Budget(hours, None)
+        return maestro_small.train_small(["lstm"], "cpu", by_hours, tmp_path, tmp_path, 1.0, [])
+
     stopped.append(True)
     assert train() == []
     assert calls == [("probe", 3, "0.001"), ("probe", 33, "0.001"), ("lstm-trial-0.001", 29, "0.001")]  # 36 s
@@ -132,12 +149,70 @@ def test_a_small_model_learns_with_the_better_of_two_rates_and_goes_on_where_it_
         ("lstm-whole", 353, "0.004"),
     ]
     note = json.loads((tmp_path / "lstm.json").read_text())
+    assert note["runs"]["trial-0.001"].pop("wall_s") >= 0
     assert note["runs"]["trial-0.001"] == {"lr": 0.001, "steps": 29, "cpu_s": 72.0, "nll": 3.0}  # of both calls
     assert note["runs"]["whole"]["nll"] == 2.5
     assert train() == [tmp_path / "lstm-whole"]
     assert len(calls) == 6  # nothing is made twice
     with pytest.raises(SystemExit, match="tells of other settings: give those again, or another --out"):
         train(hours=2.0)
+
+
+def test_on_a_gpu_a_small_model_learns_for_so_many_steps_and_tries_its_rates_for_a_tenth(tmp_path, monkeypatch):
+    calls = []
+
+    def run(words, at_most_s=None):
+        told = dict(word.split("=", 1) for word in words[1:])
+        calls.append((Path(told["out"]).name, int(told["trainer.max_steps"]), told["trainer"], told["trainer.lr"]))
+        return budget.Spent(1.0, True)
+
+    monkeypatch.setattr(maestro_small, "musictx", run)
+    monkeypatch.setattr(RunFolder, "is_finished", property(lambda run: False))
+    monkeypatch.setattr(maestro_small, "read_header", lambda bundle: Namespace(val_nll=-float("0.006" in str(bundle))))
+    folders = maestro_small.train_small(["rope"], "cuda", maestro_small.Budget(2.0, 2000), tmp_path, tmp_path, 1.0, [])
+    assert folders == [tmp_path / "rope-whole"]
+    assert calls == [
+        ("rope-trial-0.003", 200, "gpu", "0.003"),
+        ("rope-trial-0.006", 200, "gpu", "0.006"),
+        ("rope-whole", 2000, "gpu", "0.006"),
+    ]  # no probe: the steps are given
+    assert "probes" not in json.loads((tmp_path / "rope.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("words", "steps"),
+    [(["--device", "cpu", "--steps", "9"], None), (["--size", "small", "--steps", "9"], 9)],
+)
+def test_the_small_table_is_told_by_hours_on_a_cpu_and_by_steps_on_a_gpu(words, steps, tmp_path, monkeypatch):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "manifest.json").touch()
+    seen, calls = [], []
+
+    def train(names, device, budget, store, out, minutes, more):
+        seen.append((names, budget))
+        return [out / f"{name}-whole" for name in names]
+
+    monkeypatch.setattr(maestro, "train_small", train)
+    monkeypatch.setattr(maestro, "call", lambda words, seconds=None: calls.append(words))
+    asked = ["--archive", "a.zip", "--out", str(tmp_path), "--hours", "0.5", *words]
+    monkeypatch.setattr(sys, "argv", ["maestro.py", *asked])
+    maestro.main()
+    assert seen == [(["relative", "fourier", "rope", "sinusoidal", "lstm"], maestro_small.Budget(0.5, steps))]
+    (compared,) = calls
+    assert {"split=test", "segment=2048", "names=[relative,fourier,rope,sinusoidal,lstm]"} < set(compared)
+
+
+def test_models_of_the_papers_size_are_refused_on_a_cpu_and_so_is_a_model_they_do_not_have(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["maestro.py", "--archive", "a.zip", "--device", "cpu", "--size", "paper"])
+    with pytest.raises(SystemExit, match="2"):
+        maestro.main()
+    said = "--size paper: a CPU would take weeks; give --size small, or --device cuda"
+    assert capsys.readouterr().err.splitlines()[-1].endswith(said)
+    monkeypatch.setattr(sys, "argv", ["maestro.py", "--archive", "a.zip", "--models", "rope"])
+    with pytest.raises(SystemExit, match="2"):
+        maestro.main()
+    said = "--models rope: for --size paper choose from relative, fourier, sinusoidal, lstm"
+    assert capsys.readouterr().err.splitlines()[-1].endswith(said)
 
 
 SETTINGS = ["data.length=512", "+trainer.lr=1e-3", "model=lstm"]
