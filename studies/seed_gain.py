@@ -3,11 +3,11 @@
     python studies/jsb.py --store outputs/stores/jsb --out outputs/jsb-table --steps 1500
     python studies/seed_gain.py chorales --store outputs/stores/jsb --table outputs/jsb-table
     python studies/maestro.py --archive maestro-v3.0.0-midi.zip --size small --steps 2000 --out outputs/maestro
-    python studies/seed_gain.py piano --store outputs/maestro/store --table outputs/maestro --every 3
+    python studies/seed_gain.py piano --store outputs/maestro/store --table outputs/maestro --every 3 --fit 2048
 
 It reads the runs of all random seeds of a kind in the table; a line is their mean. The interval comes from resampling
-pieces and random seeds. Where a line is dashed, the kind looks farther than its training window in the median piece.
-Writes JSON and a picture beside it.
+pieces and random seeds. A line is dashed from the first part on in which any piece goes beyond the training window;
+`--fit 2048` leaves such pieces out. Writes JSON and a picture beside it.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def measured(bundles: list[Path], found: list[Place]) -> dict[str, Any]:
 
 def picture(table: Table, kinds: dict[str, Any], reach: list[int], path: Path) -> None:
     """Draws gain over time, one line for each kind with its name at the end; `reach`: tokens from the seed's beginning
-    to the end of each part."""
+    to the end of each part, in the piece that has most."""
     figure = Figure(figsize=(9, 5), dpi=140, layout="constrained")
     FigureCanvasAgg(figure)
     axes, order = figure.subplots(), sorted(kinds, key=lambda name: -kinds[name]["gain"][-1]["mean"])
@@ -151,7 +151,10 @@ def study(args: argparse.Namespace) -> None:
     split, out = args.split or table.split, args.json or table.json
     pieces = list(store.split(split))[:: args.every]
     found = places(pieces, store.tokenizer, table.seed_s, PARTS, table.part_s, store.tokenizer.group)
-    reach = np.median([place.cuts[1:] for place in found], axis=0).astype(int).tolist()
+    found = [place for place in found if args.fit is None or place.cuts[-1] <= args.fit]
+    if len(found) < 2:
+        raise UserError(f"--fit {args.fit}: {len(found)} pieces end within so many tokens; give more")
+    reach = np.max([place.cuts[1:] for place in found], axis=0).tolist()
     kinds: dict[str, Any] = {}
     for name in table.looks:
         folders = sorted(
@@ -164,7 +167,7 @@ def study(args: argparse.Namespace) -> None:
     if not kinds:
         script = {"chorales": "jsb.py", "piano": "maestro.py"}[args.kind]
         raise UserError(f"no model of {args.kind} in {', '.join(map(str, args.table))}: run studies/{script}")
-    facts = {"split": split, "every": args.every, "pieces": len(found)}
+    facts = {"split": split, "every": args.every, "fit": args.fit, "pieces": len(found)}
     facts |= {"seed_s": table.seed_s, "part_s": table.part_s, "tokens": reach, "kinds": kinds}
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as partial:
@@ -180,6 +183,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1500, help="chorales: the steps of the runs to read")
     parser.add_argument("--split", help="default: validation for chorales, test for the piano")
     parser.add_argument("--every", type=int, default=1, help="only every n-th piece of the split")
+    parser.add_argument("--fit", type=int, help="only pieces that end within so many tokens, seed included")
     parser.add_argument("--json", type=Path, help="default: in studies/results")
     args = parser.parse_args()
     if args.every < 1:

@@ -95,6 +95,11 @@ def test_the_runs_of_either_table_are_found_by_its_names(world, tmp_path, monkey
         pieces = figures["pieces"]
         run(monkeypatch, kind, "--store", store, "--table", table, "--split", "train", "--json", told, "--every", 2)
         assert 2 <= json.loads(told.read_text())["pieces"] < pieces
+        longest = max(figures["tokens"])
+        run(monkeypatch, kind, "--store", store, "--table", table, "--split", "train", "--json", told, "--fit", longest)
+        assert json.loads(told.read_text()) == figures | {"fit": longest}
+        with pytest.raises(UserError, match=r"--fit 9: 0 pieces end within so many tokens; give more"):
+            run(monkeypatch, kind, "--store", store, "--table", table, "--split", "train", "--fit", 9)
         with pytest.raises(UserError, match=rf"no model of {kind} in .*empty: run studies/"):
             run(monkeypatch, kind, "--store", store, "--table", tmp_path / "empty", "--split", "train")
 
