@@ -82,8 +82,16 @@ def over_seeds(
     return [percentiles(float(mean), figures[:, w], 0.95) for w, mean in enumerate(means)]
 
 
-def measured(bundles: list[Path], found: list[Place]) -> dict[str, Any]:
-    """The figures of one kind of model, over all its random seeds."""
+class Measured(NamedTuple):
+    """The figures of one kind of model, and what they come from: nats saved (S, P, W) of so many tokens (P, W)."""
+
+    figures: dict[str, Any]
+    saved: NDArray[np.float64]
+    tokens: NDArray[np.int64]
+
+
+def measured(bundles: list[Path], found: list[Place]) -> Measured:
+    """One kind of model, over all its random seeds."""
     saved, windows, nll = [], [], []
     for bundle in bundles:
         opened = open_bundle(bundle, "cpu", "auto")
@@ -92,7 +100,18 @@ def measured(bundles: list[Path], found: list[Place]) -> dict[str, Any]:
         windows.append(opened.model.window)
         nll.append(opened.header.val_nll)
     curve = over_seeds(np.array(saved), tokens)
-    return {"window": windows[0], "nll": nll, "gain": [part._asdict() for part in curve]}
+    figures = {"window": windows[0], "nll": nll, "gain": [part._asdict() for part in curve]}
+    return Measured(figures, np.array(saved), tokens)
+
+
+def less_than_most(kinds: dict[str, Measured]) -> dict[str, Interval]:
+    """How much less each kind gains over all parts than the kind that gains most, nats a token. The pieces are the
+    same, so what pieces differ in does not widen these intervals."""
+    whole = {name: kind.saved.sum(2, keepdims=True).mean(0, keepdims=True) for name, kind in kinds.items()}  # (1, P, 1)
+    most = max(whole.values(), key=lambda saved: float(saved.sum()))
+    return {
+        name: over_seeds(most - saved, kinds[name].tokens.sum(1, keepdims=True))[0] for name, saved in whole.items()
+    }
 
 
 def picture(table: Table, kinds: dict[str, Any], reach: list[int], path: Path) -> None:
@@ -155,18 +174,25 @@ def study(args: argparse.Namespace) -> None:
     if len(found) < 2:
         raise UserError(f"--fit {args.fit}: {len(found)} pieces end within so many tokens; give more")
     reach = np.max([place.cuts[1:] for place in found], axis=0).tolist()
-    kinds: dict[str, Any] = {}
+    found_kinds: dict[str, Measured] = {}
     for name in table.looks:
         folders = sorted(
             path for place in args.table for path in place.glob(table.runs.format(name=name, steps=args.steps))
         )
         if bundles := [path for folder in folders if (path := folder / "model.safetensors").exists()]:
-            kinds[name] = measured(bundles, found)
-            words = ", ".join("{mean:.3f} ({low:.3f} to {high:.3f})".format(**part) for part in kinds[name]["gain"])
+            found_kinds[name] = measured(bundles, found)
+            gain = found_kinds[name].figures["gain"]
+            words = ", ".join("{mean:.3f} ({low:.3f} to {high:.3f})".format(**part) for part in gain)
             print(f"{name:<14} {len(bundles)} random seeds: {words}", flush=True)
-    if not kinds:
+    if not found_kinds:
         script = {"chorales": "jsb.py", "piano": "maestro.py"}[args.kind]
         raise UserError(f"no model of {args.kind} in {', '.join(map(str, args.table))}: run studies/{script}")
+    less = less_than_most(found_kinds)
+    for name, part in less.items():
+        print(
+            f"{name:<14} gains {part.mean:.3f} ({part.low:.3f} to {part.high:.3f}) less than the most, all parts as one"
+        )
+    kinds = {name: kind.figures | {"less_than_most": less[name]._asdict()} for name, kind in found_kinds.items()}
     facts = {"split": split, "every": args.every, "fit": args.fit, "pieces": len(found)}
     facts |= {"seed_s": table.seed_s, "part_s": table.part_s, "tokens": reach, "kinds": kinds}
     out.parent.mkdir(parents=True, exist_ok=True)

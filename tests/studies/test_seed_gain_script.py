@@ -33,6 +33,18 @@ def test_several_seeds_are_one_curve_with_an_interval_over_seeds_and_pieces():
     assert seed_gain.over_seeds(np.array([[[1.0, 0], [9.0, 0]]]), long)[0].mean == pytest.approx(10 / 40)
 
 
+def test_what_a_kind_gains_less_than_the_best_is_told_on_the_same_pieces():
+    tokens = np.full((40, 2), 10)
+    much = np.random.default_rng(0).uniform(0, 40, (1, 40, 2))  # pieces differ by far more than kinds
+    kinds = {
+        "less": seed_gain.Measured({}, np.concatenate([much - 1, much - 3]), tokens),  # two random seeds, 2 on average
+        "most": seed_gain.Measured({}, much, tokens),
+    }
+    told = seed_gain.less_than_most(kinds)
+    assert told["most"] == (0, 0, 0)
+    assert told["less"] == pytest.approx((0.2, 0.2, 0.2))
+
+
 def test_names_at_the_lines_do_not_cover_each_other():
     moved = seed_gain.apart([0.05, 0.02, 0.019, -0.01], 0.005)
     assert all(a - b >= 0.005 - 1e-12 for a, b in pairwise(moved))
