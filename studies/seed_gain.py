@@ -137,6 +137,7 @@ def picture(table: Table, kinds: dict[str, Any], reach: list[int], path: Path) -
         axes.vlines(at, gain[1], gain[2], color=colour, lw=1, alpha=0.6)
         axes.annotate(
             label, (at[-1], gain[0][-1]), (table.part_s * (PARTS + 0.15), end), color=colour, va="center", fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
             arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 0, "shrinkB": 3, "relpos": (0, 0.5)},
         )  # fmt: skip
     ends_s = table.part_s * np.arange(1, PARTS + 1)
@@ -144,7 +145,10 @@ def picture(table: Table, kinds: dict[str, Any], reach: list[int], path: Path) -
     axes.set(ylabel="nats a token that the seed saves")
     axes.set_xlim(table.part_s * 0.875, table.part_s * (PARTS + 1.85))
     title = f"What a seed still saves: {table.title}, seeds of {table.seed_s:g} s"
-    axes.set_title(f"{title}; dashed: farther than in training", loc="left", fontsize=11)
+    dashed = "; dashed: farther than in training" * any(
+        within(reach, kind["window"]) < PARTS for kind in kinds.values()
+    )
+    axes.set_title(title + dashed, loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#ececec", lw=0.8)
     axes.set_axisbelow(True)
