@@ -6,7 +6,7 @@ seed is forgotten, or says nothing about what follows; figures compare only over
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import interval
 from musictx.analysis.likelihood import Scored
-from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.model.protocol import newest
 from musictx.tokenizers import Ids, Tokenizer
@@ -43,14 +42,20 @@ class SeedGain(NamedTuple):
 
 
 def places(
-    split: Split, tokenizer: Tokenizer, seed_s: float, parts: int, part_s: float, period: int, told: int = END_TOKENS
+    pieces: Iterable[Ids],
+    tokenizer: Tokenizer,
+    seed_s: float,
+    parts: int,
+    part_s: float,
+    period: int,
+    told: int = END_TOKENS,
 ) -> list[Place]:
     """All pieces long enough for the seed and its continuation, each cut at the first whole `period` of tokens at or
     after each time. Raises UserError for fewer than two, ConfigError for impossible times."""
     if not (seed_s > 0 and part_s > 0 and parts > 0):
         raise ConfigError(f"⟨seed_s⟩={seed_s}, {parts} parts of {part_s} s: give more than 0 of each")
     found = []
-    for piece in split:
+    for piece in pieces:
         ids = np.asarray(piece)
         cuts = [_index_at(ids, tokenizer.seconds, seed_s + k * part_s, period) for k in range(parts + 1)]
         if cuts[-1] <= len(ids) and cuts[0] > max(told, period):

@@ -1,17 +1,13 @@
-"""How a strength of seed guidance is chosen, and how the curves of several trained seeds become one."""
+"""How a strength of seed guidance is chosen."""
 
 import json
 import sys
 from argparse import Namespace
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from conftest import ROOT
-from matplotlib.image import imread
 from safetensors.torch import load_file
 
 from musictx.errors import ConfigError
@@ -20,8 +16,6 @@ from musictx.model.bundle import BundleHeader, read_header, save_bundle
 
 sys.path.insert(0, str(ROOT / "studies"))
 import guidance
-import jsb
-import seed_gain
 
 COMPOSERS = {"retained": (1, 1, 1), "from_seed": (20, 14, 27), "repeated": (0.13, 0.08, 0.19)}
 
@@ -108,36 +102,3 @@ def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_pa
         assert read_header(bundle).seed_guidance == chosen
         after = load_file(bundle)
         assert all(after[name].dtype == torch.float16 and torch.equal(after[name], x) for name, x in before.items())
-
-
-def test_several_seeds_are_one_curve_with_an_interval_over_seeds_and_pieces():
-    tokens = np.full((4, 2), 10)
-    alike = np.ones((3, 4, 2)) * [[[1.0, 2.0]]]
-    assert seed_gain.over_seeds(alike, tokens) == [pytest.approx((0.1, 0.1, 0.1)), pytest.approx((0.2, 0.2, 0.2))]
-    apart = alike * np.array([0.0, 1.0, 2.0])[:, None, None]  # seeds differ, pieces do not
-    first = seed_gain.over_seeds(apart, tokens)[0]
-    assert first.mean == pytest.approx(0.1)
-    assert 0 <= first.low < 0.05
-    assert 0.15 < first.high <= 0.2
-    long = np.array([[10, 10], [30, 30]])  # a piece counts by its tokens
-    assert seed_gain.over_seeds(np.array([[[1.0, 0], [9.0, 0]]]), long)[0].mean == pytest.approx(10 / 40)
-
-
-def test_names_at_the_lines_do_not_cover_each_other():
-    moved = seed_gain.apart([0.05, 0.02, 0.019, -0.01], 0.005)
-    assert all(a - b >= 0.005 - 1e-12 for a, b in pairwise(moved))
-    assert sum(moved) == pytest.approx(0.079)
-    assert seed_gain.apart([0.05, 0.02], 0.005) == pytest.approx([0.05, 0.02])
-
-
-def test_the_figure_has_a_line_for_every_kind_and_a_look_for_every_model(tmp_path):
-    assert set(seed_gain.LOOKS) == set(jsb.MODELS)
-    part = {"mean": 0.02, "low": 0.01, "high": 0.03}
-    kinds = {name: {"window": window, "gain": [part] * 6} for name, window in (("lstm", None), ("fourier", 1024))}
-    reach = [320, 384, 448, 512, 576, 640]
-    seed_gain.picture(kinds, reach, tmp_path / "one.png")
-    kinds["relative"] = {"window": 256, "gain": [part] * 6}
-    seed_gain.picture(kinds, reach, tmp_path / "two.png")
-    one, two = (imread(Path(tmp_path / name)) for name in ("one.png", "two.png"))
-    assert one.shape == two.shape
-    assert (one != two).any()

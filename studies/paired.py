@@ -1,0 +1,109 @@
+"""The likelihood of several models on the same held-out pieces, and the differences between them, piece by piece.
+
+    python studies/paired.py --store outputs/maestro/store --table outputs/maestro --json paired.json
+
+All pieces of one model vary much more than two models differ on one piece, so the interval of a difference, with pieces
+resampled, is far narrower than those of the two figures. Inputs of 2,048 ids, under the same autocast to bfloat16 as in
+training. Every piece is kept beside the JSON as soon as it is scored: the same command resumes where it stopped, and
+with `--minutes` it stops by itself and reports the pieces that every model has read.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import torch
+from maestro_small import MODELS
+
+from musictx.analysis.bootstrap import interval
+from musictx.analysis.likelihood import negative_log_likelihood
+from musictx.config.app import in_one_line
+from musictx.data.store import Split, Store
+from musictx.errors import UserError
+from musictx.files import replacing
+from musictx.playing.opening import open_bundle
+
+SEGMENT, AT_ONCE = 2048, 9  # ids in an input; every 9th piece, then those after them
+
+Kept = dict[str, dict[str, list[float]]]  # model: piece: nats, tokens
+
+
+def rounds(pieces: int) -> list[list[int]]:
+    """All pieces in rounds that are each spread over the split."""
+    return [list(range(first, pieces, AT_ONCE)) for first in (0, 3, 6, 1, 4, 7, 2, 5, 8) if first < pieces]
+
+
+def score(bundles: dict[str, Path], store: Store, split_name: str, keep: Path, end: float) -> Kept:
+    """Nats and tokens of every piece that each model has read before the clock says `end`."""
+    split = store.split(split_name)
+    opened = {name: open_bundle(path, "cpu", "auto") for name, path in bundles.items()}
+    kept: Kept = json.loads(keep.read_text()) if keep.exists() else {}
+    for numbers in rounds(len(split)):
+        for name, one in opened.items():
+            done = kept.setdefault(name, {})
+            todo = [i for i in numbers if split.names[i] not in done]
+            if not todo:
+                continue
+            if monotonic() >= end:
+                return kept
+            offsets = np.cumsum([0, *(len(split[i]) for i in todo)])
+            part = Split(np.concatenate([split[i] for i in todo]), offsets, [split.names[i] for i in todo])
+            with torch.autocast("cpu", torch.bfloat16):
+                found = negative_log_likelihood(one.model, part, one.tokenizer, SEGMENT, 4 * SEGMENT)
+            figures = zip(found.nats.tolist(), found.tokens_of.tolist(), strict=True)
+            done |= dict(zip(part.names, map(list, figures), strict=True))
+            with replacing(keep) as partial:
+                partial.write_text(json.dumps(kept), encoding="utf-8")
+            print(f"{name}: {len(done)} of {len(split)} pieces", flush=True)
+    return kept
+
+
+def report(kept: Kept) -> dict[str, Any]:
+    """Each model's nats a token with an interval, and how much more it costs than the best, over the pieces that all
+    have read. Raises UserError for none."""
+    common = sorted(set.intersection(*(set(done) for done in kept.values())))
+    if not common:
+        raise UserError("no piece has been read by every model: give more --minutes")
+    tokens = np.array([next(iter(kept.values()))[piece][1] for piece in common])
+    nats = {name: np.array([done[piece][0] for piece in common]) for name, done in kept.items()}
+    best = min(nats, key=lambda name: nats[name].sum())
+    rows = {
+        name: {"nll": interval(cost, tokens), "more_than_best": interval(cost - nats[best], tokens)}
+        for name, cost in nats.items()
+    }
+    return {"pieces": len(common), "tokens": int(tokens.sum()), "best": best, "models": rows}
+
+
+def study(args: argparse.Namespace) -> None:
+    bundles = {name: args.table / f"{name}-whole/model.safetensors" for name in MODELS}
+    bundles = {name: path for name, path in bundles.items() if path.exists()}
+    if not bundles:
+        raise UserError(f"{args.table} has no finished model: run studies/maestro.py with --size small")
+    keep = args.json.with_suffix(".pieces.json")
+    end = monotonic() + 60 * args.minutes
+    told = {"split": args.split, "segment": SEGMENT}
+    told |= report(score(bundles, Store(args.store), args.split, keep, end))
+    with replacing(args.json) as partial:
+        partial.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    print(f"{told['pieces']} pieces, {told['tokens']:,} tokens")
+    print("| model | nats a token | more than the best |\n|---|---|---|")
+    for name, row in told["models"].items():
+        cells = ("{:.4f} ({:.4f} to {:.4f})".format(*row[figure]) for figure in ("nll", "more_than_best"))
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--table", type=Path, required=True, help="the folder of maestro.py")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--minutes", type=float, default=1e9, help="minutes of scoring in this call")
+    parser.add_argument("--json", type=Path, required=True)
+    study(parser.parse_args())
+
+
+if __name__ == "__main__":
+    in_one_line(main)
