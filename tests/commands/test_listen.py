@@ -144,9 +144,9 @@ def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
 
 
 def test_the_key_says_which_models_held_on_by_themselves():
-    assert command.strength_of_each({"a": None, "b": None}) is None
-    assert command.strength_of_each({"a": 1.0, "b": 1.0}) == "1.0"
-    assert command.strength_of_each({"a": 1.0, "b": None, "c": 2.0}) == "1.0 (a) and 2.0 (c)"
+    assert command.of_each({"a": None, "b": None}) is None
+    assert command.of_each({"a": 1.0, "b": 1.0}) == "1.0"
+    assert command.of_each({"a": 1.0, "b": None, "c": 2.0}) == "1.0 (a) and 2.0 (c)"
 
 
 def test_no_letter_is_anybodys():
@@ -202,7 +202,7 @@ def test_a_late_first_note_is_no_sign():
         (["names=[the composer]"], "bundles= holds 1 bundles, names= the composer: give each one name of its own"),
         (["names=[a,b]"], "bundles= holds 1 bundles, names= a, b: give each one name of its own"),
         (["sampler=beam"], "sampler.beams=4: here music is drawn; choose another sampler"),
-        (["sampler.top_p=2"], "sampler.top_p=2.0: give a share above 0 up to 1"),
+        (["sampler.top_p=2"], "sampler.top_p=2: give a share above 0 up to 1"),
         (["guided=-1"], "guided=-1: give 0 to 10, or null for no guided rows"),
         (["guided=nan"], "guided=nan: give 0 to 10, or null for no guided rows"),
         (["guided=1", "sampler.seed_guidance=2"], "sampler.seed_guidance=2: guided=1 sets guided rows beside plain"),
