@@ -77,7 +77,7 @@ def compare(config: CompareConfig) -> None:
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = _knowledge(opened, cut, held_out, config, device)
         settings = settings._replace(own=opened.header.sampling)
-        drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)
+        drawn = continue_all(for_steps(opened.model), opened.tokenizer, held_out, settings)
         made = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in drawn.scores])
         rate, curve = training_of(bundle)
         row = Row(

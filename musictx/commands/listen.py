@@ -58,7 +58,7 @@ def listen(config: ListenConfig) -> None:
         print(f"{name}: {opened.header.origin}")
         model = for_steps(opened.model)
         for way, how in ways.items():
-            drawn = continue_all(model, tokenizer, held_out, how._replace(own=opened.header.sampling))
+            drawn = continue_all(model, opened.tokenizer, held_out, how._replace(own=opened.header.sampling))
             heard[name + way] = drawn.scores
             print(f"{name}{way}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus

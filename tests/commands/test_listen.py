@@ -17,6 +17,7 @@ from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings
 from musictx.config.fields import in_keys
 from musictx.errors import UserError
+from musictx.model.bundle import add_notes
 from musictx.music.score import Score
 from musictx.viz.sheet import loudness
 
@@ -132,6 +133,16 @@ def test_guided_rows_stand_beside_plain_ones_and_are_no_less_blind(world, tmp_pa
         assert len({len(file) for file in files}) == 1
         assert len(set(files)) == 3
     assert "guided" not in re.sub(r"(?<=base64,)[^\"]*", "", page.text).partition('<script id="key"')[0]
+
+
+def test_a_model_that_fills_stands_beside_one_with_filters_of_its_own(world, filling, tmp_path):
+    own = tmp_path / "own.safetensors"
+    own.write_bytes(world.hymn_bundle.read_bytes())
+    add_notes(own, sampler={"top_p": None, "min_p": 0.1})
+    words = [f"bundles=[{filling},{own}]", "names=[fills,'goes on']", f"store={world.hymn_store}", *SMALL]
+    ok(["musictx", "listen", *words, "pieces=2", "out=a.html"], tmp_path)
+    about = Page(tmp_path / "a.html").key["about"]
+    assert about.endswith("random_seed=0, temperature=1.0, top_p=0.98 (fills), min_p=0.1 (goes on), guard=True.")
 
 
 def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
