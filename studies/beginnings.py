@@ -3,12 +3,14 @@
     python data_prep/maestro.py path=maestro-v3.0.0-midi.zip out=outputs/stores/maestro
     python studies/beginnings.py --store outputs/stores/maestro --draws 3
     python studies/beginnings.py --store outputs/stores/maestro sampler.top_p=null sampler.min_p=0.02
+    python studies/beginnings.py --bundle my.safetensors --write sampler.top_p=null sampler.min_p=0.02
 
 The seeds are the five slowest, fastest, sparsest and densest beginnings of the split, by their onsets a second and
 notes that sound together. The model continues each one as `musictx generate` does, but may be silent as long as it
 likes; its `sampler.` settings may follow. The measures are silences of more than three seconds a minute and notes that
 hang, held for more than eight, in its music and in the composers'. Writes all figures as JSON, and in a folder beside
-it a page of rolls for each kind, true continuations next to the model's, and the MIDI files.
+it a page of rolls for each kind, true continuations next to the model's, and the MIDI files. `--write` draws nothing:
+it writes these filters into the bundle's header, where they hold unless a person gives others.
 """
 
 import argparse
@@ -29,12 +31,13 @@ from musictx.config.app import in_one_line, parse_options, settings
 from musictx.config.use import GenerateConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
+from musictx.model.bundle import OWN_FILTERS, add_notes
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.playing.opening import open_bundle
-from musictx.sampling.settings import Settings
+from musictx.sampling.settings import AUTO, Sampling, Settings
 from musictx.tokenizers.rules import Rules
 from musictx.viz.piano_roll import Panel, piano_roll
 
@@ -93,7 +96,7 @@ def study(args: argparse.Namespace, usual: GenerateConfig) -> None:
     kinds = choose(found.seeds, args.each)
     order = [i for chosen in kinds.values() for i in chosen]
     held_out = Beginnings([found.seeds[i] for i in order], [found.true[i] for i in order], found.seed_s, args.seconds)
-    sampling = usual.sampler.suited(opened.header.seed_guidance)
+    sampling = usual.sampler.suited(opened.header.sampling)
     drawing = Settings(sampling, rules=Rules(max_silence_s=args.seconds))  # as long as all of it
     model = for_steps(opened.model, choose_weights("auto", opened.model))
     drawn = [
@@ -136,6 +139,15 @@ def study(args: argparse.Namespace, usual: GenerateConfig) -> None:
     print(f"{args.out}: all figures; {folder}: the rolls, true and drawn, and their MIDI")
 
 
+def write(bundle: Path, sampling: Sampling) -> None:
+    """Writes the filters into the bundle's header. Raises ConfigError if they are left to the bundle."""
+    if sampling.top_p == AUTO:
+        raise ConfigError("--write: give the filters, as in sampler.top_p=null sampler.min_p=0.02")
+    filters = {name: getattr(sampling, name) for name in OWN_FILTERS}
+    add_notes(bundle, sampler=filters)
+    print(f"{bundle}: {', '.join(f'{name}={value}' for name, value in filters.items())}")
+
+
 def run() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/maestro"))
@@ -146,6 +158,7 @@ def run() -> None:
     parser.add_argument("--each", type=int, default=EACH, help="seeds of each kind")
     parser.add_argument("--draws", type=int, default=1, help="continuations of each seed")
     parser.add_argument("--random-seed", type=int, default=0, help="random seed of the first draw")
+    parser.add_argument("--write", action="store_true", help="write these filters into the bundle's header")
     parser.add_argument("--threads", type=int, help="threads of the processor; default: all")
     parser.add_argument("--out", type=Path, default=Path("outputs/beginnings.json"))
     args, overrides = parse_options(parser, sys.argv[1:])
@@ -153,7 +166,11 @@ def run() -> None:
         raise ConfigError(f"{', '.join(unknown)}: give settings that begin with sampler.; see --help")
     if args.threads is not None:
         torch.set_num_threads(args.threads)
-    study(args, settings("generate", "seed_midi=null", "out=x", *overrides))
+    usual = settings("generate", "seed_midi=null", "out=x", *overrides)
+    if args.write:
+        write(bundle_path(args.bundle), usual.sampler)
+    else:
+        study(args, usual)
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     if args.every % tokenizer.group or args.every > reach:
         raise ConfigError(f"--every {args.every}: give a multiple of {tokenizer.group}, {reach} at most")
     settings = plan(config)._replace(window=reach)
-    settings = settings._replace(sampling=settings.sampling.suited(opened.header.seed_guidance))
+    settings = settings._replace(sampling=settings.sampling.suited(opened.header.sampling))
     seed = read_seed(source, tokenizer, drums=config.drums, out_of_range=config.out_of_range)
     primer = choose_primer(*seed, part(config, tokenizer.voices > 0))
     primer = fit_voices(primer, tokenizer, source, config.out_of_range)

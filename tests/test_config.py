@@ -115,7 +115,7 @@ def test_the_samplers():
         "temperature": 1.0,
         "temperature_end": None,
         "top_k": None,
-        "top_p": 0.98,
+        "top_p": "auto",
         "min_p": None,
     }
     usual |= {"typical": None, "guard": True, "beams": None}

@@ -66,6 +66,17 @@ def test_the_chorale_bundle_holds_on_to_seeds_as_closely_as_validation_chose():
     assert read_header(shipped_bundle("piano")).seed_guidance is None
 
 
+def test_the_piano_bundle_plays_with_the_filters_that_validation_chose():
+    results = ROOT / "studies" / "results"
+    tried = [json.loads(path.read_text()) for path in results.glob("beginnings*.json")]
+    chosen = json.loads((results / "beginnings.json").read_text())
+    assert len(tried) >= 4
+    assert {each["split"] for each in tried} == {"validation"}
+    assert min(each["hanging"]["model"][0] for each in tried) == chosen["hanging"]["model"][0]
+    sampler = {name: chosen["sampler"][name] for name in ("top_p", "min_p")}
+    assert read_header(shipped_bundle("piano")).notes["sampler"] == sampler == {"top_p": None, "min_p": 0.02}
+
+
 def test_the_piano_bundle_says_whose_it_is():
     path = shipped_bundle("piano")
     header = read_header(path)
@@ -106,6 +117,7 @@ def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, wh
     (made,) = (tmp_path / "o").iterdir()
     assert made.name == {"null": "new-1.mid"}.get(seed, f"{seed}-1.mid")
     assert ("sampler.seed_guidance=1.25, as its bundle says; null turns it off" in told) is (seed == "chorale")
+    assert ("sampler.min_p=0.02, as its bundle says; sampler.top_p=0.98 goes without" in told) is (seed != "chorale")
     if seed == "chorale":
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
 

@@ -76,8 +76,8 @@ def compare(config: CompareConfig) -> None:
         nll = measure(opened, bundle, store, config.split, config.segment, config.score_batch_tokens, device)
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = _knowledge(opened, cut, held_out, config, device)
-        settings = settings._replace(own_guidance=opened.header.seed_guidance)
-        drawn = continue_all(for_steps(opened.model), tokenizer, held_out, settings)
+        settings = settings._replace(own=opened.header.sampling)
+        drawn = continue_all(for_steps(opened.model), opened.tokenizer, held_out, settings)
         made = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in drawn.scores])
         rate, curve = training_of(bundle)
         row = Row(

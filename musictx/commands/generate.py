@@ -6,12 +6,14 @@ from musictx.config.app import hydra_app
 from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError
 from musictx.model.build import describe_model
+from musictx.model.bundle import OWN_FILTERS, BundleHeader
 from musictx.music.read import read_bytes
 from musictx.playing.continuing import Beginning, continue_all, faster, is_interrupted, plan, read_beginning
 from musictx.playing.filling import check_fills, fill_all, plan_fill, read_around, sides
 from musictx.playing.opening import check_device, name_bundle, open_told, weights_told
 from musictx.playing.result import Music
 from musictx.playing.seeds import Targets, find_seeds, name_targets
+from musictx.sampling.settings import AUTO, TOP_P
 
 
 def generate(config: GenerateConfig) -> None:
@@ -32,13 +34,14 @@ def generate(config: GenerateConfig) -> None:
     opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
     print(describe_model(opened))
     weights_told(config.weights, opened)
-    if seeds and (own := config.sampler.suited(header.seed_guidance).strength) != config.sampler.strength:
+    if seeds and (own := config.sampler.suited(header.sampling).strength) != config.sampler.strength:
         print(f"sampler.seed_guidance={own:g}, as its bundle says; null turns it off")
+    tell_filters(config, header)
     model = faster(opened, config)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
     beginnings = [read_beginning(seed, tokenizer, config) for seed in seeds] or [Beginning(sources[0].stem)]
-    kept = continue_all(beginnings, model, tokenizer, config, own_guidance=header.seed_guidance)
+    kept = continue_all(beginnings, model, tokenizer, config, own=header.sampling)
     for source, files, pieces in zip(sources, targets, kept, strict=True):
         write(source, files, pieces, config)
     if is_interrupted(kept, config):
@@ -62,6 +65,7 @@ def fill_in(config: GenerateConfig) -> None:
     opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
     check_fills(bundle, tokenizer)
     print(describe_model(opened))
+    tell_filters(config, header)
     around = read_around(files, tokenizer, config)
     pieces = fill_all(around, faster(opened, config), tokenizer, header, config)
     gap = around.gap
@@ -72,6 +76,14 @@ def fill_in(config: GenerateConfig) -> None:
         raise KeyboardInterrupt
     for reason in sorted({music.stopped for music in pieces} - {""}):
         print(f"stopped before the gap was full: {reason}")
+
+
+def tell_filters(config: GenerateConfig, header: BundleHeader) -> None:
+    """Prints with which filters the bundle says that its model plays best, if they were left to it."""
+    if config.sampler.top_p == AUTO and any(name in header.sampling for name in OWN_FILTERS):
+        suited = config.sampler.suited(header.sampling)
+        words = [f"sampler.{name}={value}" for name in OWN_FILTERS if (value := getattr(suited, name)) is not None]
+        print(f"{' '.join(words) or 'sampler.top_p=null'}, as its bundle says; sampler.top_p={TOP_P:g} goes without")
 
 
 def write(source: Path, files: Targets, pieces: list[Music], config: GenerateConfig) -> None:

@@ -56,7 +56,7 @@ def jam(config: JamConfig) -> None:
         source = player if player is not None else PortPlayer(config.input, config.virtual, clock.now)
         stack.callback(source.close)
         stack.enter_context(_quick_threads(config.threads))
-        how = config.sampler.suited(header.seed_guidance), config.rules, config.random_seed, config.window, device
+        how = config.sampler.suited(header.sampling), config.rules, config.random_seed, config.window, device
         partner = Partner(model, tokenizer, idiom, quarter_s, *how)
 
         def emit(event: Event) -> None:

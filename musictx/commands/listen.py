@@ -12,7 +12,7 @@ from musictx.config.app import hydra_app
 from musictx.config.look import ListenConfig
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
-from musictx.model.bundle import read_header
+from musictx.model.bundle import OWN_FILTERS, read_header
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.playing.opening import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
@@ -23,6 +23,7 @@ from musictx.tokenizers.rules import Rules
 from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
 
 GUIDED = ", guided"  # after a model's name
+OWN = ("seed_guidance", *OWN_FILTERS)  # what a bundle may say of the sampler
 LATE_S = 3.0  # in MAESTRO's validation split the first note after a ten-second seed is never later
 
 
@@ -57,15 +58,15 @@ def listen(config: ListenConfig) -> None:
         print(f"{name}: {opened.header.origin}")
         model = for_steps(opened.model)
         for way, how in ways.items():
-            how = how._replace(own_guidance=opened.header.seed_guidance)
-            drawn = continue_all(model, tokenizer, held_out, how)
+            drawn = continue_all(model, opened.tokenizer, held_out, how._replace(own=opened.header.sampling))
             heard[name + way] = drawn.scores
             print(f"{name}{way}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
     usual = asdict(Rules())
     headers = zip(names, map(read_header, bundles), strict=True)
-    held = {name: settings.sampling.suited(header.seed_guidance).strength for name, header in headers}
-    told = asdict(config.sampler) | {"seed_guidance": strength_of_each(held), "guided": config.guided}
+    suited = {name: asdict(settings.sampling.suited(header.sampling)) for name, header in headers}
+    told = asdict(config.sampler) | {"guided": config.guided}
+    told |= {name: of_each({who: each[name] for who, each in suited.items()}) for name in OWN}
     if told["seed_guidance"] is told["guided"] is None:  # no guidance: its other settings have no effect
         told = {name: x for name, x in told.items() if not name.startswith("guidance")}
     told |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
@@ -79,8 +80,8 @@ def listen(config: ListenConfig) -> None:
     print(f"{out}: {what}; open it in a browser, the key is at its end")
 
 
-def strength_of_each(held: dict[str, float | None]) -> str | None:
-    """The seed guidance of the models, one by one if they differ; None if none has any."""
+def of_each(held: dict[str, float | None]) -> str | None:
+    """A setting of the models, one by one if they differ; None if none has it."""
     if not any(value is not None for value in held.values()):
         return None
     if len(values := set(held.values())) == 1:

@@ -49,8 +49,8 @@ def serve(config: ServeConfig) -> None:
         if below:
             model = for_steps(below.model, choose_weights(config.weights, below.model))
             voices = Harmoniser(model, below.tokenizer, below.header)
-        own_guidance = {name: m.header.seed_guidance for name, m in models.items()}
-        studio = Studio(ready, made, limits, voices, own_guidance)
+        own = {name: m.header.sampling for name, m in models.items()}
+        studio = Studio(ready, made, limits, voices, own)
         said = title(models | ({HARMONISER: below} if below else {}))
         with in_keys(None):  # people on the page type no keys
             run_page(studio, said, address, config.port, hosts, uploads)

@@ -21,6 +21,7 @@ from musictx.model.lora import merged
 
 FORMAT = 1
 KEY = "musictx"
+OWN_FILTERS = ("top_p", "min_p")  # of the sampler, which a bundle may name
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ class BundleHeader:
         """The model's default strength of seed guidance, which `studies/guidance.py` chooses; None: no default."""
         own = self.notes.get("seed_guidance")
         return None if own is None else float(own)
+
+    @property
+    def sampling(self) -> dict[str, float | None]:
+        """The sampler's settings that the model plays best with, for a person who leaves them to the bundle. Raises
+        ValueError for others than seed_guidance, top_p and min_p, and for impossible shares."""
+        own = dict(self.notes.get("sampler", {}))
+        for name, share in own.items():
+            if name not in OWN_FILTERS or not (share is None or 0 < share <= 1):
+                raise ValueError(f"sampler: {name}={share}")
+        return own | {"seed_guidance": self.seed_guidance}
 
     @property
     def hides_source(self) -> bool:
@@ -109,7 +120,7 @@ def read_header(path: Path) -> BundleHeader:
         if raw["format"] > FORMAT:
             raise BundleError(f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade")
         header = BundleHeader(**raw)
-        _ = header.added, header.seed_guidance  # raise here if unreadable
+        _ = header.added, header.sampling  # raise here if unreadable
         return header
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BundleError(f"{path}: its header is damaged ({error!r}): copy or train it again") from None

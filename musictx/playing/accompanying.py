@@ -111,7 +111,7 @@ def guided(
 ) -> AccompanyConfig:
     """With the guidance that the bundle names, where it was left to that. Raises ConfigError for a model of songs, and
     for one that never learnt to write without a melody."""
-    sampler = config.sampler.suited(header.seed_guidance if header is not None else None)
+    sampler = config.sampler.suited(header.sampling if header is not None else {})
     if sampler.strength and not tokenizer.voices:
         raise ConfigError(f"⟨seed_guidance⟩={sampler.strength:g} is for models of chorales: leave it out")
     if sampler.strength and not (header is not None and header.hides_source):

@@ -18,7 +18,7 @@ from musictx.playing.seeds import RANGES, Seed, fit_range, fit_voices, read_seed
 from musictx.sampling.gap import Gap
 from musictx.sampling.music import Continuation, Drawing, check
 from musictx.sampling.primer import Part, Primer, check_part, choose_primer
-from musictx.sampling.settings import Length, Settings
+from musictx.sampling.settings import UNSAID, Length, Own, Settings
 from musictx.tokenizers import Tokenizer
 
 INTERRUPTED = "interrupted"
@@ -111,12 +111,12 @@ def continue_all(
     tokenizer: Tokenizer,
     config: GenerateConfig,
     ranking: Ranking | None = None,
-    own_guidance: float | None = None,
+    own: Own = UNSAID,
 ) -> list[list[Music]]:
-    """The continuations of every beginning, with the bundle's own seed guidance where the settings say auto. Raises
+    """The continuations of every beginning, with the bundle's `own` settings where the sampler's say auto. Raises
     UserError when memory runs out."""
     primers = [beginning.primer for beginning in beginnings]
-    kept = best(primers, model, tokenizer, config, ranking, own_guidance)
+    kept = best(primers, model, tokenizer, config, ranking, own)
     return [
         [_music(beginning, k, continuation) for k, continuation in enumerate(each, 1)]
         for beginning, each in zip(beginnings, kept, strict=True)
@@ -129,10 +129,10 @@ def best(
     tokenizer: Tokenizer,
     config: GenerateConfig,
     ranking: Ranking | None = None,
-    own_guidance: float | None = None,
+    own: Own = UNSAID,
 ) -> list[list[Continuation]]:
     """The continuations of every primer; with `draws`, only the best by the ranking, best first."""
-    drawn = draw(primers, model, tokenizer, plan(config)._replace(own_guidance=own_guidance), config)
+    drawn = draw(primers, model, tokenizer, plan(config)._replace(own=own), config)
     if config.draws is None:
         return drawn
     asked = [ranking] if ranking else rankings(config.rank, held_in(tokenizer.metrical))

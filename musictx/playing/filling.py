@@ -141,7 +141,8 @@ def fill_all(
     """Fills the gap as often as asked. Raises UserError when memory runs out."""
     settings = plan_fill(config)
     window = settings.window or hears(header, model)
-    settings = settings._replace(length=Length(seconds=filled.gap.seconds), window=window)
+    own = header.sampling if header is not None else {}
+    settings = settings._replace(length=Length(seconds=filled.gap.seconds), window=window, own=own)
     drawn = draw([filled.gap], model, tokenizer, settings, config)[0]
     return [
         Music(

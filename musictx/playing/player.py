@@ -216,8 +216,8 @@ class Player:
                 raise ConfigError(f"{first}=…: give the {what} first, without its name")
 
     def _continue(self, beginnings: list[Beginning], config: GenerateConfig, ranking: Ranking | None) -> list[Music]:
-        own_guidance = self.header.seed_guidance if self.header is not None else None
-        kept = continue_all(beginnings, self.model, self.tokenizer, config, ranking, own_guidance)
+        own = self.header.sampling if self.header is not None else {}
+        kept = continue_all(beginnings, self.model, self.tokenizer, config, ranking, own)
         if is_interrupted(kept, config):
             raise KeyboardInterrupt
         return [music for each in kept for music in each]

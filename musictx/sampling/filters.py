@@ -16,8 +16,8 @@ def filter_logits(logits: Tensor, sampling: Sampling, temperature: Tensor | floa
     if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
         least = logits.topk(sampling.top_k).values[:, -1:]
         logits = logits.masked_fill(logits < least, -torch.inf)
-    if sampling.top_p is not None and sampling.top_p < 1:
-        logits = nucleus(logits, sampling.top_p)
+    if sampling.nucleus is not None and sampling.nucleus < 1:
+        logits = nucleus(logits, sampling.nucleus)
     if sampling.min_p is not None:
         p = logits.softmax(-1)
         logits = logits.masked_fill(p < sampling.min_p * p.amax(-1, keepdim=True), -torch.inf)

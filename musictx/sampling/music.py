@@ -134,8 +134,9 @@ class Drawing:
     ) -> None:
         check(settings, variations)
         self.model, self.tokenizer = model, tokenizer
-        sampling = settings.sampling.suited(None if None in primers else settings.own_guidance)
-        asked = sampling is settings.sampling
+        seeded = all(isinstance(primer, Primer) for primer in primers)  # guidance is about a seed
+        sampling = settings.sampling.suited({**settings.own, **({} if seeded else {"seed_guidance": None})})
+        asked = settings.sampling.strength is not None
         self.settings = settings = settings._replace(sampling=sampling, window=settings.window or model.window)
         if settings.seed_pinned and (isinstance(model, StaticSteps) or settings.sampling.beams is not None):
             what = "⟨graph⟩=true" if isinstance(model, StaticSteps) else "⟨beams⟩"

@@ -3,7 +3,9 @@
 The commands' schemas contain `Sampling` and `Rules` too, and `Settings` gives `musictx generate` its defaults.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -89,6 +91,9 @@ class Progress:
 
 MOST_GUIDANCE = 10.0
 AUTO = "auto"
+TOP_P = 0.98  # where neither a person nor the bundle says
+Own = Mapping[str, float | None]  # what a bundle says of the sampler: BundleHeader.sampling
+UNSAID: Own = MappingProxyType({})
 SHARES = ("top_p", "min_p", "typical")
 
 
@@ -104,8 +109,10 @@ class Sampling:
     )
     temperature_end: float | None = setting(None, "the temperature moves linearly to this over the asked length")
     top_k: int | None = setting(None, "draw from this many likeliest tokens; null: from all")
-    top_p: float | None = setting(
-        0.98, "draw from the likeliest tokens that have this probability together; null: from all"
+    top_p: int | float | str | None = setting(
+        AUTO,
+        "draw from the likeliest tokens that have this probability together; null: from all; auto: as the bundle says, "
+        f"with its min_p, else {TOP_P:g}",
     )
     min_p: float | None = setting(
         None, "draw from tokens with at least this share of the likeliest one's probability; null: from all"
@@ -148,8 +155,11 @@ class Sampling:
                 raise ConfigError(f"⟨{name}⟩={value}: give 1 or more, or null for {_WITHOUT[name]}")
         for name in SHARES:
             value = getattr(self, name)
-            if value is not None and not 0 < value <= 1:
-                raise ConfigError(f"⟨{name}⟩={value}: give a share above 0 up to 1, or null for no limit")
+            if value is None or (name == "top_p" and value == AUTO):
+                continue
+            if isinstance(value, str) or not 0 < value <= 1:  # refuses NaN too
+                auto = ", or auto for the bundle's own" if name == "top_p" else ""
+                raise ConfigError(f"⟨{name}⟩={value}: give a share above 0 up to 1, or null for no limit{auto}")
         if self.seed_guidance is not None and self.seed_guidance != AUTO:
             # refuses NaN too
             if isinstance(self.seed_guidance, str) or not 0 <= self.seed_guidance <= MOST_GUIDANCE:
@@ -169,9 +179,23 @@ class Sampling:
         """The strength of seed guidance; None if it is off, or still left to the bundle."""
         return None if self.seed_guidance is None or isinstance(self.seed_guidance, str) else float(self.seed_guidance)
 
-    def suited(self, own: float | None) -> "Sampling":
-        """With the bundle's `own` seed guidance, if the setting is auto; beams search without any."""
-        return self if self.seed_guidance != AUTO else replace(self, seed_guidance=None if self.beams else own)
+    @property
+    def nucleus(self) -> float | None:
+        """The share of top_p; None: draw from all."""
+        if self.top_p == AUTO:
+            return TOP_P
+        return None if self.top_p is None else float(self.top_p)
+
+    def suited(self, own: Own) -> "Sampling":
+        """With the bundle's `own` settings where these say auto; a top_p that a person gives goes without the bundle's
+        min_p, and beams search without guidance."""
+        out = self
+        if self.seed_guidance == AUTO:
+            out = replace(out, seed_guidance=None if self.beams else own.get("seed_guidance"))
+        if self.top_p == AUTO:
+            min_p = own.get("min_p") if self.min_p is None else self.min_p
+            out = replace(out, top_p=own.get("top_p", TOP_P), min_p=min_p)
+        return out
 
     def temperature_at(self, progress: float) -> float:
         """The temperature at a share of the asked length; beyond it, the temperature of the end."""
@@ -198,4 +222,4 @@ class Settings(NamedTuple):
     device: str = "cpu"
     rows_at_once: int = 16  # in one batch
     seed_pinned: bool = False
-    own_guidance: float | None = None  # from the bundle's header, used where `sampling` says auto
+    own: Own = UNSAID  # from the bundle's header, used where `sampling` says auto

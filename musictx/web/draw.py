@@ -17,13 +17,14 @@ from musictx.sampling.gap import Gap, cut_gap, step_s
 from musictx.sampling.guidance import NothingToHold
 from musictx.sampling.music import Continuation, Drawing
 from musictx.sampling.primer import Part, Primer, choose_primer
-from musictx.sampling.settings import AUTO, DEFAULT_S, Length, Sampling, Settings
+from musictx.sampling.settings import AUTO, DEFAULT_S, UNSAID, Length, Own, Sampling, Settings
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.tokenizers.gap import knows_gaps
 from musictx.web.session import Heard, Music
 
 TELL_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step of the slider that chooses a primer
+USUAL_TOP_P = 0.95  # for models whose bundle says nothing
 HOLD = "how close to the seed"  # the name of its slider
 Tell = Callable[[float], None]  # gets seconds of new music
 
@@ -43,7 +44,7 @@ class Wish(NamedTuple):
     primer_from: str = "start"
     length_s: float = DEFAULT_S
     temperature: float = Sampling.temperature
-    top_p: float = 0.95
+    top_p: float = USUAL_TOP_P
     variations: int = 2
     model: str = ""  # empty: the one that the music began with
     hold: float | None = None  # seed guidance, 0 for none; None: the model's own
@@ -57,22 +58,33 @@ def draw_takes(
     chance: int,
     tell: Tell,
     ending: Callable[[], bool] = lambda: False,
-    own_guidance: float | None = None,
+    own: Own = UNSAID,
 ) -> tuple[Continuation, ...]:
     """The continuations, shorter than wished if time ran out, or the server is `ending`. Raises UserError for
     impossible wishes."""
     check_wish(wish, limits)
     primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
     # with the slider at the model's own value, a primer too short to hold on to is not the person's mistake
-    guidance = AUTO if wish.hold in (None, own_guidance) else wish.hold or None
-    sampling = Sampling(wish.temperature, top_p=wish.top_p, seed_guidance=guidance)
-    settings = Settings(sampling, Length(wish.length_s), random_seed=chance, own_guidance=own_guidance)
+    guidance = AUTO if wish.hold in (None, own.get("seed_guidance")) else wish.hold or None
+    sampling = Sampling(wish.temperature, top_p=share(wish, own), seed_guidance=guidance)
+    settings = Settings(sampling, Length(wish.length_s), random_seed=chance, own=own)
     end_s = time.monotonic() + limits.seconds
     try:
         drawing = Drawing([primer], ready.model, ready.tokenizer, settings, wish.variations)
     except NothingToHold:
         raise UserError(f"the primer is too short to hold on to: take more of it, or move “{HOLD}” to 0") from None
     return in_time(drawing, music, limits, end_s, tell, ending)
+
+
+def own_top_p(own: Own) -> float:
+    """Where the slider of top-p stands until a person moves it; at 1 all tokens may be drawn."""
+    share = own.get("top_p", USUAL_TOP_P)
+    return 1.0 if share is None else share
+
+
+def share(wish: Wish, own: Own) -> float | str:
+    """The top_p to draw with: the model's own filters hold while its slider is where it was."""
+    return AUTO if "top_p" in own and wish.top_p == own_top_p(own) else wish.top_p
 
 
 def in_time(
@@ -202,13 +214,14 @@ def fill_takes(
     chance: int,
     tell: Tell,
     ending: Callable[[], bool] = lambda: False,
+    own: Own = UNSAID,
 ) -> tuple[Continuation, ...]:
     """The music with the region written anew, as often as wished; the rest of the region is silent if time ran out, or
     the server is `ending`. Raises UserError for impossible wishes."""
     gap = make_gap(music, region, ready.tokenizer, limits)
     check_wish(wish._replace(length_s=gap.seconds), limits)
-    sampling = Sampling(wish.temperature, top_p=wish.top_p)
-    settings = Settings(sampling, Length(gap.seconds), random_seed=chance, window=ready.window)
+    sampling = Sampling(wish.temperature, top_p=share(wish, own))
+    settings = Settings(sampling, Length(gap.seconds), random_seed=chance, window=ready.window, own=own)
     end_s = time.monotonic() + limits.seconds
     drawing = Drawing([gap], ready.model, ready.tokenizer, settings, wish.variations)
     return in_time(drawing, music, limits, end_s, tell, ending)

@@ -11,9 +11,10 @@ import gradio as gr
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
+from musictx.sampling.settings import UNSAID
 from musictx.web import session, stage
 from musictx.web.components import Closed, come_far, slider, told
-from musictx.web.draw import HOLD, SLIDER_S, Region, Wish
+from musictx.web.draw import HOLD, SLIDER_S, Region, Wish, own_top_p
 from musictx.web.harmonise import HOLD_MELODY, Point, VoicesWish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
@@ -73,7 +74,7 @@ class Page:
         with gr.Group():
             self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, usual.length_s, 1)
             self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
-            self.top_p = slider("top-p", 0.05, 1, usual.top_p, 0.01)
+            self.top_p = slider("top-p", 0.05, 1, self._own_top_p(names[0]), 0.01)
             self.hold = slider(HOLD, 0, MOST_HOLD, self._own_hold(names[0]), 0.25)
             self.variations = self._how_many(usual.variations)
         self.go = gr.Button("Continue", variant="primary", interactive=False)
@@ -165,11 +166,14 @@ class Page:
         return self._begin(self.studio.example(session, name))
 
     def choose_model(self, session: Session, name: str) -> Updates:
-        return {self.hold: self._own_hold(name)}
+        return {self.hold: self._own_hold(name), self.top_p: self._own_top_p(name)}
 
     def _own_hold(self, name: str) -> float:
         """How close to the primer this model goes unless it is told."""
-        return self.studio.own_guidance.get(name) or 0.0
+        return self.studio.own.get(name, UNSAID).get("seed_guidance") or 0.0
+
+    def _own_top_p(self, name: str) -> float:
+        return own_top_p(self.studio.own.get(name, UNSAID))
 
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
         return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
@@ -250,7 +254,7 @@ class Page:
             whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
         if now and new:
             updates[self.primer] = gr.update(maximum=round(whole_s, 1), value=round(whole_s, 1), interactive=True)
-            updates |= {self.model: now.music.model, self.hold: self._own_hold(now.music.model)}
+            updates |= {self.model: now.music.model} | self.choose_model(session, now.music.model)
             updates |= self._layers_of(session)
         return updates | {self.stage: self.studio.show(session)}
 

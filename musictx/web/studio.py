@@ -17,6 +17,7 @@ from musictx.playing.accompanying import Accompanied
 from musictx.playing.opening import choose_bundle
 from musictx.sampling.engine import MAX_SEED
 from musictx.sampling.music import Continuation
+from musictx.sampling.settings import UNSAID, Own
 from musictx.web.draw import Ready, Region, Tell, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
 from musictx.web.harmonise import Harmoniser, MelodyReader, Point, Reader, TellOf, VoicesWish, harmonise
 from musictx.web.session import Music, Session, Step, examples, read_played
@@ -27,8 +28,8 @@ Models = Mapping[str, Ready]
 
 
 class Studio:
-    """Models by their names, the seed guidance that their bundles name, and a folder for what is made with them,
-    shared by everybody at the page."""
+    """Models by their names, the settings of the sampler that their bundles name, and a folder for what is made with
+    them, shared by everybody at the page."""
 
     def __init__(
         self,
@@ -36,10 +37,10 @@ class Studio:
         folder: Path,
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
         harmoniser: Harmoniser | None = None,
-        own_guidance: Mapping[str, float | None] | None = None,
+        own: Mapping[str, Own] | None = None,
     ) -> None:
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, harmoniser
-        self.own_guidance = own_guidance or {}
+        self.own = own or {}
         self.melody_reader = MelodyReader(harmoniser.model, harmoniser.tokenizer) if harmoniser else None
         self.readers = {name: Reader(model, tokenizer) for name, (model, tokenizer, _) in models.items()}
         self.examples = examples()
@@ -61,7 +62,7 @@ class Studio:
         if session.now is None:
             raise UserError("there is no music to continue yet: drop a file, pick an example or play a phrase")
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
-        ready, own, chance = self.models[music.model], self.own_guidance.get(music.model), random.randint(0, MAX_SEED)
+        ready, own, chance = self.models[music.model], self.own.get(music.model, UNSAID), random.randint(0, MAX_SEED)
         takes = draw_takes(music, wish, ready, self.limits, chance, tell, lambda: self.work.ending, own)
         told = self._told(takes, wish, f"of {music.name}", began, "Click a note to see what it comes from.")
         if music.model != session.now.music.model:
@@ -76,8 +77,8 @@ class Studio:
         if now.filled:
             whole = whole._replace(name=now.music.name)  # filled again
         music, began = self._heard(whole, wish.model or whole.model), time.monotonic()
-        ready, chance = self._filling(music.model), random.randint(0, MAX_SEED)
-        takes = fill_takes(music, region, wish, ready, self.limits, chance, tell, lambda: self.work.ending)
+        ready, own, chance = self._filling(music.model), self.own.get(music.model, UNSAID), random.randint(0, MAX_SEED)
+        takes = fill_takes(music, region, wish, ready, self.limits, chance, tell, lambda: self.work.ending, own)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
         told = self._told(takes, wish, where, began, "The rest is kept.")
         if music.model != whole.model:

@@ -9,6 +9,7 @@ from musictx.commands.generate import generate
 from musictx.config.train import AttentionConfig
 from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError, UserError
+from musictx.model.bundle import add_notes
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
 from musictx.music.read import read_bytes, read_midi, read_tracks
@@ -51,6 +52,26 @@ def test_the_number_of_variations_changes_none_of_them(world, tmp_path):
 def test_music_from_nothing(world, tmp_path):
     command(world, tmp_path, "seed_midi=null", "out=o", "variations=2", "length_tokens=60")
     assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["new-1.mid", "new-2.mid"]
+
+
+def test_a_bundle_says_its_filters_and_a_person_has_the_last_word(world, tmp_path):
+    own = tmp_path / "own.safetensors"
+    own.write_bytes(world.bundle.read_bytes())
+    add_notes(own, sampler={"top_p": None, "min_p": 0.9})
+
+    def drawn(bundle, *words):
+        args = [f"seed_midi={world.seed}", "seed_seconds=2", "length_tokens=64", "out=o", "overwrite=true", *words]
+        told = command(world, tmp_path, *args, bundle=bundle).stdout
+        return (tmp_path / "o" / "tune 0-1.mid").read_bytes(), "as its bundle says" in told, told
+
+    suited, said, told = drawn(own)
+    assert said
+    assert "\nsampler.min_p=0.9, as its bundle says; sampler.top_p=0.98 goes without\n" in told
+    usual, said, _ = drawn(world.bundle)  # an older bundle plays as before
+    assert not said
+    assert suited != usual
+    assert drawn(world.bundle, "sampler.top_p=null", "sampler.min_p=0.9")[:2] == (suited, False)
+    assert drawn(own, "sampler.top_p=0.98")[:2] == drawn(world.bundle, "sampler.top_p=0.98")[:2] == (usual, False)
 
 
 def test_tempo_time_signature_and_program_are_kept_and_bars_count_by_them(world, tmp_path):

@@ -17,6 +17,7 @@ from musictx.commands.listen import from_first_note, orders
 from musictx.config.app import settings
 from musictx.config.fields import in_keys
 from musictx.errors import UserError
+from musictx.model.bundle import add_notes
 from musictx.music.score import Score
 from musictx.viz.sheet import loudness
 
@@ -134,6 +135,16 @@ def test_guided_rows_stand_beside_plain_ones_and_are_no_less_blind(world, tmp_pa
     assert "guided" not in re.sub(r"(?<=base64,)[^\"]*", "", page.text).partition('<script id="key"')[0]
 
 
+def test_a_model_that_fills_stands_beside_one_with_filters_of_its_own(world, filling, tmp_path):
+    own = tmp_path / "own.safetensors"
+    own.write_bytes(world.hymn_bundle.read_bytes())
+    add_notes(own, sampler={"top_p": None, "min_p": 0.1})
+    words = [f"bundles=[{filling},{own}]", "names=[fills,'goes on']", f"store={world.hymn_store}", *SMALL]
+    ok(["musictx", "listen", *words, "pieces=2", "out=a.html"], tmp_path)
+    about = Page(tmp_path / "a.html").key["about"]
+    assert about.endswith("random_seed=0, temperature=1.0, top_p=0.98 (fills), min_p=0.1 (goes on), guard=True.")
+
+
 def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
     plain, guided = command.plan(settings("listen", "bundles=[x]", "store=x", "random_seed=4", "guided=1.5"))
     assert guided is not None
@@ -144,9 +155,9 @@ def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():
 
 
 def test_the_key_says_which_models_held_on_by_themselves():
-    assert command.strength_of_each({"a": None, "b": None}) is None
-    assert command.strength_of_each({"a": 1.0, "b": 1.0}) == "1.0"
-    assert command.strength_of_each({"a": 1.0, "b": None, "c": 2.0}) == "1.0 (a) and 2.0 (c)"
+    assert command.of_each({"a": None, "b": None}) is None
+    assert command.of_each({"a": 1.0, "b": 1.0}) == "1.0"
+    assert command.of_each({"a": 1.0, "b": None, "c": 2.0}) == "1.0 (a) and 2.0 (c)"
 
 
 def test_no_letter_is_anybodys():
@@ -202,7 +213,7 @@ def test_a_late_first_note_is_no_sign():
         (["names=[the composer]"], "bundles= holds 1 bundles, names= the composer: give each one name of its own"),
         (["names=[a,b]"], "bundles= holds 1 bundles, names= a, b: give each one name of its own"),
         (["sampler=beam"], "sampler.beams=4: here music is drawn; choose another sampler"),
-        (["sampler.top_p=2"], "sampler.top_p=2.0: give a share above 0 up to 1"),
+        (["sampler.top_p=2"], "sampler.top_p=2: give a share above 0 up to 1"),
         (["guided=-1"], "guided=-1: give 0 to 10, or null for no guided rows"),
         (["guided=nan"], "guided=nan: give 0 to 10, or null for no guided rows"),
         (["guided=1", "sampler.seed_guidance=2"], "sampler.seed_guidance=2: guided=1 sets guided rows beside plain"),

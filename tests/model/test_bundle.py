@@ -8,7 +8,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from musictx.errors import BundleError, ConfigError
-from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle
+from musictx.model.bundle import BundleHeader, add_notes, load_bundle, read_header, save_bundle
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(vocab_size=11, d_model=16, n_layers=1, n_heads=2, d_ff=16, max_distance=4)
@@ -96,6 +96,19 @@ def test_a_header_that_makes_no_sense(path):
     rewrite(path, wings=2)
     with pytest.raises(BundleError, match="its header is damaged"):
         load_bundle(path)
+
+
+def test_a_header_says_how_its_model_plays_best(path):
+    assert read_header(path).sampling == {"seed_guidance": None}
+    add_notes(path, sampler={"top_p": None, "min_p": 0.02}, seed_guidance=2)
+    assert read_header(path).sampling == {"top_p": None, "min_p": 0.02, "seed_guidance": 2.0}
+
+
+@pytest.mark.parametrize("sampler", [{"top_p": 2}, {"min_p": "much"}, {"temperature": 0.9}, ["top_p"], 0.9])
+def test_filters_that_make_no_sense(path, sampler):
+    add_notes(path, sampler=sampler)
+    with pytest.raises(BundleError, match="its header is damaged"):
+        read_header(path)
 
 
 def test_only_a_bundle_of_another_objective_says_so(tmp_path, model):

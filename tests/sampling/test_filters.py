@@ -27,6 +27,7 @@ def test_top_p_keeps_the_smallest_set_that_reaches_p():
     assert kept(top_p=0.9) == [True, True, True, False]
     assert kept(top_p=1e-9) == kept(top_p=1e-300) == [True, False, False, False]
     assert kept(top_p=1.0) == [True] * 4
+    assert kept(top_p=None) == [True] * 4
 
 
 def test_min_p_keeps_what_reaches_a_share_of_the_likeliest():

@@ -221,6 +221,18 @@ def test_between_two_pieces_what_is_not_heard_of_the_first_stays_too():
     assert not new.any()
 
 
+def test_a_bundles_filters_hold_for_fills_and_its_guidance_for_seeds_alone():
+    gap = gap_of(long_piece(CHORALE), 10.0, 12.0, CHORALE)
+    usual = Settings(length=Length(seconds=gap.seconds), window=500)
+
+    def drawn(settings):
+        return continue_primers([gap], noise(CHORALE.vocab.size), CHORALE, settings)[0][0].score
+
+    asked = drawn(usual._replace(sampling=Sampling(top_p=None, min_p=0.9)))
+    assert asked != drawn(usual)
+    assert asked == drawn(usual._replace(own={"top_p": None, "min_p": 0.9, "seed_guidance": 2.0}))
+
+
 @pytest.mark.parametrize(
     ("changed", "text"),
     [

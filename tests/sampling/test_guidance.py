@@ -25,7 +25,7 @@ from musictx.sampling.guidance import bare_prompt, guided
 from musictx.sampling.music import continue_primers, continue_score
 from musictx.sampling.primer import Primer
 from musictx.sampling.prompt import make_prompt
-from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
+from musictx.sampling.settings import PLAIN, Length, Own, Sampling, Settings
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 
@@ -178,7 +178,7 @@ def drawn(primer, own=None, guidance_tokens=4, seed_guidance="auto"):
     model, tokenizer = build("performance")
     told_apart(model)
     sampling = replace(PLAIN, guidance_tokens=guidance_tokens, seed_guidance=seed_guidance)
-    settings = Settings(sampling, Length(tokens=40), own_guidance=own)
+    settings = Settings(sampling, Length(tokens=40), own={"seed_guidance": own})
     return continue_primers([primer], model, tokenizer, settings)[0][0]
 
 
@@ -189,9 +189,10 @@ def test_a_bundle_says_how_closely_its_model_holds_on_and_a_person_has_the_last_
     assert same(drawn(PRIMER), plain)
     assert same(drawn(PRIMER, own=2.0, seed_guidance=None), plain)
     assert same(drawn(PRIMER, own=1.0, seed_guidance=2.0), two)
-    assert Sampling().suited(2.0).strength == 2.0
-    assert PLAIN.suited(2.0).strength is None
-    assert Sampling(beams=2).suited(2.0).strength is None  # a search needs no default of drawing
+    strong: Own = {"seed_guidance": 2.0}
+    assert Sampling().suited(strong).strength == 2.0
+    assert PLAIN.suited(strong).strength is None
+    assert Sampling(beams=2).suited(strong).strength is None  # a search needs no default of drawing
 
 
 def test_a_bundle_that_guides_takes_seeds_that_are_nothing_or_too_short():

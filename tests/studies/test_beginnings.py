@@ -8,6 +8,7 @@ import pytest
 from conftest import ROOT, ok, run
 
 from musictx.errors import UserError
+from musictx.model.bundle import read_header
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 
@@ -61,6 +62,16 @@ def test_the_study_on_a_tiny_model(world, tmp_path):
     true, drawn = (read_midi(tmp_path / "b" / f"fast-1-{who}.mid") for who in ("true", "model"))
     assert true.clip(0, 1.9) == drawn.clip(0, 1.9), "both begin with the seed"
     assert (tmp_path / "b" / "slow.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_chosen_filters_are_written_into_the_header(world, tmp_path):
+    (tmp_path / "own.safetensors").write_bytes(world.bundle.read_bytes())
+    words = ["studies/beginnings.py", "--bundle", "own.safetensors", "--write"]
+    assert "--write: give the filters, as in sampler.top_p=null sampler.min_p=" in run(words, tmp_path).stderr
+    assert read_header(tmp_path / "own.safetensors") == read_header(world.bundle)
+    told = ok([*words, "sampler.top_p=null", "sampler.min_p=0.02"], tmp_path).stdout
+    assert told == "own.safetensors: top_p=None, min_p=0.02\n"
+    assert read_header(tmp_path / "own.safetensors").notes["sampler"] == {"top_p": None, "min_p": 0.02}
 
 
 def test_too_few_pieces_are_told_in_one_line(world, tmp_path):

@@ -22,6 +22,7 @@ from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.playing.opening import open_bundle
 from musictx.sampling.music import Drawing
+from musictx.sampling.settings import Own
 from musictx.web import draw
 from musictx.web.draw import Ready, Wish
 from musictx.web.harmonise import Point
@@ -113,13 +114,28 @@ def test_the_slider_holds_on_to_the_primer(studio, monkeypatch):
 def test_the_slider_stands_where_the_model_put_it_and_a_short_motif_is_then_no_mistake(opened, tmp_path, monkeypatch):
     drawing = Mock(side_effect=Drawing)
     monkeypatch.setattr(draw, "Drawing", drawing)
-    studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own_guidance={"hymns": 2.0})
+    studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own={"hymns": {"seed_guidance": 2.0}})
     for hold in (None, 2.0, 0.0):
         studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, primer_s=0.6), quiet)
     asked = [call.args[3] for call in drawing.call_args_list]
-    assert [each.sampling.suited(each.own_guidance).strength for each in asked] == [2.0, 2.0, None]
+    assert [each.sampling.suited(each.own).strength for each in asked] == [2.0, 2.0, None]
     with pytest.raises(UserError, match="the primer is too short to hold on to"):
         studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=1.0, primer_s=0.6), quiet)
+
+
+def test_the_models_own_filters_hold_while_the_slider_of_top_p_is_where_they_put_it(opened, tmp_path, monkeypatch):
+    drawing = Mock(side_effect=Drawing)
+    monkeypatch.setattr(draw, "Drawing", drawing)
+    filters: Own = {"top_p": None, "min_p": 0.02}
+    studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own={"hymns": filters})
+    assert (draw.own_top_p(filters), draw.own_top_p({}), draw.own_top_p({"top_p": 0.9})) == (1.0, 0.95, 0.9)
+    for top_p in (1.0, 0.95):
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(top_p=top_p, primer_s=4.8), quiet)
+    plain = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path)
+    plain.go_on(plain.example(Session(), HYMN), WISH._replace(top_p=1.0, primer_s=4.8), quiet)
+    asked = [call.args[3] for call in drawing.call_args_list]
+    found = [each.sampling.suited(each.own) for each in asked]
+    assert [(each.top_p, each.min_p) for each in found] == [(None, 0.02), (0.95, None), (1.0, None)]
 
 
 def test_time_runs_out(opened, tmp_path):
