@@ -97,12 +97,17 @@ def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: flo
     BACK cannot hold."""
     units, vocab = round(length / unit_of(tokenizer)), tokenizer.vocab
     if not 0 <= units < 32 * DIGITS[0]:
-        raise ConfigError(f"{length:g} of music around a gap: give at most {32 * DIGITS[0] * unit_of(tokenizer):g}")
+        raise ConfigError(f"{length:g} of music around a gap: give at most {longest(tokenizer):g}")
     begin = [vocab.id("AFTER")] * (before_tokens % period + 1)
     back = [vocab.id(f"BACK_{worth}", units // worth % 32) for worth in DIGITS]
     filled = len(begin) + len(after) + len(back)
     end = [vocab.id("BEFORE")] * (period - filled % period)
     return np.concatenate([begin, after, back, end]).astype(np.uint16)
+
+
+def longest(tokenizer: Tokenizer) -> float:
+    """The longest that x, A, B and C may be together, on the clock."""
+    return (32 * DIGITS[0] - 1) * unit_of(tokenizer)
 
 
 def most_framing(period: int) -> int:

@@ -10,7 +10,7 @@ from stubs import noise
 from musictx.errors import ConfigError
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Meter, Score
-from musictx.sampling.gap import Gap, cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s
+from musictx.sampling.gap import Gap, cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s, tokens_in
 from musictx.sampling.music import continue_primers
 from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 from musictx.tokenizers import with_added
@@ -173,6 +173,36 @@ def test_a_gap_that_leaves_no_room_is_refused():
     for window, cycle in ((16, 1), (36, 1), (64, 16)):
         with pytest.raises(ConfigError, match=f"is about 16 tokens, and the model hears {window} in all"):
             gap_prompt(short, CHORALE, window, "cpu", cycle)
+
+
+def slow_piece(seconds: int) -> Score:
+    """A note of half a second every second: ON, a shift, OFF, a shift."""
+    onset = np.arange(seconds) * 1.0
+    return Score(onset, onset + 0.5, np.arange(seconds) % 12 + 60, np.full(seconds, 80))
+
+
+def test_the_music_near_a_gap_tells_how_much_comes_and_a_denser_fill_has_room():
+    slow, fast = slow_piece(60), slow_piece(300)
+    fast = replace(fast, onset_s=fast.onset_s / 20, offset_s=fast.offset_s / 20)  # 15 s
+    later = replace(slow, onset_s=slow.onset_s + 15, offset_s=slow.offset_s + 15)
+    gap = gap_of(Score.merge([fast, later], 0.5), 45.0, 50.0)
+    assert len(gap.before) > 1000
+    assert tokens_in(gap, PERFORMANCE) == 20
+    assert len(gap_prompt(gap, PERFORMANCE, 400, "cpu").heard) in range(350, 371)  # 30 and a token or two stay free
+
+
+def test_sides_are_no_longer_than_a_length_can_be_told():
+    gap = gap_of(slow_piece(600), 300.0, 303.0)
+    prompt = gap_prompt(gap, PERFORMANCE, 2048, "cpu")  # a window has room for 500 s of it
+    heard, vocab = prompt.heard.numpy(), PERFORMANCE.vocab
+    at = int(np.flatnonzero(heard == vocab.id("BEFORE"))[-1])
+    sides = [PERFORMANCE.seconds(ids[ids < vocab.pad]) for ids in (heard[:at], heard[at:])]
+    assert sides == pytest.approx([162.0, 162.0], abs=1.5)
+    first = gap_prompt(gap_of(slow_piece(600), 30.0, 33.0), PERFORMANCE, 2048, "cpu")
+    assert (first.unheard, first.heard.tolist().count(vocab.bos)) == (0, 1)  # the short side is whole
+    assert gap_prompt(gap, PERFORMANCE, None, "cpu").heard.tolist() == heard.tolist()
+    with pytest.raises(ConfigError, match=r"^a gap of 250\.0 s: give at most 246 s, and fill more in several steps$"):
+        gap_prompt(gap_of(slow_piece(600), 100.0, 350.0), PERFORMANCE, None, "cpu")
 
 
 @pytest.mark.parametrize("tokenizer", [PERFORMANCE, CHORALE], ids=["performance", "chorale"])
