@@ -2,6 +2,8 @@
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/fill.py --store outputs/stores/jsb --bundle chorale --plain outputs/plain.safetensors
+    python studies/fill.py --store outputs/stores/maestro --bundle piano --plain outputs/piano-plain.safetensors \
+        --gaps 1 --scored 32 --pieces 16 --weights bfloat16 --out outputs/fill-piano.json
 
 Gaps are at random moments of held-out pieces. The model scores their true middles after both sides and after the left
 side only; a model that never learnt to fill (`--plain`) scores them after the left side only. Then one gap a piece is
@@ -28,7 +30,7 @@ from musictx.bench.facts import keep
 from musictx.config.app import in_one_line
 from musictx.data.store import Store
 from musictx.model.shipped import bundle_path
-from musictx.model.weights import for_steps
+from musictx.model.weights import WEIGHTS, for_steps
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.playing.filling import hears
@@ -37,18 +39,18 @@ from musictx.sampling.gap import fill, split_drawn
 from musictx.sampling.music import Drawing
 from musictx.sampling.primer import Primer
 from musictx.sampling.settings import Length, Settings
-from musictx.tokenizers import Ids
+from musictx.tokenizers import Ids, Tokenizer
 from musictx.viz.curves import draw_curves
 
 TRUE, BOTH, LEFT = "true middles", "both sides", "left side, plain model"
-PART_S = 0.6  # a quarter note of the chorales
+QUARTER_S, PART_S = 0.6, 0.5  # parts of a gap: a quarter note of the chorales; in music without beats
 FEATURES = ("pitch_range", "scale_consistency", "polyphony", "note_density", "mean_duration_s")
-MOST_MIDI = 10
+MOST_MIDI = 20
 
 
 def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: bool, random_seed: int) -> list[Ids]:
     """What a model puts into each gap, given both sides, or continuing the left side."""
-    model, tokenizer = for_steps(opened.model), opened.tokenizer
+    model, tokenizer = opened.model, opened.tokenizer
     seconds = found[0].gap.seconds
     settings = Settings(length=Length(seconds=seconds), window=window, random_seed=random_seed)
     primers: list[Any] = [each.gap for each in found]
@@ -90,14 +92,19 @@ def row_of(found: list[TrueGap], pieces: list[Score], index: CorpusIndex, metric
     return {"borders": summary(borders), "copied": interval(copied), "features": figures}
 
 
-def measure(args: argparse.Namespace, seconds: float, model: Opened, plain: Opened) -> dict[str, Any]:
-    store = Store(args.store, model.header.tokenizer)
+def known_of(args: argparse.Namespace, seconds: float, model: Opened, plain: Opened, store: Store) -> FillGain:
+    """What the true middles of one length cost."""
+    tokenizer, window = model.tokenizer, hears(model.header, model.model)
+    gaps = spread(true_gaps(store.split(args.split), tokenizer, seconds, args.gaps), args.scored)
+    return fill_gain(model.model, tokenizer, gaps, window, part_of(tokenizer), plain.model)
+
+
+def filled_of(
+    args: argparse.Namespace, seconds: float, model: Opened, plain: Opened, store: Store, index: CorpusIndex
+) -> dict[str, Any]:
+    """What is drawn into gaps of one length, beside their true middles."""
     split, tokenizer, window = store.split(args.split), model.tokenizer, hears(model.header, model.model)
-    known = fill_gain(
-        model.model, tokenizer, true_gaps(split, tokenizer, seconds, args.gaps), window, PART_S, plain.model
-    )
-    found = true_gaps(split, tokenizer, seconds, 1, random_seed=1)[: args.pieces]
-    index = CorpusIndex([store.tokenizer.decode(ids) for ids in store.split("train")])
+    found = spread(true_gaps(split, tokenizer, seconds, 1, random_seed=1), args.pieces)
     middles = {
         TRUE: [each.middle for each in found],
         BOTH: drawn(model, found, window, True, args.random_seed),
@@ -109,9 +116,23 @@ def measure(args: argparse.Namespace, seconds: float, model: Opened, plain: Open
     for row in rows.values():
         overlap = compare_all(real, row.pop("features"))
         row["overlap"] = {name: overlap[name].overlap_generated for name in FEATURES if name in overlap}
-    for i, score in enumerate(pieces[BOTH][:MOST_MIDI]):
-        write_midi(score, args.out.with_suffix("") / f"{seconds:g}s-{i}.mid")
-    return {"known": known, "filled": rows, "pieces": len(found)}
+    for i, (each, score) in enumerate(zip(found, pieces[BOTH], strict=True)):
+        if i < MOST_MIDI:
+            write_midi(score, args.out.with_suffix("") / f"{seconds:g}s-{each.piece}-at-{each.gap.from_s:.2f}s.mid")
+    return {"filled": rows, "pieces": len(found)}
+
+
+def part_of(tokenizer: Tokenizer) -> float:
+    """The seconds of a part of a gap, in which the gain is drawn."""
+    return QUARTER_S if tokenizer.metrical else PART_S
+
+
+def spread(found: list[TrueGap], at_most: int | None) -> list[TrueGap]:
+    """The gaps of at most so many pieces, evenly spread over the split: neighbours may be by one composer."""
+    pieces = sorted({each.piece for each in found})
+    n = len(pieces) if at_most is None else min(at_most, len(pieces))
+    chosen = {pieces[i] for i in np.linspace(0, len(pieces) - 1, n).round().astype(int)}
+    return [each for each in found if each.piece in chosen]
 
 
 def shown(value: Interval) -> str:
@@ -158,22 +179,35 @@ def run() -> None:
     parser.add_argument("--split", default="validation")
     parser.add_argument("--seconds", type=float, nargs="+", default=[2.0, 5.0, 10.0])
     parser.add_argument("--gaps", type=int, default=4, help="gaps in each piece whose true middles are scored")
+    parser.add_argument("--scored", type=int, help="pieces whose true middles are scored; default: all")
     parser.add_argument("--pieces", type=int, default=64, help="pieces in which one gap is filled")
     parser.add_argument("--random-seed", "--seed", type=int, default=0)
+    parser.add_argument("--weights", default="float32", choices=WEIGHTS, help="bfloat16 is faster on a CPU that has it")
     parser.add_argument("--threads", type=int, help="threads of the processor; default: all")
     parser.add_argument("--out", type=Path, default=Path("outputs/fill.json"))
     args = parser.parse_args(sys.argv[1:])
     if args.threads is not None:
         torch.set_num_threads(args.threads)
     model, plain = (open_bundle(bundle_path(name)) for name in (args.bundle, args.plain))
-    found = {seconds: measure(args, seconds, model, plain) for seconds in args.seconds}
+    model, plain = (each._replace(model=for_steps(each.model, args.weights)) for each in (model, plain))
+    store = Store(args.store, model.header.tokenizer)
+    index = CorpusIndex([store.tokenizer.decode(ids) for ids in store.split("train")])
+    made_of = {"bundle": Path(args.bundle).name, "split": args.split, "weights": args.weights}
+    found: dict[float, dict[str, Any]] = {seconds: {} for seconds in args.seconds}
+    for seconds, each in found.items():
+        each["known"] = known_of(args, seconds, model, plain, store)
+        print(f"{seconds:g} s: true middles cost {shown(each['known'].gain)} less with both sides", flush=True)
+        keep(args.out, plainly(found) | made_of)  # what is known so far
+    for seconds, each in found.items():
+        each.update(filled_of(args, seconds, model, plain, store, index))
+        print(f"{seconds:g} s: {each['pieces']} gaps filled", flush=True)
+        keep(args.out, plainly(found) | made_of)
     print(table(found))
-    keep(args.out, plainly(found) | {"bundle": Path(args.bundle).name, "split": args.split})
     curves = {}
     for seconds, each in found.items():
         known = each["known"]
         columns = np.array([(i.mean, i.low, i.high) for i in known.gain_to_end]).T
-        curves[f"gap of {seconds:g} s"] = (-(known.to_end_s - PART_S / 2), *columns)
+        curves[f"gap of {seconds:g} s"] = (-(known.to_end_s - part_of(model.tokenizer) / 2), *columns)
     picture = args.out.with_suffix(".png")
     draw_curves(curves, picture, "seconds to the second border", "gain in nats a token from the music after the gap")
     print(f"{args.out}, {picture}: all figures, and the gain over time")
