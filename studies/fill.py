@@ -104,7 +104,9 @@ def filled_of(
 ) -> dict[str, Any]:
     """What is drawn into gaps of one length, beside their true middles."""
     split, tokenizer, window = store.split(args.split), model.tokenizer, hears(model.header, model.model)
-    found = spread(true_gaps(split, tokenizer, seconds, 1, random_seed=1), args.pieces)
+    gaps = true_gaps(split, tokenizer, seconds, 1, random_seed=1)
+    gaps = [each for each in gaps if each.gap.given.onset_s.max() > each.gap.to_s]  # or nothing begins after the border
+    found = spread(gaps, args.pieces)
     middles = {
         TRUE: [each.middle for each in found],
         BOTH: drawn(model, found, window, True, args.random_seed),

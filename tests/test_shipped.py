@@ -15,6 +15,7 @@ from musictx.model.shipped import FOLDER, bundle_path, shipped_bundle
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 from musictx.playing.opening import open_bundle, open_told
+from musictx.tokenizers.gap import knows_gaps
 
 sys.path.insert(0, str(ROOT / "studies"))
 import guidance
@@ -122,9 +123,8 @@ def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, wh
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
 
 
-def test_the_chorale_model_fills_gaps_and_the_piano_model_says_that_it_never_learnt_it(tmp_path):
-    words = ["musictx", "generate", "from_s=1.8", "to_s=3", "out=o"]
-    told = ok([*words, "infill=chorale"], tmp_path).stdout
+def test_the_chorale_model_fills_gaps_on_the_grid(tmp_path):
+    told = ok(["musictx", "generate", "infill=chorale", "from_s=1.8", "to_s=3", "out=o"], tmp_path).stdout
     assert told.startswith(
         "no bundle= is given: the chorale model inside musictx plays, since chorale.mid is four voices"
     )
@@ -133,7 +133,35 @@ def test_the_chorale_model_fills_gaps_and_the_piano_model_says_that_it_never_lea
     assert len(made) == len(seed) == 32
     for kept in (slice(0, 12), slice(20, 32)):
         assert [sorted(step) for step in made[kept].tolist()] == [sorted(step) for step in seed[kept].tolist()]
-    assert "piano never learnt to fill a gap: give a bundle" in refused([*words, "infill=elise"], tmp_path)
+
+
+def test_the_piano_model_fills_gaps_in_all_other_music_and_between(tmp_path):
+    told = ok(["musictx", "generate", "infill=elise", "from_s=4", "to_s=5.5", "out=o"], tmp_path).stdout.splitlines()
+    plays = "no bundle= is given: the piano model inside musictx plays, since"
+    assert told[0].startswith(f"{plays} elise.mid is not four voices on a grid: ")
+    assert told[1] == PIANO_IS
+    assert "elise: what sounds from 4.00 to 5.50 s is new, the rest is kept" in told
+    seed, made = read_midi(FOLDER / "elise.mid"), read_midi(tmp_path / "o" / "elise-1.mid")
+    for beside in (lambda s: s.select(s.offset_s < 3.99), lambda s: s.select(s.onset_s > 5.51)):
+        kept, was = beside(made), beside(seed)
+        assert len(was) > 15
+        assert kept.pitch.tolist() == was.pitch.tolist()
+        assert kept.onset_s == pytest.approx(was.onset_s, abs=1e-3)
+    inside = made.select((made.onset_s > 3.99) & (made.onset_s < 5.5))
+    assert len(inside) > 1
+    assert inside.pitch.tolist() != seed.select((seed.onset_s > 3.99) & (seed.onset_s < 5.5)).pitch.tolist()
+    words = ["between=chorale,elise", "length_seconds=1", "out=o"]
+    told = ok(["musictx", "generate", *words], tmp_path).stdout.splitlines()  # one of two that is no chorale
+    assert told[0].startswith(f"{plays} elise.mid is not four voices on a grid: ")
+    assert "chorale-to-elise: what sounds from 4.80 to 5.80 s is new, the rest is kept" in told
+
+
+def test_both_models_that_continue_fill_too_and_the_harmoniser_says_that_it_cannot(tmp_path):
+    for name, fills in (("piano", True), ("chorale", True), ("harmoniser", False)):
+        opened = open_bundle(shipped_bundle(name), continues=False)
+        assert knows_gaps(opened.tokenizer.vocab) is fills, name
+    words = ["infill=elise", "from_s=4", "to_s=5", "bundle=harmoniser", "out=o"]
+    assert "cannot continue music: give another" in refused(["musictx", "generate", *words], tmp_path)
 
 
 def test_one_seed_that_is_no_chorale_makes_all_of_a_folder_the_pianos(tmp_path):
