@@ -118,6 +118,8 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "bars/my-1.mid",
         "between/my-to-new-1-1.mid",
         "elise/elise-1.mid",
+        "elise-anew/elise.png",
+        "joined/elise-to-gymnopedie-1.mid",
         "chorale/chorale-1.mid",
         "comparison/report.md",
         "my.svg",
