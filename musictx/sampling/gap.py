@@ -123,22 +123,21 @@ def room_beside(
 ) -> tuple[int, float]:
     """How many tokens, and how much of the clock, both sides may take beside a gap that lasts so long and is about
     `needed` tokens. Raises ConfigError for a gap that leaves too little."""
-    on_clock, advice = longest(tokenizer) - lasts, "and fill more in several steps"
+    room, advice = len(gap.before) + len(gap.after), "and fill more in several steps"
+    if window is not None:
+        # the grid knows how many tokens come; elsewhere a fill may be denser than its sides
+        kept_free = needed if tokenizer.voices else int(np.ceil(SPARE * needed))
+        room = window - kept_free - 1 - most_framing(period)
+        if kept_free > LARGEST * window or room < 2 * period:
+            most = min(LARGEST * window, window - 1 - most_framing(period) - 2 * period) / kept_free
+            raise ConfigError(
+                f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all: give at "
+                f"most {max(most, 0) * gap.seconds:.0f} s, {advice}"
+            )
     if lasts > LARGEST * longest(tokenizer):
         most_s = LARGEST * longest(tokenizer) / lasts * gap.seconds
         raise ConfigError(f"a gap of {gap.seconds:.1f} s: give at most {most_s:.0f} s, {advice}")
-    if window is None:
-        return len(gap.before) + len(gap.after), on_clock
-    # the grid knows how many tokens come; elsewhere a fill may be denser than its sides
-    kept_free = needed if tokenizer.voices else int(np.ceil(SPARE * needed))
-    room = window - kept_free - 1 - most_framing(period)
-    if kept_free > LARGEST * window or room < 2 * period:
-        most = min(LARGEST * window, window - 1 - most_framing(period) - 2 * period) / kept_free
-        raise ConfigError(
-            f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all: give at "
-            f"most {max(most, 0) * gap.seconds:.0f} s, {advice}"
-        )
-    return room, on_clock
+    return room, longest(tokenizer) - lasts
 
 
 def steps_in(gap: Gap, tokenizer: Tokenizer) -> int:
