@@ -4,11 +4,12 @@
     python studies/long.py --store outputs/stores/jsb --threads 1
     python studies/long.py --store outputs/stores/jsb --out outputs/near.json window=512 sampler.top_p=1
     python studies/long.py --store outputs/stores/jsb --out outputs/kept.json --contexts 40 seed_pinned=true
+    python studies/long.py --store outputs/stores/maestro --out outputs/piano.json bundle=piano seed_midi=elise
 
 It continues a seed in several rows as `musictx generate` does; settings of that command may follow. The bundle names
-the strength of guidance; `sampler.seed_guidance=null` does without. It measures each part of so many tokens, and the
-same parts of held-out pieces, which show what is usual. Prints a table, writes all figures as JSON, a picture beside
-them and the first row as MIDI.
+the strength of guidance and the filters; `sampler.seed_guidance=null sampler.top_p=0.98` does without. It measures
+each part of so many tokens, and the same parts of held-out pieces, which show what is usual. Prints a table, writes all
+figures as JSON, a picture beside them and the first row as MIDI.
 """
 
 import argparse

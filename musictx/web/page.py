@@ -121,7 +121,7 @@ class Page:
             self.hold,
         ]
         parts = [self.session, self.status, self.stage, self.primer, self.go, self.on, self.undo]
-        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.hold]
+        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.hold, self.top_p]
         parts += [self.accompany, self.filling, *self.region]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
