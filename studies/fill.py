@@ -52,7 +52,8 @@ def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: boo
     """What a model puts into each gap, given both sides, or continuing the left side."""
     model, tokenizer = opened.model, opened.tokenizer
     seconds = found[0].gap.seconds
-    settings = Settings(length=Length(seconds=seconds), window=window, random_seed=random_seed)
+    own = {**opened.header.sampling, "seed_guidance": None}  # which would hold on to the left side alone
+    settings = Settings(length=Length(seconds=seconds), window=window, random_seed=random_seed, own=own)
     primers: list[Any] = [each.gap for each in found]
     if not by_both:
         primers = [

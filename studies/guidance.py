@@ -70,7 +70,8 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
     rows: list[dict[str, Any]] = []
     model = for_steps(opened.model)
     for strength in (None, *strengths):
-        sampler, found = replace(config.sampler, seed_guidance=strength), []
+        sampler = replace(config.sampler, seed_guidance=strength).suited(opened.header.sampling)
+        found: Draws = []
         for seed in range(draws):
             drawn = continue_all(model, opened.tokenizer, held_out, Settings(sampler, random_seed=seed)).scores
             real, made = (_features(scores, opened) for scores in (held_out.true, drawn))

@@ -76,7 +76,7 @@ def train_small(
         note: dict[str, Any] = {**budget._asdict(), "words": words, "runs": {}}
         if noted.exists():
             note = json.loads(noted.read_text())
-        if (note["hours"], note["steps"], note["words"]) != (*budget, words):
+        if (note.get("hours"), note.get("steps"), note["words"]) != (*budget, words):
             sys.exit(f"{noted} tells of other settings: give those again, or another --out")
         rates = RATES["lstm" if name == "lstm" else device]
         done = all(learn(note, noted, f"trial-{lr:g}", lr, TRIED, end) for lr in rates)
@@ -98,18 +98,18 @@ def learn(note: dict[str, Any], noted: Path, label: str, lr: float, share: float
         lengths = [f"trainer.max_steps={steps}", f"trainer.validate_every={steps}"]
         return [*note["words"], f"out={place}", f"trainer.lr={lr}", *lengths]
 
-    if note["steps"] is None and "probes" not in note:
+    if note.get("steps") is None and "probes" not in note:
         short = noted.with_name("probe")
         note["probes"] = probe(short, lambda few: musictx([*words(few, short), "overwrite=true"]).cpu_s)
     if label not in note["runs"]:
-        whole = note["steps"]
+        whole = note.get("steps")
         steps = steps_within(share * 3600 * note["hours"], note["probes"]) if whole is None else round(share * whole)
         note["runs"][label] = {"lr": lr, "steps": steps, "cpu_s": 0.0, "wall_s": 0.0}
     run, finished = note["runs"][label], RunFolder(folder).is_finished
     if not finished and (start := monotonic()) < end:
         spent = musictx(words(run["steps"], folder), end - start)
         run["cpu_s"] = round(run["cpu_s"] + spent.cpu_s, 1)
-        run["wall_s"] = round(run["wall_s"] + monotonic() - start, 1)
+        run["wall_s"] = round(run.get("wall_s", 0.0) + monotonic() - start, 1)
         finished = spent.ended
     if finished:
         run["nll"] = read_header(folder / "model.safetensors").val_nll

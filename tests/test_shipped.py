@@ -57,23 +57,46 @@ def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
     assert f"Test, read once: **{test_nll:.3f}** ({test_low:.3f} to {test_high:.3f})" in log
 
 
-def test_the_chorale_bundle_holds_on_to_seeds_as_closely_as_validation_chose():
-    told = json.loads((ROOT / "studies" / "results" / "guidance" / "chosen.json").read_text())["chorale"]
+@pytest.mark.parametrize(("name", "file", "strength"), [("chorale", "chosen", 1.25), ("piano", "piano", 0.5)])
+def test_a_bundle_holds_on_to_seeds_as_closely_as_validation_chose(name, file, strength):
+    results = ROOT / "studies" / "results"
+    told = json.loads((results / "guidance" / f"{file}.json").read_text())[name]
     rows, composers = told["validation"]["rows"], told["validation"]["composers"]
     for row in rows:
         assert row["against"] == guidance.against(row["draws"], rows[0]["draws"], composers)
-    assert read_header(shipped_bundle("chorale")).seed_guidance == told["chosen"] == guidance.choose(rows) == 1.25
-    assert [row["strength"] for row in told["test"]["rows"]] == [None, 1.25]
-    assert read_header(shipped_bundle("piano")).seed_guidance is None
+    if name == "piano":  # nor may notes hang surely more often than without
+        usual = json.loads((results / "beginnings.json").read_text())["hanging"]["model"][0]
+        for row, which in zip(rows[1:], ("half", "1"), strict=True):
+            found = json.loads((results / f"beginnings-guided-{which}.json").read_text())
+            hang = found["hanging"]["model"][0]
+            assert found["sampler"]["seed_guidance"] == row["strength"]
+            if hang - usual > 2 * (hang + usual) ** 0.5:
+                row["against"] = [f"{hang} notes hang, {usual} without"]
+    assert read_header(shipped_bundle(name)).seed_guidance == told["chosen"] == guidance.choose(rows) == strength
+    assert [row["strength"] for row in told["test"]["rows"]] == [None, strength]
 
 
 def test_the_piano_bundle_plays_with_the_filters_that_validation_chose():
+    """Of those near the true density and seldom silent, the fewest hanging notes; of alike ones the nearest density."""
     results = ROOT / "studies" / "results"
     tried = [json.loads(path.read_text()) for path in results.glob("beginnings*.json")]
-    chosen = json.loads((results / "beginnings.json").read_text())
-    assert len(tried) >= 4
+    tried = [each for each in tried if each["sampler"]["seed_guidance"] in (None, "auto")]
+    assert len(tried) == 5
     assert {each["split"] for each in tried} == {"validation"}
-    assert min(each["hanging"]["model"][0] for each in tried) == chosen["hanging"]["model"][0]
+
+    def off(each):
+        return abs(each["hanging"]["model"][1] / each["hanging"]["true"][1] - 1)
+
+    def a_thousand(each):
+        return each["hanging"]["model"][0] / each["hanging"]["model"][1]
+
+    able = [each for each in tried if off(each) <= 0.15 and sum(x > 0 for x in each["silences"]["model"]) <= 1]
+    assert len(able) == 4
+    fewest = min(able, key=a_thousand)
+    least = fewest["hanging"]["model"][0]
+    alike = [each for each in able if (n := each["hanging"]["model"][0]) - least <= 2 * (n + least) ** 0.5]
+    chosen = min(alike, key=off)
+    assert chosen == json.loads((results / "beginnings.json").read_text())
     sampler = {name: chosen["sampler"][name] for name in ("top_p", "min_p")}
     assert read_header(shipped_bundle("piano")).notes["sampler"] == sampler == {"top_p": None, "min_p": 0.02}
 
@@ -91,16 +114,22 @@ def test_the_piano_bundle_says_whose_it_is():
 
 
 def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_piano():
-    found = json.loads((ROOT / "studies" / "results" / "piano-validation.json").read_text())
-    assert found["bundle_sha256"] == sha256(shipped_bundle("piano").read_bytes()).hexdigest()
-    assert (found["split"], found["pieces"], found["tokens"]) == ("validation", 137, 2_592_043)
-    assert (found["segment"], found["weights"]) == (2048, "float32")
-    nll, low, high = found["per_token"]
+    told = []
+    for split, pieces, tokens in (("validation", 137, 2_592_043), ("test", 177, 2_989_995)):
+        found = json.loads((ROOT / "studies" / "results" / f"piano-{split}.json").read_text())
+        assert found["bundle_sha256"] == sha256(shipped_bundle("piano").read_bytes()).hexdigest()
+        assert (found["split"], found["pieces"], found["tokens"]) == (split, pieces, tokens)
+        assert (found["segment"], found["weights"]) == (2048, "float32")
+        told.append(found)
+    (nll, low, high), (test_nll, test_low, test_high) = (found["per_token"] for found in told)
     readme, card, log = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md", "docs/log.md"))
     assert f"| MAESTRO v3, validation, nats a token | **{nll:.3f}**, the piano model inside the package |" in readme
+    assert f"| test {test_nll:.3f}; inputs of 2,048 tokens" in readme
     assert f"validation **{nll:.3f}** nats a token ({low:.3f} to {high:.3f}, resampled pieces; all 137 pieces)" in card
-    assert f"{found['per_note'][0]:.2f} a note, {found['per_second'][0]:.1f} a second" in card
+    assert f"{told[0]['per_note'][0]:.2f} a note, {told[0]['per_second'][0]:.1f} a second" in card
+    assert f"test {test_nll:.3f} ({test_low:.3f} to {test_high:.3f}), read once" in card
     assert f"**{nll:.3f}** ({low:.3f} to {high:.3f}) on the whole official" in log
+    assert f"Test, read once: **{test_nll:.3f}** ({test_low:.3f} to {test_high:.3f})" in log
 
 
 @pytest.mark.parametrize(
@@ -118,6 +147,7 @@ def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, wh
     (made,) = (tmp_path / "o").iterdir()
     assert made.name == {"null": "new-1.mid"}.get(seed, f"{seed}-1.mid")
     assert ("sampler.seed_guidance=1.25, as its bundle says; null turns it off" in told) is (seed == "chorale")
+    assert ("sampler.seed_guidance=0.5, as its bundle says; null turns it off" in told) is (seed == "elise")
     assert ("sampler.min_p=0.02, as its bundle says; sampler.top_p=0.98 goes without" in told) is (seed != "chorale")
     if seed == "chorale":
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
@@ -254,5 +284,5 @@ def test_the_card_tells_what_the_piano_bundle_says_of_itself():
     model, _, header = open_bundle(shipped_bundle("piano"))
     card = (ROOT / "docs" / "models.md").read_text().partition("## The piano model")[2]
     parameters = sum(p.numel() for p in model.parameters())
-    said = (f"{header.val_nll:.3f} on an hour of it", f"{parameters / 1e6:.1f} million parameters", header.licence)
+    said = (f"{header.val_nll:.3f} with its gaps", f"{parameters / 1e6:.1f} million parameters", header.licence)
     assert all(text in card for text in (*said, f"{shipped_bundle('piano').stat().st_size / 1e6:.1f} MB"))

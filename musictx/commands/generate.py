@@ -81,8 +81,9 @@ def fill_in(config: GenerateConfig) -> None:
 def tell_filters(config: GenerateConfig, header: BundleHeader) -> None:
     """Prints with which filters the bundle says that its model plays best, if they were left to it."""
     if config.sampler.top_p == AUTO and any(name in header.sampling for name in OWN_FILTERS):
-        suited = config.sampler.suited(header.sampling)
-        words = [f"sampler.{name}={value}" for name in OWN_FILTERS if (value := getattr(suited, name)) is not None]
+        suited, given = config.sampler.suited(header.sampling), config.sampler.min_p
+        left = [name for name in OWN_FILTERS if name == "top_p" or given is None]
+        words = [f"sampler.{name}={value}" for name in left if (value := getattr(suited, name)) is not None]
         print(f"{' '.join(words) or 'sampler.top_p=null'}, as its bundle says; sampler.top_p={TOP_P:g} goes without")
 
 

@@ -1,5 +1,6 @@
 """A gap in music: what a model hears of both sides, and how its fill is put between them."""
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -132,11 +133,11 @@ def room_beside(
             most = min(LARGEST * window, window - 1 - most_framing(period) - 2 * period) / kept_free
             raise ConfigError(
                 f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all: give at "
-                f"most {max(most, 0) * gap.seconds:.0f} s, {advice}"
+                f"most {math.floor(max(most, 0) * gap.seconds)} s, {advice}"
             )
     if lasts > LARGEST * longest(tokenizer):
         most_s = LARGEST * longest(tokenizer) / lasts * gap.seconds
-        raise ConfigError(f"a gap of {gap.seconds:.1f} s: give at most {most_s:.0f} s, {advice}")
+        raise ConfigError(f"a gap of {gap.seconds:.1f} s: give at most {math.floor(most_s)} s, {advice}")
     return room, longest(tokenizer) - lasts
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
+from musictx.model.bundle import OWN_FILTERS
 from musictx.model.protocol import LanguageModel
 from musictx.music.grid import one_piano, quantise, thin_to_voices
 from musictx.music.score import Score
@@ -17,7 +18,7 @@ from musictx.sampling.gap import Gap, cut_gap, step_s
 from musictx.sampling.guidance import NothingToHold
 from musictx.sampling.music import Continuation, Drawing
 from musictx.sampling.primer import Part, Primer, choose_primer
-from musictx.sampling.settings import AUTO, DEFAULT_S, UNSAID, Length, Own, Sampling, Settings
+from musictx.sampling.settings import AUTO, DEFAULT_S, TOP_P, UNSAID, Length, Own, Sampling, Settings
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.tokenizers.gap import knows_gaps
 from musictx.web.session import Heard, Music
@@ -78,13 +79,13 @@ def draw_takes(
 
 def own_top_p(own: Own) -> float:
     """Where the slider of top-p stands until a person moves it; at 1 all tokens may be drawn."""
-    share = own.get("top_p", USUAL_TOP_P)
+    share = own.get("top_p", TOP_P if "min_p" in own else USUAL_TOP_P)
     return 1.0 if share is None else share
 
 
 def share(wish: Wish, own: Own) -> float | str:
     """The top_p to draw with: the model's own filters hold while its slider is where it was."""
-    return AUTO if "top_p" in own and wish.top_p == own_top_p(own) else wish.top_p
+    return AUTO if not own.keys().isdisjoint(OWN_FILTERS) and wish.top_p == own_top_p(own) else wish.top_p
 
 
 def in_time(

@@ -147,7 +147,7 @@ def test_a_change_of_tempo_is_told(tmp_path, voices, capsys):
             ["bundle=chorale"],
             "chorale was trained for objective=infill, and accompanies no melody: give bundle=har",
         ),
-        (["bundle=piano"], "piano was trained for objective=next_token, and accompanies no melody"),
+        (["bundle=piano"], "piano was trained for objective=infill, and accompanies no melody"),
         (["bundle=nowhere"], "nowhere: no such bundle; give piano, chorale or harmoniser, the models inside musictx"),
         (["melody=elise", "line=highest"], "notes of pitch 56, 57 (4 of 33) lie outside the soprano's range 60 … 81"),
         (["line=lowest"], "line=lowest: choose one of only, highest"),

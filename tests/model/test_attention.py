@@ -205,6 +205,8 @@ def test_auto_is_documented_by_what_it_chooses():
     [
         ({}, "triton"),
         ({"dtype": torch.float32}, "chunked"),
+        ({"dtype": torch.float64}, "chunked"),
+        ({"age": torch.arange(257)}, "chunked"),
         ({"is_cuda": False}, "chunked"),
         ({"card": Card("T4", 75, 65536)}, "chunked"),
         ({"shape": (1, 1, 257, 129)}, "chunked"),
@@ -223,6 +225,7 @@ def test_auto_means_triton_where_it_can_run_and_was_measured(changes, chosen, mo
         "card": Card("H100", 90, 232448),
         "dropout_p": 0.0,
         "masked": None,
+        "age": None,
         "triton": True,
         "hip": None,
         **changes,
@@ -231,7 +234,7 @@ def test_auto_means_triton_where_it_can_run_and_was_measured(changes, chosen, mo
     monkeypatch.setattr(torch.version, "hip", there["hip"])
     monkeypatch.setattr(Card, "of", lambda q: there["card"])
     q: Any = SimpleNamespace(**{name: there[name] for name in ("is_cuda", "dtype", "shape")})
-    assert choose(q, q, there["dropout_p"], there["masked"]) == chosen
+    assert choose(q, q, there["dropout_p"], there["masked"], there["age"]) == chosen
 
 
 def test_an_unknown_implementation_is_refused_with_the_known_ones():

@@ -56,8 +56,13 @@ def triton_attention(
 
 def suits(q: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor | None) -> bool:
     """Whether `impl=auto` means these kernels: in half precision on a CUDA GPU that can run them. On an H100 they are
-    3.5 to 6 times as fast as `chunked` (docs/log.md); float32 has not been timed alone."""
-    if not q.is_cuda or not HAS_TRITON or torch.version.hip is not None or q.dtype == torch.float32:
+    3.6 to 6 times as fast as `chunked` in bfloat16 (docs/log.md); float16 and float32 are proven and not timed."""
+    if (
+        not q.is_cuda
+        or not HAS_TRITON
+        or torch.version.hip is not None
+        or q.dtype not in (torch.bfloat16, torch.float16)
+    ):
         return False
     card = Card.of(q)
     able = card is not None and card.capability >= OLDEST and q.shape[-1] <= LARGEST_D
