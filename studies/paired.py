@@ -10,6 +10,7 @@ with `--minutes` it stops by itself and reports the pieces that every model has 
 
 import argparse
 import json
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -36,11 +37,26 @@ def rounds(pieces: int) -> list[list[int]]:
     return [list(range(first, pieces, AT_ONCE)) for first in (0, 3, 6, 1, 4, 7, 2, 5, 8) if first < pieces]
 
 
+def read_kept(keep: Path, of: dict[str, Any]) -> Kept:
+    """The pieces scored so far. Raises UserError for those of other models or of another split."""
+    if not keep.exists():
+        return {}
+    found = json.loads(keep.read_text())
+    others = found["of"]["sha256"].items() - of["sha256"].items()
+    if found["of"]["split"] != of["split"] or others:
+        names = ", ".join(sorted(name for name, _ in others)) or f"the {found['of']['split']} split"
+        raise UserError(f"{keep} tells of others ({names}): give another --json, or remove it")
+    kept: Kept = found["pieces"]
+    return kept
+
+
 def score(bundles: dict[str, Path], store: Store, split_name: str, keep: Path, end: float) -> Kept:
     """Nats and tokens of every piece that each model has read before the clock says `end`."""
+    hashes = {name: sha256(path.read_bytes()).hexdigest() for name, path in bundles.items()}
+    of = {"split": split_name, "sha256": hashes}
+    kept = read_kept(keep, of)
     split = store.split(split_name)
     opened = {name: open_bundle(path, "cpu", "auto") for name, path in bundles.items()}
-    kept: Kept = json.loads(keep.read_text()) if keep.exists() else {}
     for numbers in rounds(len(split)):
         for name, one in opened.items():
             done = kept.setdefault(name, {})
@@ -56,7 +72,7 @@ def score(bundles: dict[str, Path], store: Store, split_name: str, keep: Path, e
             figures = zip(found.nats.tolist(), found.tokens_of.tolist(), strict=True)
             done |= dict(zip(part.names, map(list, figures), strict=True))
             with replacing(keep) as partial:
-                partial.write_text(json.dumps(kept), encoding="utf-8")
+                partial.write_text(json.dumps({"of": of, "pieces": kept}), encoding="utf-8")
             print(f"{name}: {len(done)} of {len(split)} pieces", flush=True)
     return kept
 

@@ -22,7 +22,8 @@ from musictx.sampling.settings import PLAIN, Settings
 GROUPS = ["data", "tokenizer", "filters", "model", "attention", "trainer", "logger", "sampler", "experiment", "sweep"]
 
 SAMPLERS: dict[str, dict[str, object]] = {
-    "nucleus": {},
+    "auto": {},
+    "nucleus": {"top_p": 0.98},
     "plain": {"top_p": None, "guard": False, "seed_guidance": None},
     "greedy": {"temperature": 0.0, "top_p": None, "guard": False},
     "beam": {"temperature": 0.0, "top_p": None, "guard": False, "beams": 4},

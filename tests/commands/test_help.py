@@ -56,7 +56,7 @@ def test_a_setting_is_told_with_its_value_and_a_group_with_its_presets(monkeypat
     assert lines[0] == "musictx generate: continue seed MIDI files, or fill a gap in one."
     assert "  variations=7                    continuations of each seed" in lines
     assert "  sampler.temperature=0.0         below 1 the likely tokens come more often, above 1 the unlikely;" in lines
-    assert "Presets: sampler=beam, greedy, min_p, nucleus, plain, typical" in " ".join(text.split())
+    assert "Presets: sampler=auto, beam, greedy, min_p, nucleus, plain, typical" in " ".join(text.split())
     meanings = told(text)
     assert meanings["seed_midi"].startswith("a file, a folder or a pattern")
     assert "  midi=???" in helped("attend", [])

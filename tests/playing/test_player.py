@@ -147,7 +147,7 @@ def test_ctrl_c_is_no_music(world, player, monkeypatch):
         ({"variations": 0}, "variations=0: give more than 0"),
         ({"sampler": {"temprature": 1}}, "sampler.temprature is not a setting: did you mean temperature"),
         ({"sampler": {"temperature": -1}}, "^temperature=-1.0: give 0"),
-        ({"sampler": "hot"}, "sampler=hot: choose one of beam, greedy, min_p, nucleus, plain, typical"),
+        ({"sampler": "hot"}, "sampler=hot: choose one of auto, beam, greedy, min_p, nucleus, plain, typical"),
         ({"length_seconds": 1, "length_bars": 1}, "length_seconds=1.0, length_bars=1.0: give one of them"),
         ({"weights": "int8"}, "weights=…: give it to musictx.load, when the model is loaded"),
         ({"bundle": "piano"}, "bundle=…: give it to musictx.load, when the model is loaded"),

@@ -58,11 +58,12 @@ def test_a_piece_is_scored_once_and_an_unfinished_table_is_gone_on_with(world, t
     assert first["models"]["lstm"]["more_than_best"] == [0, 0, 0]
     nll = "{:.4f} ({:.4f} to {:.4f})".format(*first["models"]["lstm"]["nll"])
     assert lines[-1] == f"| lstm | {nll} | 0.0000 (0.0000 to 0.0000) |"
-    kept = json.loads((tmp_path / "p.pieces.json").read_text())
+    found = json.loads((tmp_path / "p.pieces.json").read_text())
+    kept = found["pieces"]
     assert len(kept["rope"]) == first["pieces"]
     del kept["rope"][next(iter(kept["rope"]))]
     kept["lstm"] = {piece: [0.0, n] for piece, (_, n) in kept["lstm"].items()}
-    (tmp_path / "p.pieces.json").write_text(json.dumps(kept))
+    (tmp_path / "p.pieces.json").write_text(json.dumps(found | {"pieces": kept}))
     run("--minutes", "0")  # reports what is kept, and reads nothing
     assert json.loads(told.read_text())["pieces"] == first["pieces"] - 1
     run()
@@ -70,3 +71,9 @@ def test_a_piece_is_scored_once_and_an_unfinished_table_is_gone_on_with(world, t
     assert again["pieces"] == first["pieces"]
     assert again["models"]["rope"]["nll"] == pytest.approx(first["models"]["rope"]["nll"])
     assert again["models"]["lstm"]["nll"] == [0, 0, 0]
+    with pytest.raises(UserError, match=r"p.pieces.json tells of others \(the train split\): give another --json"):
+        run("--split", "validation")
+    with open(table / "lstm-whole/model.safetensors", "ab") as file:
+        file.write(b"\0")
+    with pytest.raises(UserError, match=r"p.pieces.json tells of others \(lstm\): give another --json, or remove it"):
+        run("--minutes", "0")
