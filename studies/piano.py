@@ -3,6 +3,7 @@
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --minutes 150   # resumes where it stopped
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --branch 300    # a model of the training so far
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --fill outputs/piano/stage-2/model.safetensors
+    python studies/piano.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip --minutes 150        # with pop songs
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --minutes 14            # on a GPU
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --branch 2400           # and its model
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --branch 2400 \\
@@ -12,7 +13,9 @@ The learning rate is held. A branch makes a model at any time: a copy of the las
 while the rate falls to zero; the long run stays unchanged. The last stage ends with its own fall. A stage that
 holds its rate can be left early: with `--enough 8000` the next one begins from its last checkpoint after so many steps.
 `--fill` teaches a finished model to fill gaps too, in a folder beside its own; half of its windows stay whole.
-`OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation, `musictx evaluate` all.
+`--pop` learns the training songs of POP909 beside MAESTRO's pieces, in a store of their own; what is scored stays
+MAESTRO's. `OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation, `musictx
+evaluate` all.
 On a GPU there is one stage, of 2,048 ids and 65,536 a step, compiled; it learns each piece many times, so with dropout.
 """
 
@@ -28,6 +31,7 @@ from typing import NamedTuple
 from maestro import ROOT, call, extract, spread
 
 from musictx.config.app import parse_options
+from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.training.run_folder import RunFolder
 
 
@@ -77,6 +81,27 @@ def prepare(archive: Path, out: Path) -> Path:
     return store
 
 
+def with_pop(maestro: Path, archive: Path, out: Path) -> Path:
+    """A store like MAESTRO's whose training split has POP909's songs too, all tracks of a song as one piano."""
+    pop, both = out / "pop", out / "store-pop"
+    if not (both / "manifest.json").exists():
+        if not (pop / "manifest.json").exists():
+            call([str(ROOT / "data_prep/pop909.py"), f"path={archive}", f"out={pop}"])
+        first, second = Store(maestro), Store(pop)
+        own, other = first.manifest.corpus, second.manifest.corpus
+        corpus = Corpus(f"{own.name} and {other.name}", own.licence, f"{own.citation}; {other.citation}")
+        splits = {name: pieces_of(first, name) for name in first.manifest.splits}
+        splits["train"] += pieces_of(second, "train")
+        write_store(both, first.tokenizer, corpus, splits, [])
+    return both
+
+
+def pieces_of(store: Store, split: str) -> list[Piece]:
+    """A split's pieces, each with its length in seconds."""
+    found = store.split(split)
+    return [Piece(name, ids, store.tokenizer.seconds(ids)) for name, ids in zip(found.names, found, strict=True)]
+
+
 def may_leave(stage: Stage, folder: Path, enough: int | None) -> bool:
     """Whether a stage that holds its rate has made enough steps, and has a checkpoint for the next to begin with."""
     if enough is None or stage.decay_share or not RunFolder(folder).last_checkpoint.exists():
@@ -101,10 +126,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=150.0, help="minutes of training in this call")
     parser.add_argument("--enough", type=int, help="leave a stage whose rate is held after so many steps; default: all")
     parser.add_argument("--branch", type=int, help="steps: only make a model from the last checkpoint")
+    parser.add_argument("--pop", type=Path, help="POP909, zip or folder: learn its songs too")
     parser.add_argument("--fill", type=Path, help="a bundle: only teach it to fill gaps")
     args, overrides = parse_options(parser, sys.argv[1:])
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.out)
+    if args.pop is not None:
+        store = with_pop(store, args.pop, args.out)
     end, before = monotonic() + 60 * args.minutes, None
     if args.fill is not None:
         folder = args.out / f"{args.fill.resolve().parent.name}-fill"

@@ -9,10 +9,12 @@ import pytest
 import torch
 from conftest import ROOT, ok
 from hydra import compose, initialize_config_dir
+from songs import write_songs
 
 from musictx.config import register_schemas
 from musictx.config.app import conf_dir, settings, typed
 from musictx.config.train import TrainConfig
+from musictx.data.store import Store
 from musictx.model.build import build_model
 from musictx.model.bundle import read_header
 from musictx.training.preflight import check_trainer
@@ -113,6 +115,25 @@ def test_the_long_training_goes_through_its_stages(archive, tmp_path):
     ]
 
 
+def test_with_pop_only_the_training_split_has_the_songs_too(archive, tmp_path):
+    maestro = piano.prepare(archive, tmp_path)
+    both = Store(piano.with_pop(maestro, write_songs(tmp_path / "songs", 12), tmp_path))
+    assert both.path == tmp_path / "store-pop"
+    corpus = both.manifest.corpus
+    assert (corpus.name, corpus.licence) == ("MAESTRO v3.0.0 and POP909", "CC BY-NC-SA 4.0")
+    assert "Hawthorne" in corpus.citation
+    assert "Wang" in corpus.citation
+    own, songs = Store(maestro), Store(tmp_path / "pop")
+    for name in ("validation", "test"):
+        assert both.split(name).ids.tobytes() == own.split(name).ids.tobytes()
+    train = own.split("train").ids.tolist() + songs.split("train").ids.tolist()
+    assert both.split("train").ids.tolist() == train
+    assert both.split("train").names[-1].startswith("POP909/")
+    info = both.manifest.splits["train"]
+    each = [store.manifest.splits["train"].seconds for store in (own, songs)]
+    assert info.seconds == pytest.approx(sum(each), abs=0.1)
+
+
 def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_path, monkeypatch):
     calls = []
 
@@ -181,6 +202,19 @@ def test_a_finished_model_is_taught_to_fill_in_a_folder_of_its_own(tmp_path, mon
     assert given == ["trainer.lr=3e-3", "trainer.lr=1e-3"], "the last one counts"
     assert words[-1] == "seed=1"
     assert "stage-2-fill is not finished: give the same command again" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("more", [[], ["--pop", "pop909.zip"]])
+def test_the_store_with_pop_is_learnt_if_it_is_asked_for(tmp_path, monkeypatch, more):
+    calls = []
+    monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words))
+    for store in ("store", "store-pop"):
+        (tmp_path / store).mkdir()
+        (tmp_path / store / "manifest.json").touch()
+    monkeypatch.setattr(sys, "argv", ["piano.py", "--archive", "a.zip", "--out", str(tmp_path), *more])
+    piano.main()
+    (words,) = calls
+    assert f"data.path={tmp_path / ('store-pop' if more else 'store')}" in words
 
 
 def test_a_stage_that_holds_its_rate_is_left_after_enough_steps(tmp_path, monkeypatch):
