@@ -101,6 +101,9 @@ def study(args: argparse.Namespace) -> None:
         Path(args.json).write_text(json.dumps(lines, indent=1), encoding="utf-8")
     words = [f"store={args.store}", f"out={args.out}/report", "overwrite=true", f"pieces={args.pieces}"]
     words += ["seed_seconds=9.6", "length_seconds=14.4", "span_seconds=4.8"]
+    models = [read_header(bundle).model for bundle in best.values()]
+    if ends := [model["max_positions"] for model in models if model.get("position") == "learned"]:
+        words.append(f"segment={min(ends)}")  # learned positions end there, and all models read the same inputs
     runs = ",".join(str(bundle) for bundle in best.values())
     compare(settings("compare", *words, f"runs=[{runs}]", f"names=[{','.join(best)}]"))
 
