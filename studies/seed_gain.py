@@ -2,12 +2,15 @@
 
     python studies/jsb.py --store outputs/stores/jsb --out outputs/jsb-table --steps 1500
     python studies/seed_gain.py chorales --store outputs/stores/jsb --table outputs/jsb-table
+    python studies/seed_gain.py chorales --store outputs/stores/jsb --table outputs/jsb-table --stranger
     python studies/maestro.py --archive maestro-v3.0.0-midi.zip --size small --steps 2000 --out outputs/maestro
     python studies/seed_gain.py piano --store outputs/maestro/store --table outputs/maestro --every 3 --fit 2048
 
 It reads the runs of all random seeds of a kind in the table; a line is their mean. The interval comes from resampling
 pieces and random seeds. A line is dashed from the first part on in which any piece goes beyond the training window;
-`--fit 2048` leaves such pieces out. Writes JSON and a picture beside it.
+`--fit 2048` leaves such pieces out. With `--stranger` another piece's beginning stands where the seed's is missing:
+absolute positions mean something else when music begins later, and this keeps them. Writes JSON and a picture beside
+it.
 """
 
 import argparse
@@ -90,12 +93,12 @@ class Measured(NamedTuple):
     tokens: NDArray[np.int64]
 
 
-def measured(bundles: list[Path], found: list[Place]) -> Measured:
+def measured(bundles: list[Path], found: list[Place], stranger: bool) -> Measured:
     """One kind of model, over all its random seeds."""
     saved, windows, nll = [], [], []
     for bundle in bundles:
         opened = open_bundle(bundle, "cpu", "auto")
-        nats, tokens = gains(opened.model, opened.tokenizer, found)
+        nats, tokens = gains(opened.model, opened.tokenizer, found, stranger=stranger)
         saved.append(nats)
         windows.append(opened.model.window)
         nll.append(opened.header.val_nll)
@@ -114,7 +117,7 @@ def less_than_most(kinds: dict[str, Measured]) -> dict[str, Interval]:
     }
 
 
-def picture(table: Table, kinds: dict[str, Any], reach: list[int], path: Path) -> None:
+def picture(table: Table, kinds: dict[str, Any], reach: list[int], path: Path, stranger: bool = False) -> None:
     """Draws gain over time, one line for each kind with its name at the end; `reach`: tokens from the seed's beginning
     to the end of each part, in the piece that has most."""
     figure = Figure(figsize=(9, 5), dpi=140, layout="constrained")
@@ -144,7 +147,7 @@ def picture(table: Table, kinds: dict[str, Any], reach: list[int], path: Path) -
     axes.set(xlabel=f"seconds after the seed, in parts of {table.part_s:g}", xticks=ends_s)
     axes.set(ylabel="nats a token that the seed saves")
     axes.set_xlim(table.part_s * 0.875, table.part_s * (PARTS + 1.85))
-    title = f"What a seed still saves: {table.title}, seeds of {table.seed_s:g} s"
+    title = f"What a seed still saves{' against a strange one' * stranger}: {table.title}, seeds of {table.seed_s:g} s"
     dashed = "; dashed: farther than in training" * any(
         within(reach, kind["window"]) < PARTS for kind in kinds.values()
     )
@@ -172,6 +175,8 @@ def apart(heights: list[float], least: float) -> list[float]:
 def study(args: argparse.Namespace) -> None:
     store, table = Store(args.store), TABLES[args.kind]
     split, out = args.split or table.split, args.json or table.json
+    if args.stranger and args.json is None:
+        out = out.with_stem(f"{out.stem}-stranger")
     pieces = list(store.split(split))[:: args.every]
     found = places(pieces, store.tokenizer, table.seed_s, PARTS, table.part_s, store.tokenizer.group)
     found = [place for place in found if args.fit is None or place.cuts[-1] <= args.fit]
@@ -184,7 +189,7 @@ def study(args: argparse.Namespace) -> None:
             path for place in args.table for path in place.glob(table.runs.format(name=name, steps=args.steps))
         )
         if bundles := [path for folder in folders if (path := folder / "model.safetensors").exists()]:
-            found_kinds[name] = measured(bundles, found)
+            found_kinds[name] = measured(bundles, found, args.stranger)
             gain = found_kinds[name].figures["gain"]
             words = ", ".join("{mean:.3f} ({low:.3f} to {high:.3f})".format(**part) for part in gain)
             print(f"{name:<14} {len(bundles)} random seeds: {words}", flush=True)
@@ -197,12 +202,12 @@ def study(args: argparse.Namespace) -> None:
             f"{name:<14} gains {part.mean:.3f} ({part.low:.3f} to {part.high:.3f}) less than the most, all parts as one"
         )
     kinds = {name: kind.figures | {"less_than_most": less[name]._asdict()} for name, kind in found_kinds.items()}
-    facts = {"split": split, "every": args.every, "fit": args.fit, "pieces": len(found)}
+    facts = {"stranger": args.stranger, "split": split, "every": args.every, "fit": args.fit, "pieces": len(found)}
     facts |= {"seed_s": table.seed_s, "part_s": table.part_s, "tokens": reach, "kinds": kinds}
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as partial:
         partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
-    picture(table, kinds, reach, out.with_suffix(".png"))
+    picture(table, kinds, reach, out.with_suffix(".png"), args.stranger)
 
 
 def main() -> None:
@@ -214,6 +219,7 @@ def main() -> None:
     parser.add_argument("--split", help="default: validation for chorales, test for the piano")
     parser.add_argument("--every", type=int, default=1, help="only every n-th piece of the split")
     parser.add_argument("--fit", type=int, help="only pieces that end within so many tokens, seed included")
+    parser.add_argument("--stranger", action="store_true", help="against the beginning of another piece, not nothing")
     parser.add_argument("--json", type=Path, help="default: in studies/results")
     args = parser.parse_args()
     if args.every < 1:

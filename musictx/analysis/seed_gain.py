@@ -77,15 +77,26 @@ def _index_at(ids: Ids, lasts_s: Callable[[Ids], float], seconds: float, period:
 
 
 def gains(
-    model: Scored, tokenizer: Tokenizer, found: list[Place], told: int = END_TOKENS, device: str = "cpu"
+    model: Scored,
+    tokenizer: Tokenizer,
+    found: list[Place],
+    told: int = END_TOKENS,
+    device: str = "cpu",
+    stranger: bool = False,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. The model reads all
-    places whole, whatever its window. Raises ConfigError for a model without positions for so many tokens."""
+    """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. With `stranger` the
+    second reading has the beginning of the next piece in place of the seed's, so that every token keeps its place: a
+    model of absolute positions also gains by knowing where it is. The model reads all places whole, whatever its
+    window. Raises ConfigError for a model without positions for so many tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
     saved, counts = [], []
-    for ids, cuts in found:
+    for k, (ids, cuts) in enumerate(found):
         seed, rest = ids[: cuts[0]], ids[cuts[0] :]
-        readings = np.concatenate([bos, seed]), seed[newest(len(seed), told, period) :]
+        end = seed[newest(len(seed), told, period) :]
+        if stranger:
+            other = np.resize(found[(k + 1) % len(found)].ids, len(seed) - len(end))  # a short piece once more
+            end = np.concatenate([bos, other, end])
+        readings = np.concatenate([bos, seed]), end
         with_seed, without = (
             log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings
         )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import split_of
 
-from musictx.analysis.seed_gain import END_TOKENS, places, seed_gain
+from musictx.analysis.seed_gain import END_TOKENS, gains, places, seed_gain
 from musictx.errors import ConfigError, UserError
 from musictx.tokenizers import build_tokenizer
 
@@ -53,6 +53,35 @@ def test_a_seed_that_says_nothing_of_what_follows_gains_nothing_and_one_that_mis
     pieces = [np.concatenate([tune(k, LAG), tune(k + 9, LAG)]) for k in range(3)]
     gain = seed_gain(Echo(), CHORALE, places(split_of(*pieces), CHORALE, 2.4, 1, 2.4, 4), 2.4)
     assert gain.mean[0] < -1
+
+
+def test_against_another_pieces_beginning_the_seed_also_saves_what_that_one_misleads():
+    pieces = [np.tile(np.arange(LAG) % 20 + 20 * k, 2) for k in range(3)]  # no token in two of them
+    found = places(split_of(*pieces), CHORALE, 2.4, 1, 2.4, 4)
+    saved, tokens = gains(Echo(), CHORALE, found, stranger=True)
+    misled = math.log(SURE) - math.log((1 - SURE) / (CHORALE.vocab.size - 1))
+    assert tokens.tolist() == [[LAG]] * 3
+    assert saved[:, 0] == pytest.approx([misled * (LAG - END_TOKENS)] * 3, rel=1e-5)
+
+
+class Clock:
+    """Knows one thing: where it is. At place t comes token t mod 88."""
+
+    window, cycle = None, 1
+
+    def __call__(self, ids):
+        v = CHORALE.vocab.size
+        logits = torch.full((*ids.shape, v), math.log((1 - SURE) / (v - 1)))
+        places = torch.arange(ids.shape[1]) % 88  # after BOS the first token stands at place 0
+        logits[:, torch.arange(ids.shape[1]), places] = math.log(SURE)
+        return logits
+
+
+def test_what_a_model_knows_by_its_place_alone_no_seed_saves():
+    pieces = [np.arange(3 * LAG) % 88] * 2
+    found = places(split_of(*pieces), CHORALE, 2.4, 2, 2.4, 4)
+    assert (gains(Clock(), CHORALE, found)[0] > 100).all(), "read without its beginning, the music stands elsewhere"
+    assert (gains(Clock(), CHORALE, found, stranger=True)[0] == 0).all()
 
 
 def test_pieces_count_by_their_tokens_and_intervals_are_over_pieces():

@@ -110,6 +110,11 @@ def test_the_runs_of_either_table_are_found_by_its_names(world, tmp_path, monkey
         longest = max(figures["tokens"])
         run(monkeypatch, kind, "--store", store, "--table", table, "--split", "train", "--json", told, "--fit", longest)
         assert json.loads(told.read_text()) == figures | {"fit": longest}
+        monkeypatch.setitem(seed_gain.TABLES, kind, short._replace(json=told))
+        run(monkeypatch, kind, "--store", store, "--table", table, "--split", "train", "--stranger")
+        against = json.loads((tmp_path / f"{kind}-stranger.json").read_text())
+        assert (figures["stranger"], against["stranger"]) == (False, True)
+        assert against["kinds"][name]["gain"] != figures["kinds"][name]["gain"]
         with pytest.raises(UserError, match=r"--fit 9: 0 pieces end within so many tokens; give more"):
             run(monkeypatch, kind, "--store", store, "--table", table, "--split", "train", "--fit", 9)
         with pytest.raises(UserError, match=rf"no model of {kind} in .*empty: run studies/"):
