@@ -14,8 +14,8 @@ while the rate falls to zero; the long run stays unchanged. The last stage ends 
 holds its rate can be left early: with `--enough 8000` the next one begins from its last checkpoint after so many steps.
 `--fill` teaches a finished model to fill gaps too, in a folder beside its own; half of its windows stay whole.
 `--pop` learns the training songs of POP909 beside MAESTRO's pieces, in a store of their own; what is scored stays
-MAESTRO's. `OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation, `musictx
-evaluate` all.
+MAESTRO's. Give it to every call, with an `--out` of its own. `OMP_NUM_THREADS` sets how many cores it takes. Training
+scores one hour of the validation, `musictx evaluate` all.
 On a GPU there is one stage, of 2,048 ids and 65,536 a step, compiled; it learns each piece many times, so with dropout.
 """
 
@@ -87,12 +87,17 @@ def with_pop(maestro: Path, archive: Path, out: Path) -> Path:
     if not (both / "manifest.json").exists():
         if not (pop / "manifest.json").exists():
             call([str(ROOT / "data_prep/pop909.py"), f"path={archive}", f"out={pop}"])
-        first, second = Store(maestro), Store(pop)
+        first = Store(maestro)
+        second = Store(pop, first.manifest.tokenizer)
         own, other = first.manifest.corpus, second.manifest.corpus
-        corpus = Corpus(f"{own.name} and {other.name}", own.licence, f"{own.citation}; {other.citation}")
+        corpus = Corpus(
+            f"{own.name} and {other.name}",
+            f"{own.licence} ({other.name}: {other.licence})",
+            f"{own.citation}; {other.citation}",
+        )
         splits = {name: pieces_of(first, name) for name in first.manifest.splits}
         splits["train"] += pieces_of(second, "train")
-        write_store(both, first.tokenizer, corpus, splits, [])
+        write_store(both, first.tokenizer, corpus, splits, first.manifest.dropped + second.manifest.dropped)
     return both
 
 

@@ -84,10 +84,11 @@ def gains(
     device: str = "cpu",
     stranger: bool = False,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. With `stranger` the
-    second reading has the beginning of the next piece in place of the seed's, so that every token keeps its place: a
-    model of absolute positions also gains by knowing where it is. The model reads all places whole, whatever its
-    window. Raises ConfigError for a model without positions for so many tokens."""
+    """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. The model reads all
+    places whole, whatever its window. With `stranger` the second reading has the beginning of the next piece, in its
+    own key, in place of the seed's, so that every token keeps its place: a model of absolute positions also gains by
+    knowing where it is. A stranger also misleads. Raises ConfigError for a model without positions for so many
+    tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
     saved, counts = [], []
     for k, (ids, cuts) in enumerate(found):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import split_of
 
-from musictx.analysis.seed_gain import END_TOKENS, gains, places, seed_gain
+from musictx.analysis.seed_gain import END_TOKENS, Place, gains, places, seed_gain
 from musictx.errors import ConfigError, UserError
 from musictx.tokenizers import build_tokenizer
 
@@ -62,6 +62,22 @@ def test_against_another_pieces_beginning_the_seed_also_saves_what_that_one_misl
     misled = math.log(SURE) - math.log((1 - SURE) / (CHORALE.vocab.size - 1))
     assert tokens.tolist() == [[LAG]] * 3
     assert saved[:, 0] == pytest.approx([misled * (LAG - END_TOKENS)] * 3, rel=1e-5)
+
+
+def test_a_stranger_shorter_than_the_seed_begins_again():
+    heard = []
+
+    class Listens(Echo):
+        def __call__(self, ids):
+            heard.append(ids[0].tolist())
+            return super().__call__(ids)
+
+    tunes = [np.arange(80) % 40, 40 + np.arange(30)]
+    gains(Listens(), CHORALE, [Place(tunes[0], [72, 80]), Place(tunes[1], [20, 28])], stranger=True)
+    own, strange = heard[:2]
+    assert len(own) == len(strange) == 80  # BOS and all but the last
+    assert strange[1:56] == [*range(40, 70), *range(40, 65)]
+    assert strange[56:] == own[56:] == [*range(15, 40), *range(39)][: 80 - 56]
 
 
 class Clock:

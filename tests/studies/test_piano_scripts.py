@@ -120,7 +120,7 @@ def test_with_pop_only_the_training_split_has_the_songs_too(archive, tmp_path):
     both = Store(piano.with_pop(maestro, write_songs(tmp_path / "songs", 12), tmp_path))
     assert both.path == tmp_path / "store-pop"
     corpus = both.manifest.corpus
-    assert (corpus.name, corpus.licence) == ("MAESTRO v3.0.0 and POP909", "CC BY-NC-SA 4.0")
+    assert (corpus.name, corpus.licence) == ("MAESTRO v3.0.0 and POP909", "CC BY-NC-SA 4.0 (POP909: MIT)")
     assert "Hawthorne" in corpus.citation
     assert "Wang" in corpus.citation
     own, songs = Store(maestro), Store(tmp_path / "pop")
@@ -204,7 +204,7 @@ def test_a_finished_model_is_taught_to_fill_in_a_folder_of_its_own(tmp_path, mon
     assert "stage-2-fill is not finished: give the same command again" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("more", [[], ["--pop", "pop909.zip"]])
+@pytest.mark.parametrize("more", [[], ["--pop", "pop909.zip"], ["--pop", "pop909.zip", "--fill", "x.safetensors"]])
 def test_the_store_with_pop_is_learnt_if_it_is_asked_for(tmp_path, monkeypatch, more):
     calls = []
     monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words))
