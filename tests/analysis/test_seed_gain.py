@@ -72,7 +72,7 @@ def test_a_stranger_shorter_than_the_seed_begins_again():
             heard.append(ids[0].tolist())
             return super().__call__(ids)
 
-    tunes = [np.arange(80) % 40, 40 + np.arange(30)]
+    tunes = [(np.arange(80) % 40).astype(np.uint16), np.arange(40, 70, dtype=np.uint16)]
     gains(Listens(), CHORALE, [Place(tunes[0], [72, 80]), Place(tunes[1], [20, 28])], stranger=True)
     own, strange = heard[:2]
     assert len(own) == len(strange) == 80  # BOS and all but the last
