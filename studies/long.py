@@ -161,7 +161,8 @@ def held_out(
 
 
 def report(costs: list[Cost], drawn: np.ndarray, real: np.ndarray) -> str:
-    """About ten lines, means over some parts and all rows; then the held-out parts, mean and percentiles."""
+    """About ten lines, means over some parts and all rows; then the held-out parts, mean and percentiles, and the share
+    of all drawn parts within those percentiles."""
     some = -(-len(costs) // LINES)
     names = ("ms", "MB", "notes/s", "entropy", "note_s", "nats", "loops", "heard", "kept")
     lines = [f"{'tokens':>12}" + "".join(f"{name:>9}" for name in names)]
@@ -172,6 +173,8 @@ def report(costs: list[Cost], drawn: np.ndarray, real: np.ndarray) -> str:
         lines.append(f"{costs[k : k + some][-1].tokens:>12,}{words}")
     held = {"held-out": np.nanmean(real, 0)}
     held |= {f"held-out {p}%": np.nanpercentile(real, p, axis=0) for p in PERCENTILES}
+    low, high = np.nanpercentile(real, PERCENTILES, axis=0)
+    held |= {"drawn inside": ((drawn >= low) & (drawn <= high)).mean((0, 1))}
     for name, values in held.items():
         words = "".join(format(v, f) for v, f in zip(values, formats[2:], strict=True))
         lines.append(f"{name:>12}{'':>18}{words}")

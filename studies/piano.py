@@ -134,6 +134,8 @@ def main() -> None:
     parser.add_argument("--pop", type=Path, help="POP909, zip or folder: learn its songs too")
     parser.add_argument("--fill", type=Path, help="a bundle: only teach it to fill gaps")
     args, overrides = parse_options(parser, sys.argv[1:])
+    if args.pop is not None and not args.pop.exists():
+        parser.error(f"--pop {args.pop} does not exist: give POP909 as it was downloaded, a zip or a folder")
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.out)
     if args.pop is not None:

@@ -161,6 +161,13 @@ def test_no_test_goes_through_a_private_door_of_the_package():
                 assert private.intersection(named(tree)) - {*defined(tree)} == set(), path
 
 
+def test_no_result_names_a_place_of_the_machine_that_made_it():
+    results = sorted((ROOT / "studies/results").rglob("*.json"))
+    assert results
+    for path in results:
+        assert not re.findall(r'": "/[^"]*"', path.read_text()), path
+
+
 def test_no_helper_is_written_twice():
     """What two test files need stands in one, which both import."""
     written: dict[str, list[str]] = {}

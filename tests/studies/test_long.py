@@ -71,6 +71,16 @@ def test_a_part_is_measured_by_hand():
     assert part.kept == 1  # two whole tones up, in another key; then a fall
 
 
+def test_the_share_of_parts_like_held_out_ones_is_told():
+    real = np.repeat(np.linspace(1, 2, 21)[:, None], 7, 1)  # 5 to 95 %: 1.05 to 1.95
+    drawn = np.full((2, 2, 7), 1.5)
+    drawn[0, 1, 0] = 2  # too many notes a second
+    drawn[1, 0, 2] = np.nan  # no note to measure
+    costs = [long.Cost(tokens, 1.0, 9.0) for tokens in (8, 16)]
+    inside = long.report(costs, drawn, real).splitlines()[-1]
+    assert inside.split() == ["drawn", "inside", "0.75", "1.000", "0.750", *["1.000"] * 4]
+
+
 def test_a_bar_that_came_lately_is_heard_before():
     bar, between = np.arange(64, dtype=np.uint16), np.arange(2048, dtype=np.uint16) + 100
     ids = np.concatenate([bar, between[: 2048 - 64], bar])

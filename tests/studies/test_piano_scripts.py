@@ -211,10 +211,23 @@ def test_the_store_with_pop_is_learnt_if_it_is_asked_for(tmp_path, monkeypatch, 
     for store in ("store", "store-pop"):
         (tmp_path / store).mkdir()
         (tmp_path / store / "manifest.json").touch()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pop909.zip").touch()
     monkeypatch.setattr(sys, "argv", ["piano.py", "--archive", "a.zip", "--out", str(tmp_path), *more])
     piano.main()
     (words,) = calls
     assert f"data.path={tmp_path / ('store-pop' if more else 'store')}" in words
+
+
+def test_songs_that_are_not_there_are_told_before_the_long_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["piano.py", "--archive", "a.zip", "--pop", "pop.zip", "--out", "out"])
+    with pytest.raises(SystemExit, match="2"):
+        piano.main()
+    assert (
+        "--pop pop.zip does not exist: give POP909 as it was downloaded, a zip or a folder" in capsys.readouterr().err
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_stage_that_holds_its_rate_is_left_after_enough_steps(tmp_path, monkeypatch):
