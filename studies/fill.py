@@ -2,14 +2,13 @@
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/fill.py --store outputs/stores/jsb --bundle chorale --plain outputs/plain.safetensors
-    python studies/fill.py --store outputs/stores/maestro --bundle piano --plain outputs/piano-plain.safetensors \
+    python studies/fill.py --store outputs/stores/maestro --bundle piano \\
         --gaps 1 --scored 32 --pieces 16 --weights bfloat16 --out outputs/fill-piano.json
 
 Gaps are at random moments of held-out pieces. The model scores their true middles after both sides and after the left
-side only; a model that never learnt to fill (`--plain`) scores them after the left side only. Then one gap a piece is
-filled: given both sides, and by the plain model, which continues the left side and is cut at the border; the true
-middles are beside them. Prints a table, writes all figures as JSON, a picture of what the right side is worth over
-time, and a few MIDI files.
+side only. Then one gap a piece is filled; the true middles are beside it. A model that never learnt to fill (`--plain`)
+scores true middles after the left side too, and fills by continuing the left side, cut at the border. Prints a table,
+writes all figures as JSON, a picture of what the right side is worth over time, and a few MIDI files.
 """
 
 import argparse
@@ -93,15 +92,21 @@ def row_of(found: list[TrueGap], pieces: list[Score], index: CorpusIndex, metric
     return {"borders": summary(borders), "copied": interval(copied), "features": figures}
 
 
-def known_of(args: argparse.Namespace, seconds: float, model: Opened, plain: Opened, store: Store) -> FillGain:
+def open_with(bundle: str, weights: str) -> Opened:
+    """A model by its name or file, its weights in so many bits."""
+    found = open_bundle(bundle_path(bundle))
+    return found._replace(model=for_steps(found.model, weights))
+
+
+def known_of(args: argparse.Namespace, seconds: float, model: Opened, plain: Opened | None, store: Store) -> FillGain:
     """What the true middles of one length cost."""
     tokenizer, window = model.tokenizer, hears(model.header, model.model)
     gaps = spread(true_gaps(store.split(args.split), tokenizer, seconds, args.gaps), args.scored)
-    return fill_gain(model.model, tokenizer, gaps, window, part_of(tokenizer), plain.model)
+    return fill_gain(model.model, tokenizer, gaps, window, part_of(tokenizer), plain and plain.model)
 
 
 def filled_of(
-    args: argparse.Namespace, seconds: float, model: Opened, plain: Opened, store: Store, index: CorpusIndex
+    args: argparse.Namespace, seconds: float, model: Opened, plain: Opened | None, store: Store, index: CorpusIndex
 ) -> dict[str, Any]:
     """What is drawn into gaps of one length, beside their true middles."""
     split, tokenizer, window = store.split(args.split), model.tokenizer, hears(model.header, model.model)
@@ -111,8 +116,9 @@ def filled_of(
     middles = {
         TRUE: [each.middle for each in found],
         BOTH: drawn(model, found, window, True, args.random_seed),
-        LEFT: drawn(plain, found, window, False, args.random_seed),
     }
+    if plain is not None:
+        middles[LEFT] = drawn(plain, found, window, False, args.random_seed)
     pieces = {name: wholes(found, ids, model) for name, ids in middles.items()}
     rows = {name: row_of(found, each, index, tokenizer.metrical) for name, each in pieces.items()}
     real = rows[TRUE]["features"]
@@ -178,7 +184,7 @@ def run() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
     parser.add_argument("--bundle", default="chorale")
-    parser.add_argument("--plain", required=True, help="a bundle that never learnt to fill, but is otherwise equal")
+    parser.add_argument("--plain", help="a bundle that never learnt to fill, but is otherwise equal; default: none")
     parser.add_argument("--split", default="validation")
     parser.add_argument("--seconds", type=float, nargs="+", default=[2.0, 5.0, 10.0])
     parser.add_argument("--gaps", type=int, default=4, help="gaps in each piece whose true middles are scored")
@@ -191,8 +197,7 @@ def run() -> None:
     args = parser.parse_args(sys.argv[1:])
     if args.threads is not None:
         torch.set_num_threads(args.threads)
-    model, plain = (open_bundle(bundle_path(name)) for name in (args.bundle, args.plain))
-    model, plain = (each._replace(model=for_steps(each.model, args.weights)) for each in (model, plain))
+    model, plain = open_with(args.bundle, args.weights), open_with(args.plain, args.weights) if args.plain else None
     store = Store(args.store, model.header.tokenizer)
     index = CorpusIndex([store.tokenizer.decode(ids) for ids in store.split("train")])
     made_of = {"bundle": Path(args.bundle).name, "split": args.split, "weights": args.weights}

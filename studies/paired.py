@@ -1,6 +1,8 @@
 """The likelihood of several models on the same held-out pieces, and the differences between them, piece by piece.
 
     python studies/paired.py --store outputs/maestro/store --table outputs/maestro --json paired.json
+    python studies/paired.py --store outputs/stores/pop909 --split validation --models now=piano own=my.safetensors \
+        --json pop.json
 
 All pieces of one model vary much more than two models differ on one piece, so the interval of a difference, with pieces
 resampled, is far narrower than those of the two figures. Inputs of 2,048 ids, under the same autocast to bfloat16 as in
@@ -22,10 +24,11 @@ from maestro_small import MODELS
 from musictx.analysis.bootstrap import interval
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.config.app import in_one_line
-from musictx.data.store import Split, Store
+from musictx.data.store import Split
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.playing.opening import open_bundle
+from musictx.model.shipped import bundle_path
+from musictx.playing.opening import common_store, open_bundle
 
 SEGMENT, AT_ONCE = 2048, 9  # ids in an input; every 9th piece, then those after them
 
@@ -50,12 +53,12 @@ def read_kept(keep: Path, of: dict[str, Any]) -> Kept:
     return kept
 
 
-def score(bundles: dict[str, Path], store: Store, split_name: str, keep: Path, end: float) -> Kept:
+def score(bundles: dict[str, Path], store: Path, split_name: str, keep: Path, end: float) -> Kept:
     """Nats and tokens of every piece that each model has read before the clock says `end`."""
     hashes = {name: sha256(path.read_bytes()).hexdigest() for name, path in bundles.items()}
     of = {"split": split_name, "sha256": hashes}
     kept = read_kept(keep, of)
-    split = store.split(split_name)
+    split = common_store(store, list(bundles.values())).split(split_name)
     opened = {name: open_bundle(path, "cpu", "auto") for name, path in bundles.items()}
     for numbers in rounds(len(split)):
         for name, one in opened.items():
@@ -93,15 +96,31 @@ def report(kept: Kept) -> dict[str, Any]:
     return {"pieces": len(common), "tokens": int(tokens.sum()), "best": best, "models": rows}
 
 
-def study(args: argparse.Namespace) -> None:
-    bundles = {name: args.table / f"{name}-whole/model.safetensors" for name in MODELS}
+def of_table(table: Path) -> dict[str, Path]:
+    """The finished models of studies/maestro.py, by name. Raises UserError for none."""
+    bundles = {name: table / f"{name}-whole/model.safetensors" for name in MODELS}
     bundles = {name: path for name, path in bundles.items() if path.exists()}
     if not bundles:
-        raise UserError(f"{args.table} has no finished model: run studies/maestro.py with --size small")
+        raise UserError(f"{table} has no finished model: run studies/maestro.py with --size small")
+    return bundles
+
+
+def named(words: list[str]) -> dict[str, Path]:
+    """The bundles that a person names, each as NAME=BUNDLE. Raises UserError for other words and for a name said
+    twice, BundleError for a bundle that is not there."""
+    pairs = [word.partition("=")[::2] for word in words]
+    names = [name for name, _ in pairs]
+    if not all(name and bundle for name, bundle in pairs) or len(set(names)) < len(names):
+        raise UserError(f"--models {' '.join(words)}: give each model once, as NAME=BUNDLE")
+    return {name: bundle_path(bundle) for name, bundle in pairs}
+
+
+def study(args: argparse.Namespace) -> None:
+    bundles = of_table(args.table) if args.models is None else named(args.models)
     keep = args.json.with_suffix(".pieces.json")
     end = monotonic() + 60 * args.minutes
     told = {"split": args.split, "segment": SEGMENT}
-    told |= report(score(bundles, Store(args.store), args.split, keep, end))
+    told |= report(score(bundles, args.store, args.split, keep, end))
     with replacing(args.json) as partial:
         partial.write_text(json.dumps(told, indent=1), encoding="utf-8")
     print(f"{told['pieces']} pieces, {told['tokens']:,} tokens")
@@ -114,7 +133,9 @@ def study(args: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, required=True)
-    parser.add_argument("--table", type=Path, required=True, help="the folder of maestro.py")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--table", type=Path, help="the folder of maestro.py")
+    which.add_argument("--models", nargs="+", metavar="NAME=BUNDLE", help="bundles of your own choice")
     parser.add_argument("--split", default="test")
     parser.add_argument("--minutes", type=float, default=1e9, help="minutes of scoring in this call")
     parser.add_argument("--json", type=Path, required=True)

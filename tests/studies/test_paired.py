@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from musictx.errors import UserError
+from musictx.errors import BundleError, UserError
 
 sys.path.insert(0, str(ROOT / "studies"))
 import paired
@@ -34,6 +34,26 @@ def test_the_rounds_are_spread_over_the_split_and_miss_no_piece():
     assert paired.rounds(20)[:2] == [[0, 9, 18], [3, 12]]
     for pieces in (1, 4, 20, 177):
         assert sorted(i for numbers in paired.rounds(pieces) for i in numbers) == list(range(pieces))
+
+
+def test_models_may_be_named_and_a_name_must_be_clear(world, tmp_path, monkeypatch, capsys):
+    told = tmp_path / "named.json"
+    words = ["paired.py", "--store", str(world.store), "--split", "train"]
+
+    def run(*models, json_to=told):
+        monkeypatch.setattr(sys, "argv", [*words, "--json", str(json_to), "--models", *models])
+        paired.main()
+
+    run(f"own={world.bundle}", "shipped=piano")
+    assert json.loads(told.read_text())["models"].keys() == {"own", "shipped"}
+    assert [line.split(" | ")[0] for line in capsys.readouterr().out.splitlines()[-2:]] == ["| own", "| shipped"]
+    for wrong in (["piano"], ["=piano"], ["own="], ["a=piano", "a=piano"]):
+        with pytest.raises(UserError, match=f"--models {' '.join(wrong)}: give each model once, as NAME=BUNDLE"):
+            run(*wrong)
+    with pytest.raises(BundleError, match="pinao: no such bundle"):
+        run("own=pinao")
+    with pytest.raises(UserError, match="was trained on chorale tokens"):
+        run("own=chorale", json_to=tmp_path / "other.json")
 
 
 def test_a_piece_is_scored_once_and_an_unfinished_table_is_gone_on_with(world, tmp_path, monkeypatch, capsys):
