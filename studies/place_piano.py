@@ -1,0 +1,118 @@
+"""A trained piano model, or an average of several, becomes `bundle=piano`; what it costs on held-out music is written.
+
+    python studies/place_piano.py --models outputs/piano/bundles-fill --trained-on outputs/piano/store-pop
+    python studies/beginnings.py --bundle outputs/piano.safetensors --write sampler.top_p=null sampler.min_p=0.02
+    python studies/place_piano.py --score --test --bundle musictx/bundles/piano.safetensors --results studies/results
+
+The bundle holds float16, and says what its training store says of its music. Filters and guidance come later, by
+`studies/beginnings.py` and `studies/guidance.py`, and change the file but not its tensors: so `--score` reads a split
+once for the same tensors, and, given again, only tells the new file's hash. It writes the likelihood of MAESTRO's whole
+validation, inputs of 2,048, into the header, and that of the test split, with `--test`, beside it.
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import safe_open
+
+from musictx.commands.evaluate import evaluate, file_hash
+from musictx.config.app import in_one_line
+from musictx.data.store import Store
+from musictx.errors import UserError
+from musictx.files import replacing
+from musictx.model.bundle import load_bundle, save_bundle
+from musictx.model.shipped import bundle_path
+
+SEGMENT = 2048  # ids in an input
+
+
+def place(sources: list[Path], shares: list[float], store: Path, target: Path) -> None:
+    """Writes the average of the sources' weights. Raises UserError for models of different shapes."""
+    model, header = load_bundle(sources[0])
+    mean = {name: torch.zeros_like(x, dtype=torch.float64) for name, x in model.state_dict().items()}
+    for source, share in zip(sources, shares, strict=True):
+        for name, x in load_bundle(source).model.state_dict().items():
+            if name not in mean or mean[name].shape != x.shape:
+                raise UserError(f"{source} and {sources[0]} differ in shape: give equal models")
+            mean[name] += share * x.double()
+    model.load_state_dict({name: mean[name].to(x.dtype) for name, x in model.state_dict().items()})
+    corpus = Store(store, header.tokenizer).manifest.corpus
+    notes: dict[str, Any] = {"name": "piano", "seed": header.notes.get("seed"), "citation": corpus.citation}
+    notes |= {"made_by": "studies/place_piano.py"} | ({"averaged": shares} if len(sources) > 1 else {})
+    target.parent.mkdir(parents=True, exist_ok=True)
+    header = replace(header, corpus=corpus.name, licence=corpus.licence, val_nll=None, notes=notes)
+    save_bundle(target, model, header, torch.float16)
+    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, trained on {corpus.name}")
+
+
+def tensors_hash(bundle: Path) -> str:
+    """The SHA-256 of all tensors, by name: what stays when a header changes."""
+    found = sha256()
+    with safe_open(bundle, "pt") as file:
+        for name in sorted(file.keys()):
+            found.update(name.encode() + file.get_tensor(name).numpy().tobytes())
+    return found.hexdigest()
+
+
+def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:
+    """The figures of `musictx evaluate`, as they are kept in `out` if these tensors have read the split already."""
+    tensors = tensors_hash(bundle)
+    known: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
+    if known.get("tensors_sha256") == tensors:
+        print(f"{out}: kept, these tensors have read the {split} split already")
+    else:
+        words = [f"data.path={store}", f"data.segment={SEGMENT}", f"split={split}", f"out={out}"]
+        evaluate(f"bundle={bundle}", *words)
+        known = json.loads(out.read_text()) | {"tensors_sha256": tensors}
+        keep(known, out)
+    return known
+
+
+def keep(found: dict[str, Any], out: Path) -> None:
+    with replacing(out) as partial:
+        partial.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+def score_all(bundle: Path, store: Path, results: Path, test: bool) -> None:
+    """Scores, writes the validation's likelihood into the header and the file's hash into all results."""
+    results.mkdir(parents=True, exist_ok=True)
+    files = {split: results / f"piano-{split}.json" for split in ("validation", "test")[: 1 + test]}
+    found = {split: score(bundle, store, split, out) for split, out in files.items()}
+    model, header = load_bundle(bundle)
+    save_bundle(bundle, model, replace(header, val_nll=found["validation"]["per_token"][0]), torch.float16)
+    for split, out in files.items():
+        keep(found[split] | {"bundle_sha256": file_hash(bundle)}, out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", help="a run folder or bundle; several: their average")
+    parser.add_argument("--shares", type=float, nargs="+", help="of each in the average; default: equal ones")
+    parser.add_argument("--trained-on", type=Path, help="the store that they learnt")
+    parser.add_argument("--bundle", type=Path, default=Path("outputs/piano.safetensors"))
+    parser.add_argument("--score", action="store_true", help="score the bundle")
+    parser.add_argument("--test", action="store_true", help="read the test split too")
+    parser.add_argument("--store", type=Path, default=Path("outputs/stores/maestro"), help="all of MAESTRO, to score")
+    parser.add_argument("--results", type=Path, default=Path("outputs"), help="the folder of the figures")
+    args = parser.parse_args()
+    if not args.models and not args.score:
+        parser.error("give --models to place a bundle, --score to score one, or both")
+    if args.models:
+        if args.trained_on is None:
+            parser.error("--models: give --trained-on too, the store whose music the bundle will name")
+        shares = args.shares or [1 / len(args.models)] * len(args.models)
+        if len(shares) != len(args.models) or not np.isclose(sum(shares), 1):
+            parser.error(f"--shares {shares}: give one for each of the {len(args.models)} models, 1 together")
+        place([bundle_path(name) for name in args.models], shares, args.trained_on, args.bundle)
+    if args.score:
+        score_all(args.bundle, args.store, args.results, args.test)
+
+
+if __name__ == "__main__":
+    in_one_line(main)

@@ -1,0 +1,74 @@
+"""studies/place_piano.py: the average of weights, the header, and a split that equal tensors read once."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import ROOT
+
+from musictx.errors import UserError
+from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
+
+sys.path.insert(0, str(ROOT / "studies"))
+import place_piano
+
+
+def test_weights_are_averaged_by_their_shares_and_the_header_says_whose_music_it_is(world, tmp_path, monkeypatch):
+    model, header = load_bundle(world.bundle)
+    before = {name: x.clone() for name, x in model.state_dict().items()}
+    model.load_state_dict({name: x + 1 for name, x in before.items()})
+    other, target = tmp_path / "other.safetensors", tmp_path / "new/piano.safetensors"
+    save_bundle(other, model, replace(header, corpus="something else"))
+    words = ["--models", str(world.bundle), str(other), "--trained-on", str(world.store), "--bundle", str(target)]
+    monkeypatch.setattr(sys, "argv", ["place_piano.py", *words, "--shares", "0.75", "0.25"])
+    place_piano.main()
+    placed, said = load_bundle(target)
+    for name, x in placed.state_dict().items():
+        torch.testing.assert_close(x, (before[name] + 0.25).half().float())
+    manifest = json.loads((world.store / "manifest.json").read_text())["corpus"]
+    assert (said.corpus, said.licence) == (manifest["name"], manifest["licence"])
+    assert (said.notes["name"], said.notes["averaged"], said.val_nll) == ("piano", [0.75, 0.25], None)
+    assert said.model == header.model
+    assert target.stat().st_size < 0.6 * other.stat().st_size
+    monkeypatch.setattr(sys, "argv", ["place_piano.py", *words, "--shares", "0.75", "0.75"])
+    with pytest.raises(SystemExit):
+        place_piano.main()
+    with pytest.raises(UserError, match="chorale.safetensors and .* differ in shape: give equal models"):
+        place_piano.place([world.bundle, place_piano.bundle_path("chorale")], [0.5, 0.5], world.store, target)
+
+
+def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys):
+    bundle, results = tmp_path / "piano.safetensors", tmp_path / "results"
+    place_piano.place([world.bundle], [1.0], world.store, bundle)
+    place_piano.score_all(bundle, world.store, results, test=False)
+    first = json.loads((results / "piano-validation.json").read_text())
+    assert [path.name for path in results.iterdir()] == ["piano-validation.json"]
+    assert (first["segment"], first["weights"]) == (2048, "float32")
+    assert first["bundle_sha256"] == place_piano.file_hash(bundle)
+    assert read_header(bundle).val_nll == first["per_token"][0]
+    assert "kept" not in capsys.readouterr().out
+    add_notes(bundle, seed_guidance=0.5)
+    place_piano.score_all(bundle, world.store, results, test=False)
+    assert "kept, these tensors have read the validation split already" in capsys.readouterr().out
+    again = json.loads((results / "piano-validation.json").read_text())
+    assert again == first | {"bundle_sha256": place_piano.file_hash(bundle)}
+    assert again["bundle_sha256"] != first["bundle_sha256"]
+    assert read_header(bundle).seed_guidance == 0.5
+    model, header = load_bundle(bundle)
+    model.load_state_dict({name: x * 2 for name, x in model.state_dict().items()})
+    save_bundle(bundle, model, header, torch.float16)
+    place_piano.score_all(bundle, world.store, results, test=False)
+    assert "kept" not in capsys.readouterr().out
+
+
+def test_a_person_is_told_what_to_give(world, monkeypatch, capsys):
+    for words, told in (
+        ([], "give --models to place a bundle, --score to score one, or both"),
+        (["--models", "piano"], "--models: give --trained-on too, the store whose music the bundle will name"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["place_piano.py", *words])
+        with pytest.raises(SystemExit):
+            place_piano.main()
+        assert told in capsys.readouterr().err
