@@ -90,3 +90,15 @@ def slowing(score: Score, path: Path, tempos: Sequence[tuple[int, int]] = ((480,
             track.append(mido.Message(kind, note=int(value), velocity=80, time=time))
     mido.MidiFile(tracks=[track], ticks_per_beat=480).save(path)
     return path
+
+
+def forget_pedal(path: Path) -> Path:
+    """Presses the pedal where the last track of a MIDI file begins, and lifts it a minute and a half after its end."""
+    midi = mido.MidiFile(path)
+    track = midi.tracks[-1]
+    channel = next(message.channel for message in track if message.type == "note_on")
+    track.insert(0, mido.Message("control_change", channel=channel, control=64, value=127))
+    late = round(mido.second2tick(90, midi.ticks_per_beat, 500_000))
+    track.insert(len(track) - 1, mido.Message("control_change", channel=channel, control=64, value=0, time=late))
+    midi.save(path)
+    return path

@@ -41,6 +41,7 @@ def inspect_midi(path: Path, name: str) -> dict[str, Any]:
                 "lowest": int(track.score.pitch.min()) if len(track.score) else None,
                 "highest": int(track.score.pitch.max()) if len(track.score) else None,
                 "pedal_presses": track.pedal_presses,
+                "pedal_forgotten": track.pedal_forgotten,
             }
             for track in tracks.tracks
         ],
@@ -116,7 +117,8 @@ def print_midi(facts: dict[str, Any]) -> None:
     for i, track in enumerate(facts["tracks"]):
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""
         name = track["name"] or f"({i + 1})"
-        table.add_row(name, str(track["program"]), str(track["notes"]), pitches, str(track["pedal_presses"]))
+        pedal = str(track["pedal_presses"]) + (" (forgotten: not heard)" if track["pedal_forgotten"] else "")
+        table.add_row(name, str(track["program"]), str(track["notes"]), pitches, pedal)
     Console(highlight=False, markup=False).print(table)
     if facts["tokens"] is None:
         print(f"cannot be written in {facts['tokenizer']} tokens: {facts['why_not']}")

@@ -11,28 +11,36 @@ from numpy.typing import NDArray
 from musictx.music.score import DRUMS, MOST_BARS, Meter, Score
 
 PEDAL_DOWN = 64  # controller 64 at this value or above is down
+FORGOTTEN_S = 60.0  # no foot rests so long: of 530,781 presses in MAESTRO's 199 hours the longest takes 57 s
+
+FORGOTTEN = "its pedal, down for more than a minute, is taken as forgotten and not heard"
 
 
 def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer]) -> Score:
     """A note released while the pedal is down sounds until the pedal comes up or its pitch is struck again.
 
     `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that never comes up lifts at the end of the
-    music (as in Oore et al. 2018, section 3.1). No note gets shorter.
+    music (as in Oore et al. 2018, section 3.1). One that stays down for more than a minute was forgotten by whoever
+    wrote the file, and is not heard: it would let every note of a song ring on. No note gets shorter.
     """
-    if not len(score) or not len(pedal_s):
+    spans = pedal_spans(pedal_s, pedal_value, score.duration_s)
+    down_s, up_s = spans[spans[:, 1] - spans[:, 0] <= FORGOTTEN_S].T
+    if not len(score) or not len(down_s):
         return score
-    down = pedal_value >= PEDAL_DOWN
-    turns = np.flatnonzero(np.diff(down, prepend=False))  # down, up, down, up …
-    down_s, up_s = pedal_s[turns[::2]], pedal_s[turns[1::2]]
-    if not len(down_s):
-        return score
-    up_s = np.append(up_s, max(score.duration_s, float(pedal_s[-1])))[: len(down_s)]
-
     last_down = np.searchsorted(down_s, score.offset_s, side="right") - 1
     held = (last_down >= 0) & (score.offset_s < up_s[last_down])
     until = np.minimum(up_s[last_down], _next_strike_s(score))
     offset = np.where(held, np.maximum(until, score.offset_s), score.offset_s)
     return replace(score, offset_s=offset)
+
+
+def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], end_s: float) -> NDArray[np.float64]:
+    """From when to when the pedal is down (P, 2); the last time until music and pedal end, if nothing lifts it."""
+    turns = np.flatnonzero(np.diff(pedal_value >= PEDAL_DOWN, prepend=False))  # down, up, down, up …
+    times = pedal_s[turns]
+    if len(times) % 2:
+        times = np.append(times, max(end_s, float(pedal_s[-1])))
+    return times.reshape(-1, 2)
 
 
 def _next_strike_s(score: Score) -> NDArray[np.float64]:
@@ -89,6 +97,7 @@ class Track:
     name: str
     score: Score
     pedal_presses: int = 0
+    pedal_forgotten: bool = False  # down for more than a minute, so not heard
 
     @property
     def program(self) -> int:
@@ -180,10 +189,11 @@ def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
             clock.quarter_s,
             np.array(DRUMS if raw.drums else min(max(raw.program, 0), 127)),
         )
-        down = raw.pedal_value >= PEDAL_DOWN
-        presses = int((np.diff(down.astype(np.int8), prepend=0) > 0).sum())
+        order = np.argsort(raw.pedal, kind="stable")
+        pedal_s, pedal_value = clock.seconds(raw.pedal[order]), raw.pedal_value[order]
+        spans = pedal_spans(pedal_s, pedal_value, score.duration_s)
+        forgotten = sustain and len(score) > 0 and bool((spans[:, 1] - spans[:, 0] > FORGOTTEN_S).any())
         if sustain:
-            order = np.argsort(raw.pedal, kind="stable")
-            score = apply_sustain(score, clock.seconds(raw.pedal[order]), raw.pedal_value[order])
-        tracks.append(Track(raw.name, score, presses))
+            score = apply_sustain(score, pedal_s, pedal_value)
+        tracks.append(Track(raw.name, score, len(spans), forgotten))
     return Tracks(tracks, clock.quarter_s, clock, midi.signatures)

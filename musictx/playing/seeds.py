@@ -15,7 +15,7 @@ from musictx.model.shipped import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import DRUMS, Meter, Score
-from musictx.music.ticks import Tracks
+from musictx.music.ticks import FORGOTTEN, Tracks
 from musictx.sampling.primer import Primer
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
@@ -98,7 +98,7 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
 
 def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object, drums: bool) -> Score:
     """The score as the model hears it: one that knows only the piano hears all instruments as a piano. Prints
-    what becomes of instruments, drums and tempo."""
+    what becomes of instruments, drums, pedal and tempo."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
     told = []
@@ -112,6 +112,8 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
         told.append(f"its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
     elif len(parts) < len(sounding):
         told.append("its drums are left out, drums=true takes them")
+    if any(track.pedal_forgotten for track in parts):
+        told.append(FORGOTTEN)
     if tokenizer.metrical and tracks.clock is not None and tracks.clock.changes:
         told.append("its first tempo holds throughout, since the model counts beats")
     if told:

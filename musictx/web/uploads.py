@@ -112,6 +112,7 @@ class Read(NamedTuple):
     written: Heard | None
     tracks: int
     drums: bool
+    pedal_forgotten: bool
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> Music:
@@ -125,7 +126,8 @@ def read_upload(data: bytes, name: str, limits: Limits) -> Music:
     read = cast(Read | str, run_batch(cast(Any, read_music), [data], allowed)[0])
     if isinstance(read, str):
         raise UserError(f"{name}: {read}")
-    return Music(plain_name(name), *read.played, written=read.written, tracks=read.tracks, drums=read.drums)
+    told = read._asdict()
+    return Music(plain_name(name), *told.pop("played"), **told)
 
 
 def read_music(data: bytes) -> Read | str:
@@ -141,9 +143,10 @@ def read_music(data: bytes) -> Read | str:
         only_drums = len(tracks.merge(drums=True)) > 0
         return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
     sounding = [track for track in tracks.tracks if len(track.score)]
-    melodic = sum(not track.is_drums for track in sounding)
+    melodic = [track for track in sounding if not track.is_drums]
+    forgotten = any(track.pedal_forgotten for track in melodic)
     written = None if even is None else Heard(even.merge(), even.meter())
-    return Read(Heard(score, tracks.meter()), written, melodic, melodic < len(sounding))
+    return Read(Heard(score, tracks.meter()), written, len(melodic), len(melodic) < len(sounding), forgotten)
 
 
 def plain_name(name: str) -> str:

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from conftest import ok, refused
+from strategies import forget_pedal
 
 from musictx.commands.inspect import inspect, round_trip
 from musictx.config.app import settings
@@ -32,6 +33,14 @@ def test_a_midi_file_in_a_few_lines(song, tmp_path):
     assert "   drums      2  36 … 38              0" in out
     assert "8 performance tokens: VELOCITY 19, NOTE_ON 72, TIME_SHIFT 50, NOTE_OFF 72, VELOCITY 22, NOTE_ON 74," in out
     assert "and back: 2 of 2 notes, onsets within 0.0 ms, velocity off by 1.00 on average" in out
+
+
+def test_a_pedal_that_the_file_forgets_is_told_for_its_track(song, tmp_path):
+    out = ok(["musictx", "inspect", f"midi={forget_pedal(song)}"], tmp_path).stdout
+    assert re.findall(r"72 … 74 +(.*)", out) + re.findall(r"36 … 38 +(.*)", out) in (
+        ["0", "1 (forgotten: not heard)"],
+        ["1 (forgotten: not heard)", "0"],
+    )
 
 
 def test_a_midi_file_as_json(song, tmp_path):

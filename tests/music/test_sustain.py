@@ -35,6 +35,13 @@ def test_a_pedal_that_never_comes_up_lifts_at_the_end_of_the_music():
     assert held([(0, 1, 60)], [(0.5, 127), (7, 100)]) == [7]
 
 
+def test_a_pedal_forgotten_for_more_than_a_minute_is_not_heard():
+    for let_go in ([], [(64.5, 0)]):  # to the end of the music, or before it
+        assert held([(0, 1, 60), (70, 71, 64)], [(0.5, 127), *let_go]) == [1, 71]
+    assert held([(0, 1, 60), (70, 71, 64)], [(0.5, 127), (60.5, 0)]) == [60.5, 71]  # a minute is a long rest for a foot
+    assert held([(0, 1, 60), (80, 81, 64)], [(0.5, 127), (70, 0), (80.5, 127), (83, 0)]) == [1, 83]  # the others are
+
+
 def test_without_notes_or_pedal_nothing_happens():
     assert held([], [(0, 127)]) == []
     assert held([(0, 1, 60)], []) == [1]
@@ -52,6 +59,7 @@ def slow(score, pedal):
     if down is not None:
         spans.append((down, max(score.duration_s, pedal[-1][0])))
     ends = []
+    spans = [(start, stop) for start, stop in spans if stop - start <= 60]
     for onset, offset, pitch in zip(score.onset_s, score.offset_s, score.pitch, strict=True):
         end = offset
         for start, stop in spans:
@@ -62,8 +70,12 @@ def slow(score, pedal):
     return Score(score.onset_s, ends, score.pitch, score.velocity)
 
 
-@given(scores(max_notes=15, max_onset_s=8), st.lists(st.tuples(st.integers(0, 20), st.integers(0, 127)), max_size=8))
-def test_it_equals_the_slow_obvious_loops(score, pedal):
-    pedal = sorted((t / 2, v) for t, v in pedal)
+@given(
+    scores(max_notes=15, max_onset_s=8),
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 127)), max_size=8),
+    st.sampled_from([0.5, 10]),  # seconds a step: the slow pedals are forgotten ones too
+)
+def test_it_equals_the_slow_obvious_loops(score, pedal, step_s):
+    pedal = sorted((t * step_s, v) for t, v in pedal)
     times, values = np.array(pedal, dtype=float).reshape(-1, 2).T
     assert apply_sustain(score, times, values) == slow(score, pedal)

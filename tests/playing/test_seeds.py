@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from strategies import forget_pedal
 
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.model.shipped import FOLDER, bundle_path, tell_taken
@@ -179,6 +180,14 @@ def test_a_band_is_heard_as_one_piano_and_a_line_says_so(tmp_path, capsys, progr
     seed = read_seed(band(tmp_path / "a.mid", *programs), TOK, drums=drums, out_of_range="refuse")
     assert seed.score.program.tolist() == heard
     assert capsys.readouterr().out == (f"{tmp_path / 'a.mid'}{told}\n" if told else "")
+
+
+def test_a_pedal_that_the_file_forgets_is_told_and_not_heard(tmp_path, capsys):
+    write_midi(NOTE, tmp_path / "a.mid")
+    seed = read_seed(forget_pedal(tmp_path / "a.mid"), TOK, drums=False, out_of_range="refuse")
+    assert seed.score == NOTE
+    told = "its pedal, down for more than a minute, is taken as forgotten and not heard"
+    assert capsys.readouterr().out == f"{tmp_path / 'a.mid'}: {told}\n"
 
 
 def test_four_singers_stay_four_voices(tmp_path, capsys):

@@ -8,8 +8,10 @@ import pytest
 import torch
 from conftest import ROOT
 
+from musictx.commands.evaluate import file_hash
 from musictx.errors import UserError
 from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
+from musictx.model.shipped import bundle_path
 
 sys.path.insert(0, str(ROOT / "studies"))
 import place_piano
@@ -36,7 +38,7 @@ def test_weights_are_averaged_by_their_shares_and_the_header_says_whose_music_it
     with pytest.raises(SystemExit):
         place_piano.main()
     with pytest.raises(UserError, match="chorale.safetensors and .* differ in shape: give equal models"):
-        place_piano.place([world.bundle, place_piano.bundle_path("chorale")], [0.5, 0.5], world.store, target)
+        place_piano.place([world.bundle, bundle_path("chorale")], [0.5, 0.5], world.store, target)
 
 
 def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys):
@@ -46,14 +48,14 @@ def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys)
     first = json.loads((results / "piano-validation.json").read_text())
     assert [path.name for path in results.iterdir()] == ["piano-validation.json"]
     assert (first["segment"], first["weights"]) == (2048, "float32")
-    assert first["bundle_sha256"] == place_piano.file_hash(bundle)
+    assert first["bundle_sha256"] == file_hash(bundle)
     assert read_header(bundle).val_nll == first["per_token"][0]
     assert "kept" not in capsys.readouterr().out
     add_notes(bundle, seed_guidance=0.5)
     place_piano.score_all(bundle, world.store, results, test=False)
     assert "kept, these tensors have read the validation split already" in capsys.readouterr().out
     again = json.loads((results / "piano-validation.json").read_text())
-    assert again == first | {"bundle_sha256": place_piano.file_hash(bundle)}
+    assert again == first | {"bundle_sha256": file_hash(bundle)}
     assert again["bundle_sha256"] != first["bundle_sha256"]
     assert read_header(bundle).seed_guidance == 0.5
     model, header = load_bundle(bundle)

@@ -3,6 +3,7 @@
 import mido
 import numpy as np
 import pytest
+from strategies import forget_pedal
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -64,6 +65,13 @@ def test_a_band_is_heard_as_one_piano(tmp_path):
     assert heard.score.program.tolist() == [0, 0]
     voices = fit(music, build_tokenizer("chorale"))
     assert voices.note == "Its drums are left out."
+
+
+def test_a_pedal_that_the_file_forgets_is_told_and_not_heard(tmp_path):
+    write_midi(TUNE, tmp_path / "a.mid")
+    heard = fit(read(forget_pedal(tmp_path / "a.mid")), build_tokenizer("performance"))
+    assert heard.note == "Its pedal, down for more than a minute, is taken as forgotten and not heard."
+    assert heard.score == TUNE
 
 
 def test_a_name_does_no_harm():
