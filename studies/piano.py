@@ -24,6 +24,7 @@ import csv
 import io
 import sys
 import zipfile
+from bisect import bisect_right
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -32,6 +33,7 @@ from maestro import ROOT, call, extract, spread
 
 from musictx.config.app import parse_options
 from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.tokenizers import Tokenizer
 from musictx.training.run_folder import RunFolder
 
 
@@ -65,6 +67,7 @@ ON = {
     ],
 }
 SCORED_H = 1.0  # hours of validation during training
+ENDING_S = 15.0  # of a song, left out
 
 
 def prepare(archive: Path, out: Path) -> Path:
@@ -82,7 +85,10 @@ def prepare(archive: Path, out: Path) -> Path:
 
 
 def with_pop(maestro: Path, archive: Path, out: Path) -> Path:
-    """A store like MAESTRO's whose training split has POP909's songs too, all tracks of a song as one piano."""
+    """A store like MAESTRO's whose training split has POP909's songs too, all tracks of a song as one piano.
+
+    Without their endings: songs are short, so a quarter of their windows would hold one, three times as many as
+    MAESTRO's, and a model that heard those brought MAESTRO's music to an end early too."""
     pop, both = out / "pop", out / "store-pop"
     if not (both / "manifest.json").exists():
         if not (pop / "manifest.json").exists():
@@ -96,7 +102,7 @@ def with_pop(maestro: Path, archive: Path, out: Path) -> Path:
             f"{own.citation}; {other.citation}",
         )
         splits = {name: pieces_of(first, name) for name in first.manifest.splits}
-        splits["train"] += pieces_of(second, "train")
+        splits["train"] += [without_ending(piece, second.tokenizer) for piece in pieces_of(second, "train")]
         write_store(both, first.tokenizer, corpus, splits, first.manifest.dropped + second.manifest.dropped)
     return both
 
@@ -105,6 +111,13 @@ def pieces_of(store: Store, split: str) -> list[Piece]:
     """A split's pieces, each with its length in seconds."""
     found = store.split(split)
     return [Piece(name, ids, store.tokenizer.seconds(ids)) for name, ids in zip(found.names, found, strict=True)]
+
+
+def without_ending(piece: Piece, tokenizer: Tokenizer) -> Piece:
+    """An unfinished piece: all but its last `ENDING_S` seconds."""
+    until_s = piece.seconds - ENDING_S
+    n = bisect_right(range(len(piece.ids) + 1), until_s, key=lambda n: tokenizer.seconds(piece.ids[:n])) - 1
+    return Piece(piece.name, piece.ids[: max(n, 0)], max(until_s, 0.0), unfinished=True)
 
 
 def may_leave(stage: Stage, folder: Path, enough: int | None) -> bool:

@@ -65,10 +65,11 @@ def rows(score: Score) -> set[tuple[float, ...]]:
     return set(zip(*(c.tolist() for c in columns), strict=True))
 
 
-def split_of(*pieces: NDArray[Any]) -> Split:
+def split_of(*pieces: NDArray[Any], unfinished: Sequence[int] = ()) -> Split:
     """Pieces of ids as a store's split has them."""
     offsets = np.cumsum([0, *map(len, pieces)])
-    return Split(np.concatenate(pieces).astype(np.uint16), offsets, [str(k) for k in range(len(pieces))])
+    names = [str(k) for k in range(len(pieces))]
+    return Split(np.concatenate(pieces).astype(np.uint16), offsets, names, unfinished)
 
 
 def ids(vocab: Vocab, max_size: int = 200) -> st.SearchStrategy[Ids]:

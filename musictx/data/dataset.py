@@ -25,7 +25,8 @@ class RandomCrops(Dataset[Tensor]):
 
     A piece is drawn in proportion to its length. Its window slides over both ends and then moves inside, so that
     the model sees first and last tokens as often as the others, and many windows begin with BOS. The others begin
-    with the token before a group (of the tokenizer's, or of `cycle` tokens), in the place of BOS.
+    with the token before a group (of the tokenizer's, or of `cycle` tokens), in the place of BOS. The end of an
+    unfinished piece teaches no EOS.
     Raises ConfigError, TokenError for lengths and factors that the tokenizer cannot take.
     """
 
@@ -54,7 +55,8 @@ class RandomCrops(Dataset[Tensor]):
         rng = np.random.default_rng((self.random_seed, index))
         factor = float(rng.choice(self.stretch))
         token = int(rng.integers(self.split.offsets[-1]))
-        piece = self.split[int(np.searchsorted(self.split.offsets, token, side="right")) - 1]
+        number = int(np.searchsorted(self.split.offsets, token, side="right")) - 1
+        piece = self.split[number]
         # a faster clock needs fewer ids for the same music: read some more
         wanted = self.length if factor >= 1 else int(self.length / factor) + 1
         last = max(len(piece) - wanted + 1, 0)
@@ -64,12 +66,17 @@ class RandomCrops(Dataset[Tensor]):
         body = self.augment(np.asarray(piece[max(start - 1, 0) : start + wanted]), factor, rng)
         vocab = self.tokenizer.vocab
         begin = [] if start else [vocab.bos]
-        end = [vocab.eos] if start + wanted > len(piece) else []
+        end = [self.end_of(number)] if start + wanted > len(piece) else []
         window = np.array([*begin, *body.tolist(), *end], dtype=np.int64)
         # a stretched piece may have more ids than a window: the model must see its end too
         from_end = bool(end) and (start > 0 or (len(window) > self.length + 1 and rng.random() < 0.5))
         window = window[-self.length - 1 :] if from_end else window[: self.length + 1]
         return torch.from_numpy(np.pad(window, (0, self.length + 1 - len(window)), constant_values=vocab.pad))
+
+    def end_of(self, number: int) -> int:
+        """The id after the last of a piece: EOS, or PAD, which teaches nothing, where the piece is unfinished."""
+        vocab = self.tokenizer.vocab
+        return vocab.pad if number in self.split.unfinished else vocab.eos
 
     def augment(self, ids: Ids, factor: float, rng: np.random.Generator) -> Ids:
         """Stretches, then transposes by an amount that keeps every pitch inside the vocabulary."""
@@ -196,7 +203,7 @@ class CarriedWindows(Dataset[Window]):
         vocab, pieces = crops.tokenizer.vocab, []
         for i in rng.permutation(len(crops.split)):
             ids = crops.augment(np.asarray(crops.split[int(i)]), float(rng.choice(crops.stretch)), rng)
-            pieces.append(np.array([vocab.bos, *ids.tolist(), vocab.eos], dtype=np.uint16))
+            pieces.append(np.array([vocab.bos, *ids.tolist(), crops.end_of(int(i))], dtype=np.uint16))
         return pieces, [(p, k) for p, ids in enumerate(pieces) for k in range(self._windows(len(ids) - 2))]
 
     def __getitem__(self, index: int) -> Window:

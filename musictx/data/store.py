@@ -10,7 +10,7 @@ train.offsets.npy        int64 (pieces + 1,), where each piece begins and ends
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -35,6 +35,7 @@ class Piece:
     ids: Ids
     seconds: float
     signature: Signature = field(default_factory=lambda: np.zeros(0, np.uint32))  # finds near-duplicates
+    unfinished: bool = False  # cut off before its end, so that no EOS is learnt from it
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class SplitInfo:
     seconds: float
     pieces: list[str]
     sha256: str = ""  # of the ids, as `musictx verify` checks
+    unfinished: list[int] = field(default_factory=list)  # numbers of the pieces that were cut off before their end
 
 
 @dataclass
@@ -108,7 +110,12 @@ def write_store(
         if not splits.get(split):
             raise StoreError(f"nothing to write: the {split} split of {corpus.name} has no pieces")
     info = {
-        name: SplitInfo(sum(len(p.ids) for p in ps), round(sum(p.seconds for p in ps), 3), [p.name for p in ps])
+        name: SplitInfo(
+            tokens=sum(len(p.ids) for p in ps),
+            seconds=round(sum(p.seconds for p in ps), 3),
+            pieces=[p.name for p in ps],
+            unfinished=[i for i, p in enumerate(ps) if p.unfinished],
+        )
         for name, ps in splits.items()
     }
     vocab = tokenizer.vocab
@@ -145,8 +152,10 @@ def write_store(
 class Split:
     """One split of an open store; `split[i]` is the i-th piece, a read-only view on disk."""
 
-    def __init__(self, ids: Ids, offsets: NDArray[np.int64], names: list[str]) -> None:
-        self.ids, self.offsets, self.names = ids, offsets, names
+    def __init__(
+        self, ids: Ids, offsets: NDArray[np.int64], names: list[str], unfinished: Collection[int] = ()
+    ) -> None:
+        self.ids, self.offsets, self.names, self.unfinished = ids, offsets, names, frozenset(unfinished)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -194,7 +203,7 @@ class Store:
                 f"{self.path}: the {name} split holds {len(ids)} tokens where the manifest says {info.tokens}; "
                 "prepare the data again"
             )
-        return Split(ids, offsets, info.pieces)
+        return Split(ids, offsets, info.pieces, info.unfinished)
 
 
 def _read_manifest(path: Path) -> Manifest:

@@ -38,6 +38,14 @@ def test_an_epoch_holds_every_token_of_every_piece_once(lengths, length, batch_s
     assert counts[VOCAB.bos] == 0
 
 
+def test_the_end_of_an_unfinished_piece_teaches_no_eos():
+    pieces = [np.full(8, 20 + i, np.uint16) for i in range(3)]
+    stream = CarriedWindows(RandomCrops(split_of(*pieces, unfinished=[0, 2]), TOK, 8, 0), 1)
+    targets = torch.cat([stream[i][0][1:] for i in range(len(stream))])
+    counts = torch.bincount(targets, minlength=VOCAB.size)
+    assert (counts[VOCAB.eos], counts[20:23].tolist()) == (1, [8, 8, 8])
+
+
 def test_each_row_goes_on_where_its_last_window_ended_or_begins_anew():
     stream = stream_of([40, 8, 24, 16, 60], 8, 2)
     for row in range(2):

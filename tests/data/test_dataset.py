@@ -54,6 +54,20 @@ def test_a_piece_shorter_than_the_window_is_padded_after_eos():
     assert window == [vocab.bos, 0, 1, 2, 3, 4, vocab.eos, *[vocab.pad] * 4]
 
 
+def test_the_end_of_an_unfinished_piece_is_seen_and_teaches_no_eos():
+    vocab = PERFORMANCE.vocab
+    whole = RandomCrops(split_of(scale(100), scale(5)), PERFORMANCE, 16, random_seed=0)
+    cut = RandomCrops(split_of(scale(100), scale(5), unfinished=[0]), PERFORMANCE, 16, random_seed=0)
+    ends = 0
+    for i in range(2000):
+        window, other = whole[i], cut[i]
+        short = vocab.eos in window and 4 in window
+        assert torch.equal(other, window if short else window.where(window != vocab.eos, vocab.pad))
+        ends += 99 in other
+        assert (vocab.eos in other) == short
+    assert ends > 10
+
+
 def test_chorale_windows_begin_with_a_soprano_after_bos_or_the_bass_before():
     grid = np.tile(np.array([[72, 67, 60, 48]], np.int16), (50, 1))
     crops = RandomCrops(split_of(CHORALE.encode_grid(grid)), CHORALE, 32, random_seed=0)

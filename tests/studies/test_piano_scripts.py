@@ -115,7 +115,8 @@ def test_the_long_training_goes_through_its_stages(archive, tmp_path):
     ]
 
 
-def test_with_pop_only_the_training_split_has_the_songs_too(archive, tmp_path):
+def test_with_pop_only_the_training_split_has_the_songs_too(archive, tmp_path, monkeypatch):
+    monkeypatch.setattr(piano, "ENDING_S", 2.0)  # songs of the test are short
     maestro = piano.prepare(archive, tmp_path)
     both = Store(piano.with_pop(maestro, write_songs(tmp_path / "songs", 12), tmp_path))
     assert both.path == tmp_path / "store-pop"
@@ -126,12 +127,19 @@ def test_with_pop_only_the_training_split_has_the_songs_too(archive, tmp_path):
     own, songs = Store(maestro), Store(tmp_path / "pop")
     for name in ("validation", "test"):
         assert both.split(name).ids.tobytes() == own.split(name).ids.tobytes()
-    train = own.split("train").ids.tolist() + songs.split("train").ids.tolist()
-    assert both.split("train").ids.tolist() == train
-    assert both.split("train").names[-1].startswith("POP909/")
+    train, first, later = both.split("train"), own.split("train"), songs.split("train")
+    assert [x.tolist() for x in train][: len(first)] == [x.tolist() for x in first]
+    assert len(train) == len(first) + len(later)
+    assert train.names[-1].startswith("POP909/")
+    assert train.unfinished == set(range(len(first), len(train)))
+    for i in range(len(later)):  # a song without its last two seconds, to the last id that stands before them
+        song, cut = later[i], train[len(first) + i]
+        assert song[: len(cut)].tolist() == cut.tolist()
+        until_s = songs.tokenizer.seconds(song) - 2
+        assert songs.tokenizer.seconds(cut) <= until_s < songs.tokenizer.seconds(song[: len(cut) + 1])
     info = both.manifest.splits["train"]
     each = [store.manifest.splits["train"].seconds for store in (own, songs)]
-    assert info.seconds == pytest.approx(sum(each), abs=0.1)
+    assert info.seconds == pytest.approx(sum(each) - 2 * len(later), abs=0.1)
 
 
 def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_path, monkeypatch):
