@@ -1,6 +1,8 @@
 """A trained piano model, or an average of several, becomes `bundle=piano`; what it costs on held-out music is written.
 
     python studies/place_piano.py --models outputs/piano/bundles-fill --trained-on outputs/piano/store-pop
+    python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill \\
+        --shares 0.5 0.5 --trained-on outputs/piano/store-pop       # halfway to a model that was tuned
     python studies/beginnings.py --bundle outputs/piano.safetensors --write sampler.top_p=null sampler.min_p=0.02
     python studies/place_piano.py --score --test --bundle musictx/bundles/piano.safetensors --results studies/results
 
