@@ -1,7 +1,7 @@
 """The likelihood of several models on the same held-out pieces, and the differences between them, piece by piece.
 
     python studies/paired.py --store outputs/maestro/store --table outputs/maestro --json paired.json
-    python studies/paired.py --store outputs/stores/pop909 --split validation --models now=piano own=my.safetensors \
+    python studies/paired.py --store outputs/stores/pop909 --split validation --models now=piano own=my.safetensors \\
         --json pop.json
 
 All pieces of one model vary much more than two models differ on one piece, so the interval of a difference, with pieces

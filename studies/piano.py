@@ -35,8 +35,9 @@ from typing import NamedTuple
 
 from maestro import ROOT, call, extract, spread
 
-from musictx.config.app import parse_options
+from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.errors import UserError
 from musictx.tokenizers import Tokenizer
 from musictx.training.run_folder import RunFolder
 
@@ -94,6 +95,8 @@ def with_pop(maestro: Path, archive: Path, out: Path) -> Path:
     Without their endings: songs are short, so a quarter of their windows would hold one, three times as many as
     MAESTRO's, and a model that heard those brought MAESTRO's music to an end early too."""
     pop, both = out / "pop", out / "store-pop"
+    if (both / "manifest.json").exists() and not Store(both).split("train").unfinished:
+        raise UserError(f"{both} has songs with their endings, as before: delete it and {pop}, they are made anew")
     if not (both / "manifest.json").exists():
         if not (pop / "manifest.json").exists():
             call([str(ROOT / "data_prep/pop909.py"), f"path={archive}", f"out={pop}"])
@@ -106,22 +109,28 @@ def with_pop(maestro: Path, archive: Path, out: Path) -> Path:
             f"{own.citation}; {other.citation}",
         )
         splits = {name: pieces_of(first, name) for name in first.manifest.splits}
-        splits["train"] += [without_ending(piece, second.tokenizer) for piece in pieces_of(second, "train")]
-        write_store(both, first.tokenizer, corpus, splits, first.manifest.dropped + second.manifest.dropped)
+        songs = pieces_of(second, "train")
+        splits["train"] += [without_ending(song, second.tokenizer) for song in songs if song.seconds > ENDING_S]
+        dropped = [(song.name, f"not longer than {ENDING_S:g} s") for song in songs if song.seconds <= ENDING_S]
+        dropped = [*first.manifest.dropped, *second.manifest.dropped, *dropped]
+        write_store(both, first.tokenizer, corpus, splits, dropped)
     return both
 
 
 def pieces_of(store: Store, split: str) -> list[Piece]:
     """A split's pieces, each with its length in seconds."""
     found = store.split(split)
-    return [Piece(name, ids, store.tokenizer.seconds(ids)) for name, ids in zip(found.names, found, strict=True)]
+    return [
+        Piece(name, ids, store.tokenizer.seconds(ids), unfinished=i in found.unfinished)
+        for i, (name, ids) in enumerate(zip(found.names, found, strict=True))
+    ]
 
 
 def without_ending(piece: Piece, tokenizer: Tokenizer) -> Piece:
     """An unfinished piece: all but its last `ENDING_S` seconds."""
     until_s = piece.seconds - ENDING_S
     n = bisect_right(range(len(piece.ids) + 1), until_s, key=lambda n: tokenizer.seconds(piece.ids[:n])) - 1
-    return Piece(piece.name, piece.ids[: max(n, 0)], max(until_s, 0.0), unfinished=True)
+    return Piece(piece.name, piece.ids[:n], tokenizer.seconds(piece.ids[:n]), unfinished=True)
 
 
 def may_leave(stage: Stage, folder: Path, enough: int | None) -> bool:
@@ -190,4 +199,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    in_one_line(main)

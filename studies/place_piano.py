@@ -28,20 +28,21 @@ from musictx.config.app import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.model.bundle import load_bundle, save_bundle
+from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, write_header
 from musictx.model.shipped import bundle_path
 
 SEGMENT = 2048  # ids in an input
 
 
 def place(sources: list[Path], shares: list[float], store: Path, target: Path) -> None:
-    """Writes the average of the sources' weights. Raises UserError for models of different shapes."""
+    """Writes the average of the sources' weights. Raises UserError for models that are not alike."""
     model, header = load_bundle(sources[0])
     mean = {name: torch.zeros_like(x, dtype=torch.float64) for name, x in model.state_dict().items()}
     for source, share in zip(sources, shares, strict=True):
-        for name, x in load_bundle(source).model.state_dict().items():
-            if name not in mean or mean[name].shape != x.shape:
-                raise UserError(f"{source} and {sources[0]} differ in shape: give equal models")
+        other, its = load_bundle(source)
+        if differing := unlike(header, its):
+            raise UserError(f"{source} and {sources[0]} differ in {', '.join(differing)}: give models that are alike")
+        for name, x in other.state_dict().items():
             mean[name] += share * x.double()
     model.load_state_dict({name: mean[name].to(x.dtype) for name, x in model.state_dict().items()})
     corpus = Store(store, header.tokenizer).manifest.corpus
@@ -51,6 +52,13 @@ def place(sources: list[Path], shares: list[float], store: Path, target: Path) -
     header = replace(header, corpus=corpus.name, licence=corpus.licence, val_nll=None, notes=notes)
     save_bundle(target, model, header, torch.float16)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, trained on {corpus.name}")
+
+
+def unlike(one: BundleHeader, other: BundleHeader) -> list[str]:
+    """In what two models differ that makes their average meaningless; dropout, windows and kernels are free."""
+    free = {"dropout", "attention_dropout", "trained_length", "attention"}
+    a, b = ({"vocabulary": x.vocab_fingerprint, "objective": x.objective.get("name")} | x.model for x in (one, other))
+    return sorted(name for name in (a.keys() | b.keys()) - free if a.get(name) != b.get(name))
 
 
 def tensors_hash(bundle: Path) -> str:
@@ -64,14 +72,18 @@ def tensors_hash(bundle: Path) -> str:
 
 def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:
     """The figures of `musictx evaluate`, as they are kept in `out` if these tensors have read the split already."""
-    tensors = tensors_hash(bundle)
-    known: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
-    if known.get("tensors_sha256") == tensors:
+    read: dict[str, Any] = {
+        "tensors_sha256": tensors_hash(bundle),
+        "split_sha256": Store(store).manifest.splits[split].sha256,
+    }
+    read |= {"segment": SEGMENT}
+    known: dict[str, Any] = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+    if known.items() >= read.items():
         print(f"{out}: kept, these tensors have read the {split} split already")
     else:
         words = [f"data.path={store}", f"data.segment={SEGMENT}", f"split={split}", f"out={out}"]
         evaluate(f"bundle={bundle}", *words)
-        known = json.loads(out.read_text()) | {"tensors_sha256": tensors}
+        known = json.loads(out.read_text(encoding="utf-8")) | read
         keep(known, out)
     return known
 
@@ -86,8 +98,7 @@ def score_all(bundle: Path, store: Path, results: Path, test: bool) -> None:
     results.mkdir(parents=True, exist_ok=True)
     files = {split: results / f"piano-{split}.json" for split in ("validation", "test")[: 1 + test]}
     found = {split: score(bundle, store, split, out) for split, out in files.items()}
-    model, header = load_bundle(bundle)
-    save_bundle(bundle, model, replace(header, val_nll=found["validation"]["per_token"][0]), torch.float16)
+    write_header(bundle, replace(read_header(bundle), val_nll=found["validation"]["per_token"][0]))
     for split, out in files.items():
         keep(found[split] | {"bundle_sha256": file_hash(bundle)}, out)
 

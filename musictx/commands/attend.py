@@ -16,7 +16,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.shipped import seed_path
-from musictx.music.read import read_bytes, read_midi
+from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.playing.opening import check_device, name_bundle, open_told
 from musictx.playing.seeds import fit_grid
@@ -37,7 +37,7 @@ def attend(config: AttendConfig) -> None:
     for target in (arcs, maps, *raised):
         if target.exists() and not config.overwrite:
             raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
-    read_bytes(source)  # reports a missing file before the model loads
+    data = read_bytes(source)  # reports a missing file before the model loads
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
     model, tokenizer, header = open_told(bundle, device, config.attention.impl, continues=False)
@@ -47,9 +47,12 @@ def attend(config: AttendConfig) -> None:
     if reads_melody and config.seed_seconds is not None:
         raise ConfigError("seed_seconds= is for models that continue a seed: leave it out")
     check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
-    music = read_midi(source, drums=config.drums, one_tempo=tokenizer.metrical)
+    tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
+    music = tracks.merge(config.drums)
     if not len(music):
         raise UserError(f"{source}: no notes to look at: give a file with music in it")
+    if told := tracks.told(config.drums):
+        print(f"{source}: {told}")
     music = fit_grid(music, tokenizer, source)
     ids = ids_by_height(tokenizer, music) if reads_melody else tokenizer.encode(music)
     traced = tokenizer.trace(ids, music.quarter_s)

@@ -117,7 +117,8 @@ def print_midi(facts: dict[str, Any]) -> None:
     for i, track in enumerate(facts["tracks"]):
         pitches = f"{track['lowest']} … {track['highest']}" if track["notes"] else ""
         name = track["name"] or f"({i + 1})"
-        pedal = str(track["pedal_presses"]) + (" (forgotten: not heard)" if track["pedal_forgotten"] else "")
+        forgotten = track["pedal_forgotten"]
+        pedal = str(track["pedal_presses"]) + (f", {forgotten} not heard" if forgotten else "")
         table.add_row(name, str(track["program"]), str(track["notes"]), pitches, pedal)
     Console(highlight=False, markup=False).print(table)
     if facts["tokens"] is None:

@@ -24,7 +24,10 @@ def render(config: RenderConfig) -> None:
         if value is not None and not (value >= 0 if name == "new_from" else value > 0):
             raise ConfigError(f"{name}={value}: give seconds above 0, or null")
     tracks = read_tracks(read_bytes(source), source)
-    score = tracks.merge(drums=suffix in sound.FORMATS or config.drums)
+    drums = suffix in sound.FORMATS or config.drums
+    score = tracks.merge(drums)
+    if told := tracks.told(drums):
+        print(f"{source}: {told}")
     bars_s = tracks.meter().bars_s(score.duration_s) if config.bars else None
     new_from_s = np.inf if config.new_from is None else config.new_from
     font = Path(config.soundfont) if config.soundfont else None

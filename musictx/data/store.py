@@ -196,7 +196,9 @@ class Store:
             ids = np.memmap(raw, dtype="<u2", mode="r") if raw.stat().st_size else np.zeros(0, np.uint16)
             if offsets.ndim != 1 or offsets.dtype != np.int64 or offsets[:1] != 0 or (np.diff(offsets) < 0).any():
                 raise ValueError("its offsets do not count up from 0")
-        except (OSError, ValueError, EOFError) as error:
+            if not set(info.unfinished) <= set(range(len(info.pieces))):
+                raise ValueError("it lacks pieces that it calls unfinished")
+        except (OSError, ValueError, TypeError, EOFError) as error:
             raise StoreError(f"{self.path}: the {name} split is damaged ({error}); prepare the data again") from None
         if len(offsets) != len(info.pieces) + 1 or offsets[-1] != len(ids) or len(ids) != info.tokens:
             raise StoreError(

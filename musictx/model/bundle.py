@@ -93,7 +93,11 @@ def save_bundle(path: Path, model: nn.Module, header: BundleHeader, dtype: torch
 def add_notes(path: Path, **notes: Any) -> None:
     """Writes more notes into a bundle's header; its tensors stay the same, bit for bit."""
     header = read_header(path)
-    header = replace(header, notes=header.notes | notes)
+    write_header(path, replace(header, notes=header.notes | notes))
+
+
+def write_header(path: Path, header: BundleHeader) -> None:
+    """Gives a bundle another header; its tensors stay the same, bit for bit."""
     content = save(_tensors(path), {KEY: header.to_json()})
     with replacing(path) as partial:
         partial.write_bytes(content)

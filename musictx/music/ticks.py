@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from musictx.music.score import DRUMS, MOST_BARS, Meter, Score
 
 PEDAL_DOWN = 64  # controller 64 at this value or above is down
-FORGOTTEN_S = 60.0  # no foot rests so long: of 530,781 presses in MAESTRO's 199 hours the longest takes 57 s
+FORGOTTEN_S = 60.0  # of 530,781 presses in MAESTRO's 199 hours the longest takes 57 s
 
-FORGOTTEN = "its pedal, down for more than a minute, is taken as forgotten and not heard"
+FORGOTTEN = f"a pedal that stays down for more than {FORGOTTEN_S:g} s is taken as forgotten and not heard"
 
 
 def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer]) -> Score:
@@ -97,7 +97,7 @@ class Track:
     name: str
     score: Score
     pedal_presses: int = 0
-    pedal_forgotten: bool = False  # down for more than a minute, so not heard
+    pedal_forgotten: int = 0  # of these presses: so long that they are not heard
 
     @property
     def program(self) -> int:
@@ -120,6 +120,11 @@ class Tracks:
     def merge(self, drums: bool = False) -> Score:
         """All notes together, with drums only if asked for."""
         return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
+
+    def told(self, drums: bool = False) -> str:
+        """What a person should know of the pedal: empty, or that a press is not heard in `merge(drums)`."""
+        heard = [track for track in self.tracks if drums or not track.is_drums]
+        return FORGOTTEN if any(track.pedal_forgotten for track in heard) else ""
 
     def meter(self) -> Meter:
         """The bars of the file, up to the first line after its last note."""
@@ -192,7 +197,7 @@ def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
         order = np.argsort(raw.pedal, kind="stable")
         pedal_s, pedal_value = clock.seconds(raw.pedal[order]), raw.pedal_value[order]
         spans = pedal_spans(pedal_s, pedal_value, score.duration_s)
-        forgotten = sustain and len(score) > 0 and bool((spans[:, 1] - spans[:, 0] > FORGOTTEN_S).any())
+        forgotten = int((spans[:, 1] - spans[:, 0] > FORGOTTEN_S).sum()) if sustain and len(score) else 0
         if sustain:
             score = apply_sustain(score, pedal_s, pedal_value)
         tracks.append(Track(raw.name, score, len(spans), forgotten))

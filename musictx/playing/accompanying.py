@@ -128,6 +128,8 @@ def read_melody(path: Path, config: AccompanyConfig, tokenizer: Tokenizer) -> Me
     tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
     if counts_beats and tracks.clock is not None and tracks.clock.changes:
         print(f"{path}: its first tempo holds throughout, since the model counts beats")
+    if told := tracks.told():
+        print(f"{path}: {told}")
     return take_melody(tracks.merge(drums=False), path, config, tokenizer, tracks.meter(), path.stem, path)
 
 

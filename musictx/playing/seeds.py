@@ -15,7 +15,7 @@ from musictx.model.shipped import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import DRUMS, Meter, Score
-from musictx.music.ticks import FORGOTTEN, Tracks
+from musictx.music.ticks import Tracks
 from musictx.sampling.primer import Primer
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
@@ -112,8 +112,8 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
         told.append(f"its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
     elif len(parts) < len(sounding):
         told.append("its drums are left out, drums=true takes them")
-    if any(track.pedal_forgotten for track in parts):
-        told.append(FORGOTTEN)
+    if pedal := tracks.told(drums):
+        told.append(pedal)
     if tokenizer.metrical and tracks.clock is not None and tracks.clock.changes:
         told.append("its first tempo holds throughout, since the model counts beats")
     if told:

@@ -49,12 +49,14 @@ def make_record(store: Store, accelerator: str) -> Record:
 
 
 def store_hash(store: Store) -> str:
-    """Hash of the ids themselves, not of what the manifest says about them."""
+    """Hash of the ids themselves, and of which pieces are unfinished; not of what else the manifest says."""
     digest = sha256(store.manifest.vocab_fingerprint.encode())
     for name in ("train", "validation"):
         split = store.split(name)
         digest.update(split.offsets.tobytes())
         digest.update(split.ids.data)
+        if split.unfinished:
+            digest.update(json.dumps(sorted(split.unfinished)).encode())
     return digest.hexdigest()[:16]
 
 

@@ -14,7 +14,6 @@ from musictx.model.bundle import OWN_FILTERS
 from musictx.model.protocol import LanguageModel
 from musictx.music.grid import one_piano, quantise, thin_to_voices
 from musictx.music.score import Score
-from musictx.music.ticks import FORGOTTEN
 from musictx.sampling.gap import Gap, cut_gap, step_s
 from musictx.sampling.guidance import NothingToHold
 from musictx.sampling.music import Continuation, Drawing
@@ -183,8 +182,8 @@ def fit(music: Music, tokenizer: Tokenizer) -> Music:
             left += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
     if music.drums:
         left += " Its drums are left out."
-    if music.pedal_forgotten:
-        left += f" {FORGOTTEN[0].upper()}{FORGOTTEN[1:]}."
+    if pedal := music.pedal_told[bool(tokenizer.metrical and music.written)]:
+        left += f" {pedal[0].upper()}{pedal[1:]}."
     tokenizer.encode(score)
     return music._replace(score=score, meter=meter, note=left.strip(), played=played)
 

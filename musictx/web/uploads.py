@@ -112,7 +112,7 @@ class Read(NamedTuple):
     written: Heard | None
     tracks: int
     drums: bool
-    pedal_forgotten: bool
+    pedal_told: tuple[str, str]
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> Music:
@@ -144,9 +144,9 @@ def read_music(data: bytes) -> Read | str:
         return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
     sounding = [track for track in tracks.tracks if len(track.score)]
     melodic = [track for track in sounding if not track.is_drums]
-    forgotten = any(track.pedal_forgotten for track in melodic)
+    pedal = tracks.told(), (even or tracks).told()
     written = None if even is None else Heard(even.merge(), even.meter())
-    return Read(Heard(score, tracks.meter()), written, len(melodic), len(melodic) < len(sounding), forgotten)
+    return Read(Heard(score, tracks.meter()), written, len(melodic), len(melodic) < len(sounding), pedal)
 
 
 def plain_name(name: str) -> str:

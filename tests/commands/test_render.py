@@ -1,11 +1,13 @@
 """musictx render, through the real command."""
 
 import re
+import shutil
 
 import pytest
 import soundfile
-from conftest import ok, refused
+from conftest import ok, refused, run
 from PIL import Image
+from strategies import forget_pedal
 
 
 def render(world, cwd, *args):
@@ -20,6 +22,16 @@ def test_the_suffix_says_what_is_made(world, tmp_path):
         assert (tmp_path / "out" / f"a.{suffix}").read_bytes().startswith(start)
     assert len(list((tmp_path / "out").iterdir())) == len(starts)
     assert soundfile.info(tmp_path / "out" / "a.flac").channels == 2
+
+
+def test_a_pedal_that_the_file_forgets_is_told(world, tmp_path):
+    seed = forget_pedal(shutil.copy(world.seed, tmp_path / "a.mid"))
+    told = f"{seed}: a pedal that stays down for more than 60 s is taken as forgotten and not heard\n"
+    assert ok(["musictx", "render", f"midi={seed}", "out=a.svg"], tmp_path).stdout.startswith(told)
+    attend = ["musictx", "attend", f"bundle={world.bundle}", f"midi={seed}", "out=b.svg", "device=cpu"]
+    assert told in ok(attend, tmp_path).stdout
+    accompany = ["musictx", "accompany", f"melody={seed}", "out=o", "device=cpu", "out_of_range=drop"]
+    assert told in run(accompany, tmp_path).stdout
 
 
 def test_bars_rows_and_a_continuation(world, tmp_path):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.errors import StoreError
 from musictx.tokenizers import build_tokenizer
+from musictx.training.run_folder import store_hash
 
 TOK = build_tokenizer("performance")
 CORPUS = Corpus("two tunes", "public domain")
@@ -33,6 +35,24 @@ def test_what_was_written_is_read(path):
     assert store.manifest.corpus == CORPUS
     assert store.manifest.dropped == [("bad.mid", "no notes")]
     assert sorted(p.name for p in path.parent.iterdir()) == ["store"]
+
+
+def test_which_pieces_are_unfinished_is_kept_and_older_stores_have_none(path, tmp_path):
+    assert Store(path).split("train").unfinished == set()
+    manifest = json.loads((path / "manifest.json").read_text())
+    del manifest["splits"]["train"]["unfinished"]  # a store of before
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    assert Store(path).split("train").unfinished == set()
+    cut = [replace(piece, unfinished=i == 1) for i, piece in enumerate(pieces(5, 300))]
+    write_store(tmp_path / "cut", TOK, CORPUS, {"train": cut, "validation": pieces(7)}, [])
+    assert Store(tmp_path / "cut").split("train").unfinished == {1}
+    assert Store(tmp_path / "cut").split("validation").unfinished == set()
+    assert store_hash(Store(tmp_path / "cut")) != store_hash(Store(path))
+    for wrong in ([2], None, "12"):
+        manifest["splits"]["train"]["unfinished"] = wrong
+        (path / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(StoreError, match="the train split is damaged"):
+            Store(path).split("train")
 
 
 def test_iterating_a_split_ends(path):

@@ -186,7 +186,7 @@ def test_a_pedal_that_the_file_forgets_is_told_and_not_heard(tmp_path, capsys):
     write_midi(NOTE, tmp_path / "a.mid")
     seed = read_seed(forget_pedal(tmp_path / "a.mid"), TOK, drums=False, out_of_range="refuse")
     assert seed.score == NOTE
-    told = "its pedal, down for more than a minute, is taken as forgotten and not heard"
+    told = "a pedal that stays down for more than 60 s is taken as forgotten and not heard"
     assert capsys.readouterr().out == f"{tmp_path / 'a.mid'}: {told}\n"
 
 

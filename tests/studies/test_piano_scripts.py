@@ -5,6 +5,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from conftest import ROOT, ok
@@ -14,9 +15,11 @@ from songs import write_songs
 from musictx.config import register_schemas
 from musictx.config.app import conf_dir, settings, typed
 from musictx.config.train import TrainConfig
-from musictx.data.store import Store
+from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.errors import UserError
 from musictx.model.build import build_model
 from musictx.model.bundle import read_header
+from musictx.tokenizers import build_tokenizer
 from musictx.training.preflight import check_trainer
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import build_model_config
@@ -212,13 +215,24 @@ def test_a_finished_model_is_taught_to_fill_in_a_folder_of_its_own(tmp_path, mon
     assert "stage-2-fill is not finished: give the same command again" in capsys.readouterr().out
 
 
+def test_short_songs_and_a_store_of_before_are_told(archive, tmp_path):
+    maestro = piano.prepare(archive, tmp_path)
+    with_short = Store(piano.with_pop(maestro, write_songs(tmp_path / "songs", 12), tmp_path)).manifest
+    songs = Store(tmp_path / "pop").manifest.splits["train"].pieces
+    assert [x for x in with_short.dropped if x[0] in songs] == [(name, "not longer than 15 s") for name in songs]
+    with pytest.raises(UserError, match=r"store-pop has songs with their endings, as before: delete it and .*pop"):
+        piano.with_pop(maestro, tmp_path / "songs", tmp_path)
+
+
 @pytest.mark.parametrize("more", [[], ["--pop", "pop909.zip"], ["--pop", "pop909.zip", "--fill", "x.safetensors"]])
 def test_the_store_with_pop_is_learnt_if_it_is_asked_for(tmp_path, monkeypatch, more):
     calls = []
     monkeypatch.setattr(piano, "call", lambda words, seconds=None: calls.append(words))
-    for store in ("store", "store-pop"):
-        (tmp_path / store).mkdir()
-        (tmp_path / store / "manifest.json").touch()
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/manifest.json").touch()
+    piece = Piece("a", np.zeros(9, np.uint16), 1.0, unfinished=True)
+    splits = {"train": [piece], "validation": [piece]}
+    write_store(tmp_path / "store-pop", build_tokenizer("performance"), Corpus("both", ""), splits, [])
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pop909.zip").touch()
     monkeypatch.setattr(sys, "argv", ["piano.py", "--archive", "a.zip", "--out", str(tmp_path), *more])

@@ -37,8 +37,22 @@ def test_weights_are_averaged_by_their_shares_and_the_header_says_whose_music_it
     monkeypatch.setattr(sys, "argv", ["place_piano.py", *words, "--shares", "0.75", "0.75"])
     with pytest.raises(SystemExit):
         place_piano.main()
-    with pytest.raises(UserError, match="chorale.safetensors and .* differ in shape: give equal models"):
+    with pytest.raises(UserError, match=r"chorale.safetensors and .* differ in .*d_ff.*: give models that are alike"):
         place_piano.place([world.bundle, bundle_path("chorale")], [0.5, 0.5], world.store, target)
+
+
+def test_what_differs_between_models_is_named():
+    header = read_header(bundle_path("piano"))
+    for model, differing in (
+        ({"n_layers": 5}, ["n_layers"]),
+        ({"position": "rope", "clock": "time"}, ["clock", "position"]),
+        ({"dropout": 0.3, "attention": "sdpa"}, []),
+    ):
+        assert place_piano.unlike(header, replace(header, model=header.model | model)) == differing
+    assert place_piano.unlike(header, replace(header, objective={}, vocab_fingerprint="x")) == [
+        "objective",
+        "vocabulary",
+    ]
 
 
 def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys):

@@ -3,7 +3,7 @@
 import mido
 import numpy as np
 import pytest
-from strategies import forget_pedal
+from strategies import forget_pedal, slowing
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
@@ -70,8 +70,18 @@ def test_a_band_is_heard_as_one_piano(tmp_path):
 def test_a_pedal_that_the_file_forgets_is_told_and_not_heard(tmp_path):
     write_midi(TUNE, tmp_path / "a.mid")
     heard = fit(read(forget_pedal(tmp_path / "a.mid")), build_tokenizer("performance"))
-    assert heard.note == "Its pedal, down for more than a minute, is taken as forgotten and not heard."
+    told = "A pedal that stays down for more than 60 s is taken as forgotten and not heard."
+    assert heard.note == told
     assert heard.score == TUNE
+
+
+def test_a_pedal_may_be_forgotten_at_one_tempo_and_not_at_another(tmp_path):
+    midi = mido.MidiFile(forget_pedal(slowing(TUNE, tmp_path / "a.mid", [(480, 400)])))
+    midi.save(tmp_path / "a.mid")
+    music = read(tmp_path / "a.mid")
+    assert [bool(told) for told in music.pedal_told] == [False, True]
+    assert "pedal" not in fit(music, build_tokenizer("performance")).note
+    assert "A pedal that stays down for more than 60 s" in fit(music, build_tokenizer("chorale")).note
 
 
 def test_a_name_does_no_harm():
