@@ -75,8 +75,8 @@ def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:
     read: dict[str, Any] = {
         "tensors_sha256": tensors_hash(bundle),
         "split_sha256": Store(store).manifest.splits[split].sha256,
+        "segment": SEGMENT,
     }
-    read |= {"segment": SEGMENT}
     known: dict[str, Any] = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     if known.items() >= read.items():
         print(f"{out}: kept, these tensors have read the {split} split already")

@@ -12,7 +12,6 @@ from musictx.music.score import DRUMS, MOST_BARS, Meter, Score
 
 PEDAL_DOWN = 64  # controller 64 at this value or above is down
 FORGOTTEN_S = 60.0  # of 530,781 presses in MAESTRO's 199 hours the longest takes 57 s
-
 FORGOTTEN = f"a pedal that stays down for more than {FORGOTTEN_S:g} s is taken as forgotten and not heard"
 
 
