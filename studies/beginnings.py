@@ -7,10 +7,11 @@
 
 The seeds are the five slowest, fastest, sparsest and densest beginnings of the split, by their onsets a second and
 notes that sound together. The model continues each one as `musictx generate` does, but may be silent as long as it
-likes; its `sampler.` settings may follow. The measures are silences of more than three seconds a minute and notes that
-hang, held for more than eight, in its music and in the composers'. Writes all figures as JSON, and in a folder beside
-it a page of rolls for each kind, true continuations next to the model's, and the MIDI files. `--write` draws nothing:
-it writes these filters into the bundle's header, where they hold unless a person gives others.
+likes; its `sampler.` settings may follow. The measures are silences of more than three seconds a minute, notes that
+hang, held for more than eight, and continuations that stand still, without a new note for more than five, in its music
+and in the composers'. Writes all figures as JSON, and in a folder beside it a page of rolls for each kind, true
+continuations next to the model's, and the MIDI files. `--write` draws nothing: it writes these filters into the
+bundle's header, where they hold unless a person gives others.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from musictx.config.app import in_one_line, parse_options, settings
 from musictx.config.use import GenerateConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
-from musictx.model.bundle import OWN_FILTERS, add_notes
+from musictx.model.bundle import OWN_FILTERS, add_notes, tensors_hash
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.score import Score
@@ -42,7 +43,7 @@ from musictx.tokenizers.rules import Rules
 from musictx.viz.piano_roll import Panel, piano_roll
 
 EACH = 5  # seeds of each kind
-SILENT_S, HANGING_S = 3.0, 8.0
+SILENT_S, HANGING_S, STILL_S = 3.0, 8.0, 5.0
 
 
 class Kind(NamedTuple):
@@ -82,6 +83,11 @@ def silences(music: Score, length_s: float, longer_s: float = SILENT_S) -> int:
     return int((gaps > longer_s).sum())
 
 
+def standstill_s(music: Score, length_s: float) -> float:
+    """The longest time without a new note, from time 0 to the end of the length."""
+    return float(np.diff(np.concatenate([[0.0], np.sort(music.onset_s), [length_s]])).max())
+
+
 def joined(seed: Score, music: Score, seed_s: float) -> Score:
     later = replace(music, onset_s=music.onset_s + seed_s, offset_s=music.offset_s + seed_s)
     return Score.merge([seed, later], seed.quarter_s)
@@ -111,7 +117,7 @@ def study(args: argparse.Namespace, usual: GenerateConfig) -> None:
     music = {"true": held_out.true, "model": drawn[0].scores}
     figures = {name: [statistics(score)._asdict() for score in scores] for name, scores in music.items()}
     seconds = f"{len(order)} beginnings of {args.seed_seconds:g} s, {args.draws} continuations of {args.seconds:g} s"
-    print(f"{seconds}: all of them reach their end")
+    print(seconds)
     hanging: dict[str, list[int]] = {}  # notes that hang, all notes, pieces with one that hangs
     for name, each in a_minute.items():
         print(f"silences over {SILENT_S:g} s a minute, {name:5} {each.mean:.2f} ({each.low:.2f} to {each.high:.2f})")
@@ -121,6 +127,9 @@ def study(args: argparse.Namespace, usual: GenerateConfig) -> None:
         pieces = sum(bool(each.any()) for each in held)
         hanging[name] = [int(np.concatenate(held).sum()), sum(map(len, held)), pieces]
         print("notes over {:g} s, {:5} {} of {:,}, in {} of {}".format(HANGING_S, name, *hanging[name], len(held)))
+    still = {name: [round(standstill_s(score, args.seconds), 1) for score in scores] for name, scores in notes.items()}
+    for name, waits in still.items():
+        print(f"no new note for {STILL_S:g} s, {name:5} {sum(x > STILL_S for x in waits)} of {len(waits)}")
     folder, place = args.out.with_suffix(""), 0
     for name, chosen in kinds.items():
         panels: list[Panel] = []
@@ -131,9 +140,16 @@ def study(args: argparse.Namespace, usual: GenerateConfig) -> None:
                 write_midi(whole, folder / f"{name}-{k - place + 1}-{who}.mid")
         piano_roll(panels, folder / f"{name}.png", row_s=found.seed_s + args.seconds)
         place += len(chosen)
-    facts = {"bundle": Path(args.bundle).name, "split": args.split, "pieces": kinds, "draws": args.draws}
+    found_in = tensors_hash(bundle_path(args.bundle))
+    facts = {
+        "bundle": Path(args.bundle).name,
+        "tensors_sha256": found_in,
+        "split": args.split,
+        "pieces": kinds,
+        "draws": args.draws,
+    }
     facts |= {"seed_seconds": found.seed_s, "seconds": args.seconds, "silences": count, "figures": figures}
-    facts |= {"hanging": hanging, "sampler": asdict(sampling)}
+    facts |= {"hanging": hanging, "still_s": still, "sampler": asdict(sampling)}
     facts |= {"silences_a_minute": {name: list(each) for name, each in a_minute.items()}}
     keep(args.out, json.loads(json.dumps(facts)))
     print(f"{args.out}: all figures; {folder}: the rolls, true and drawn, and their MIDI")

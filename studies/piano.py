@@ -6,7 +6,7 @@
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip --minutes 150        # with pop songs
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip \\
         --fill musictx/bundles/piano.safetensors model.dropout=0.1 trainer.lr=8e-4 trainer.max_steps=200 \\
-        trainer.warmup_steps=20 'objective_settings={plain: 0.75}'       # teaches pop to one that knows MAESTRO
+        trainer.warmup_steps=20 'objective_settings={plain: 0.75}'       # tunes a finished model on both
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --minutes 14            # on a GPU
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --branch 2400           # and its model
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --branch 2400 \\
@@ -18,7 +18,8 @@ holds its rate can be left early: with `--enough 8000` the next one begins from 
 `--fill` teaches a finished model to fill gaps too, in a folder beside its own; half of its windows stay whole.
 `--pop` learns the training songs of POP909, without their endings, beside MAESTRO's pieces, in a store of their own;
 what is scored stays MAESTRO's. Give it to every call, with an `--out` of its own. `place_piano.py` averages a model
-that was tuned on both with the one it came from. `OMP_NUM_THREADS` sets how many cores it takes. Training scores one
+that was tuned on both with the one it came from; the shipped model was made so, from the bundle of commit 6cdcdf9
+(`docs/log.md`). `OMP_NUM_THREADS` sets how many cores it takes. Training scores one
 hour of the validation, `musictx evaluate` all.
 On a GPU there is one stage, of 2,048 ids and 65,536 a step, compiled; it learns each piece many times, so with dropout.
 """

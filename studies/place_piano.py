@@ -15,20 +15,18 @@ validation, inputs of 2,048, into the header, and that of the test split, with `
 import argparse
 import json
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
 
 from musictx.commands.evaluate import evaluate, file_hash
 from musictx.config.app import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, write_header
+from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, tensors_hash, write_header
 from musictx.model.shipped import bundle_path
 
 SEGMENT = 2048  # ids in an input
@@ -59,15 +57,6 @@ def unlike(one: BundleHeader, other: BundleHeader) -> list[str]:
     free = {"dropout", "attention_dropout", "trained_length", "attention"}
     a, b = ({"vocabulary": x.vocab_fingerprint, "objective": x.objective.get("name")} | x.model for x in (one, other))
     return sorted(name for name in (a.keys() | b.keys()) - free if a.get(name) != b.get(name))
-
-
-def tensors_hash(bundle: Path) -> str:
-    """The SHA-256 of all tensors, by name: what stays when a header changes."""
-    found = sha256()
-    with safe_open(bundle, "pt") as file:
-        for name in sorted(file.keys()):
-            found.update(name.encode() + file.get_tensor(name).numpy().tobytes())
-    return found.hexdigest()
 
 
 def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A training's checkpoint has the same header and is read in the same way: only te
 import json
 import pickle
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,6 +147,14 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         return merged({name.removeprefix("model."): x for name, x in _checkpoint(path)["state_dict"].items()})
     with safe_open(path, "pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+def tensors_hash(path: Path) -> str:
+    """The SHA-256 of all tensors, by name: what stays when a header changes."""
+    found = sha256()
+    for name, tensor in sorted(_tensors(path).items()):
+        found.update(name.encode() + tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
 
 
 def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -> Bundle:

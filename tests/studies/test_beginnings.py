@@ -8,12 +8,12 @@ import pytest
 from conftest import ROOT, ok, run
 
 from musictx.errors import UserError
-from musictx.model.bundle import read_header
+from musictx.model.bundle import read_header, tensors_hash
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 
 sys.path.insert(0, str(ROOT / "studies"))
-from beginnings import choose, silences
+from beginnings import choose, silences, standstill_s
 
 
 def music(*notes):
@@ -27,6 +27,13 @@ def test_silences_before_between_and_after_the_notes_are_counted_and_a_held_note
     assert silences(music((0, 9), (1, 2), (8, 8.5)), 12) == 0, "three seconds are not more than three"
     assert silences(music((0, 9), (1, 2)), 12.1) == 1
     assert silences(Score.empty(), 10) == 1
+
+
+def test_the_longest_time_without_a_new_note_is_counted_though_one_sounds():
+    assert standstill_s(music((0, 9), (1, 2), (8, 8.5)), 12) == 7
+    assert standstill_s(music((4, 5), (6, 6.5)), 8) == 4, "from the beginning on"
+    assert standstill_s(music((0, 1), (2, 12)), 12) == 10, "to the end"
+    assert standstill_s(Score.empty(), 10) == 10
 
 
 def test_the_slowest_fastest_sparsest_and_densest_are_chosen_none_twice():
@@ -43,7 +50,7 @@ def test_the_study_on_a_tiny_model(world, tmp_path):
     words = ["studies/beginnings.py", "--store", world.store, "--bundle", world.bundle, "--threads", 1]
     words += ["--split", "train", "--each", 1, "--draws", 2, "--seed-seconds", 2, "--seconds", 3, "--out", "b.json"]
     out = ok(words, tmp_path).stdout
-    assert out.startswith("4 beginnings of 2 s, 2 continuations of 3 s: all of them reach their end\n")
+    assert out.startswith("4 beginnings of 2 s, 2 continuations of 3 s\n")
     found = json.loads((tmp_path / "b.json").read_text())
     assert set(found["silences_a_minute"]) == {"true", "model"}
     assert sorted(i for chosen in found["pieces"].values() for i in chosen) == sorted(
@@ -51,6 +58,9 @@ def test_the_study_on_a_tiny_model(world, tmp_path):
     )
     assert list(found["hanging"]) == ["true", "model"]
     assert re.search(r"^notes over 8 s, true  0 of \d+, in 0 of 4$", out, re.MULTILINE)
+    assert re.search(r"^no new note for 5 s, model 0 of 8$", out, re.MULTILINE), "of three seconds again"
+    assert [len(found["still_s"][name]) for name in ("true", "model")] == [4, 8]
+    assert found["tensors_sha256"] == tensors_hash(world.bundle)
     assert re.search(r"^notes over 8 s, model 0 of \d+, in 0 of 8$", out, re.MULTILINE), "music of three seconds"
     assert found["sampler"]["top_p"] == 0.98
     ok([*words, "sampler.top_p=null", "sampler.min_p=0.02"], tmp_path)
