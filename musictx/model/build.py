@@ -8,6 +8,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from musictx.model.keyboard import Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
@@ -114,10 +115,13 @@ def model_config(kind: str, settings: Mapping[str, Any]) -> Any:
     return KINDS[kind].config(**settings)
 
 
-def build_model(config: Any, pace: Tensor | None = None) -> Model:
-    """The model of a config; `pace` (V,) as in `Transformer`."""
+def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:
+    """The model of a config; `pace` (V,) as in `Transformer`. `keys`: what each id does to the keyboard, for a model that
+    sees it; a loaded model brings its own."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.build(config, pace)
+    if keys is not None and getattr(model, "keyboard", None) is not None:
+        model.keyboard.learn(keys)  # type: ignore[union-attr]
     return model
 
 

@@ -38,6 +38,15 @@ class Cache(Protocol):
         """(seen,) how many tokens each key is behind the one query; None: keys are in order, the query's own last."""
         ...
 
+    @property
+    def keyboard(self) -> Tensor | None:
+        """(B, 2, 128) the state of all keys (`model/keyboard.py`); None for a model that does not see them."""
+        ...
+
+    def keep_keyboard(self, state: Tensor) -> None:
+        """Keeps the state of all keys after the newest tokens."""
+        ...
+
     def begin(self, t: int) -> Tensor:
         """Makes room for `t` more tokens; returns their positions in their rows, (B or 1, t) float64."""
         ...
@@ -77,6 +86,10 @@ class KVCache:
         self.most_behind = int(behind.max()) if behind is not None else 0
         self.masked: Tensor | None = None
         self.age = None  # keys are in order
+        self.keyboard: Tensor | None = None
+
+    def keep_keyboard(self, state: Tensor) -> None:
+        self.keyboard = state
 
     @classmethod
     def empty(
@@ -137,7 +150,9 @@ class KVCache:
         k, v = (x.new_empty((x.shape[0], len(rows), *x.shape[2:])) for x in (self.k, self.v))
         for new, old in ((k, self.k), (v, self.v)):
             new[:, :, :, : self.end] = old[:, rows, :, : self.end]
-        return KVCache(k, v, self.clock[rows], self.window, self.length, self.end, behind)
+        taken = KVCache(k, v, self.clock[rows], self.window, self.length, self.end, behind)
+        taken.keyboard = None if self.keyboard is None else self.keyboard[rows]
+        return taken
 
     @classmethod
     def join(cls, caches: Sequence[KVCache]) -> KVCache:
@@ -157,4 +172,7 @@ class KVCache:
             row += n
         clock = torch.cat([c.clock for c in caches])
         later = torch.cat(behind)  # (B, 1)
-        return cls(k, v, clock, like.window, length, end, later if later.any() else None)
+        joined = cls(k, v, clock, like.window, length, end, later if later.any() else None)
+        keyboards = [c.keyboard for c in caches if c.keyboard is not None]
+        joined.keyboard = torch.cat(keyboards) if keyboards else None
+        return joined

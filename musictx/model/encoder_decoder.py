@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -32,6 +32,7 @@ class EncoderDecoderConfig(TransformerConfig):
     target_group: int = 3  # ids of the target in a step; `cycle` counts both together
     pad: int = -1  # the id that fills sources up; -1: none
     paced: bool = False  # the ids themselves tell time; False: they are steps of a grid
+    keyboard: ClassVar[str] = "none"  # type: ignore[misc] # not a setting here
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -78,6 +78,13 @@ class Pinned:
     def clock(self) -> Tensor:
         return self.rolling.clock
 
+    @property
+    def keyboard(self) -> Tensor | None:
+        return self.rolling.keyboard
+
+    def keep_keyboard(self, state: Tensor) -> None:
+        self.rolling.keep_keyboard(state)
+
     def begin(self, t: int) -> Tensor:
         """Makes room for one token a row; returns its position in its row, (B or 1, 1)."""
         assert t == 1, "a pinned cache takes steps of one token"

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from musictx.errors import ConfigError
+from musictx.model.keyboard import LONG_S, Keyboard, check_keyboard
 
 CELLS = ("lstm", "rnn")
 
@@ -32,8 +33,10 @@ class RecurrentConfig:
     d_attention: int = 128
     window: int = 512  # how many past states the attention sees
     dropout: float = 0.1
+    keyboard: str = "none"  # where the model sees which keys are down: none, input, head or both
 
     def __post_init__(self) -> None:
+        check_keyboard(self.keyboard)
         for name in ("vocab_size", "d_model", "n_layers", "d_attention", "window"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give 1 or more")
@@ -46,8 +49,11 @@ class RecurrentConfig:
 class RecurrentState:
     """The state of the cells, `hidden` (h,) or (h, c), each (layers, B, C); `length` counts all tokens ever seen."""
 
-    def __init__(self, hidden: tuple[Tensor, ...], past: Past | None, length: int = 0) -> None:
+    def __init__(
+        self, hidden: tuple[Tensor, ...], past: Past | None, length: int = 0, keyboard: Tensor | None = None
+    ) -> None:
         self.hidden, self.past, self.length = hidden, past, length
+        self.keyboard = keyboard  # (B, 2, 128) the state of all keys, if the model sees them
 
     def repeat(self, n: int) -> RecurrentState:
         """The one row of this state as n rows."""
@@ -56,14 +62,17 @@ class RecurrentState:
     def take(self, rows: Tensor) -> RecurrentState:
         """The rows (n,) of this batch, in that order, as a new state."""
         hidden = tuple(x.index_select(1, rows) for x in self.hidden)
-        return RecurrentState(hidden, self.past and self.past.take(rows), self.length)
+        keyboard = None if self.keyboard is None else self.keyboard[rows]
+        return RecurrentState(hidden, self.past and self.past.take(rows), self.length, keyboard)
 
     @classmethod
     def join(cls, states: Sequence[RecurrentState]) -> RecurrentState:
         """States of one model as one batch; each row continues as it would alone."""
         hidden = tuple(torch.cat(parts, 1) for parts in zip(*(s.hidden for s in states), strict=True))
         pasts = [s.past for s in states if s.past is not None]
-        return cls(hidden, Past.join(pasts) if pasts else None, max(s.length for s in states))
+        boards = [s.keyboard for s in states if s.keyboard is not None]
+        length = max(s.length for s in states)
+        return cls(hidden, Past.join(pasts) if pasts else None, length, torch.cat(boards) if boards else None)
 
     def detach(self) -> RecurrentState:
         """Stops gradients to the tokens so far: the border of truncated back-propagation. Returns itself."""
@@ -77,6 +86,9 @@ class RecurrentState:
         self.hidden = tuple(x.masked_fill(rows[:, None], 0.0) for x in self.hidden)
         if self.past is not None:
             self.past.alive = self.past.alive & ~rows[:, None]
+        if self.keyboard is not None:
+            up = torch.tensor([0.0, LONG_S], dtype=torch.float64, device=rows.device)[:, None]
+            self.keyboard = torch.where(rows[:, None, None], up, self.keyboard)
         return self
 
 
@@ -93,6 +105,10 @@ class Recurrent(nn.Module):
         cell = nn.LSTM if config.cell == "lstm" else nn.RNN
         self.cells = cell(c, c, config.n_layers, batch_first=True, dropout=between)
         self.attention = AdditiveAttention(c, config.d_attention, config.window) if config.additive else None
+        self.keyboard = None
+        if config.keyboard != "none":
+            self.keyboard = Keyboard(config.keyboard, config.vocab_size, c)
+            self.keyboard.initialise()
         self._init()
 
     def _init(self) -> None:
@@ -124,7 +140,7 @@ class Recurrent(nn.Module):
         c, like = self.config, self.embed.weight.detach()
         hidden = tuple(like.new_zeros(c.n_layers, batch, c.d_model) for _ in range(2 if c.cell == "lstm" else 1))
         past = Past.empty(batch, c.window, c.d_attention + c.d_model, like) if c.additive else None
-        return RecurrentState(hidden, past)
+        return RecurrentState(hidden, past, keyboard=None if self.keyboard is None else self.keyboard.up(batch))
 
     def carry(self, ids: Tensor, state: RecurrentState) -> Tensor:
         """ids (B, T) that continue from the state -> all logits (B, T, V)."""
@@ -139,7 +155,14 @@ class Recurrent(nn.Module):
         return self._run(ids[:, None], state)[:, -1]
 
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:
-        x = self.dropout(self.embed(ids))  # (B, T, C)
+        x, features = self.embed(ids), None
+        if self.keyboard is not None:
+            before = self.keyboard.up(len(ids)) if state is None or state.keyboard is None else state.keyboard
+            features, after_keys = self.keyboard.look(ids, before)
+            x = self.keyboard.into(x, features)
+            if state is not None:
+                state.keyboard = after_keys
+        x = self.dropout(x)  # (B, T, C)
         before = None if state is None else state.hidden if self.config.cell == "lstm" else state.hidden[0]
         h, after = self.cells(x, before)  # (B, T, C)
         if self.attention is not None:
@@ -149,8 +172,11 @@ class Recurrent(nn.Module):
             # autocast gives them less precision than the carried state has
             state.hidden = tuple(new.to(old.dtype) for new, old in zip(after, state.hidden, strict=True))
             state.length += ids.shape[1]
-        h = h[:, -1:] if last else h
-        return F.linear(self.dropout(h), self.embed.weight)  # (B, T, V)
+        y = self.dropout(h[:, -1:] if last else h)
+        logits = F.linear(y, self.embed.weight)  # (B, T, V)
+        if self.keyboard is not None and features is not None:
+            logits = self.keyboard.onto(logits, y, features[:, -y.shape[1] :])
+        return logits
 
 
 BLOCK = 32

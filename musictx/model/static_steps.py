@@ -83,6 +83,7 @@ class StaticSteps:
     def _capture(self, ring: Ring) -> torch.cuda.CUDAGraph:
         """Captures a step; whatever the warm-up writes is written again before a query sees it."""
         at, clock = ring.at.clone(), ring.clock.clone()
+        keyboard = None if ring.keyboard is None else ring.keyboard.clone()
         aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
@@ -90,6 +91,8 @@ class StaticSteps:
                 self.advance()
                 ring.at.copy_(at)
                 ring.clock.copy_(clock)
+                if keyboard is not None:
+                    ring.keep_keyboard(keyboard)
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -121,6 +124,11 @@ class Ring:
         self.clock = torch.empty(b, 1, dtype=torch.float64, device=device)
         self.slot = self.age = self.masked = self.slots  # of the current step: `begin` sets them
         self.length = 0
+        self.keyboard = None if like.keyboard is None else like.keyboard.clone()
+
+    def keep_keyboard(self, state: Tensor) -> None:
+        assert self.keyboard is not None
+        self.keyboard.copy_(state)
 
     def fits(self, cache: KVCache) -> bool:
         """Whether the content of that cache fits this memory."""
@@ -136,6 +144,8 @@ class Ring:
         self.at.fill_(cache.length)
         self.behind.copy_(cache.behind if cache.behind is not None else torch.zeros_like(self.behind))
         self.clock.copy_(cache.clock)
+        if cache.keyboard is not None:
+            self.keep_keyboard(cache.keyboard)
 
     def begin(self, t: int) -> Tensor:
         """Makes room for one token a row; returns its position in its row, (B, 1)."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.attention import check_impl
 from musictx.model.cache import Cache, KVCache, indices
+from musictx.model.keyboard import Keyboard, check_keyboard
 from musictx.model.position import CLOCKS, FORMS, timed_forms
 
 MLPS = ("gelu", "swiglu")
@@ -37,6 +38,7 @@ class TransformerConfig:
     mlp: str = "gelu"  # or swiglu; the d_ff of swiglu is the width after its gate
     qk_norm: bool = False  # scale queries and keys to one length, with a learned gain for each head
     value_residual: bool = False  # mix each layer's values with the first layer's
+    keyboard: str = "none"  # where the model sees which keys are down: none, input, head or both
 
     def __post_init__(self) -> None:
         sizes = (
@@ -69,6 +71,7 @@ class TransformerConfig:
         if self.clock == "time" and not FORMS[self.position].timed:
             able = " or ".join(timed_forms())
             raise ConfigError(f"⟨clock⟩=time: ⟨position⟩={self.position} counts tokens; choose {able}")
+        check_keyboard(self.keyboard)
         check_impl(self.attention, "TransformerConfig.attention")
 
 
@@ -179,7 +182,12 @@ class Transformer(nn.Module):
         self.key_width = blocks[0].attend.key_width
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(config.d_model)
+        self.keyboard = None
+        if config.keyboard != "none":
+            self.keyboard = Keyboard(config.keyboard, config.vocab_size, config.d_model)
         initialise(self, config)
+        if self.keyboard is not None:
+            self.keyboard.initialise()
 
     def forward(self, ids: Tensor) -> Tensor:
         return self._run(ids, None)
@@ -204,7 +212,9 @@ class Transformer(nn.Module):
         """An empty cache for `max_T` tokens in all; a rolling one has no end and shows the last `max_T`."""
         c = self.config
         widths = self.key_width, c.d_model // c.n_heads
-        return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
+        cache = KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
+        cache.keyboard = None if self.keyboard is None else self.keyboard.up(batch)
+        return cache
 
     def prefill(self, ids: Tensor, state: Cache) -> Tensor:
         """Reads ids (B, T) into the cache -> logits (B, V) after the last."""
@@ -221,14 +231,25 @@ class Transformer(nn.Module):
         at = index
         if self.config.clock == "time":
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
-        x = self.dropout(self.embed_at(ids, index))  # (B, T, C)
+        x, features = self.embed_at(ids, index), None
+        if self.keyboard is not None:
+            before = self.keyboard.up(len(ids)) if cache is None or cache.keyboard is None else cache.keyboard
+            features, after = self.keyboard.look(ids, before)
+            x = self.keyboard.into(x, features)
+            if cache is not None:
+                cache.keep_keyboard(after)
+        x = self.dropout(x)  # (B, T, C)
         first_v = None
         for block in self.blocks:
             x, first_v = block(x, first_v, at, cache)
         if cache is not None:
             cache.advance(t, at[:, -1:].expand_as(cache.clock))
             x = x[:, -1:]  # the head needs only the last position
-        return F.linear(self.norm(x), self.embed.weight)  # (B, T, V)
+        y = self.norm(x)
+        logits = F.linear(y, self.embed.weight)  # (B, T, V)
+        if self.keyboard is not None and features is not None:
+            logits = self.keyboard.onto(logits, y, features[:, -y.shape[1] :])
+        return logits
 
     def check_reach(self, n_tokens: int) -> None:
         """Raises ConfigError if the model has too few positions for this many tokens."""

@@ -1,7 +1,9 @@
 """Rules that a person may set for the sampler, beyond those of the encoding itself."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,23 @@ TONICS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 # ranges of soprano, alto, tenor and bass in a choir
 VOICE_RANGES = ((60, 81), (53, 76), (47, 69), (38, 64))
 MOST_S = 3600.0
+AUTO = "auto"
+
+
+class Auto(NamedTuple):
+    """A limit that follows the seed: its own longest, within these bounds; `without` where there is no seed to ask."""
+
+    least_s: float
+    most_s: float
+    without_s: float
+
+    def limit_s(self, seed_s: Sequence[float] | NDArray[np.floating]) -> float:
+        """The limit for a seed whose waits, or notes, are so long."""
+        return float(np.clip(max(seed_s), self.least_s, self.most_s)) if len(seed_s) else self.without_s
+
+
+STILL = Auto(1.0, 5.0, 2.0)  # the player waits no longer than the seed does
+NOTE = Auto(4.0, 10.0, 8.0)  # of 6,554 notes that composers wrote after seeds of 15 s, one lasts over 8 s
 
 
 @dataclass  # not frozen, as Sampling is not
@@ -32,7 +51,14 @@ class Rules:
 
     masks: bool = setting(True, "draw only events that can follow; false: any event at any time")
     max_silence_s: float = setting(5.0, "longest silence, seconds")
-    max_note_s: float = setting(20.0, "longest note, seconds")
+    max_note_s: int | float | str = setting(
+        AUTO, f"longest note, seconds; auto: the seed's longest, at least {NOTE.least_s:g} s and at most {NOTE.most_s:g}"
+    )
+    max_still_s: int | float | str | None = setting(
+        AUTO,
+        "longest wait for a new note, seconds; null: no limit; auto: the seed's longest, at least "
+        f"{STILL.least_s:g} s and at most {STILL.most_s:g}",
+    )
     max_polyphony: int | None = setting(None, "most notes at once; null: any number")
     lowest: int = setting(0, "lowest pitch")
     highest: int = setting(127, "highest pitch")
@@ -42,10 +68,13 @@ class Rules:
     no_parallels: bool = setting(False, "chorale models: no two voices move in parallel fifths or octaves")
 
     def __post_init__(self) -> None:
-        for name in ("max_silence_s", "max_note_s"):
+        for name in ("max_silence_s", "max_note_s", "max_still_s"):
             value = getattr(self, name)
-            if not 0 < value <= MOST_S:
-                raise ConfigError(f"⟨{name}⟩={value}: give more than 0 and at most {MOST_S:g} seconds")
+            if (name != "max_silence_s" and value == AUTO) or (name == "max_still_s" and value is None):
+                continue
+            if isinstance(value, str) or not 0 < value <= MOST_S:  # refuses NaN too
+                auto = "" if name == "max_silence_s" else ", or auto for the seed's own"
+                raise ConfigError(f"⟨{name}⟩={value}: give more than 0 and at most {MOST_S:g} seconds{auto}")
         if self.max_polyphony is not None and self.max_polyphony < 1:
             raise ConfigError(f"⟨max_polyphony⟩={self.max_polyphony}: give 1 or more, or null for no limit")
         if not 0 <= self.lowest <= self.highest <= 127:
@@ -56,6 +85,16 @@ class Rules:
             raise ConfigError(
                 f"⟨scale⟩={self.scale} has no pitch from {self.lowest} to {self.highest}: give a wider range"
             )
+
+    def note_s(self, seed_s: Sequence[float] | NDArray[np.floating]) -> float:
+        """The longest note after a seed whose notes are so long."""
+        return NOTE.limit_s(seed_s) if isinstance(self.max_note_s, str) else float(self.max_note_s)
+
+    def still_s(self, seed_s: Sequence[float] | NDArray[np.floating]) -> float:
+        """The longest wait for a new note after a seed that waited so long between its own."""
+        if self.max_still_s is None:
+            return MOST_S
+        return STILL.limit_s(seed_s) if isinstance(self.max_still_s, str) else float(self.max_still_s)
 
     def pitches(self) -> NDArray[np.bool_]:
         """(128,) True where a note may begin. Raises ConfigError for an unknown scale."""

@@ -17,11 +17,13 @@ from musictx.data.store import Manifest
 from musictx.errors import ConfigError, UserError
 from musictx.model.build import Model, build_model, kind_of, model_config, settings_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
+from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, Keys
 from musictx.model.lora import add_adapters
 from musictx.model.shipped import bundle_path
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
+MOVES = ("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF")  # the events that strike keys, and release them
 OWN = {"dropout", "attention_dropout"}  # the person chooses these, whatever the bundle was trained with
 
 
@@ -33,8 +35,9 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
     kind = given.get("kind", "transformer")
     schema = schema_of(kind)
     names = {each.name for each in fields(schema)}
-    taken = {name: value for name, value in given.items() if name in names - OWN}
-    kept = {name: getattr(config.model, name) for name in OWN & names if hasattr(config.model, name)}
+    own = OWN | ({"keyboard"} if given.get("keyboard", "none") == "none" else set())  # a model may gain one
+    taken = {name: value for name, value in given.items() if name in names - own}
+    kept = {name: getattr(config.model, name) for name in own & names if hasattr(config.model, name)}
     return replace(config, model=schema(**taken, **kept))
 
 
@@ -71,11 +74,18 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
         raise ConfigError(f"⟨clock⟩=time: {tokenizer.name} tokens carry no time; choose ⟨clock⟩=index")
     paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
-    model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace))
+    keys = keys_of(tokenizer)
+    if keys is None and settings_keyboard(config) != "none":
+        raise ConfigError(
+            f"⟨keyboard⟩={settings_keyboard(config)}: {tokenizer.name} tokens do not strike and release keys in "
+            "seconds; choose ⟨keyboard⟩=none, or ⟨tokenizer⟩=performance"
+        )
+    model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
     if config.init_from is not None:
         path = bundle_path(config.init_from)
         moved = moved_ids(config, read_header(path), tokenizer)
-        model.load_state_dict(with_rows(model.state_dict(), load_bundle(path).model.state_dict(), moved))
+        fresh = model.state_dict()
+        model.load_state_dict(fresh | with_rows(fresh, load_bundle(path).model.state_dict(), moved))
     if config.trainer.lora_rank is not None:
         add_adapters(model, config.trainer.lora_rank)  # type: ignore[arg-type] # check_trainer refuses others
     if config.trainer.checkpoint_activations:
@@ -84,6 +94,24 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     if config.trainer.compile:
         model.compile()
     return model
+
+
+def settings_keyboard(config: TrainConfig) -> str:
+    """Where the model sees the keyboard; a kind from outside may not know the setting."""
+    return str(getattr(config.model, "keyboard", "none"))
+
+
+def keys_of(tokenizer: Tokenizer) -> Keys | None:
+    """What each id does to the keyboard; None for ids that do not say. BOS, and the ids of an objective, which join
+    music from different places, let go of all keys."""
+    vocab = tokenizer.vocab
+    strikes, releases = (vocab.mask(*(row.type for row in vocab.events if row.type in kind)) for kind in MOVES)
+    if tokenizer.pace is None or not strikes.any() or not releases.any():
+        return None
+    act = np.where(strikes, STRIKE, np.where(releases, RELEASE, 0))
+    act[[vocab.bos, *range(vocab.eos + 1, vocab.size)]] = CLEAR
+    key = np.where(strikes | releases, tokenizer.pitch, 0)
+    return Keys(*(torch.from_numpy(x) for x in (key, act, np.maximum(tokenizer.pace, 0))))
 
 
 def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:

@@ -1,6 +1,6 @@
 """The rules of the chorale grid: which pitch the next voice may sing, or a rest, for a whole batch.
 
-No silence of all voices and no held note is longer than the rules say; on request, no voice is above the one before it,
+No silence of all voices, no held note and no rest of all movement is longer than the rules say; on request, no voice is above the one before it,
 each stays in its range, and there are no parallel fifths and octaves. A rest is legal unless it makes the silence too
 long; it is always legal where no pitch is.
 """
@@ -16,9 +16,10 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.music.grid import REST, STEPS_PER_QUARTER
 from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
-from musictx.tokenizers.rules import VOICE_RANGES, Rules
+from musictx.tokenizers.rules import AUTO, VOICE_RANGES, Rules
 
 CEILING = 128  # above all pitches
+MOST_NOTE_S = 20.0  # max_note_s=auto
 PERFECT = (0, 7)  # semitones of octaves and fifths, modulo octaves
 
 
@@ -47,11 +48,14 @@ class GridRules:
             raise ConfigError(f"⟨rules⟩.…: no voice has a pitch left from {lo} to {hi}: give wider limits")
         self.allowed = torch.from_numpy(allowed).to(device)
         per_step = np.array(quarter_s)[:, None] / STEPS_PER_QUARTER  # (B, 1) seconds
-        self.max_silence, self.max_note = (
-            torch.from_numpy(np.maximum(limit // per_step, 1).astype(np.int64)).to(device)
-            for limit in (rules.max_silence_s, rules.max_note_s)
-        )
         grids = [tokenizer.whole_steps(prompt) for prompt in prompts]
+        # a grid cannot say that a held note is struck again, so a note may last, and a seed may be still, for longer
+        note_s = MOST_NOTE_S if rules.max_note_s == AUTO else rules.note_s([])
+        still_s = [rules.still_s(_stays(grid) * float(step)) for grid, step in zip(grids, per_step[:, 0], strict=True)]
+        self.max_silence, self.max_note, self.max_still = (
+            torch.from_numpy(np.maximum(np.array(limit) // per_step, 1).astype(np.int64)).to(device)
+            for limit in (rules.max_silence_s, note_s, np.array(still_s)[:, None])
+        )
         last = [grid[-1] if len(grid) else np.full(self.voices, REST) for grid in grids]
         self.last = torch.from_numpy(np.array(last)).to(device)  # (B, 4) pitches
         self.before = self.last  # (B, 4) pitches of the step before the current one
@@ -59,6 +63,9 @@ class GridRules:
         self.held = torch.from_numpy(held).to(device)  # (B, 4) steps
         silent = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
         self.silent = torch.from_numpy(silent).to(device)  # (B, 1) steps of all voices
+        still = np.array([_run((grid[1:] != grid[:-1]).any(1, keepdims=True)) + bool(len(grid)) for grid in grids])
+        self.still = torch.from_numpy(still).to(device)  # (B, 1) steps since a voice moved
+        self.moved = torch.zeros_like(self.silent, dtype=torch.bool)  # (B, 1) whether one has in this step
         self.voice = 0
         self.ceiling = torch.full_like(self.silent, CEILING)  # (B, 1) the lowest pitch sung in this step
         others = tokenizer.vocab.size - tokenizer.vocab.n_events  # PAD, BOS, EOS and what an objective adds
@@ -68,6 +75,9 @@ class GridRules:
         v = self.voice
         stale = (self.sung == self.last[:, v, None]) & (self.held[:, v, None] >= self.max_note)
         pitches = self.allowed[v] & ~stale  # (B, P)
+        if v == self.voices - 1:
+            stuck = ~self.moved & (self.still >= self.max_still)  # (B, 1) the last voice has to move
+            pitches &= ~(stuck & (self.sung == self.last[:, v, None]))
         if self.order:
             pitches &= self.sung <= self.ceiling
         if self.no_parallels:
@@ -98,6 +108,7 @@ class GridRules:
         if v == 0:
             self.before = self.last.clone()
         self.held[:, v] = torch.where(pitch == self.last[:, v], self.held[:, v] + 1, 1)
+        self.moved |= (pitch != self.last[:, v])[:, None]
         self.last[:, v] = pitch
         heard = torch.where(pitch == REST, CEILING, pitch)[:, None]
         self.ceiling = torch.minimum(self.ceiling, heard)
@@ -105,15 +116,24 @@ class GridRules:
         if self.voice == 0:
             self.silent = torch.where(self.ceiling == CEILING, self.silent + 1, 0)
             self.ceiling = torch.full_like(self.ceiling, CEILING)
+            self.still = torch.where(self.moved, 1, self.still + 1)
+            self.moved = torch.zeros_like(self.moved)
 
     def may_end(self) -> bool:
         return self.voice == 0
 
     def take(self, rows: Tensor) -> "GridRules":
         taken = copy(self)
-        for name in ("max_silence", "max_note", "last", "before", "held", "silent", "ceiling", "no_others"):
+        own = "max_silence", "max_note", "max_still", "still", "moved"
+        for name in (*own, "last", "before", "held", "silent", "ceiling", "no_others"):
             setattr(taken, name, getattr(self, name)[rows])
         return taken
+
+
+def _stays(grid: NDArray[np.integer]) -> NDArray[np.int64]:
+    """How many steps of a grid (T, voices) pass between each two in which a voice moves."""
+    moves = np.flatnonzero((grid[1:] != grid[:-1]).any(axis=1)) + 1
+    return np.diff(moves, prepend=0)
 
 
 def _run(ends: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -14,12 +14,13 @@ NEVER = 2**62  # a step that no music reaches
 
 class EventPlace(NamedTuple):
     """The place in a stream of events: `struck` (P,) the step at which each sounding pitch began, from the lowest pitch
-    on, NEVER for silent ones; the step now; the step at which silence began, if it is silent; whether there was a
-    VELOCITY."""
+    on, NEVER for silent ones; the step now; the step at which silence began, if it is silent; the step of the newest
+    note; whether there was a VELOCITY."""
 
     struck: NDArray[np.int64]
     now: int
     silent_since: int
+    struck_last: int
     has_velocity: bool
 
 
@@ -42,4 +43,5 @@ class EventTable:
         struck[self.pitch[ids[note]] - self.lo] = np.where(self.on[ids[note]], now[note], NEVER)
         end = int(now[-1]) if len(ids) else 0
         silent_since = int(now[note[-1]]) if len(note) else 0
-        return EventPlace(struck, end, silent_since, bool(self.velocity[ids].any()))
+        struck_last = int(now[self.on[ids]].max(initial=0))
+        return EventPlace(struck, end, silent_since, struck_last, bool(self.velocity[ids].any()))

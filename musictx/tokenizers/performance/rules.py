@@ -1,8 +1,8 @@
 """The rules of event streams: which of NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY may come next, for a whole batch.
 
 No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON; no NOTE_ON for a sounding pitch, which must end first, as
-in the encoding; a velocity before the first note, and a note after a drawn VELOCITY; no silence and no note longer than
-the rules say. A note that has sounded too long ends before anything else: a model that would rather hold it, and finds
+in the encoding; a velocity before the first note, and a note after a drawn VELOCITY; no silence, no note and no wait for
+a new note longer than the rules say. A note that has sounded too long ends before anything else: a model that would rather hold it, and finds
 that no time may pass, strikes all others instead. At least one id is always legal: a note or its velocity, while a note
 may begin; else time may pass, unless such a note must end.
 """
@@ -50,14 +50,17 @@ class EventRules:
         self.n_others = int((~music | table.velocity).sum())  # velocities, and the ids after them, never legal
         self.shifts = on_device(table.steps[table.steps > 0])[None]  # (1, S)
         self.pitches = on_device(allowed)[None]  # (1, P)
-        self.max_silence, self.max_note = (
-            max(int(s * STEPS_PER_S), 1) for s in (rules.max_silence_s, rules.max_note_s)
-        )
-        self.max_polyphony = rules.max_polyphony
+        self.max_silence, self.max_polyphony = _steps(rules.max_silence_s), rules.max_polyphony
+        seeds = [tokenizer.decode(prompt) for prompt in prompts]
+        waits = [np.diff(np.unique(seed.onset_s)) for seed in seeds]
+        self.max_still = on_device([[_steps(rules.still_s(wait_s))] for wait_s in waits])  # (B, 1)
+        self.max_note = on_device([[_steps(rules.note_s(seed.offset_s - seed.onset_s))] for seed in seeds])  # (B, 1)
         places = [table.place(prompt) for prompt in prompts]
         self.struck = on_device([[*p.struck, NEVER] for p in places])  # (B, P + 1) NEVER or more where silent
         self.now = on_device([[p.now] for p in places])  # (B, 1)
         self.sound_by = on_device([[p.silent_since + self.max_silence] for p in places])  # (B, 1) for silent rows
+        # (B, 1) the step by which a new note begins
+        self.strike_by = on_device([[p.struck_last] for p in places]) + self.max_still
         # (B, V) what may follow the last id; after a prompt any music: no note may be legal after its last VELOCITY
         self.next = on_device([music] * len(places))
         said = [[p.has_velocity] for p in places]
@@ -66,14 +69,15 @@ class EventRules:
         self.silent = self.oldest >= NEVER  # (B, 1)
 
     def legal(self) -> Tensor:
-        until = torch.where(self.silent, self.sound_by, self.oldest + self.max_note)
+        ends = torch.where(self.silent, self.sound_by, self.oldest + self.max_note)
         struck = self.struck[:, : self.n_pitches]
         unheard = struck >= NEVER  # (B, P)
         on = unheard & self.pitches
         if self.max_polyphony is not None:
             on &= unheard.sum(1, keepdim=True) > self.n_pitches - self.max_polyphony
-        overdue = until <= self.now
+        overdue = ends <= self.now
         overdue &= ~self.silent  # (B, 1)
+        until = torch.minimum(ends, self.strike_by)
         on &= ~overdue
         others = on.any(1, keepdim=True).expand(-1, self.n_others)
         if self.has_velocity is not None:
@@ -85,6 +89,7 @@ class EventRules:
         pitch, steps, later = self.moves.index_select(0, ids).unbind(1)  # (B, 1) each
         self.struck = self.struck.scatter(1, pitch, self.now + later)
         self.now = self.now + steps
+        self.strike_by = torch.where(later == 0, self.now + self.max_still, self.strike_by)
         self.oldest = self.struck.amin(1, keepdim=True)
         self.silent = self.oldest >= NEVER
         self.sound_by = torch.where(self.silent, self.sound_by, self.now + self.max_silence)
@@ -97,8 +102,12 @@ class EventRules:
 
     def take(self, rows: Tensor) -> "EventRules":
         taken = copy(self)
-        for name in ("struck", "now", "sound_by", "next", "oldest", "silent"):
+        for name in ("struck", "now", "sound_by", "strike_by", "max_still", "max_note", "next", "oldest", "silent"):
             setattr(taken, name, getattr(self, name)[rows])
         if self.has_velocity is not None:
             taken.has_velocity = self.has_velocity[rows]
         return taken
+
+
+def _steps(seconds: float) -> int:
+    return max(int(seconds * STEPS_PER_S), 1)

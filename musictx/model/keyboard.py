@@ -1,0 +1,126 @@
+"""What a model sees of the keyboard: which keys are down, for how long, and how long ago each was struck.
+
+All of it follows from the ids so far. A head that all keys share reads it, with the neighbours of each key, so that a
+chord is the same thing in every key. The model's output steers that head. Input and head begin at zero: a model that
+gains them begins as the same model.
+"""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from musictx.errors import ConfigError
+
+N_KEYS = 128
+STRIKE, RELEASE, CLEAR = 1, 2, 3  # what an id does to its key; CLEAR: other music begins, and all keys are up
+KEYBOARDS = ("none", "input", "head", "both")
+N_FEATURES = 4
+LONG_S = 1e4  # a key that was never struck counts as struck so long ago
+INPUT_SCALE = 0.03  # brings the features to the size of an embedding; at full size the likelihood got worse
+REACH, HIDDEN, RANK = 12, 32, 16  # of the head: keys on each side, width, numbers that steer each key
+
+
+class Keys(NamedTuple):
+    """What each id does, (V,) each: the key that it moves (0 for others), its act (0 for none), seconds that pass."""
+
+    key: Tensor
+    act: Tensor
+    wait_s: Tensor
+
+
+def check_keyboard(keyboard: str) -> None:
+    """Raises ConfigError for an unknown form."""
+    if keyboard not in KEYBOARDS:
+        raise ConfigError(f"⟨keyboard⟩={keyboard}: choose one of {', '.join(KEYBOARDS)}")
+
+
+class Keyboard(nn.Module):
+    """Follows all keys. Their state between two calls is (B, 2, 128) float64: whether each is down, and the seconds
+    since it was struck."""
+
+    key: Tensor
+    act: Tensor
+    wait_s: Tensor
+
+    def __init__(self, form: str, vocab_size: int, d_model: int) -> None:
+        """`form`: input, head or both. No id moves a key until `learn` says which do, or tensors are loaded."""
+        super().__init__()
+        for name in ("key", "act"):
+            self.register_buffer(name, torch.zeros(vocab_size, dtype=torch.long))
+        self.register_buffer("wait_s", torch.zeros(vocab_size))
+        self.input = nn.Linear(N_FEATURES * N_KEYS, d_model, bias=False) if form != "head" else None
+        self.near = self.read = self.steer = None
+        if form != "input":
+            self.near = nn.Conv1d(N_FEATURES, HIDDEN, 2 * REACH + 1, padding=REACH)
+            self.read, self.steer = nn.Linear(HIDDEN, RANK), nn.Linear(d_model, 2 * RANK)
+
+    def initialise(self) -> None:
+        """Draws the weights; what joins the model begins at zero."""
+        if self.input is not None:
+            nn.init.zeros_(self.input.weight)
+        if self.near is not None and self.read is not None and self.steer is not None:
+            self.near.reset_parameters()
+            self.read.reset_parameters()
+            nn.init.zeros_(self.steer.weight)
+            nn.init.zeros_(self.steer.bias)
+
+    def learn(self, keys: Keys) -> None:
+        """Takes what each id does from a tokenizer."""
+        for own, table in zip((self.key, self.act, self.wait_s), keys, strict=True):
+            own.copy_(table)
+
+    def up(self, batch: int) -> Tensor:
+        """All keys up, and none ever struck: (B, 2, 128)."""
+        state = torch.zeros(batch, 2, N_KEYS, dtype=torch.float64, device=self.wait_s.device)
+        state[:, 1] = LONG_S
+        return state
+
+    @torch.no_grad()
+    def look(self, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+        """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the last state."""
+        b, t = ids.shape
+        act, key = self.act[ids], self.key[ids]  # (B, T)
+        now_s = self.wait_s[ids].double().cumsum(1)  # (B, T) since the first of these ids
+        place = torch.arange(1, t + 1, device=ids.device).expand(b, t)
+
+        def last(kind: int) -> Tensor:
+            """(B, T, 128) the place of the last such act on each key, from 1 on; 0: none yet."""
+            at = torch.zeros(b, t, N_KEYS, dtype=torch.long, device=ids.device)
+            at.scatter_(2, key[..., None], torch.where(act == kind, place, 0)[..., None])
+            return at.cummax(1).values
+
+        struck, released = last(STRIKE), last(RELEASE)
+        cleared = torch.where(act == CLEAR, place, 0).cummax(1).values[..., None]  # (B, T, 1)
+        was_down, was_since_s = before[:, None].unbind(2)  # (B, 1, 128)
+        at_s = now_s.gather(1, (struck - 1).clamp(min=0).flatten(1)).view_as(struck)
+        since_s = torch.where(struck > 0, now_s[..., None] - at_s, was_since_s + now_s[..., None])
+        since_s = since_s.masked_fill(struck < cleared, LONG_S).clamp(max=LONG_S)
+        up = torch.maximum(released, cleared)
+        down = torch.where(torch.maximum(struck, up) > 0, (struck > up).double(), was_down)
+        pressed, age_s = down.float(), since_s.float()
+        held = [pressed, pressed * torch.exp(-age_s), pressed * torch.log1p(age_s)]
+        features = torch.stack([*held, torch.exp(-age_s / 2)], 2)
+        return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
+
+    def into(self, x: Tensor, features: Tensor) -> Tensor:
+        """Embeddings (B, T, C) with the keyboard in them, where the form has an input."""
+        if self.input is None:
+            return x
+        joined: Tensor = x + self.input(features.flatten(2) * INPUT_SCALE)
+        return joined
+
+    def onto(self, logits: Tensor, y: Tensor, features: Tensor) -> Tensor:
+        """Logits (B, T, V) with the head's, where the form has one: key p gains u_p · G y for its strike and for its
+        release. u_p reads the keys around p, y (B, T, C) is the model's output."""
+        if self.near is None or self.read is None or self.steer is None:
+            return logits
+        b, t, _ = y.shape
+        around = F.gelu(self.near(features.flatten(0, 1)))  # (B · T, hidden, 128)
+        u = self.read(around.transpose(1, 2)).unflatten(0, (b, t))  # (B, T, 128, rank)
+        g = self.steer(y).unflatten(-1, (2, RANK))  # (B, T, 2, rank)
+        gained = F.pad((g @ u.transpose(-1, -2)).flatten(2), (0, 1))  # (B, T, 257), 0 for all other ids
+        slot = torch.where(self.act == STRIKE, self.key, N_KEYS + self.key)
+        slot = slot.where((self.act == STRIKE) | (self.act == RELEASE), 2 * N_KEYS)  # (V,)
+        return logits + gained[..., slot]

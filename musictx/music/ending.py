@@ -1,0 +1,37 @@
+"""Where the ending of a finished piece begins: its last chord, and the slow chords before it.
+
+A model that hears an ending has nothing to say after it: it holds the last chord. So a finished seed is continued from
+where its ending begins. Only times of notes count, so that music of any style is heard alike.
+"""
+
+import numpy as np
+
+from musictx.music.score import Score
+
+TOGETHER_S = 0.05  # notes that begin so close together are one chord
+FEW = 8  # chords; with fewer nothing is known of the pace
+RECENT_S = 30.0  # the pace is that of so much music at the end
+USUAL = 0.9  # share of the waits between chords that are no longer than a usual one
+REST = 2.0  # a last chord that sounds for so many usual waits, and for `REST_S`, is an ending
+REST_S = 0.75
+SLOW = 1.5  # a chord belongs to the ending too if the wait after it is so many times the usual one
+MOST_S = 12.0  # an ending is no longer than this, nor than a third of the music
+
+
+def ending_s(score: Score) -> float | None:
+    """When the ending begins, in seconds: new music may begin there. None for music that is not finished."""
+    onset_s = np.unique(score.onset_s)
+    onset_s = onset_s[np.diff(onset_s, prepend=-np.inf) > TOGETHER_S]
+    end_s = score.duration_s
+    if len(onset_s) < FEW:
+        return None
+    waits_s = np.diff(onset_s)
+    recent = waits_s[onset_s[1:] >= end_s - RECENT_S]
+    usual_s = float(np.quantile(recent if len(recent) >= FEW else waits_s, USUAL))
+    if end_s - onset_s[-1] < max(REST * usual_s, REST_S):
+        return None
+    first = len(onset_s) - 1
+    earliest_s = end_s - min(MOST_S, end_s / 3)
+    while waits_s[first - 1] > SLOW * usual_s and onset_s[first - 1] >= earliest_s:
+        first -= 1
+    return float(onset_s[first])
