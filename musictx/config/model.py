@@ -36,7 +36,9 @@ class TransformerSettings:
     mlp: str = setting("gelu", "gelu, or swiglu; the d_ff of swiglu is the width after its gate")
     qk_norm: bool = setting(False, "scale queries and keys to one length, with a learned gain for each head")
     value_residual: bool = setting(False, "mix each layer's values with the first layer's; learns faster, docs/log.md")
-    keyboard: str = setting("none", "where the model sees which keys are down, and since when: none, input, head or both")
+    keyboard: str = setting(
+        "none", "where the model sees which keys are down, and since when: none, input, head or both"
+    )
 
 
 @dataclass
@@ -51,7 +53,9 @@ class RecurrentSettings:
     additive: bool = setting(False, "attention over the past states of the top layer")
     d_attention: int = setting(128, "width of that attention")
     window: int = setting(512, "how many past states that attention sees")
-    keyboard: str = setting("none", "where the model sees which keys are down, and since when: none, input, head or both")
+    keyboard: str = setting(
+        "none", "where the model sees which keys are down, and since when: none, input, head or both"
+    )
 
 
 @dataclass

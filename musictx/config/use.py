@@ -29,7 +29,11 @@ class GenerateConfig:
     out: str = setting(MISSING, "a folder for the music")
     infill: str | None = setting(None, "a file in which to fill a gap: from_s and to_s, or from_bar and to_bar")
     between: str | None = setting(None, "two files, a.mid,b.mid, to join: length_seconds or length_bars of new music")
-    from_s: float | None = setting(None, "infill: where the gap begins, in seconds")
+    from_s: float | None = setting(
+        None,
+        "where the new music begins, in seconds; null: where the seed ends, or before the ending of a finished piece; "
+        "infill: where the gap begins",
+    )
     to_s: float | None = setting(None, "infill: where the gap ends, in seconds")
     from_bar: int | None = setting(None, "infill: the gap's first bar, counted from 1")
     to_bar: int | None = setting(None, "infill: the gap's last bar")
@@ -195,5 +199,9 @@ class AccompanyConfig:
         "auto", "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster"
     )
     sampler: Sampling = field(default_factory=lambda: Sampling(guard=False))
-    rules: Rules = field(default_factory=lambda: Rules(voice_order=True, voice_ranges=True, no_parallels=True))
+    rules: Rules = field(  # what goes with a melody may rest, and hold a chord, as long as the melody moves
+        default_factory=lambda: Rules(
+            max_note_s=20.0, max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True
+        )
+    )
     attention: AttentionConfig = field(default_factory=AttentionConfig)

@@ -116,8 +116,8 @@ def model_config(kind: str, settings: Mapping[str, Any]) -> Any:
 
 
 def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:
-    """The model of a config; `pace` (V,) as in `Transformer`. `keys`: what each id does to the keyboard, for a model that
-    sees it; a loaded model brings its own."""
+    """The model of a config; `pace` (V,) as in `Transformer`. `keys`: what each id does to the keyboard, for a model
+    that sees it; a loaded model brings its own."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.build(config, pace)
     if keys is not None and getattr(model, "keyboard", None) is not None:

@@ -16,7 +16,10 @@ def indices(start: int, t: int, device: torch.device) -> Tensor:
 
 class Cache(Protocol):
     """The past of a model and its blocks, used between `begin` and `advance`. The cache decides which keys they see, in
-    which order, and which are masked."""
+    which order, and which are masked. `keyboard` (B, 2, 128) is the state of all piano keys (`model/keyboard.py`), None
+    before the first token, or for a model that does not see them."""
+
+    keyboard: Tensor | None
 
     @property
     def length(self) -> int:
@@ -36,15 +39,6 @@ class Cache(Protocol):
     @property
     def age(self) -> Tensor | None:
         """(seen,) how many tokens each key is behind the one query; None: keys are in order, the query's own last."""
-        ...
-
-    @property
-    def keyboard(self) -> Tensor | None:
-        """(B, 2, 128) the state of all keys (`model/keyboard.py`); None for a model that does not see them."""
-        ...
-
-    def keep_keyboard(self, state: Tensor) -> None:
-        """Keeps the state of all keys after the newest tokens."""
         ...
 
     def begin(self, t: int) -> Tensor:
@@ -87,9 +81,6 @@ class KVCache:
         self.masked: Tensor | None = None
         self.age = None  # keys are in order
         self.keyboard: Tensor | None = None
-
-    def keep_keyboard(self, state: Tensor) -> None:
-        self.keyboard = state
 
     @classmethod
     def empty(

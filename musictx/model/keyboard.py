@@ -5,7 +5,7 @@ chord is the same thing in every key. The model's output steers that head. Input
 gains them begins as the same model.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -103,6 +103,15 @@ class Keyboard(nn.Module):
         held = [pressed, pressed * torch.exp(-age_s), pressed * torch.log1p(age_s)]
         features = torch.stack([*held, torch.exp(-age_s / 2)], 2)
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
+
+    def follow(self, ids: Tensor, state: Any) -> Tensor:
+        """Features (B, T, 4, 128) of ids (B, T) after a model's `state`, which then holds the keys; None: all keys are
+        up."""
+        before = None if state is None else state.keyboard
+        features, after = self.look(ids, self.up(len(ids)) if before is None else before)
+        if state is not None:
+            state.keyboard = after
+        return features
 
     def into(self, x: Tensor, features: Tensor) -> Tensor:
         """Embeddings (B, T, C) with the keyboard in them, where the form has an input."""

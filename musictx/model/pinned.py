@@ -82,8 +82,9 @@ class Pinned:
     def keyboard(self) -> Tensor | None:
         return self.rolling.keyboard
 
-    def keep_keyboard(self, state: Tensor) -> None:
-        self.rolling.keep_keyboard(state)
+    @keyboard.setter
+    def keyboard(self, state: Tensor | None) -> None:
+        self.rolling.keyboard = state
 
     def begin(self, t: int) -> Tensor:
         """Makes room for one token a row; returns its position in its row, (B or 1, 1)."""

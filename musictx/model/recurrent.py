@@ -140,7 +140,7 @@ class Recurrent(nn.Module):
         c, like = self.config, self.embed.weight.detach()
         hidden = tuple(like.new_zeros(c.n_layers, batch, c.d_model) for _ in range(2 if c.cell == "lstm" else 1))
         past = Past.empty(batch, c.window, c.d_attention + c.d_model, like) if c.additive else None
-        return RecurrentState(hidden, past, keyboard=None if self.keyboard is None else self.keyboard.up(batch))
+        return RecurrentState(hidden, past)
 
     def carry(self, ids: Tensor, state: RecurrentState) -> Tensor:
         """ids (B, T) that continue from the state -> all logits (B, T, V)."""
@@ -157,11 +157,8 @@ class Recurrent(nn.Module):
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:
         x, features = self.embed(ids), None
         if self.keyboard is not None:
-            before = self.keyboard.up(len(ids)) if state is None or state.keyboard is None else state.keyboard
-            features, after_keys = self.keyboard.look(ids, before)
+            features = self.keyboard.follow(ids, state)
             x = self.keyboard.into(x, features)
-            if state is not None:
-                state.keyboard = after_keys
         x = self.dropout(x)  # (B, T, C)
         before = None if state is None else state.hidden if self.config.cell == "lstm" else state.hidden[0]
         h, after = self.cells(x, before)  # (B, T, C)

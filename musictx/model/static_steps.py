@@ -91,8 +91,7 @@ class StaticSteps:
                 self.advance()
                 ring.at.copy_(at)
                 ring.clock.copy_(clock)
-                if keyboard is not None:
-                    ring.keep_keyboard(keyboard)
+                ring.keyboard = keyboard
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -124,11 +123,16 @@ class Ring:
         self.clock = torch.empty(b, 1, dtype=torch.float64, device=device)
         self.slot = self.age = self.masked = self.slots  # of the current step: `begin` sets them
         self.length = 0
-        self.keyboard = None if like.keyboard is None else like.keyboard.clone()
+        self._keyboard = None if like.keyboard is None else like.keyboard.clone()
 
-    def keep_keyboard(self, state: Tensor) -> None:
-        assert self.keyboard is not None
-        self.keyboard.copy_(state)
+    @property
+    def keyboard(self) -> Tensor | None:
+        return self._keyboard
+
+    @keyboard.setter
+    def keyboard(self, state: Tensor | None) -> None:
+        if self._keyboard is not None and state is not None:
+            self._keyboard.copy_(state)  # its memory stays
 
     def fits(self, cache: KVCache) -> bool:
         """Whether the content of that cache fits this memory."""
@@ -144,8 +148,7 @@ class Ring:
         self.at.fill_(cache.length)
         self.behind.copy_(cache.behind if cache.behind is not None else torch.zeros_like(self.behind))
         self.clock.copy_(cache.clock)
-        if cache.keyboard is not None:
-            self.keep_keyboard(cache.keyboard)
+        self.keyboard = cache.keyboard
 
     def begin(self, t: int) -> Tensor:
         """Makes room for one token a row; returns its position in its row, (B, 1)."""

@@ -212,9 +212,7 @@ class Transformer(nn.Module):
         """An empty cache for `max_T` tokens in all; a rolling one has no end and shows the last `max_T`."""
         c = self.config
         widths = self.key_width, c.d_model // c.n_heads
-        cache = KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
-        cache.keyboard = None if self.keyboard is None else self.keyboard.up(batch)
-        return cache
+        return KVCache.empty(c.n_layers, batch, c.n_heads, max_T, widths, self.embed.weight.detach(), rolling)
 
     def prefill(self, ids: Tensor, state: Cache) -> Tensor:
         """Reads ids (B, T) into the cache -> logits (B, V) after the last."""
@@ -233,11 +231,8 @@ class Transformer(nn.Module):
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
         x, features = self.embed_at(ids, index), None
         if self.keyboard is not None:
-            before = self.keyboard.up(len(ids)) if cache is None or cache.keyboard is None else cache.keyboard
-            features, after = self.keyboard.look(ids, before)
+            features = self.keyboard.follow(ids, cache)
             x = self.keyboard.into(x, features)
-            if cache is not None:
-                cache.keep_keyboard(after)
         x = self.dropout(x)  # (B, T, C)
         first_v = None
         for block in self.blocks:

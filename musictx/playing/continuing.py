@@ -64,7 +64,7 @@ def plan(config: GenerateConfig) -> Settings:
 
 def part(config: GenerateConfig, on_beat: bool = False) -> Part:
     """Which part of a seed is the primer."""
-    return Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, on_beat)
+    return Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, on_beat, config.from_s)
 
 
 def faster(model: Model, config: GenerateConfig) -> LanguageModel:
@@ -97,6 +97,11 @@ def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, config: Genera
         primer = choose_primer(*seed, part(config, tokenizer.voices > 0))
     except UserError as error:
         raise type(error)(f"{source}: {error}") from None
+    if primer.left_out_s is not None:
+        print(
+            f"{source}: a finished piece: new music takes the place of its ending, from {primer.left_out_s:.2f} s on; "
+            f"from_s={seed.score.duration_s:.2f} continues after it"
+        )
     primer = fit_voices(primer, tokenizer, source, config.out_of_range)
     try:
         tokenizer.encode(primer.score)

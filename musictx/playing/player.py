@@ -225,6 +225,6 @@ class Player:
 
 def refuse_gaps(config: GenerateConfig) -> None:
     """Raises ConfigError for settings that only `fill` takes."""
-    for name in ("infill", "between", *BORDERS):
+    for name in ("infill", "between", *BORDERS[1:]):
         if getattr(config, name) is not None:
             raise ConfigError(f"{name}=…: music is filled with fill(…) and fill_between(…), and continued here")

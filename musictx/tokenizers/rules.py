@@ -38,8 +38,8 @@ class Auto(NamedTuple):
         return float(np.clip(max(seed_s), self.least_s, self.most_s)) if len(seed_s) else self.without_s
 
 
-STILL = Auto(1.0, 5.0, 2.0)  # the player waits no longer than the seed does
-NOTE = Auto(4.0, 10.0, 8.0)  # of 6,554 notes that composers wrote after seeds of 15 s, one lasts over 8 s
+STILL = Auto(1.0, 3.0, 2.0)  # the model waits no longer than the seed does
+NOTE = Auto(4.0, 8.0, 8.0)  # of 6,554 notes that composers wrote after seeds of 15 s, one lasts over 8 s
 
 
 @dataclass  # not frozen, as Sampling is not
@@ -52,7 +52,8 @@ class Rules:
     masks: bool = setting(True, "draw only events that can follow; false: any event at any time")
     max_silence_s: float = setting(5.0, "longest silence, seconds")
     max_note_s: int | float | str = setting(
-        AUTO, f"longest note, seconds; auto: the seed's longest, at least {NOTE.least_s:g} s and at most {NOTE.most_s:g}"
+        AUTO,
+        f"longest note, seconds; auto: the seed's longest, at least {NOTE.least_s:g} s and at most {NOTE.most_s:g}",
     )
     max_still_s: int | float | str | None = setting(
         AUTO,

@@ -25,7 +25,6 @@ from musictx.web.session import Heard, Music
 
 TELL_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step of the slider that chooses a primer
-USUAL_TOP_P = 0.95  # for models whose bundle says nothing
 HOLD = "how close to the seed"  # the name of its slider
 Tell = Callable[[float], None]  # gets seconds of new music
 
@@ -41,11 +40,10 @@ class Ready(NamedTuple):
 class Wish(NamedTuple):
     """What a person sets before pressing Continue or Fill."""
 
-    primer_s: float
-    primer_from: str = "start"
+    from_s: float  # where the new music begins: what is before it is the primer
     length_s: float = DEFAULT_S
     temperature: float = Sampling.temperature
-    top_p: float = USUAL_TOP_P
+    top_p: float = TOP_P
     variations: int = 2
     model: str = ""  # empty: the one that the music began with
     hold: float | None = None  # seed guidance, 0 for none; None: the model's own
@@ -79,7 +77,7 @@ def draw_takes(
 
 def own_top_p(own: Own) -> float:
     """Where the slider of top-p stands until a person moves it; at 1 all tokens may be drawn."""
-    share = own.get("top_p", TOP_P if "min_p" in own else USUAL_TOP_P)
+    share = own.get("top_p", TOP_P)
     return 1.0 if share is None else share
 
 
@@ -111,22 +109,16 @@ def went_by(limits: Limits) -> str:
 
 
 def make_primer(music: Music, wish: Wish, on_beat: bool = False) -> Primer:
-    """The part of the music that the model continues. Raises UserError if no note begins in it."""
-    start_s, end_s = span(music, wish)
-    seconds = None if end_s - start_s >= music.score.duration_s else end_s - start_s
+    """The part of the music that the model continues, up to a beat on a grid. Raises UserError if no note begins in
+    it."""
+    whole_s = music.score.duration_s
+    until_s = whole_s if wish.from_s > whole_s - SLIDER_S else max(wish.from_s, SLIDER_S)
     try:
-        return choose_primer(music.score, music.meter, Part(seconds, side=wish.primer_from, on_beat=on_beat))
+        return choose_primer(music.score, music.meter, Part(on_beat=on_beat, until_s=until_s))
     except ConfigError:
         raise
     except UserError:
         raise UserError("no note begins in so short a primer: take more of the music") from None
-
-
-def span(music: Music, wish: Wish) -> tuple[float, float]:
-    """Where in the music the primer begins and ends, in seconds; on a grid it begins with the beat at or before."""
-    whole_s = music.score.duration_s
-    long_s = whole_s if wish.primer_s > whole_s - SLIDER_S else max(wish.primer_s, SLIDER_S)
-    return (whole_s - long_s, whole_s) if wish.primer_from == "end" else (0.0, long_s)
 
 
 def check_wish(wish: Wish, limits: Limits) -> None:

@@ -26,6 +26,7 @@ CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
 BEGIN = "Nothing leaves this server."
 BOTH_SIDES = "A filled part comes from both its sides. Go on from this variation to see what a note comes from."
+FINISHED = "It ends: new music takes the place of its ending, from {:.1f} s on. Drag the mark to another place."
 ALL_HEADS = "mean of all heads"
 MOST_HOLD = 4.0
 REGION_S = 0.1  # the step of arrow keys
@@ -64,14 +65,12 @@ class Page:
                 self._controls_of_voices()
 
     def _controls_of_continuations(self) -> None:
-        limits, usual, names = self.studio.limits, Wish(primer_s=SLIDER_S), list(self.studio.models)
+        limits, usual, names = self.studio.limits, Wish(SLIDER_S), list(self.studio.models)
         self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():
-            self.primer = slider("so much of it, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False)
-            self.side = gr.Radio(
-                [("its beginning", "start"), ("its end", "end")], value="start", show_label=False, elem_id="side"
+            self.primer = slider(
+                "continue from, seconds", SLIDER_S, 10, 10, SLIDER_S, interactive=False, elem_id="primer"
             )
-        with gr.Group():
             self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, usual.length_s, 1)
             self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
             self.top_p = slider("top-p", 0.05, 1, self._own_top_p(names[0]), 0.01)
@@ -112,7 +111,6 @@ class Page:
     def _connect(self) -> None:
         wish = [
             self.primer,
-            self.side,
             self.length,
             self.temperature,
             self.top_p,
@@ -133,8 +131,8 @@ class Page:
             on(button.click, partial(self.pick_example, name=name))
         on(self.piano.take, self.take_played)
         on(self.model.input, self.choose_model, self.model)
-        for primer in (self.primer.input, self.side.input):
-            primer(None, [self.primer, self.side], js=stage.PRIMER)
+        for moved in (self.primer.input, self.primer.change):
+            moved(None, self.primer, js=stage.PRIMER)
         for border in self.region:
             border.change(None, self.region, js=stage.REGION)
         busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.stage}
@@ -253,7 +251,11 @@ class Page:
             updates[self.status] = told(about)
             whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
         if now and new:
-            updates[self.primer] = gr.update(maximum=round(whole_s, 1), value=round(whole_s, 1), interactive=True)
+            from_s = stage.begins_s(now.music.score)
+            at_s = whole_s if from_s == now.music.score.duration_s else max(round(from_s, 1), SLIDER_S)
+            updates[self.primer] = gr.update(maximum=round(whole_s, 1), value=round(at_s, 1), interactive=True)
+            if at_s < whole_s:
+                updates[self.status] = told(f"{about} {FINISHED.format(at_s)}")
             updates |= {self.model: now.music.model} | self.choose_model(session, now.music.model)
             updates |= self._layers_of(session)
         return updates | {self.stage: self.studio.show(session)}

@@ -1,6 +1,7 @@
 
 // A region of time: two fields hold it, a drag over a roll writes them, and a box shows it.
 const FAR = 4; // pixels: less is a click
+const NEAR = 8; // pixels: so near to the mark, it is dragged
 let region = [null, null];
 let drag = null;
 let dragged = false; // the click that ends a drag does not count
@@ -21,6 +22,14 @@ function choose(chosen) {
   });
 }
 
+// The slider holds the mark, and gives it back by the event "primer".
+function moveMark(from_s) {
+  const field = document.querySelector("#primer input[type=number]");
+  field.value = from_s.toFixed(1);
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  mark(from_s);
+}
+
 // Fill waits until the new variation is chosen, or it would fill the old one.
 const hold = (waits) => document.querySelectorAll("#region button").forEach((button) => (button.disabled = waits));
 
@@ -38,7 +47,10 @@ element.addEventListener("pointerdown", (event) => {
   if (!event.isPrimary || event.button !== 0 || !event.target.closest(".picture")) return;
   const { x, y } = point(event);
   const box = boxAt(x, y);
-  if (box) drag = { panel: box.panel, x: event.clientX, from_s: secondsAt(box, x), before: region };
+  if (!box) return;
+  const pixel_s = (box.end_s - box.start_s) / box.width / element.querySelector(".picture").clientWidth;
+  const marks = mark_s !== null && Math.abs(secondsAt(box, x) - mark_s) < NEAR * pixel_s;
+  drag = { panel: box.panel, x: event.clientX, from_s: secondsAt(box, x), before: region, marks };
 });
 element.addEventListener("pointermove", (event) => {
   if (!event.buttons) drag = null; // the button was released elsewhere
@@ -47,12 +59,13 @@ element.addEventListener("pointermove", (event) => {
   if (!dragged) event.target.closest(".picture")?.setPointerCapture(event.pointerId);
   dragged = true;
   const to_s = reached(event);
+  if (drag.marks) return moveMark(to_s);
   choose([Math.min(drag.from_s, to_s), Math.max(drag.from_s, to_s)]);
 });
 element.addEventListener("pointerup", () => {
   const [data, last] = [roll(), drag];
   drag = null;
-  if (!dragged || !last || !data) return;
+  if (!dragged || !last || !data || last.marks) return;
   frame();
   if (last.panel === data.chosen) return;
   hold(true);
@@ -61,7 +74,7 @@ element.addEventListener("pointerup", () => {
 element.addEventListener("pointercancel", () => {
   const last = drag;
   drag = null;
-  if (dragged && last) choose(last.before); // a finger scrolls
+  if (dragged && last && !last.marks) choose(last.before); // a finger scrolls
 });
 document.addEventListener("region", (event) => {
   if (drag) return;
@@ -72,4 +85,5 @@ watch("value", () => {
   drag = null; // its panel may be gone
   hold(false);
   frame();
+  mark(roll()?.from_s ?? null);
 });

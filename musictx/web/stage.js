@@ -24,11 +24,12 @@ function cover(kind, boxes, from_s, to_s) {
   }
 }
 
-function veil(event) {
+// The music after the mark is veiled: new music takes its place.
+let mark_s = null;
+function mark(from_s) {
   const data = roll();
-  if (!data || data.whole_s === null) return cover("veil", []);
-  const { seconds, side } = event.detail;
-  cover("veil", data.boxes, ...(side === "end" ? [0, data.whole_s - seconds] : [seconds, data.whole_s]));
+  mark_s = data && data.whole_s !== null ? from_s : null;
+  cover("veil", mark_s === null ? [] : data.boxes, mark_s, data?.whole_s);
 }
 
 // Where the mouse or finger is, in fractions of the picture.
@@ -52,7 +53,7 @@ function follow() {
   if (!audio.paused) requestAnimationFrame(follow);
 }
 
-element.addEventListener("primer", veil);
+element.addEventListener("primer", (event) => mark(event.detail));
 element.addEventListener("click", (event) => {
   const button = event.target.closest("[data-take]");
   if (button) return trigger("choose", { take: Number(button.dataset.take) });

@@ -14,6 +14,8 @@ from urllib.parse import quote
 import numpy as np
 from matplotlib.figure import Figure
 
+from musictx.music.ending import ending_s
+from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.playing.accompanying import Accompanied
 from musictx.viz.figure import save_figure
@@ -22,9 +24,9 @@ from musictx.viz.sound import write_wav
 from musictx.web.session import Step
 
 SCRIPT = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("stage.js", "region.js"))
-# tells the script above about the primer that a person is choosing
-PRIMER = """(seconds, side) => { document.querySelector("#stage .picture")?.dispatchEvent(
-    new CustomEvent("primer", { bubbles: true, detail: { seconds, side } })) }"""
+# gives the script above the second from which a person wants new music
+PRIMER = """(from_s) => { document.querySelector("#stage .picture")?.dispatchEvent(
+    new CustomEvent("primer", { bubbles: true, detail: from_s })) }"""
 # and about the region in the two fields
 REGION = """(...region) => { document.dispatchEvent(new CustomEvent("region", { detail: region })) }"""
 WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
@@ -49,11 +51,19 @@ def stage(step: Step | None, folder: Path) -> str:
         for kind, path in (("MIDI", midi), ("WAV", wav))
     )
     whole_s = None if step.takes else step.score.duration_s  # a primer can be chosen from it
-    data = html.escape(json.dumps({"boxes": boxes, "chosen": step.chosen, "whole_s": whole_s}))
+    data = {"boxes": boxes, "chosen": step.chosen, "whole_s": whole_s, "from_s": begins_s(step.score)}
     return (
-        f'<div class="picture" data-roll="{data}"><img alt="piano roll" src="{picture}"><i class="playhead"></i></div>'
+        f'<div class="picture" data-roll="{html.escape(json.dumps(data))}"><img alt="piano roll" src="{picture}">'
+        '<i class="playhead"></i></div>'
         f'<div class="player">{choose}<audio controls preload="auto" src="{_address(wav)}"></audio>{links}</div>'
     )
+
+
+def begins_s(score: Score) -> float:
+    """Where new music begins until a person chooses another place: at the end, or before the ending of a finished
+    piece."""
+    found = ending_s(score)
+    return score.duration_s if found is None else found
 
 
 def rolls(step: Step, place: Path) -> tuple[str, list[dict[str, float]]]:

@@ -61,6 +61,8 @@ class ByHand:
             self.age = seen - 1 - torch.tensor(places)
         return index
 
+    keyboard: torch.Tensor | None = None
+
     def append(self, layer, k, v):
         old = self.keys.get(layer)
         k, v = (k, v) if old is None else (torch.cat([old[0], k], 2), torch.cat([old[1], v], 2))

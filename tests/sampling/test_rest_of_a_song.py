@@ -33,13 +33,17 @@ def build(kind="attention") -> EncoderDecoder | RecurrentEncoderDecoder:
 
 
 def drawn(kind="attention", model=None, melody=MELODY, window_s=20.0, rules=None, **asked):
-    return draw_rest(melody, model or build(kind), TOK, window_s, sampling=PLAIN, rules=rules or Rules(), **asked)
+    return draw_rest(
+        melody, model or build(kind), TOK, window_s, sampling=PLAIN, rules=rules or Rules(max_still_s=None), **asked
+    )
 
 
 @pytest.mark.parametrize("kind", ["attention", "cells"])
 @pytest.mark.parametrize("window_s", [20.0, 3.0])
 def test_it_lasts_as_long_as_the_melody_and_keeps_the_rules(kind, window_s):
-    for rest, mean_log_p in drawn(kind, window_s=window_s, variations=2, rules=Rules(max_polyphony=3, max_note_s=2.0)):
+    for rest, mean_log_p in drawn(
+        kind, window_s=window_s, variations=2, rules=Rules(max_polyphony=3, max_note_s=2.0, max_still_s=None)
+    ):
         assert len(rest) > 10
         assert set(rest.program.tolist()) == {0}
         assert rest.duration_s <= 9.0
@@ -57,7 +61,7 @@ def test_a_variation_is_a_function_of_melody_seed_and_number():
 
 
 def written(model, window_s) -> Windows:
-    music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(), (0, 0), "cpu")
+    music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(max_still_s=None), (0, 0), "cpu")
     with torch.inference_mode():
         for start_s in np.arange(0, max(9 - window_s / 2, 0.01), window_s / 2):
             music.go_on(start_s, min(start_s + window_s, 9.0))
@@ -116,7 +120,7 @@ def test_a_wait_that_reaches_the_end_of_a_window_is_left_to_the_next(monkeypatch
     model, wait = build(), TOK.vocab.id("TIME_SHIFT", 30)
     read = model.prefill
     monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) + 1e4 * (torch.arange(V) == wait))
-    music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(), (0, 0), "cpu")
+    music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(max_still_s=None), (0, 0), "cpu")
     with torch.inference_mode():
         music.go_on(0.0, 4.0)
         assert music.written.size == 0

@@ -16,7 +16,7 @@ from musictx.web.draw import Ready, Region, Wish, fit
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
 
-WISH = Wish(primer_s=2.4, variations=2)
+WISH = Wish(from_s=2.4, variations=2)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_what_is_heard_is_filled_and_gone_on_from(studio):
     assert now(again).music.score == now(after).takes[1].score
     further = studio.begin_from_take(again)
     assert (now(further).score, now(further).name) == (now(again).score, "Old Hundredth-2-1")
-    longer, _ = studio.go_on(further, WISH._replace(primer_s=9.0, length_s=2.0), quiet)
+    longer, _ = studio.go_on(further, WISH._replace(from_s=9.0, length_s=2.0), quiet)
     assert now(longer).takes[0].score.duration_s > now(further).score.duration_s
     assert again.undo().undo() == begun.choose(1)
 
@@ -123,7 +123,7 @@ def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match="variations 5: give more than 0 and at most 4"):
         studio.fill(begun, Region(1.0, 2.0), WISH._replace(variations=5), quiet)
-    after, _ = studio.fill(begun, Region(1.0, 2.0), Wish(primer_s=0.1, length_s=999, hold=4.0, variations=1), quiet)
+    after, _ = studio.fill(begun, Region(1.0, 2.0), Wish(from_s=0.1, length_s=999, hold=4.0, variations=1), quiet)
     assert len(now(after).takes) == 1
     with pytest.raises(UserError, match="there is no music to fill yet"):
         studio.fill(Session(), Region(1.0, 2.0), WISH, quiet)

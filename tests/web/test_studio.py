@@ -29,7 +29,7 @@ from musictx.web.harmonise import Point
 from musictx.web.session import OLD_HUNDREDTH, Session, Step
 from musictx.web.studio import Studio
 
-WISH = Wish(primer_s=2.4, length_s=4.0, variations=2)
+WISH = Wish(from_s=2.4, length_s=4.0, variations=2)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_the_slider_holds_on_to_the_primer(studio, monkeypatch):
     drawing = Mock(side_effect=Drawing)
     monkeypatch.setattr(draw, "Drawing", drawing)
     for hold in (0.0, 1.5):
-        session, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, primer_s=4.8), quiet)
+        session, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, from_s=4.8), quiet)
         assert now(session).score.duration_s > 4.8
     assert [call.args[3].sampling.seed_guidance for call in drawing.call_args_list] == [None, 1.5]
 
@@ -116,11 +116,11 @@ def test_the_slider_stands_where_the_model_put_it_and_a_short_motif_is_then_no_m
     monkeypatch.setattr(draw, "Drawing", drawing)
     studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own={"hymns": {"seed_guidance": 2.0}})
     for hold in (None, 2.0, 0.0):
-        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, primer_s=0.6), quiet)
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, from_s=0.6), quiet)
     asked = [call.args[3] for call in drawing.call_args_list]
     assert [each.sampling.suited(each.own).strength for each in asked] == [2.0, 2.0, None]
     with pytest.raises(UserError, match="the primer is too short to hold on to"):
-        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=1.0, primer_s=0.6), quiet)
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=1.0, from_s=0.6), quiet)
 
 
 def test_the_models_own_filters_hold_while_the_slider_of_top_p_is_where_they_put_it(opened, tmp_path, monkeypatch):
@@ -128,14 +128,14 @@ def test_the_models_own_filters_hold_while_the_slider_of_top_p_is_where_they_put
     monkeypatch.setattr(draw, "Drawing", drawing)
     filters: Own = {"top_p": None, "min_p": 0.02}
     studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own={"hymns": filters})
-    assert (draw.own_top_p(filters), draw.own_top_p({}), draw.own_top_p({"top_p": 0.9})) == (1.0, 0.95, 0.9)
-    for top_p in (1.0, 0.95):
-        studio.go_on(studio.example(Session(), HYMN), WISH._replace(top_p=top_p, primer_s=4.8), quiet)
+    assert (draw.own_top_p(filters), draw.own_top_p({}), draw.own_top_p({"top_p": 0.9})) == (1.0, 0.98, 0.9)
+    for top_p in (1.0, 0.5):
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(top_p=top_p, from_s=4.8), quiet)
     plain = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path)
-    plain.go_on(plain.example(Session(), HYMN), WISH._replace(top_p=1.0, primer_s=4.8), quiet)
+    plain.go_on(plain.example(Session(), HYMN), WISH._replace(top_p=1.0, from_s=4.8), quiet)
     asked = [call.args[3] for call in drawing.call_args_list]
     found = [each.sampling.suited(each.own) for each in asked]
-    assert [(each.top_p, each.min_p) for each in found] == [(None, 0.02), (0.95, None), (1.0, None)]
+    assert [(each.top_p, each.min_p) for each in found] == [(None, 0.02), (0.5, None), (1.0, None)]
 
 
 def test_time_runs_out(opened, tmp_path):
@@ -173,11 +173,9 @@ def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
         ({"variations": 5}, "variations 5: give more than 0 and at most 4"),
         ({"temperature": -1}, "temperature"),
         ({"top_p": 0}, "top_p"),
-        ({"primer_s": float("nan")}, "seed_seconds=nan"),
-        ({"primer_s": 0.1, "primer_from": "end"}, "no note begins in so short a primer"),
-        ({"primer_from": "middle"}, "choose one of start, end"),
+        ({"from_s": float("nan")}, "from_s=nan"),
         (
-            {"hold": 1.0, "primer_s": 0.6},
+            {"hold": 1.0, "from_s": 0.6},
             "the primer is too short to hold on to: take more of it, or move “how close to",
         ),
         ({"hold": -1.0}, "seed_guidance=-1.0: give 0 to 10"),
@@ -207,7 +205,7 @@ def test_what_was_played_and_uploaded_can_be_continued(studio, world):
         studio.played(Session(), [[0, 0.4, 60, 80], [0.5, 0.9, 64, 80]]),
         studio.upload(Session(), world.hymn.read_bytes(), world.hymn.name),
     ):
-        after, _ = studio.go_on(session, WISH._replace(primer_s=100, variations=1), quiet)
+        after, _ = studio.go_on(session, WISH._replace(from_s=100, variations=1), quiet)
         assert len(now(after).takes) == 1
 
 

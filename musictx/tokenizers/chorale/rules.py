@@ -1,8 +1,8 @@
 """The rules of the chorale grid: which pitch the next voice may sing, or a rest, for a whole batch.
 
-No silence of all voices, no held note and no rest of all movement is longer than the rules say; on request, no voice is above the one before it,
-each stays in its range, and there are no parallel fifths and octaves. A rest is legal unless it makes the silence too
-long; it is always legal where no pitch is.
+No silence of all voices, no held note and no time in which no voice moves is longer than the rules say; on request, no
+voice is above the one before it, each stays in its range, and there are no parallel fifths and octaves. A rest is legal
+unless it makes the silence too long; it is always legal where no pitch is.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,223 @@
+"""What models see of the keyboard: the slow definition, causality, cached steps, and that it can be learned from."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musictx.errors import ConfigError
+from musictx.model.build import build_model, model_config
+from musictx.model.cache import KVCache
+from musictx.model.keyboard import LONG_S, Keyboard
+from musictx.model.pinned import Pinned
+from musictx.model.position import FORMS
+from musictx.model.recurrent import RecurrentState
+from musictx.model.static_steps import StaticSteps
+from musictx.model.weights import to_int8
+from musictx.tokenizers import build_tokenizer, with_added
+from musictx.tokenizers.gap import ADDED
+from musictx.training.start import keys_of
+
+
+def known_keys(tokenizer):
+    keys = keys_of(tokenizer)
+    assert keys is not None
+    return keys
+
+
+TOK = build_tokenizer("performance")
+V = TOK.vocab.size
+SIZES = {"vocab_size": V, "d_model": 16, "n_layers": 2, "dropout": 0.0}
+ATTENDS = {"n_heads": 2, "d_ff": 16, "max_distance": 8, "max_positions": 64, "trained_length": 16}
+
+
+KEYS = known_keys(TOK)
+
+
+def build(kind="transformer", keyboard="both", random_seed=0, keys=True, **more):
+    """A model whose keyboard already has a say."""
+    torch.manual_seed(random_seed)
+    sizes = SIZES | (ATTENDS if kind == "transformer" else {}) | {"keyboard": keyboard} | more
+    model = build_model(model_config(kind, sizes), keys=keys_of(TOK) if keys else None).eval()
+    for name, p in model.named_parameters():
+        if name.startswith("keyboard."):
+            torch.nn.init.normal_(p, std=0.3)
+    return model
+
+
+def stream(n, rows=1, random_seed=1):
+    rng = np.random.default_rng(random_seed)
+    on, off, wait = (TOK.vocab.offsets[name] for name in ("NOTE_ON", "NOTE_OFF", "TIME_SHIFT"))
+    keys = rng.integers(60, 64, (2, rows, n))
+    ids = np.stack([keys[0] + on, keys[1] + off, rng.integers(0, 100, (rows, n)) + wait])
+    return torch.from_numpy(np.take_along_axis(ids, rng.integers(0, 3, (1, rows, n)), 0)[0])
+
+
+def by_definition(ids):
+    """(T, 4, 128) one id after the other."""
+    down, struck_s, now_s, out = np.zeros(128), np.full(128, -LONG_S), 0.0, []
+    for i in ids:
+        what = TOK.vocab.describe(int(i)).split()
+        if what[0] == "BOS":
+            down, struck_s = np.zeros(128), np.full(128, now_s - LONG_S)
+        elif what[0] == "NOTE_ON":
+            down[int(what[1])], struck_s[int(what[1])] = 1, now_s
+        elif what[0] == "NOTE_OFF":
+            down[int(what[1])] = 0
+        elif what[0] == "TIME_SHIFT":
+            now_s += int(what[1]) / 100
+        age_s = now_s - struck_s
+        out.append([down.copy(), down * np.exp(-age_s), down * np.log1p(age_s), np.exp(-age_s / 2)])
+    return np.array(out)
+
+
+IDS = st.one_of(
+    st.integers(60, 62).map(lambda p: TOK.vocab.id("NOTE_ON", p)),
+    st.integers(60, 62).map(lambda p: TOK.vocab.id("NOTE_OFF", p)),
+    st.integers(1, 100).map(lambda s: TOK.vocab.id("TIME_SHIFT", s)),
+    st.just(TOK.vocab.id("VELOCITY", 16)),
+    st.just(TOK.vocab.bos),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(IDS, min_size=1, max_size=24), st.integers(0, 24))
+def test_features_are_those_of_the_definition_wherever_the_stream_is_cut(ids, cut):
+    keyboard = Keyboard("both", V, 8)
+    keyboard.learn(KEYS)
+    state, found = keyboard.up(1), []
+    for part in (ids[:cut], ids[cut:]):
+        if part:
+            features, state = keyboard.look(torch.tensor([part]), state)
+            found.append(features[0].numpy())
+    np.testing.assert_allclose(np.concatenate(found), by_definition(ids), atol=1e-5)
+
+
+def test_the_ids_of_a_gap_let_go_of_all_keys():
+    grown = with_added(TOK, ADDED)
+    keyboard = Keyboard("head", grown.vocab.size, 8)
+    keyboard.learn(known_keys(grown))
+    ids = [grown.vocab.id("NOTE_ON", 60), grown.vocab.id("BACK_32", 3), grown.vocab.id("NOTE_ON", 61)]
+    features, _ = keyboard.look(torch.tensor([ids]), keyboard.up(1))
+    assert features[0, :, 0, 60:62].tolist() == [[1, 0], [0, 0], [0, 1]]
+    assert features[0, 1, 3, 60] == 0
+
+
+@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
+@pytest.mark.parametrize("keyboard", ["input", "head", "both"])
+def test_no_logit_depends_on_later_ids_and_each_form_has_a_say(kind, keyboard):
+    model, ids = build(kind, keyboard), stream(12)
+    other = torch.cat([ids[:, :7], stream(5, random_seed=9)], 1)
+    with torch.inference_mode():
+        assert torch.equal(model(ids)[:, :7], model(other)[:, :7])
+        mute = build(kind, keyboard, keys=False)  # the same weights, but no id moves a key
+        assert not torch.allclose(model(ids), mute(ids))
+
+
+@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
+def test_it_begins_as_the_same_model_without_a_keyboard(kind):
+    sizes = SIZES | (ATTENDS if kind == "transformer" else {})
+    with_it = build_model(model_config(kind, sizes | {"keyboard": "both"}), keys=keys_of(TOK)).eval()
+    plain = build_model(model_config(kind, sizes)).eval()
+    plain.load_state_dict({name: x for name, x in with_it.state_dict().items() if not name.startswith("keyboard.")})
+    with torch.inference_mode():
+        assert torch.equal(with_it(stream(9)), plain(stream(9)))
+
+
+@pytest.mark.parametrize("position", FORMS)
+@torch.inference_mode()
+def test_cached_steps_of_joined_rows_equal_the_full_pass_also_without_a_shape_that_grows(position):
+    model, then = build(position=position), stream(6, 3, 5)
+    prompts = [stream(n, random_seed=n) for n in (3, 7, 5)]
+
+    def joined(window=None):
+        states = []
+        for prompt in prompts:
+            states.append(model.init_state(1, window or 16, window is not None))
+            model.prefill(prompt, states[-1])
+        return KVCache.join(states)
+
+    mine, theirs = joined(), joined()
+    for t in range(6):
+        step = model.step(then[:, t], mine)
+        torch.testing.assert_close(StaticSteps(model).step(then[:, t], theirs) if t < 1 else step, step)
+        for row, prompt in enumerate(prompts):
+            whole = torch.cat([prompt, then[row : row + 1, : t + 1]], 1)
+            torch.testing.assert_close(step[row], model(whole)[0, -1], atol=1e-5, rtol=1e-4)
+
+
+@torch.inference_mode()
+def test_rows_taken_from_a_cache_and_a_pinned_primer_keep_their_keys():
+    model, prompt, then = build(position="rope"), stream(6), stream(5, 2, 4)
+    state = model.init_state(1, 12, True)
+    model.prefill(prompt, state)
+    rows = state.repeat(3).take(torch.tensor([2, 0]))
+    pinned = Pinned.of_rows(rows.take(torch.tensor([0, 1])), [0, 0], model)
+    for t in range(5):
+        torch.testing.assert_close(model.step(then[:, t], rows), model.step(then[:, t], pinned))
+
+
+@torch.inference_mode()
+def test_recurrent_states_step_join_and_forget_with_their_keys():
+    model, prompts, then = build("recurrent"), [stream(4), stream(4, random_seed=2)], stream(3, 2, 6)
+    states = []
+    for prompt in prompts:
+        states.append(model.init_state(1, 16))
+        model.prefill(prompt, states[-1])
+    both = RecurrentState.join(states)
+    for t in range(3):
+        step = model.step(then[:, t], both)
+    for row, prompt in enumerate(prompts):
+        whole = model(torch.cat([prompt, then[row : row + 1]], 1))[0, -1]
+        torch.testing.assert_close(step[row], whole, atol=1e-5, rtol=1e-4)
+    both.reset(torch.tensor([True, False]))
+    assert both.keyboard is not None
+    assert torch.equal(both.keyboard[0], model.keyboard.up(1)[0])
+    assert both.keyboard[1, 1].min() < LONG_S
+
+
+@torch.inference_mode()
+def test_eight_bits_are_enough_for_its_layers():
+    model, ids = build(d_model=64), stream(8)
+    exact = model(ids).log_softmax(-1)
+    rough = to_int8(model)(ids).log_softmax(-1)
+    assert (rough - exact).abs().mean() < 0.1
+
+
+def test_which_key_is_down_is_learned_at_any_lag():
+    """One key goes down, music of no pitch follows, and that key comes up: chance is log 12 = 2.48 nats."""
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    sizes = SIZES | ATTENDS | {"n_layers": 1, "position": "none", "max_positions": 99}
+    model = build_model(model_config("transformer", sizes | {"keyboard": "head"}), keys=keys_of(TOK))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+    def batch(lag):
+        keys = torch.from_numpy(rng.integers(0, 12, (32, 1)) * 5 + 40)
+        waits = torch.from_numpy(rng.integers(0, 9, (32, lag)) + TOK.vocab.offsets["TIME_SHIFT"])
+        return torch.cat([keys + TOK.vocab.offsets["NOTE_ON"], waits], 1), keys[:, 0] + TOK.vocab.offsets["NOTE_OFF"]
+
+    for _ in range(80):
+        ids, target = batch(4)
+        loss = F.cross_entropy(model(ids)[:, -1], target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.inference_mode():
+        ids, target = batch(40)  # ten times farther back than in training
+        assert float(F.cross_entropy(model(ids)[:, -1], target)) < 0.2 < math.log(12)
+
+
+def test_only_known_forms_and_fitting_tokens():
+    with pytest.raises(ConfigError, match="keyboard=all: choose one of none, input, head, both"):
+        model_config("transformer", SIZES | {"keyboard": "all"})
+    with pytest.raises(ConfigError, match="keyboard=all: choose one of"):
+        model_config("recurrent", SIZES | {"keyboard": "all"})
+    assert keys_of(build_tokenizer("chorale")) is None
+    melody = build_tokenizer("performance-melody")
+    moved = known_keys(melody)
+    assert int(moved.key[melody.vocab.id("MELODY_ON", 60)]) == int(moved.key[melody.vocab.id("NOTE_OFF", 60)]) == 60
