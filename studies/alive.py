@@ -55,7 +55,8 @@ FORMS = {  # of a seed: the settings that a person gives
 }
 NO_NET = ["rules.max_still_s=null", "rules.max_note_s=20"]
 KEPT = ["from_s=86400"]  # a finished piece is continued after its ending
-WAYS = {"default": [], "no net": NO_NET, "endings kept": KEPT, "neither": [*NO_NET, *KEPT]}
+WAYS = {"default": [], "neither": [*NO_NET, *KEPT], "no net": NO_NET, "endings kept": KEPT}
+AT_ONCE_S = 4.0  # a piece whose first notes come later has no beginning of 5 s
 SCALE = 7  # pitch classes of a seed's scale: those that sound longest
 
 
@@ -69,7 +70,8 @@ class Row(NamedTuple):
     in_scale: float
     copied: int  # notes of the longest run that the seed has too
     learned: int  # … that a training piece has; 0 if it was not asked
-    net: int  # waits and notes that reached their limit
+    net_waits: int  # waits that reached their limit
+    net_notes: int  # notes that reached theirs
 
     @property
     def still(self) -> bool:
@@ -84,7 +86,8 @@ def waits_s(music: Score, length_s: float) -> np.ndarray:
 def in_scale(seed: Score, music: Score) -> float:
     """The share of notes in the pitch classes that sound longest in the seed."""
     heard = np.bincount(seed.pitch % 12, weights=seed.offset_s - seed.onset_s, minlength=12)
-    return float(np.isin(music.pitch % 12, np.argsort(-heard, kind="stable")[:SCALE]).mean()) if len(music) else 0.0
+    scale = [k for k in np.argsort(-heard, kind="stable")[:SCALE] if heard[k]]
+    return float(np.isin(music.pitch % 12, scale).mean()) if len(music) else 0.0
 
 
 def measure(
@@ -92,7 +95,6 @@ def measure(
 ) -> Row:
     """The figures of the music (from time 0) after a seed. `limits_s`: the net's, on waits and on notes."""
     wait_s, held_s = waits_s(music, length_s), music.offset_s - music.onset_s
-    net = int((wait_s[:-1] > limits_s[0] - 0.02).sum() + (held_s > limits_s[1] - 0.02).sum())
     own_pace = len(seed) / max(seed.duration_s, 1e-9)
     copied = CorpusIndex([seed]).longest_copy(music).notes if len(seed) > 1 else 0
     return Row(
@@ -103,14 +105,17 @@ def measure(
         in_scale(seed, music),
         copied,
         known.longest_copy(music).notes if known is not None else 0,
-        net,
+        int((wait_s[:-1] > limits_s[0] - 0.02).sum()),
+        int((held_s > limits_s[1] - 0.02).sum()),
     )
 
 
-def true_music(piece: Score, form: str, seed_s: float, length_s: float) -> Score:
-    """The composer's: what follows a beginning, or the last music before a piece's ending, from time 0 on."""
+def true_music(piece: Score, form: str, seed: Score, seed_s: float, length_s: float) -> tuple[Score, Score]:
+    """The composer's music and what was heard before it: a beginning and what follows, or the last music before a
+    piece's ending. Each begins at time 0."""
     begin_s = seed_s if form.startswith("first") else max((ending_s(piece) or piece.duration_s) - length_s, 0.0)
-    return piece.clip(begin_s, begin_s + length_s)
+    before = seed if form.startswith("first") else piece.clip(0.0, begin_s)
+    return before, piece.clip(begin_s, begin_s + length_s)
 
 
 class Cell(NamedTuple):
@@ -148,8 +153,8 @@ def cell(
         limits = config.rules.still_s(own), config.rules.note_s(seed.offset_s - seed.onset_s)
         new = [music.score.clip(music.new_from_s, music.new_from_s + length_s) for music in musics]
         drawn.append([measure(seed, each, length_s, limits, known) for each in new])
-        after = true_music(piece, form, beginning.primer.end_s, length_s)
-        true.append(measure(seed, after, length_s, (np.inf, np.inf), known))
+        before, after = true_music(piece, form, seed, beginning.primer.end_s, length_s)
+        true.append(measure(before, after, length_s, (np.inf, np.inf), known))
         seed_waits.append(float(own.max(initial=0.0)))
         first.append((seed, new[0], after))
         panels.append(
@@ -180,8 +185,8 @@ def summary(cells: Sequence[Cell]) -> dict[str, Any]:
             "copied of training": float(np.median([r.learned for r in each])),
             "most copied of training": max(r.learned for r in each),
         }
-    touched = sum(r.net > 0 for r in rows)
-    return found | {"net touched": touched, "retention": [c.retention for c in cells if c.retention]}
+    touched = {"net, waits": sum(r.net_waits for r in rows), "net, notes": sum(r.net_notes for r in rows)}
+    return found | touched | {"retention": [c.retention for c in cells if c.retention]}
 
 
 def better(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -195,10 +200,10 @@ def better(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def choose_pieces(store: Store, split: str, pieces: int, longer_s: float) -> list[Score]:
-    """Pieces that are long enough, spread over the split. Raises UserError for fewer than two."""
+    """Pieces that are long enough and begin at once, spread over the split. Raises UserError for fewer than two."""
     found = store.split(split)
     scores = [store.tokenizer.decode(np.asarray(found[i])) for i in range(len(found)) if len(found[i])]
-    long = [score for score in scores if score.duration_s > longer_s]
+    long = [score for score in scores if score.duration_s > longer_s and len(score.clip(0.0, AT_ONCE_S)) > 1]
     if len(long) < 2:
         raise UserError(
             f"{len(long)} pieces of the {split} split are longer than {longer_s:g} s: give a shorter --seconds"

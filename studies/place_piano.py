@@ -3,11 +3,11 @@
     python studies/place_piano.py --models outputs/piano/bundles-fill --trained-on outputs/piano/store-pop
     python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill \\
         --shares 0.5 0.5 --trained-on outputs/piano/store-pop       # halfway to a model that was tuned
-    python studies/beginnings.py --bundle outputs/piano.safetensors --write sampler.top_p=null sampler.min_p=0.02
+    python studies/alive.py --bundles outputs/piano.safetensors --write sampler.top_p=null sampler.min_p=0.02
     python studies/place_piano.py --score --test --bundle musictx/bundles/piano.safetensors --results studies/results
 
 The bundle holds float16, and says what its training store says of its music. Filters and guidance come later, by
-`studies/beginnings.py` and `studies/guidance.py`, and change the file but not its tensors: so `--score` reads a split
+`studies/alive.py` and `studies/guidance.py`, and change the file but not its tensors: so `--score` reads a split
 once for the same tensors, and, given again, only tells the new file's hash. It writes the likelihood of MAESTRO's whole
 validation, inputs of 2,048, into the header, and that of the test split, with `--test`, beside it.
 """

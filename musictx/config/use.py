@@ -199,9 +199,7 @@ class AccompanyConfig:
         "auto", "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster"
     )
     sampler: Sampling = field(default_factory=lambda: Sampling(guard=False))
-    rules: Rules = field(  # what goes with a melody may rest, and hold a chord, as long as the melody moves
-        default_factory=lambda: Rules(
-            max_note_s=20.0, max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True
-        )
+    rules: Rules = field(  # what goes with a melody may wait, since the melody moves
+        default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
     )
     attention: AttentionConfig = field(default_factory=AttentionConfig)

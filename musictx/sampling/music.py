@@ -25,7 +25,7 @@ from musictx.sampling.prompt import Prompt, make_prompt
 from musictx.sampling.settings import MOST_TOKENS, Length, Progress, Settings
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
-from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.rules import AUTO, Rules
 
 MOST_VARIATIONS = 1000
 ENDING = (0.9, 1.1)  # a forced ending falls between these shares of the asked length
@@ -63,7 +63,7 @@ def check(settings: Settings, variations: int) -> None:
         raise ConfigError(
             f"⟨max_tokens⟩={max_tokens} for ⟨variations⟩={variations}: give at most {MOST_TOKENS} tokens in all"
         )
-    if not rules.masks and replace(rules, masks=True) != Rules():
+    if not rules.masks and replace(rules, masks=True, max_still_s=rules.max_still_s or AUTO) != Rules():
         raise ConfigError("⟨masks⟩=false forbids nothing: leave out the other rules, or the masks on")
     if settings.rows_at_once < 1:
         raise ConfigError(f"⟨rows_at_once⟩={settings.rows_at_once}: give 1 or more")

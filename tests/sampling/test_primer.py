@@ -40,6 +40,21 @@ def test_the_part_asked_for_and_the_moment_it_ends(amounts, pitches, begin_s, en
     assert choose(**amounts) == (list(pitches), begin_s, end_s)
 
 
+FINISHED = Score.merge([MUSIC, Score(np.arange(8, 13) * 0.5, [4.5, 5, 5.5, 6, 9], np.full(5, 72), np.full(5, 80))], 0.5)
+
+
+def test_a_finished_piece_ends_before_its_ending_where_it_is_taken_whole_or_from_its_end():
+    whole = choose_primer(FINISHED, Meter(0.5))
+    assert (whole.end_s, whole.left_out_s, len(whole.score)) == (6.0, 6.0, 12)
+    last = choose_primer(FINISHED, Meter(0.5), Part(seconds=1.2, side="end"))
+    assert (round(last.end_s, 6), last.left_out_s, len(last.score)) == (1.2, 6.0, 2)
+    for part in (Part(until_s=99.0), Part(seconds=7.0), Part(until_s=4.2)):
+        chosen = choose_primer(FINISHED, Meter(0.5), part)
+        assert chosen.left_out_s is None
+        assert chosen.end_s == pytest.approx(min(part.until_s or 7.0, 9.0))
+    assert choose_primer(FINISHED, Meter(0.5), Part(until_s=4.2, on_beat=True)).end_s == 4.0
+
+
 def test_a_note_is_cut_where_the_motif_ends():
     primer = choose_primer(MUSIC, Meter(0.5), Part(seconds=1.2))
     assert primer.score.offset_s.tolist() == pytest.approx([0.4, 0.9, 1.2])
@@ -53,6 +68,8 @@ def test_a_note_is_cut_where_the_motif_ends():
         ({"seconds": float("nan")}, "seed_seconds=nan: give more than 0"),
         ({"bars": 0}, "seed_bars=0: give more than 0"),
         ({"notes": -2}, "seed_notes=-2: give more than 0"),
+        ({"until_s": 0.0}, "from_s=0.0: give more than 0, or leave it out to continue from the music's end"),
+        ({"until_s": float("nan")}, "from_s=nan: give more than 0"),
         ({"side": "middle"}, "seed_from=middle: choose one of start, end"),
     ],
 )

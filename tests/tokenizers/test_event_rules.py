@@ -49,6 +49,30 @@ def test_after_a_velocity_comes_a_note():
     assert after(("VELOCITY", 9)) == {"NOTE_ON": "all"}
 
 
+def test_no_time_passes_without_a_new_note_beyond_the_limit_of_each_row():
+    moving = [("VELOCITY", 9), *[e for p in (60, 61, 62) for e in (("NOTE_ON", p), ("TIME_SHIFT", 50))]]
+    slow = [("VELOCITY", 9), ("NOTE_ON", 60), ("TIME_SHIFT", 100), ("TIME_SHIFT", 60), ("NOTE_ON", 61)]
+    now = grammar(stream(*moving), stream(*slow), stream())  # the longest waits: 0.5 s, 1.6 s, none known
+    assert [words(row)["TIME_SHIFT"] for row in now.legal()] == [list(range(1, 51)), "all", "all"]
+    for _ in range(3):
+        now.update(torch.tensor([VOCAB.id("TIME_SHIFT", 50)] * 3))
+    assert [words(row).get("TIME_SHIFT", []) for row in now.legal()[1:]] == [list(range(1, 11)), list(range(1, 51))]
+    stuck = words(now.legal()[0])
+    assert "TIME_SHIFT" not in stuck
+    assert set(stuck) == {"NOTE_ON", "NOTE_OFF", "VELOCITY"}
+    now.update(torch.tensor([VOCAB.id("NOTE_ON", 70)] * 3))
+    assert all("TIME_SHIFT" in words(row) for row in now.legal())
+
+
+def test_a_note_ends_by_the_limit_of_its_row():
+    long = [("VELOCITY", 9), ("NOTE_ON", 60), *[("TIME_SHIFT", 100)] * 6, ("NOTE_OFF", 60)]
+    now = grammar(stream(*long), stream(), max_still_s=None)  # 6 s, 8 s where there is no seed
+    for event in (("NOTE_ON", 64), *[("TIME_SHIFT", 100)] * 6):
+        now.update(torch.tensor([VOCAB.id(*event)] * 2))
+    assert words(now.legal()[0]) == {"NOTE_OFF": [64]}
+    assert "TIME_SHIFT" in words(now.legal()[1])
+
+
 def test_a_note_sounds_for_a_step_before_it_ends_and_cannot_be_struck_twice():
     struck = after(("VELOCITY", 9), ("NOTE_ON", 60))
     assert struck == {"NOTE_ON": [p for p in range(128) if p != 60], "TIME_SHIFT": "all", "VELOCITY": "all"}

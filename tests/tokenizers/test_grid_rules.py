@@ -66,6 +66,18 @@ def test_the_silence_of_all_voices_is_limited():
     assert REST not in legal(sing(after_motif, REST, REST, REST))
 
 
+def test_one_voice_moves_before_all_have_been_still_for_too_long():
+    chord = [60, 55, 50, 45]
+    now = sing(grammar([chord], max_still_s=0.45), *chord * 2)  # three steps in all
+    assert 60 in legal(now)  # the bass may still move
+    assert 45 not in legal(sing(now, 60, 55, 50))
+    assert 45 in legal(sing(now, 47, 60, 55, 50))
+    moved = sing(grammar([chord] * 3, max_still_s=0.45), 60, 57, 50)
+    assert 45 in legal(moved)
+    own = sing(grammar([chord] * 8 + [[62, 55, 50, 45]], max_note_s=9.0), *[62, 55, 50, 45] * 7, 62, 55, 50)
+    assert 45 not in legal(own)  # the seed stood for eight steps, 1.2 s
+
+
 def test_a_held_note_is_limited():
     now = sing(grammar([], max_note_s=0.3), 60, 50, 50, 40, 60, 50, 50, 40)
     assert 60 not in legal(now)

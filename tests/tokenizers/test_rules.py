@@ -10,6 +10,9 @@ from musictx.tokenizers.rules import Rules, scale_classes
     [
         ({"max_silence_s": 0.0}, "^max_silence_s=0.0: give more than 0 and at most 3600 seconds"),
         ({"max_note_s": float("nan")}, "^max_note_s=nan: give more than 0"),
+        ({"max_note_s": "long"}, "^max_note_s=long: give more than 0 .*, or auto for the seed's own"),
+        ({"max_still_s": 0}, "^max_still_s=0: give more than 0 and at most 3600 seconds, or auto for the seed's own"),
+        ({"max_silence_s": "auto"}, "^max_silence_s=auto: give more than 0 and at most 3600 seconds$"),
         ({"max_polyphony": 0}, "^max_polyphony=0: give 1 or more, or null for no limit"),
         ({"lowest": 61, "highest": 60}, "^lowest=61, highest=60: give pitches 0 to 127, the lowest first"),
         ({"highest": 128}, " highest=128: give pitches 0 to 127"),
@@ -25,6 +28,14 @@ def test_rules_that_no_music_can_keep_are_refused(settings, text):
 
 def test_no_masks_and_nothing_else_is_a_rule_too():
     assert not Rules(masks=False).masks
+
+
+def test_limits_follow_the_seed_within_bounds_unless_a_person_gives_them():
+    assert [Rules().still_s(waits_s) for waits_s in ([], [0.2, 0.4], [1.5, 0.1], [30.0])] == [2.0, 1.0, 1.5, 3.0]
+    assert [Rules().note_s(notes_s) for notes_s in ([], [0.2], [6.0, 1.0], [108.0])] == [8.0, 4.0, 6.0, 8.0]
+    given = Rules(max_still_s=9, max_note_s=0.5)
+    assert (given.still_s([0.1]), given.note_s([7.0])) == (9.0, 0.5)
+    assert Rules(max_still_s=None).still_s([0.1]) == 3600.0
 
 
 def test_scales_by_name():

@@ -79,6 +79,23 @@ def test_a_vocabulary_that_begins_with_the_bundles_keeps_its_rows_by_name(world,
         assert torch.equal(model.pace, torch.from_numpy(tokenizer.pace).float())
 
 
+def test_a_bundle_without_a_keyboard_may_gain_one_and_begins_as_the_same_model(world, tmp_path):
+    words = (f"init_from={world.bundle}", "model.keyboard=both")
+    config = sized_as_bundle(config_of(world, tmp_path / "run", *words))
+    check_given(config_of(world, tmp_path / "run", *words), words)
+    model, ids = starting_model(config, PerformanceTokenizer()).eval(), torch.tensor([[60, 300, 188, 61]])
+    old = load_bundle(world.bundle).model
+    assert torch.equal(model(ids), old(ids))
+    assert model.keyboard is not None
+    assert int(model.keyboard.act.sum()) == 128 + 2 * 128 + 3  # strikes, releases, BOS
+
+
+def test_a_keyboard_asks_for_tokens_that_strike_keys(world, tmp_path):
+    config = config_of(world, tmp_path / "run", "model.keyboard=head")
+    with pytest.raises(ConfigError, match="keyboard=head: chorale tokens do not strike and release keys in seconds"):
+        starting_model(config, build_tokenizer("chorale"))
+
+
 def test_new_ids_and_adapters_do_not_go_together(world, tmp_path):
     settings = (f"init_from={world.bundle}", "trainer.lora_rank=2")
     config = sized_as_bundle(config_of(world, tmp_path / "run", *settings))

@@ -1,0 +1,94 @@
+"""studies/alive.py: its measures by hand, its rule, and the whole of it on a tiny model."""
+
+import json
+import re
+import sys
+
+import numpy as np
+from conftest import ROOT, ok, run
+
+from musictx.model.bundle import read_header, tensors_hash
+from musictx.music.read import read_midi
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+
+sys.path.insert(0, str(ROOT / "studies"))
+from alive import Cell, Row, better, in_scale, measure, summary, true_music, waits_s
+
+SEED = Score(np.arange(20) * 0.5, np.arange(20) * 0.5 + 0.5, [60, 62, 64, 65, 67] * 4, [80] * 20)
+
+
+def music(*notes):
+    onset, offset, pitch = zip(*notes, strict=True)
+    return Score(onset, offset, pitch, [80] * len(notes))
+
+
+def test_waits_are_counted_from_the_beginning_to_the_end_though_a_note_sounds():
+    assert waits_s(music((1, 9, 60), (4, 5, 62)), 12).tolist() == [1, 3, 8]
+    assert waits_s(Score.empty(), 10).tolist() == [10]
+
+
+def test_what_is_measured_of_a_continuation():
+    found = measure(SEED, music((0, 9, 60), (2, 3, 61), (4, 5, 62), (8, 9, 64)), 10, (4.0, 9.0), None)
+    assert found == Row(4.0, 4, 1, 4 / 10 / (20 / 10), 0.75, 3, 0, 1, 1)
+    assert found.still
+    assert not found._replace(wait_s=3.0).still, "three seconds are not more than three"
+    assert in_scale(SEED, Score.empty()) == 0.0
+
+
+def test_true_music_follows_a_beginning_or_comes_before_the_ending():
+    piece = Score.merge([SEED, music((10, 14, 60), (10, 14, 64))])
+    before, after = true_music(piece, "first 5 s", piece.clip(0, 5), 5.0, 4.0)
+    assert (len(before), after.onset_s.tolist()[0], len(after)) == (10, 0.0, 8)
+    before, after = true_music(piece, "whole", piece, 10.0, 4.0)
+    assert (before.duration_s, len(after), after.duration_s) == (6.0, 8, 4.0)
+
+
+def test_who_stands_still_where_seed_and_composer_do_not_loses():
+    row = Row(1.0, 10, 0, 1.0, 1.0, 0, 0, 0, 0)
+    waits = row._replace(wait_s=4.0)
+    drawn = [[row, waits], [waits], [waits]]
+    cell = Cell("c", drawn, [row, waits, row], [1.0, 1.0, 5.0], None)
+    assert cell.stuck() == 1
+    calm, hanging = ([Cell("c", [[each]], [row], [1.0], None)] for each in (row, row._replace(long=1)))
+    assert better(summary(calm), summary([cell]))
+    assert better(summary(calm), summary(hanging))
+    assert better(summary(hanging), summary([cell])), "standing still is worse than a note that hangs"
+    assert not better(summary(calm), summary(calm))
+
+
+def test_the_study_on_a_tiny_model(world, tmp_path):
+    rng = np.random.default_rng(0)
+    for k in range(8):
+        pitch = rng.integers(50, 80, 60)
+        write_midi(Score(np.arange(60) * 0.5, np.arange(60) * 0.5 + 0.4, pitch, [80] * 60), tmp_path / f"in/{k}.mid")
+    ok(["data_prep/folder.py", "path=in", "out=store", "workers=1"], tmp_path)
+    words = ["studies/alive.py", "--stores", "store", "--bundles", world.bundle, "--split", "train", "--pieces", 2]
+    out = ok([*words, "--ways", "all", "--draws", 2, "--seconds", 2, "--copies", "--out", "a.json"], tmp_path).stdout
+    found = json.loads((tmp_path / "a.json").read_text())
+    names = [f"model.safetensors, {way}" for way in ("default", "neither", "no net", "endings kept")]
+    assert [name for name in found if name in names] == names
+    assert found["chosen"] in names
+    assert re.search(rf"the rule of choice takes {found['chosen']}$", out.strip())
+    default = found[names[0]]
+    assert default["all"]["continuations"] == 4 * 2 * 2
+    assert default["all"]["tensors_sha256"] == tensors_hash(world.bundle)
+    assert default["all"]["drawn"]["still 3 s"] == 0, "the net holds on a model that has learned nothing"
+    folder = tmp_path / "a" / "model.safetensors-default"
+    assert (folder / "store-whole.png").stat().st_size > 1000
+    assert len(read_midi(folder / "store-whole-1.mid"))
+    few = run([*words, "--seconds", 900], tmp_path)
+    assert few.returncode == 2
+    assert "pieces of the train split are longer than 920 s: give a shorter --seconds" in few.stderr
+
+
+def test_filters_are_written_into_the_header_alone(world, tmp_path):
+    own = tmp_path / "own.safetensors"
+    own.write_bytes(world.bundle.read_bytes())
+    words = ["studies/alive.py", "--bundles", "own.safetensors", "--write"]
+    ok([*words, "sampler.top_p=null", "sampler.min_p=0.02"], tmp_path)
+    assert read_header(own).sampling == {"top_p": None, "min_p": 0.02, "seed_guidance": None}
+    assert tensors_hash(own) == tensors_hash(world.bundle)
+    refused = run(words, tmp_path)
+    assert refused.returncode == 2
+    assert "--write: give the filters" in refused.stderr
