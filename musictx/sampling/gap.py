@@ -164,8 +164,11 @@ def most_tokens(gap: Gap, tokenizer: Tokenizer) -> int:
 
 def split_drawn(gap: Gap, ids: Ids, tokenizer: Tokenizer) -> Ids:
     """Keeps the drawn ids (T,) that fall into the gap."""
-    ids = ids[ids < tokenizer.vocab.n_events]
-    return split_at(tokenizer, ids, steps_in(gap, tokenizer) * step_of(tokenizer))[0]
+    return split_at(tokenizer, music_of(ids, tokenizer), steps_in(gap, tokenizer) * step_of(tokenizer))[0]
+
+
+def music_of(ids: Ids, tokenizer: Tokenizer) -> Ids:
+    return ids[ids < tokenizer.vocab.n_events]
 
 
 def check_gaps(settings: Settings) -> None:
@@ -183,8 +186,9 @@ def check_gaps(settings: Settings) -> None:
 def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple[Score, NDArray[np.bool_]]:
     """The whole piece, with the drawn ids (T,) as music between its sides; and which notes are new, (N,).
 
-    Notes beside the gap stay as they are. A note that the file holds across a border sounds on if the new music
-    continues it; else it ends at the first border, and begins at the second.
+    `ids` may go beyond the gap: they say when notes end that ring over its second border, at the latest where their
+    pitch is struck again. Notes beside the gap stay as they are. A note that the file holds across a border sounds on
+    if the new music continues it; else it ends at the first border, and begins at the second.
     """
     given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)
@@ -194,7 +198,7 @@ def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple
     drawn = tokenizer.decode(np.concatenate([gap.before, ids]), given.quarter_s)
     begin, end = steps_of(drawn, step)
     inside = (begin < last) & (end > first)
-    drawn, begin, end = drawn.select(inside), begin[inside], np.minimum(end[inside], last)
+    drawn, begin, rings, end = drawn.select(inside), begin[inside], end[inside], np.minimum(end[inside], last)
 
     left_off = np.where(into, gap.from_s, left.offset_s)
     new_off, is_new = end * step, np.ones(len(drawn), dtype=bool)
@@ -215,6 +219,13 @@ def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple
                 left_off[begun_by[k]] = right.offset_s[j]
             else:
                 new_off[k] = right.offset_s[j]
+    for k in reaching if not tokenizer.voices else ():
+        again = right.onset_s[(right.pitch == drawn.pitch[k]) & (right_on >= gap.to_s)]
+        off_s = max(min(rings[k] * step, float(again.min(initial=np.inf))), gap.to_s)
+        if k in begun_by:
+            left_off[begun_by[k]] = off_s
+        else:
+            new_off[k] = off_s
     new_on = np.maximum(begin, first) * step
     new = replace(drawn.select(is_new), onset_s=new_on[is_new], offset_s=new_off[is_new])
     if program is not None:

@@ -18,7 +18,7 @@ from musictx.sampling.batch import Batch, NoNumbers, Take
 from musictx.sampling.beam import Beams
 from musictx.sampling.engine import MAX_SEED, Drawn, Row, begin_stream
 from musictx.sampling.filters import nan_error
-from musictx.sampling.gap import Gap, check_gaps, fill, gap_prompt, most_tokens, split_drawn
+from musictx.sampling.gap import Gap, check_gaps, fill, gap_prompt, most_tokens, music_of, split_drawn
 from musictx.sampling.guidance import bare_prompt
 from musictx.sampling.primer import Primer
 from musictx.sampling.prompt import Prompt, make_prompt
@@ -221,7 +221,7 @@ class Drawing:
         if not isinstance(gap, Gap):
             return _finish(take, prompt, k, self.tokenizer, self.settings)
         ids = split_drawn(gap, take.ids, self.tokenizer)
-        score, is_new = fill(gap, ids, self.tokenizer, prompt.program)
+        score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program)
         mean_log_p = float(take.log_p[: len(ids)].mean())
         return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new, gap.to_s)
 

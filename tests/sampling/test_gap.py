@@ -66,6 +66,16 @@ def test_what_stands_in_the_gap_goes_and_what_reaches_into_it_is_cut_unless_the_
     assert score.pitch[new].tolist() == [72, 48]
 
 
+def test_a_new_note_rings_over_the_second_border_until_it_is_let_go_or_struck_again():
+    gap, vocab = gap_of(), PERFORMANCE.vocab
+    events = [("NOTE_OFF", 48), ("NOTE_OFF", 60), ("NOTE_ON", 70), ("NOTE_ON", 67), ("NOTE_ON", 71)]
+    beyond = [("TIME_SHIFT", 100), ("TIME_SHIFT", 30), ("NOTE_OFF", 70), ("TIME_SHIFT", 50)]
+    ids = np.array([vocab.id(*event) for event in (*events, *beyond)], np.uint16)
+    score, new = fill(gap, ids, PERFORMANCE, None)
+    rung = {int(p): round(float(off), 3) for p, off in zip(score.pitch[new], score.offset_s[new], strict=True)}
+    assert rung == {70: 2.3, 67: 2.5, 71: 2.8}  # let go, struck again by the file, still down with the last id
+
+
 def test_a_note_that_begins_or_ends_on_a_border_is_not_tied_on_a_grid_either():
     grid = np.array([[67, 64, 60, 48]] * 4 + [[65, 62, 59, 43]] * 4 + [[67, 64, 60, 43]] * 4)
     piece = grid_to_score(grid, 0.4)  # a sixteenth is 0.1 s; the bass holds from 0.4 s on
