@@ -9,7 +9,7 @@ from musictx.model.build import describe_model
 from musictx.model.bundle import OWN_FILTERS, BundleHeader
 from musictx.music.read import read_bytes
 from musictx.playing.continuing import Beginning, continue_all, faster, is_interrupted, plan, read_beginning
-from musictx.playing.filling import check_fills, fill_all, plan_fill, read_around, sides
+from musictx.playing.filling import check_fills, fill_all, plan_fill, read_around, refuse_gaps, sides
 from musictx.playing.opening import check_device, name_bundle, open_told, weights_told
 from musictx.playing.result import Music
 from musictx.playing.seeds import Targets, find_seeds, name_targets
@@ -20,6 +20,7 @@ def generate(config: GenerateConfig) -> None:
     if config.infill is not None or config.between is not None:
         fill_in(config)
         return
+    refuse_gaps(config)
     if config.seed_midi == "":
         raise ConfigError("seed_midi=… is required and was not given, nor infill= or between=; see --help")
     device = check_device(config.device)

@@ -68,6 +68,16 @@ def plan_fill(config: GenerateConfig) -> Settings:
     return settings
 
 
+def refuse_gaps(config: GenerateConfig) -> None:
+    """Raises ConfigError for settings that only fills take."""
+    for name in ("infill", "between", *BORDERS[1:]):
+        if getattr(config, name) is not None:
+            raise ConfigError(
+                f"{name}=…: music is filled with fill(…) and fill_between(…), or infill= and between= of the command; "
+                "here it is continued"
+            )
+
+
 def read_around(files: list[Path], tokenizer: Tokenizer, config: GenerateConfig) -> Around:
     """The gap of one MIDI file, or between two. Raises UserError, which names the file."""
     seeds = [read_seed(file, tokenizer, drums=config.drums, out_of_range=config.out_of_range) for file in files]

@@ -25,13 +25,13 @@ from musictx.playing.accompanying import (
 )
 from musictx.playing.continuing import Beginning, begin_with, continue_all, faster, is_interrupted, plan, read_beginning
 from musictx.playing.filling import (
-    BORDERS,
     Around,
     around,
     check_fills,
     fill_all,
     plan_fill,
     read_around,
+    refuse_gaps,
     seed_of,
     sides,
 )
@@ -221,10 +221,3 @@ class Player:
         if is_interrupted(kept, config):
             raise KeyboardInterrupt
         return [music for each in kept for music in each]
-
-
-def refuse_gaps(config: GenerateConfig) -> None:
-    """Raises ConfigError for settings that only `fill` takes."""
-    for name in ("infill", "between", *BORDERS[1:]):
-        if getattr(config, name) is not None:
-            raise ConfigError(f"{name}=…: music is filled with fill(…) and fill_between(…), and continued here")

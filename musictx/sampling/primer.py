@@ -81,8 +81,9 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  #
         start_s = _beat(start_s, score)
     primer = score.clip(start_s, stop_s)
     if not len(primer):
-        more = next((n for n in ("seconds", "bars", "notes") if getattr(part, n) is not None), "seconds")
-        raise UserError(f"the seed has no notes: give one with music in it, or raise seed_{more}")
+        given = [f"seed_{name}" for name in ("seconds", "bars", "notes") if getattr(part, name) is not None]
+        more = "from_s" if part.until_s is not None else (given or ["seed_seconds"])[0]
+        raise UserError(f"the seed has no notes: give one with music in it, or raise {more}")
     return Primer(primer, stop_s - start_s, meter, left_out_s)
 
 

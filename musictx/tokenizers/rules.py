@@ -27,7 +27,7 @@ AUTO = "auto"
 
 
 class Auto(NamedTuple):
-    """A limit that follows the seed: its own longest, within these bounds; `without` where there is no seed to ask."""
+    """A limit that follows the seed: its own longest, within these bounds; `without_s` where there is no seed."""
 
     least_s: float
     most_s: float

@@ -90,6 +90,24 @@ def test_tempo_time_signature_and_program_are_kept_and_bars_count_by_them(world,
     assert 5 * 1.2 < music.duration_s <= 6 * 1.2 + 1e-3
 
 
+def test_a_finished_piece_is_continued_before_its_ending_unless_a_place_is_given(world, tmp_path):
+    chords = np.append(np.arange(24) * 0.25, [6.0, 6.0])
+    ends = np.append(np.arange(24) * 0.25 + 0.25, [10.0, 10.0])
+    write_midi(Score(chords, ends, [*range(60, 84), 48, 50], np.full(26, 80), 0.5), tmp_path / "whole.mid")
+    args = ["seed_midi=whole.mid", "length_seconds=6", "sampler.guard=false"]
+    told = command(world, tmp_path, "out=o", *args).stdout
+    assert "whole.mid: a finished piece: new music takes the place of its ending, from 6.00 s on; from_s=10.00" in told
+    assert "new music from 6.00 s on" in told
+    music = read_midi(tmp_path / "o" / "whole-1.mid")
+    assert {48, 50}.isdisjoint(music.pitch[music.onset_s < 5.99])
+    waits_s = np.diff(np.append(np.unique(music.onset_s), 12.0))
+    assert waits_s.max() <= 1.011, "the seed waits a quarter of a second, so its model waits one at most"
+    told = command(world, tmp_path, "out=p", *args, "from_s=2.5").stdout
+    assert "new music from 2.50 s on" in told
+    assert "finished" not in told
+    assert "to_s=…: music is filled with" in refused(["musictx", "generate", *args, "to_s=3", "out=q"], tmp_path)
+
+
 def test_draws_are_ranked(world, tmp_path):
     args = [f"seed_midi={world.seed}", "seed_seconds=2", "length_seconds=1", "draws=5", "variations=2"]
     told = command(world, tmp_path, "out=o", *args).stdout

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 from conftest import ROOT, ok, run
+from strategies import score_of
 
 from musictx.model.bundle import read_header, tensors_hash
 from musictx.music.read import read_midi
@@ -18,18 +19,13 @@ from alive import Cell, Row, better, in_scale, measure, summary, true_music, wai
 SEED = Score(np.arange(20) * 0.5, np.arange(20) * 0.5 + 0.5, [60, 62, 64, 65, 67] * 4, [80] * 20)
 
 
-def music(*notes):
-    onset, offset, pitch = zip(*notes, strict=True)
-    return Score(onset, offset, pitch, [80] * len(notes))
-
-
 def test_waits_are_counted_from_the_beginning_to_the_end_though_a_note_sounds():
-    assert waits_s(music((1, 9, 60), (4, 5, 62)), 12).tolist() == [1, 3, 8]
+    assert waits_s(score_of((1, 9, 60), (4, 5, 62)), 12).tolist() == [1, 3, 8]
     assert waits_s(Score.empty(), 10).tolist() == [10]
 
 
 def test_what_is_measured_of_a_continuation():
-    found = measure(SEED, music((0, 9, 60), (2, 3, 61), (4, 5, 62), (8, 9, 64)), 10, (4.0, 9.0), None)
+    found = measure(SEED, score_of((0, 9, 60), (2, 3, 61), (4, 5, 62), (8, 9, 64)), 10, (4.0, 9.0), None)
     assert found == Row(4.0, 4, 1, 4 / 10 / (20 / 10), 0.75, 3, 0, 1, 1)
     assert found.still
     assert not found._replace(wait_s=3.0).still, "three seconds are not more than three"
@@ -37,7 +33,7 @@ def test_what_is_measured_of_a_continuation():
 
 
 def test_true_music_follows_a_beginning_or_comes_before_the_ending():
-    piece = Score.merge([SEED, music((10, 14, 60), (10, 14, 64))])
+    piece = Score.merge([SEED, score_of((10, 14, 60), (10, 14, 64))])
     before, after = true_music(piece, "first 5 s", piece.clip(0, 5), 5.0, 4.0)
     assert (len(before), after.onset_s.tolist()[0], len(after)) == (10, 0.0, 8)
     before, after = true_music(piece, "whole", piece, 10.0, 4.0)

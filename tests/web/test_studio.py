@@ -174,6 +174,7 @@ def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
         ({"temperature": -1}, "temperature"),
         ({"top_p": 0}, "top_p"),
         ({"from_s": float("nan")}, "from_s=nan"),
+        ({"from_s": None}, "from_s=None: give the second"),
         (
             {"hold": 1.0, "from_s": 0.6},
             "the primer is too short to hold on to: take more of it, or move “how close to",
