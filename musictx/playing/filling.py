@@ -72,10 +72,7 @@ def refuse_gaps(config: GenerateConfig) -> None:
     """Raises ConfigError for settings that only fills take."""
     for name in ("infill", "between", *BORDERS[1:]):
         if getattr(config, name) is not None:
-            raise ConfigError(
-                f"{name}=…: music is filled with fill(…) and fill_between(…), or infill= and between= of the command; "
-                "here it is continued"
-            )
+            raise ConfigError(f"⟨{name}⟩=…: music is filled with ⟨fill⟩ and ⟨fill_between⟩, and continued here")
 
 
 def read_around(files: list[Path], tokenizer: Tokenizer, config: GenerateConfig) -> Around:

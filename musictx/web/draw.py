@@ -112,7 +112,7 @@ def make_primer(music: Music, wish: Wish, on_beat: bool = False) -> Primer:
     """The part of the music that the model continues, up to a beat on a grid. Raises UserError if no note begins in
     it."""
     if not isinstance(wish.from_s, int | float):
-        raise ConfigError(f"from_s={wish.from_s}: give the second from which new music begins")
+        raise ConfigError(f"⟨from_s⟩={wish.from_s}: give the second from which new music begins")
     whole_s = music.score.duration_s
     until_s = whole_s if wish.from_s > whole_s - SLIDER_S else max(wish.from_s, SLIDER_S)
     try:
