@@ -4,6 +4,8 @@ The mark is 2.50 nats a token.
 
     python studies/speedrun.py --archive maestro-v3.0.0-midi.zip                       # each change by itself, in turn
     python studies/speedrun.py --archive maestro-v3.0.0-midi.zip --recipes all --seconds 400 --seeds 0 1 2
+    python studies/speedrun.py --archive maestro-v3.0.0-midi.zip --seconds 400 \\
+        --recipes all all_input all_head all_both        # does a model that sees the keyboard learn faster?
 
 Models learn 100 hours of MAESTRO and are scored on one hour of its validation in segments of 512 ids, as in `guide.py`.
 The seconds count all processes of `musictx train`, start and validation too. Two short runs of each recipe measure how
@@ -41,7 +43,9 @@ CHANGES = {  # each by itself, against the base
     "batch_2": ["trainer.batch_size=2"],
 }
 TOGETHER = [name for name in CHANGES if name != "batch_2"]
-RECIPES = {"base": [], **CHANGES, "all": [word for name in TOGETHER for word in CHANGES[name]]}
+ALL = [word for name in TOGETHER for word in CHANGES[name]]
+KEYBOARDS = {f"all_{form}": [*ALL, f"model.keyboard={form}"] for form in ("input", "head", "both")}
+RECIPES = {"base": [], **CHANGES, "all": ALL, **KEYBOARDS}
 
 
 def train(recipe: str, random_seed: int, steps: int, store: Path, folder: Path, overrides: list[str]) -> float:
