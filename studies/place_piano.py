@@ -35,14 +35,16 @@ SEGMENT = 2048  # ids in an input
 def place(sources: list[Path], shares: list[float], store: Path, target: Path) -> None:
     """Writes the average of the sources' weights. Raises UserError for models that are not alike."""
     model, header = load_bundle(sources[0])
-    mean = {name: torch.zeros_like(x, dtype=torch.float64) for name, x in model.state_dict().items()}
+    weights = {name: x for name, x in model.state_dict().items() if x.is_floating_point()}  # the rest are tables
+    mean = {name: torch.zeros_like(x, dtype=torch.float64) for name, x in weights.items()}
     for source, share in zip(sources, shares, strict=True):
         other, its = load_bundle(source)
         if differing := unlike(header, its):
             raise UserError(f"{source} and {sources[0]} differ in {', '.join(differing)}: give models that are alike")
         for name, x in other.state_dict().items():
-            mean[name] += share * x.double()
-    model.load_state_dict({name: mean[name].to(x.dtype) for name, x in model.state_dict().items()})
+            if name in mean:
+                mean[name] += share * x.double()
+    model.load_state_dict(model.state_dict() | {name: mean[name].to(x.dtype) for name, x in weights.items()})
     corpus = Store(store, header.tokenizer).manifest.corpus
     notes: dict[str, Any] = {"name": "piano", "seed": header.notes.get("seed"), "citation": corpus.citation}
     notes |= {"made_by": "studies/place_piano.py"} | ({"averaged": shares} if len(sources) > 1 else {})

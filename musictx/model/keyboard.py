@@ -23,11 +23,12 @@ REACH, HIDDEN, RANK = 12, 32, 16  # of the head: keys on each side, width, numbe
 
 
 class Keys(NamedTuple):
-    """What each id does, (V,) each: the key that it moves (0 for others), its act (0 for none), seconds that pass."""
+    """What each id does, (V,) int64 each: the key that it moves (0 for others), its act (0 for none), microseconds
+    that pass. Whole numbers stay exact in a bundle of float16, and in a model of any precision."""
 
     key: Tensor
     act: Tensor
-    wait_s: Tensor
+    wait_us: Tensor
 
 
 def check_keyboard(keyboard: str) -> None:
@@ -42,14 +43,13 @@ class Keyboard(nn.Module):
 
     key: Tensor
     act: Tensor
-    wait_s: Tensor
+    wait_us: Tensor
 
     def __init__(self, form: str, vocab_size: int, d_model: int) -> None:
         """`form`: input, head or both. No id moves a key until `learn` says which do, or tensors are loaded."""
         super().__init__()
-        for name in ("key", "act"):
+        for name in Keys._fields:
             self.register_buffer(name, torch.zeros(vocab_size, dtype=torch.long))
-        self.register_buffer("wait_s", torch.zeros(vocab_size))
         self.input = nn.Linear(N_FEATURES * N_KEYS, d_model, bias=False) if form != "head" else None
         self.near = self.read = self.steer = None
         if form != "input":
@@ -68,12 +68,12 @@ class Keyboard(nn.Module):
 
     def learn(self, keys: Keys) -> None:
         """Takes what each id does from a tokenizer."""
-        for own, table in zip((self.key, self.act, self.wait_s), keys, strict=True):
+        for own, table in zip((self.key, self.act, self.wait_us), keys, strict=True):
             own.copy_(table)
 
     def up(self, batch: int) -> Tensor:
         """All keys up, and none ever struck: (B, 2, 128)."""
-        state = torch.zeros(batch, 2, N_KEYS, dtype=torch.float64, device=self.wait_s.device)
+        state = torch.zeros(batch, 2, N_KEYS, dtype=torch.float64, device=self.wait_us.device)
         state[:, 1] = LONG_S
         return state
 
@@ -82,7 +82,7 @@ class Keyboard(nn.Module):
         """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the last state."""
         b, t = ids.shape
         act, key = self.act[ids], self.key[ids]  # (B, T)
-        now_s = self.wait_s[ids].double().cumsum(1)  # (B, T) since the first of these ids
+        now_s = self.wait_us[ids].cumsum(1) / 1e6  # (B, T) since the first of these ids
         place = torch.arange(1, t + 1, device=ids.device).expand(b, t)
 
         def last(kind: int) -> Tensor:
@@ -117,7 +117,7 @@ class Keyboard(nn.Module):
         """Embeddings (B, T, C) with the keyboard in them, where the form has an input."""
         if self.input is None:
             return x
-        joined: Tensor = x + self.input(features.flatten(2) * INPUT_SCALE)
+        joined: Tensor = x + self.input(features.flatten(2).to(x.dtype) * INPUT_SCALE)
         return joined
 
     def onto(self, logits: Tensor, y: Tensor, features: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ class Keyboard(nn.Module):
         if self.near is None or self.read is None or self.steer is None:
             return logits
         b, t, _ = y.shape
-        around = F.gelu(self.near(features.flatten(0, 1)))  # (B · T, hidden, 128)
+        around = F.gelu(self.near(features.flatten(0, 1).to(y.dtype)))  # (B · T, hidden, 128)
         u = self.read(around.transpose(1, 2)).unflatten(0, (b, t))  # (B, T, 128, rank)
         g = self.steer(y).unflatten(-1, (2, RANK))  # (B, T, 2, rank)
         gained = F.pad((g @ u.transpose(-1, -2)).flatten(2), (0, 1))  # (B, T, 257), 0 for all other ids

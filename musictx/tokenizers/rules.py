@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ class Auto(NamedTuple):
 
 
 STILL = Auto(1.0, 3.0, 2.0)  # the model waits no longer than the seed does
+GRID_NOTE_S = 20.0  # max_note_s=auto on a grid
 NOTE = Auto(4.0, 8.0, 8.0)  # of 6,554 notes that composers wrote after seeds of 15 s, one lasts over 8 s
 
 
@@ -50,10 +52,11 @@ class Rules:
     """
 
     masks: bool = setting(True, "draw only events that can follow; false: any event at any time")
-    max_silence_s: float = setting(5.0, "longest silence, seconds")
+    max_silence_s: float = setting(5.0, "longest silence, seconds; max_still_s, where it is shorter, ends one sooner")
     max_note_s: int | float | str = setting(
         AUTO,
-        f"longest note, seconds; auto: the seed's longest, at least {NOTE.least_s:g} s and at most {NOTE.most_s:g}",
+        f"longest note, seconds; auto: the seed's longest, at least {NOTE.least_s:g} s and at most {NOTE.most_s:g}; "
+        f"{GRID_NOTE_S:g} s on a grid, which cannot strike a held note again",
     )
     max_still_s: int | float | str | None = setting(
         AUTO,
@@ -70,15 +73,18 @@ class Rules:
 
     def __post_init__(self) -> None:
         for name in ("max_silence_s", "max_note_s", "max_still_s"):
-            value = getattr(self, name)
-            if (name != "max_silence_s" and value == AUTO) or (name == "max_still_s" and value is None):
+            value, has_auto = getattr(self, name), name != "max_silence_s"
+            if (has_auto and value == AUTO) or (name == "max_still_s" and value is None):
                 continue
-            if isinstance(value, str) or not 0 < value <= MOST_S:  # refuses NaN too
-                auto = "" if name == "max_silence_s" else ", or auto for the seed's own"
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
+            if not is_number or not 0 < value <= MOST_S:  # refuses NaN too
+                auto = ", or auto for the seed's own" * has_auto
                 raise ConfigError(f"⟨{name}⟩={value}: give more than 0 and at most {MOST_S:g} seconds{auto}")
-        if self.max_polyphony is not None and self.max_polyphony < 1:
+        most = self.max_polyphony
+        if most is not None and not (isinstance(most, Integral) and most >= 1):
             raise ConfigError(f"⟨max_polyphony⟩={self.max_polyphony}: give 1 or more, or null for no limit")
-        if not 0 <= self.lowest <= self.highest <= 127:
+        ends = self.lowest, self.highest
+        if not all(isinstance(end, Integral) for end in ends) or not 0 <= ends[0] <= ends[1] <= 127:
             raise ConfigError(
                 f"⟨lowest⟩={self.lowest}, ⟨highest⟩={self.highest}: give pitches 0 to 127, the lowest first"
             )

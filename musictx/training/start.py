@@ -85,7 +85,14 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
         path = bundle_path(config.init_from)
         moved = moved_ids(config, read_header(path), tokenizer)
         fresh = model.state_dict()
-        model.load_state_dict(fresh | with_rows(fresh, load_bundle(path).model.state_dict(), moved))
+        known = with_rows(fresh, load_bundle(path).model.state_dict(), moved)
+        gained = {name: tensor for name, tensor in fresh.items() if name.startswith("keyboard.")}
+        if config.trainer.lora_rank is not None and gained.keys() - known.keys():
+            raise ConfigError(
+                f"⟨lora_rank⟩={config.trainer.lora_rank}: adapters would never teach the model of "
+                f"⟨init_from⟩={config.init_from} its new ⟨keyboard⟩={settings_keyboard(config)}; leave one of the two out"
+            )
+        model.load_state_dict(gained | known)
     if config.trainer.lora_rank is not None:
         add_adapters(model, config.trainer.lora_rank)  # type: ignore[arg-type] # check_trainer refuses others
     if config.trainer.checkpoint_activations:
@@ -111,7 +118,8 @@ def keys_of(tokenizer: Tokenizer) -> Keys | None:
     act = np.where(strikes, STRIKE, np.where(releases, RELEASE, 0))
     act[[vocab.bos, *range(vocab.eos + 1, vocab.size)]] = CLEAR
     key = np.where(strikes | releases, tokenizer.pitch, 0)
-    return Keys(*(torch.from_numpy(x) for x in (key, act, np.maximum(tokenizer.pace, 0))))
+    wait_us = np.rint(np.maximum(tokenizer.pace, 0) * 1e6)
+    return Keys(*(torch.from_numpy(x.astype(np.int64)) for x in (key, act, wait_us)))
 
 
 def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:

@@ -100,7 +100,8 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
         warnings.filterwarnings("ignore", f".*{message}")
     callbacks: list[L.Callback] = [Throughput(), LearningRateMonitor("step")]
     if config.ema_decay is not None:
-        callbacks.append(EMAWeightAveraging(decay=config.ema_decay))
+        # buffers are tables, some of whole numbers: they have no average
+        callbacks.append(EMAWeightAveraging(decay=config.ema_decay, use_buffers=False))
     return L.Trainer(
         accelerator=config.accelerator,
         strategy=_strategy(config),

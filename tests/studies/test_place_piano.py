@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -10,8 +10,12 @@ from conftest import ROOT
 
 from musictx.commands.evaluate import file_hash
 from musictx.errors import UserError
+from musictx.model.build import build_model, model_config
 from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
+from musictx.model.keyboard import Keys
 from musictx.model.shipped import bundle_path
+from musictx.tokenizers import build_tokenizer
+from musictx.training.start import keys_of
 
 sys.path.insert(0, str(ROOT / "studies"))
 import place_piano
@@ -39,6 +43,22 @@ def test_weights_are_averaged_by_their_shares_and_the_header_says_whose_music_it
         place_piano.main()
     with pytest.raises(UserError, match=r"chorale.safetensors and .* differ in .*d_ff.*: give models that are alike"):
         place_piano.place([world.bundle, bundle_path("chorale")], [0.5, 0.5], world.store, target)
+
+
+def test_what_ids_do_to_the_keyboard_is_no_average(world, tmp_path):
+    tokenizer = build_tokenizer("performance")
+    sizes = {"vocab_size": tokenizer.vocab.size, "d_model": 16, "n_layers": 1, "n_heads": 2, "keyboard": "both"}
+    config = model_config("transformer", sizes)
+    model = build_model(config, keys=keys_of(tokenizer))
+    _, header = load_bundle(world.bundle)
+    header = replace(header, tokenizer="performance", model={"kind": "transformer", **asdict(config)})
+    for name in "one", "two":
+        save_bundle(tmp_path / f"{name}.safetensors", model, header)
+    sources = [tmp_path / "one.safetensors", tmp_path / "two.safetensors"]
+    place_piano.place(sources, [0.7, 0.3], world.store, tmp_path / "mean.safetensors")
+    placed = load_bundle(tmp_path / "mean.safetensors")[0].keyboard
+    for name in Keys._fields:
+        assert torch.equal(getattr(placed, name), getattr(model.keyboard, name))
 
 
 def test_what_differs_between_models_is_named():

@@ -89,6 +89,11 @@ def test_silence_is_limited():
     assert after(*sung, max_silence_s=0.3)["TIME_SHIFT"] == list(range(1, 11))
 
 
+def test_a_limit_of_whole_steps_loses_none_to_rounding():
+    for steps in range(1, 101):
+        assert after(max_silence_s=steps / 100, max_still_s=None)["TIME_SHIFT"] in ("all", list(range(1, steps + 1)))
+
+
 def test_the_length_of_a_note_is_limited():
     held = [("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 90), ("NOTE_ON", 62)]
     assert after(*held, max_note_s=1.0)["TIME_SHIFT"] == list(range(1, 11))
@@ -154,7 +159,7 @@ def test_voices_are_for_chorales():
 def check(ids, rules, start=0):
     """Reads a stream event by event: the rules as a person would state them."""
     struck: dict[int, int] = {}
-    now, silent_since, velocity, last = 0, 0, False, ""
+    now, silent_since, struck_last, velocity, last = 0, 0, 0, False, ""
     for i, (kind, value) in enumerate((w[0], int(w[1])) for w in (VOCAB.describe(int(x)).split() for x in ids)):
         if kind == "NOTE_ON":
             assert value not in struck, "overlapping"
@@ -162,7 +167,7 @@ def check(ids, rules, start=0):
             if i >= start:
                 assert rules.pitches()[value]
                 assert all(now - onset < round(rules.max_note_s * 100) for onset in struck.values()), "one had to end"
-            struck[value] = now
+            struck[value] = struck_last = now
             assert i < start or len(struck) <= (rules.max_polyphony or 128)
         elif kind == "NOTE_OFF":
             assert i < start or struck[value] < now, "without length, or silent"
@@ -173,6 +178,7 @@ def check(ids, rules, start=0):
             if i >= start:
                 assert all(now - onset <= round(rules.max_note_s * 100) for onset in struck.values())
                 assert struck or now - silent_since <= round(rules.max_silence_s * 100)
+                assert now - struck_last <= round((rules.max_still_s or 3600) * 100)
         elif kind == "VELOCITY":
             assert last != "VELOCITY"
             velocity = True
@@ -189,6 +195,7 @@ def check(ids, rules, start=0):
         Rules,
         max_silence_s=st.sampled_from([0.05, 1.0, 5.0]),
         max_note_s=st.sampled_from([0.03, 1.0, 4.0]),
+        max_still_s=st.sampled_from([None, 0.07, 1.0]),
         max_polyphony=st.sampled_from([None, 1, 3]),
         lowest=st.sampled_from([0, 60]),
         highest=st.sampled_from([61, 127]),

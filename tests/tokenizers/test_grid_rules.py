@@ -78,6 +78,28 @@ def test_one_voice_moves_before_all_have_been_still_for_too_long():
     assert 45 not in legal(own)  # the seed stood for eight steps, 1.2 s
 
 
+def test_a_voice_that_falls_silent_or_rests_is_no_move():
+    three = [60, 55, 50, -1]
+    resting = sing(grammar([three], max_still_s=0.45), *three * 2, 60, 55, 50)
+    assert {REST, 60} & set(legal(resting)) == {60}  # the bass has to come in
+    silent = sing(grammar([[60, 55, 50, 45]], max_still_s=0.45), *[60, 55, 50, REST] * 2, 60, 55, 50)
+    assert {REST, 45} & set(legal(silent)) == {45}  # it fell silent, and that moved nothing
+    nothing = sing(grammar([[-1] * 4], max_still_s=0.45), *[REST] * 11)
+    assert REST not in legal(nothing)
+    own = sing(grammar([three] * 8 + [[62, 55, 50, -1]], max_note_s=9.0), *[62, 55, 50, -1] * 6, 62, 55, 50)
+    assert REST in legal(own)  # the seed stood for eight steps
+    assert REST not in legal(sing(own, REST, 62, 55, 50))
+
+
+def test_a_limit_of_whole_steps_loses_none_to_rounding():
+    chord = [60, 55, 50, 45]
+    for n in range(1, 60):
+        now = sing(grammar([chord], max_still_s=None, max_note_s=n * QUARTER_S / 4), *chord * (n - 1))
+        assert 60 not in legal(now)
+        if n > 1:
+            assert 60 in legal(sing(grammar([chord], max_still_s=None, max_note_s=n * QUARTER_S / 4), *chord * (n - 2)))
+
+
 def test_a_held_note_is_limited():
     now = sing(grammar([], max_note_s=0.3), 60, 50, 50, 40, 60, 50, 50, 40)
     assert 60 not in legal(now)

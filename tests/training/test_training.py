@@ -9,12 +9,15 @@ from runs import config_of, fit, val_nll
 from musictx.config.train import LoggerConfig, TrainConfig
 from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
+from musictx.model.keyboard import Keys
 from musictx.model.transformer import Transformer
 from musictx.objectives import Example
+from musictx.tokenizers import build_tokenizer
 from musictx.training.metrics import read_metrics
 from musictx.training.module import LanguageModelTraining, cut
 from musictx.training.optimizer import warmup_cosine, warmup_hold
 from musictx.training.progress import Throughput
+from musictx.training.start import keys_of
 from musictx.training.trainer import build_loggers, check_logger, wandb_mode
 
 
@@ -371,3 +374,13 @@ def test_weights_decay_as_the_setting_says(world, tmp_path, optimizer):
         sizes[decay] = {name: float(p.detach().norm()) for name, p in model.named_parameters()}
     assert sizes[20.0]["blocks.0.qkv.weight"] < 0.97 * sizes[0.0]["blocks.0.qkv.weight"]
     assert sizes[20.0]["embed.weight"] == pytest.approx(sizes[0.0]["embed.weight"], rel=1e-2)
+
+
+def test_a_keyboard_is_gained_and_its_tables_stay_as_they_are(world, tmp_path):
+    settings = [f"init_from={world.bundle}", "model.keyboard=both", "trainer.ema_decay=0.5"]
+    model = load_bundle(fit(config_of(world, tmp_path / "run", *settings))).model
+    keys = keys_of(build_tokenizer("performance"))
+    assert all(torch.equal(getattr(model.keyboard, name), getattr(keys, name)) for name in Keys._fields)
+    assert model.keyboard.steer.weight.abs().max() > 0
+    with pytest.raises(ConfigError, match="^lora_rank=2: adapters would never teach .* its new keyboard=both"):
+        fit(config_of(world, tmp_path / "adapted", *settings, "trainer.lora_rank=2"))

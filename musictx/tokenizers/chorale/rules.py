@@ -1,8 +1,8 @@
 """The rules of the chorale grid: which pitch the next voice may sing, or a rest, for a whole batch.
 
-No silence of all voices, no held note and no time in which no voice moves is longer than the rules say; on request, no
-voice is above the one before it, each stays in its range, and there are no parallel fifths and octaves. A rest is legal
-unless it makes the silence too long; it is always legal where no pitch is.
+No silence of all voices, no held note and no time in which no voice begins a note is longer than the rules say; on
+request, no voice is above the one before it, each stays in its range, and there are no parallel fifths and octaves. A
+rest is legal unless one of these times becomes too long; it is always legal where no pitch is.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,9 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.music.grid import REST, STEPS_PER_QUARTER
 from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
-from musictx.tokenizers.rules import AUTO, VOICE_RANGES, Rules
+from musictx.tokenizers.rules import AUTO, GRID_NOTE_S, VOICE_RANGES, Rules
 
 CEILING = 128  # above all pitches
-MOST_NOTE_S = 20.0  # max_note_s=auto
 PERFECT = (0, 7)  # semitones of octaves and fifths, modulo octaves
 
 
@@ -49,11 +48,11 @@ class GridRules:
         self.allowed = torch.from_numpy(allowed).to(device)
         per_step = np.array(quarter_s)[:, None] / STEPS_PER_QUARTER  # (B, 1) seconds
         grids = [tokenizer.whole_steps(prompt) for prompt in prompts]
-        # a grid cannot say that a held note is struck again, so a note may last, and a seed may be still, for longer
-        note_s = MOST_NOTE_S if rules.max_note_s == AUTO else rules.note_s([])
+        note_s = GRID_NOTE_S if rules.max_note_s == AUTO else rules.note_s([])
         still_s = [rules.still_s(_stays(grid) * float(step)) for grid, step in zip(grids, per_step[:, 0], strict=True)]
         self.max_silence, self.max_note, self.max_still = (
-            torch.from_numpy(np.maximum(np.array(limit) // per_step, 1).astype(np.int64)).to(device)
+            # a hair more, so that 0.3 s are two steps of 0.15 s in floating point too
+            torch.from_numpy(np.maximum(np.array(limit) / per_step + 1e-6, 1).astype(np.int64)).to(device)
             for limit in (rules.max_silence_s, note_s, np.array(still_s)[:, None])
         )
         last = [grid[-1] if len(grid) else np.full(self.voices, REST) for grid in grids]
@@ -63,8 +62,8 @@ class GridRules:
         self.held = torch.from_numpy(held).to(device)  # (B, 4) steps
         silent = np.array([_run((grid != REST).any(1, keepdims=True)) for grid in grids])
         self.silent = torch.from_numpy(silent).to(device)  # (B, 1) steps of all voices
-        still = np.array([_run((grid[1:] != grid[:-1]).any(1, keepdims=True)) + bool(len(grid)) for grid in grids])
-        self.still = torch.from_numpy(still).to(device)  # (B, 1) steps since a voice moved
+        still = np.array([_run(_moves(grid)[:, None]) + bool(len(grid)) for grid in grids])
+        self.still = torch.from_numpy(still).to(device)  # (B, 1) steps since a voice began a note
         self.moved = torch.zeros_like(self.silent, dtype=torch.bool)  # (B, 1) whether one has in this step
         self.voice = 0
         self.ceiling = torch.full_like(self.silent, CEILING)  # (B, 1) the lowest pitch sung in this step
@@ -75,8 +74,9 @@ class GridRules:
         v = self.voice
         stale = (self.sung == self.last[:, v, None]) & (self.held[:, v, None] >= self.max_note)
         pitches = self.allowed[v] & ~stale  # (B, P)
-        if v == self.voices - 1:
-            stuck = ~self.moved & (self.still >= self.max_still)  # (B, 1) the last voice has to move
+        is_last = v == self.voices - 1
+        stuck = ~self.moved & (self.still >= self.max_still)  # (B, 1) the last voice has to move
+        if is_last:
             pitches &= ~(stuck & (self.sung == self.last[:, v, None]))
         if self.order:
             pitches &= self.sung <= self.ceiling
@@ -84,8 +84,8 @@ class GridRules:
             for above in range(v):
                 pitches &= ~self._parallel(above)
         rest = ~pitches.any(1, keepdim=True)
-        if v == self.voices - 1:
-            rest |= (self.ceiling < CEILING) | (self.silent < self.max_silence)
+        if is_last:
+            rest |= ~stuck & ((self.ceiling < CEILING) | (self.silent < self.max_silence))
         else:
             rest = torch.ones_like(rest)
         return torch.cat([pitches, rest, self.no_others], 1)  # (B, V)
@@ -108,7 +108,7 @@ class GridRules:
         if v == 0:
             self.before = self.last.clone()
         self.held[:, v] = torch.where(pitch == self.last[:, v], self.held[:, v] + 1, 1)
-        self.moved |= (pitch != self.last[:, v])[:, None]
+        self.moved |= ((pitch != self.last[:, v]) & (pitch != REST))[:, None]
         self.last[:, v] = pitch
         heard = torch.where(pitch == REST, CEILING, pitch)[:, None]
         self.ceiling = torch.minimum(self.ceiling, heard)
@@ -130,10 +130,15 @@ class GridRules:
         return taken
 
 
+def _moves(grid: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """(T - 1,) at which steps of a grid (T, voices), from the second on, a voice begins a note."""
+    moves: NDArray[np.bool_] = ((grid[1:] != grid[:-1]) & (grid[1:] != REST)).any(axis=1)
+    return moves
+
+
 def _stays(grid: NDArray[np.integer]) -> NDArray[np.int64]:
-    """How many steps of a grid (T, voices) pass between each two in which a voice moves."""
-    moves = np.flatnonzero((grid[1:] != grid[:-1]).any(axis=1)) + 1
-    return np.diff(moves, prepend=0)
+    """How many steps of a grid (T, voices) pass between each two in which a voice begins a note."""
+    return np.diff(np.flatnonzero(_moves(grid)) + 1, prepend=0)
 
 
 def _run(ends: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -110,4 +110,4 @@ class EventRules:
 
 
 def _steps(seconds: float) -> int:
-    return max(int(seconds * STEPS_PER_S), 1)
+    return max(int(seconds * STEPS_PER_S + 1e-6), 1)  # 0.29 s are 29 steps, in floating point too
