@@ -54,7 +54,7 @@ FORMS = {  # of a seed: the settings that a person gives
     "first 5 s": ["seed_seconds=5"],
 }
 NO_NET = ["rules.max_still_s=null", "rules.max_note_s=20"]
-KEPT = ["from_s=86400"]  # a finished piece is continued after its ending
+KEPT = ["from_s=86400"]  # a finished piece is continued after its ending; beginnings have none
 WAYS = {"default": [], "neither": [*NO_NET, *KEPT], "no net": NO_NET, "endings kept": KEPT}
 AT_ONCE_S = 4.0  # a piece whose first notes come later has no beginning of 5 s
 SCALE = 7  # pitch classes of a seed's scale: those that sound longest
@@ -229,7 +229,8 @@ def study(args: argparse.Namespace, words: list[str]) -> None:
                     known = CorpusIndex([store.tokenizer.decode(np.asarray(ids)) for ids in store.split("train")])
                 pieces = choose_pieces(store, args.split, args.pieces, args.seconds + 20)
                 for form, form_words in FORMS.items():
-                    asked = [*form_words, *way_words, f"length_seconds={args.seconds}", f"variations={args.draws}"]
+                    own_words = [word for word in way_words if word not in KEPT or not form.startswith("first")]
+                    asked = [*form_words, *own_words, f"length_seconds={args.seconds}", f"variations={args.draws}"]
                     config: GenerateConfig = settings("generate", "seed_midi=null", "out=x", *asked, *words)
                     found, panels = cell(f"{path.name}, {form}", form, pieces, opened, config, known)
                     cells.append(found)

@@ -8,7 +8,15 @@ from musictx.errors import ConfigError
 from musictx.model.build import describe_model
 from musictx.model.bundle import OWN_FILTERS, BundleHeader
 from musictx.music.read import read_bytes
-from musictx.playing.continuing import Beginning, continue_all, faster, is_interrupted, plan, read_beginning
+from musictx.playing.continuing import (
+    Beginning,
+    continue_all,
+    faster,
+    is_interrupted,
+    plan,
+    read_beginning,
+    refuse_part,
+)
 from musictx.playing.filling import check_fills, fill_all, plan_fill, read_around, refuse_gaps, sides
 from musictx.playing.opening import check_device, name_bundle, open_told, weights_told
 from musictx.playing.result import Music
@@ -23,6 +31,8 @@ def generate(config: GenerateConfig) -> None:
     refuse_gaps(config)
     if config.seed_midi == "":
         raise ConfigError("seed_midi=… is required and was not given, nor infill= or between=; see --help")
+    if config.seed_midi is None:
+        refuse_part(config)
     device = check_device(config.device)
     plan(config)
     sources = find_seeds(config.seed_midi)

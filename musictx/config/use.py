@@ -31,8 +31,9 @@ class GenerateConfig:
     between: str | None = setting(None, "two files, a.mid,b.mid, to join: length_seconds or length_bars of new music")
     from_s: float | None = setting(
         None,
-        "where the new music begins, in seconds; null: where the seed ends, or before the ending of a finished piece; "
-        "infill: where the gap begins",
+        "where the new music begins, in seconds, at the latest where the seed ends; seed_seconds and its like are then "
+        "those before it; null: where the seed ends, or before the ending of a finished piece; infill: where the gap "
+        "begins",
     )
     to_s: float | None = setting(None, "infill: where the gap ends, in seconds")
     from_bar: int | None = setting(None, "infill: the gap's first bar, counted from 1")

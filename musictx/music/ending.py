@@ -14,6 +14,7 @@ RECENT_S = 30.0  # the pace is that of so much music at the end
 USUAL = 0.9  # share of the waits between chords that are no longer than a usual one
 REST = 2.0  # a last chord that sounds for so many usual waits, and for `REST_S`, is an ending
 REST_S = 0.75
+LONG = 1.5  # and it has a note that is so many times as long as the usual one: under a pedal all notes are long
 SLOW = 1.5  # a chord belongs to the ending too if the wait after it is so many times the usual one
 MOST_S = 12.0  # an ending is no longer than this, nor than a third of the music
 
@@ -29,6 +30,10 @@ def ending_s(score: Score) -> float | None:
     recent = waits_s[onset_s[1:] >= end_s - RECENT_S]
     usual_s = float(np.quantile(recent if len(recent) >= FEW else waits_s, USUAL))
     if end_s - onset_s[-1] < max(REST * usual_s, REST_S):
+        return None
+    lengths_s, last = score.offset_s - score.onset_s, score.onset_s >= onset_s[-1]
+    before = lengths_s[~last & (score.onset_s >= end_s - RECENT_S)]
+    if len(before) and lengths_s[last].max() < LONG * float(np.median(before)):
         return None
     first = len(onset_s) - 1
     earliest_s = end_s - min(MOST_S, end_s / 3)

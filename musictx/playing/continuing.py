@@ -67,6 +67,13 @@ def part(config: GenerateConfig, on_beat: bool = False) -> Part:
     return Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, on_beat, config.from_s)
 
 
+def refuse_part(config: GenerateConfig) -> None:
+    """Raises ConfigError for a part of a seed where there is no seed."""
+    for name in ("from_s", "seed_seconds", "seed_bars", "seed_notes"):
+        if (value := getattr(config, name)) is not None:
+            raise ConfigError(f"⟨{name}⟩={value} is a part of a seed, and there is none: give a seed, or leave it out")
+
+
 def faster(model: Model, config: GenerateConfig) -> LanguageModel:
     """The model prepared for fast single steps, as the settings ask. Raises ConfigError."""
     fast = for_steps(model, choose_weights(config.weights, model))

@@ -23,7 +23,16 @@ from musictx.playing.accompanying import (
     take_melody,
     window_of,
 )
-from musictx.playing.continuing import Beginning, begin_with, continue_all, faster, is_interrupted, plan, read_beginning
+from musictx.playing.continuing import (
+    Beginning,
+    begin_with,
+    continue_all,
+    faster,
+    is_interrupted,
+    plan,
+    read_beginning,
+    refuse_part,
+)
 from musictx.playing.filling import (
     Around,
     around,
@@ -106,6 +115,7 @@ class Player:
         if isinstance(midi, Score):
             raise ConfigError("continue_midi takes a file: give a Score to continue_score")
         if midi is None:
+            refuse_part(config)
             return self._continue([Beginning("new")], config, ranking)
         files = find_seeds(str(midi))
         return self._continue([read_beginning(file, self.tokenizer, config) for file in files], config, ranking)
@@ -121,6 +131,8 @@ class Player:
         refuse_gaps(config)
         if not isinstance(score, Score | None):
             raise ConfigError(f"continue_score takes a Score, not {score!r}: give a file to continue_midi")
+        if score is None:
+            refuse_part(config)
         beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
         return self._continue([beginning], config, ranking)
 

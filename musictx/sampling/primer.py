@@ -22,9 +22,11 @@ class Primer(NamedTuple):
 
 
 class Part(NamedTuple):
-    """How much of a seed: at most one of the three (none: all of it), taken from its `start` or its `end`. The seed
-    ends at `until_s`; None: with its last note, but a finished piece, taken whole or from its end, ends before its
-    ending. With `on_beat` the primer begins on a beat, and a shorter seed ends on one, if need be a little earlier."""
+    """How much of a seed: at most one of the three (none: all of it), taken from its `start` or its `end`.
+
+    The seed ends at `until_s`, and the part is the last of it. None: it ends with its last note, but a finished piece,
+    taken whole or from its end, ends before its ending. With `on_beat` the primer begins on a beat, and a shorter seed
+    ends on one, if need be a little earlier."""
 
     seconds: float | None = None
     bars: int | None = None
@@ -52,16 +54,18 @@ def check_part(part: Part) -> None:
 
 
 def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  # noqa: B008 - it is immutable
-    """The part of a seed that is asked for. Bars end at their bar line, all else with the last note at the latest.
+    """The part of a seed that is asked for. It ends at `until_s` or where an ending begins; otherwise bars end at their
+    bar line, all else with the last note at the latest.
     Raises ConfigError for an impossible part, UserError for one without notes."""
     check_part(part)
-    from_end, end_s, left_out_s = part.side == "end", score.duration_s, None
-    until_s = part.until_s
+    from_end, end_s, until_s = part.side == "end" or part.until_s is not None, score.duration_s, part.until_s
     if until_s is None and (from_end or (part.seconds, part.bars, part.notes) == (None, None, None)):
-        until_s = left_out_s = ending_s(score)
-    if until_s is not None and until_s < end_s:
+        until_s = ending_s(score)
+    is_cut = until_s is not None and until_s < end_s
+    if until_s is not None and is_cut:
         end_s = _beat(until_s, score) if part.on_beat else until_s
         score = score.clip(0.0, end_s)
+    left_out_s = end_s if is_cut and part.until_s is None else None
     start_s, stop_s = 0.0, end_s
     if part.notes is not None:
         chosen = np.zeros(len(score), dtype=bool)
@@ -75,6 +79,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  #
         start_s, stop_s = float(lines[0]), float(lines[min(part.bars, len(lines) - 1)])
         if from_end:
             start_s, stop_s = float(lines[max(len(lines) - 1 - part.bars, 0)]), float(lines[-1])
+            stop_s = end_s if is_cut else stop_s
     elif part.seconds is not None:
         start_s, stop_s = (max(end_s - part.seconds, 0.0), end_s) if from_end else (0.0, min(part.seconds, end_s))
     if part.on_beat:

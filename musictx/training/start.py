@@ -90,7 +90,8 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
         if config.trainer.lora_rank is not None and gained.keys() - known.keys():
             raise ConfigError(
                 f"⟨lora_rank⟩={config.trainer.lora_rank}: adapters would never teach the model of "
-                f"⟨init_from⟩={config.init_from} its new ⟨keyboard⟩={settings_keyboard(config)}; leave one of the two out"
+                f"⟨init_from⟩={config.init_from} its new ⟨keyboard⟩={settings_keyboard(config)}; "
+                "leave one of the two out"
             )
         model.load_state_dict(gained | known)
     if config.trainer.lora_rank is not None:

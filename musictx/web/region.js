@@ -50,7 +50,7 @@ element.addEventListener("pointerdown", (event) => {
   if (!box) return;
   const pixel_s = (box.end_s - box.start_s) / box.width / element.querySelector(".picture").clientWidth;
   const marks = mark_s !== null && Math.abs(secondsAt(box, x) - mark_s) < NEAR * pixel_s;
-  drag = { panel: box.panel, x: event.clientX, from_s: secondsAt(box, x), before: region, marks };
+  drag = { panel: box.panel, x: event.clientX, from_s: secondsAt(box, x), before: region, marks, mark_s };
 });
 element.addEventListener("pointermove", (event) => {
   if (!event.buttons) drag = null; // the button was released elsewhere
@@ -74,7 +74,8 @@ element.addEventListener("pointerup", () => {
 element.addEventListener("pointercancel", () => {
   const last = drag;
   drag = null;
-  if (dragged && last && !last.marks) choose(last.before); // a finger scrolls
+  if (!dragged || !last) return;
+  last.marks ? moveMark(last.mark_s) : choose(last.before); // a finger scrolls
 });
 document.addEventListener("region", (event) => {
   if (drag) return;

@@ -106,6 +106,12 @@ def test_a_finished_piece_is_continued_before_its_ending_unless_a_place_is_given
     assert "new music from 2.50 s on" in told
     assert "finished" not in told
     assert "to_s=…: music is filled with" in refused(["musictx", "generate", *args, "to_s=3", "out=q"], tmp_path)
+    before = command(world, tmp_path, "out=r", *args, "from_s=2.5", "seed_seconds=1").stdout
+    assert "new music from 1.00 s on" in before
+    seedless = ["musictx", "generate", f"bundle={world.bundle}", "seed_midi=null", "from_s=2", "out=s"]
+    assert "from_s=2.0 is a part of a seed, and there is none: give a seed, or leave it out" in refused(
+        seedless, tmp_path
+    )
 
 
 def test_draws_are_ranked(world, tmp_path):

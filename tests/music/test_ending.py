@@ -32,6 +32,14 @@ def test_a_pause_long_before_the_end_is_not_an_ending():
     assert ending_s(music(*FLOW, *later)) is None
 
 
+def test_a_last_chord_no_longer_than_the_notes_before_it_is_none():
+    pedalled = [(k * 0.25, k // 8 * 2.0 + 3.0) for k in range(41)]  # each bar sounds until the middle of the next
+    assert ending_s(music(*pedalled)) is None
+    over_a_bass = [(0.0, 12.0), *FLOW]
+    assert ending_s(music(*over_a_bass)) is None
+    assert ending_s(music((0.0, 14.0), *FLOW, (10.0, 14.0))) == 10.0
+
+
 def test_a_few_notes_say_nothing_of_the_pace():
     assert ending_s(music((0, 8))) is None
     assert ending_s(music(*FLOW[:6], (1.5, 9))) is None

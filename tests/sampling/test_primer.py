@@ -53,6 +53,23 @@ def test_a_finished_piece_ends_before_its_ending_where_it_is_taken_whole_or_from
         assert chosen.left_out_s is None
         assert chosen.end_s == pytest.approx(min(part.until_s or 7.0, 9.0))
     assert choose_primer(FINISHED, Meter(0.5), Part(until_s=4.2, on_beat=True)).end_s == 4.0
+    on_grid = choose_primer(Score.merge([FINISHED], 0.8), Meter(0.8), Part(on_beat=True))
+    assert on_grid.left_out_s == on_grid.end_s == pytest.approx(5.6), "the beat where new music begins"
+
+
+@pytest.mark.parametrize("side", ["start", "end"])
+@pytest.mark.parametrize(
+    ("amount", "pitches", "end_s"),
+    [
+        ({"seconds": 1.0}, [62, 63], 1.0),
+        ({"notes": 2}, [62, 63], 1.0),
+        ({"bars": 1}, [60, 61, 62, 63], 2.0),
+        ({"seconds": 9.0}, [60, 61, 62, 63], 2.0),
+    ],
+)
+def test_a_part_before_a_chosen_moment_is_the_last_of_it(side, amount, pitches, end_s):
+    primer = choose_primer(MUSIC, Meter(0.5), Part(**amount, side=side, until_s=2.0))
+    assert (primer.score.pitch.tolist(), primer.end_s) == (pitches, pytest.approx(end_s))
 
 
 def test_a_note_is_cut_where_the_motif_ends():
