@@ -381,6 +381,7 @@ def test_a_keyboard_is_gained_and_its_tables_stay_as_they_are(world, tmp_path):
     model = load_bundle(fit(config_of(world, tmp_path / "run", *settings))).model
     keys = keys_of(build_tokenizer("performance"))
     assert all(torch.equal(getattr(model.keyboard, name), getattr(keys, name)) for name in Keys._fields)
+    assert model.keyboard is not None and model.keyboard.steer is not None  # noqa: PT018
     assert model.keyboard.steer.weight.abs().max() > 0
     with pytest.raises(ConfigError, match="^lora_rank=2: adapters would never teach .* its new keyboard=both"):
         fit(config_of(world, tmp_path / "adapted", *settings, "trainer.lora_rank=2"))
