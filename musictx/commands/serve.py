@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import torch
+
 from musictx.config.app import hydra_app
 from musictx.config.fields import in_keys
 from musictx.config.web import Limits, ServeConfig
@@ -27,6 +29,8 @@ def serve(config: ServeConfig) -> None:
     device = check_device(config.device)
     if find_spec("gradio") is None:
         raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
+    # the browser and the pictures need a core: a step is small, and waits for the slowest thread
+    torch.set_num_threads(max(torch.get_num_threads() - 1, 1))
     models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
     below = None  # bundle= offers only its own model
     if config.bundle is None and is_shipped(HARMONISER):
