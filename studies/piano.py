@@ -7,21 +7,22 @@
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --pop pop909.zip \\
         --fill musictx/bundles/piano.safetensors model.dropout=0.1 trainer.lr=8e-4 trainer.max_steps=200 \\
         trainer.warmup_steps=20 'objective_settings={plain: 0.75}'       # tunes a finished model on both
-    python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --minutes 14            # on a GPU
-    python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --branch 2400           # and its model
-    python studies/piano.py --archive maestro-v3.0.0-midi.zip --device cuda --branch 2400 \\
-        objective=infill 'objective_settings={plain: 0.75}'                                        # one that also fills
+    python studies/piano.py --archive maestro-v3.0.0-midi.zip --asap asap.zip --pop pop909.zip \\
+        --device cuda --minutes 8                                     # on a GPU; then a model of it, which fills too:
+    python studies/piano.py --archive maestro-v3.0.0-midi.zip --asap asap.zip --pop pop909.zip \\
+        --device cuda --branch 2400 objective=infill 'objective_settings={plain: 0.75}'
 
 The learning rate is held. A branch makes a model at any time: a copy of the last checkpoint, trained for so many steps
 while the rate falls to zero; the long run stays unchanged. The last stage ends with its own fall. A stage that
 holds its rate can be left early: with `--enough 8000` the next one begins from its last checkpoint after so many steps.
 `--fill` teaches a finished model to fill gaps too, in a folder beside its own; half of its windows stay whole.
-`--pop` learns the training songs of POP909, without their endings, beside MAESTRO's pieces, in a store of their own;
-what is scored stays MAESTRO's. Give it to every call, with an `--out` of its own. `place_piano.py` averages a model
-that was tuned on both with the one it came from; the shipped model was made so, from the bundle of commit 6cdcdf9
-(`docs/log.md`). `evidence.py` then makes all figures and pictures of the bundle. `OMP_NUM_THREADS` sets how many cores
-it takes. Training scores one hour of the validation, `musictx evaluate` all.
-On a GPU there is one stage, of 2,048 ids and 65,536 a step, compiled; it learns each piece many times, so with dropout.
+`--asap` learns the performances of ASAP that MAESTRO lacks beside MAESTRO's pieces, `--pop` the training songs of
+POP909, without their endings; what is scored stays MAESTRO's. Give both to every call, with an `--out` of its own.
+`place_piano.py` averages a model that was tuned on both with the one it came from; the shipped model was made so, from
+the bundle of commit 6cdcdf9 (`docs/log.md`), without a keyboard. `evidence.py` then makes all figures and pictures of
+the bundle. `OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation, `musictx
+evaluate` all. On a GPU there is one stage, of 2,048 ids and 65,536 a step, compiled; it learns each piece many times,
+so with dropout.
 """
 
 import argparse
@@ -30,6 +31,7 @@ import io
 import sys
 import zipfile
 from bisect import bisect_right
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -56,7 +58,7 @@ GPU_STAGES = [Stage(2048, 32, 20_000, 0.0)]  # of 65,536 tokens a step
 TAUGHT = ["objective=infill", "objective_settings={plain: 0.5}", "trainer.lr=1e-3"]
 MODEL = [
     *("model.position=relative_fourier", "model.d_model=384", "model.n_layers=6", "model.n_heads=6", "model.d_ff=1024"),
-    *("model.mlp=swiglu", "model.qk_norm=true", "model.value_residual=true"),
+    *("model.mlp=swiglu", "model.qk_norm=true", "model.value_residual=true", "model.keyboard=head"),
 ]
 TRAINER = [
     *("trainer.precision=bf16-mixed", "trainer.optimizer=muon", "trainer.weight_decay=0.1", "trainer.schedule=hold"),
@@ -74,6 +76,11 @@ ON = {
 }
 SCORED_H = 1.0  # hours of validation during training
 ENDING_S = 15.0  # of a song, left out
+ASAP = Corpus(  # its performances that are not in MAESTRO, and play no work of its validation and test
+    "ASAP",
+    "CC BY-NC-SA 4.0",
+    "Foscarin et al., ASAP: a dataset of aligned scores and performances for piano transcription, ISMIR 2020",
+)
 
 
 def prepare(archive: Path, out: Path) -> Path:
@@ -90,32 +97,47 @@ def prepare(archive: Path, out: Path) -> Path:
     return store
 
 
-def with_pop(maestro: Path, archive: Path, out: Path) -> Path:
-    """A store like MAESTRO's whose training split has POP909's songs too, all tracks of a song as one piano.
+def with_asap(base: Path, archive: Path, out: Path) -> Path:
+    """A store like the base whose training split has all performances of ASAP too: none is of a work held out."""
+    both = out / f"{base.name}-asap"
+    if not (both / "manifest.json").exists():
+        asap = out / "asap"
+        if not (asap / "manifest.json").exists():
+            about = [f"corpus='{ASAP.name}'", f"licence='{ASAP.licence}'"]
+            call([str(ROOT / "data_prep/folder.py"), f"path={archive}", f"out={asap}", *about])
+        other = Store(asap, Store(base).manifest.tokenizer)
+        found = [piece for name in other.manifest.splits for piece in pieces_of(other, name)]
+        write_joined(both, Store(base), found, ASAP, other.manifest.dropped)
+    return both
+
+
+def with_pop(base: Path, archive: Path, out: Path) -> Path:
+    """A store like the base whose training split has POP909's songs too, all tracks of a song as one piano.
 
     Without their endings: songs are short, so a quarter of their windows would hold one, three times as many as
     MAESTRO's, and a model that heard those brought MAESTRO's music to an end early too."""
-    pop, both = out / "pop", out / "store-pop"
+    pop, both = out / "pop", out / f"{base.name}-pop"
     if (both / "manifest.json").exists() and not Store(both).split("train").unfinished:
         raise UserError(f"{both} has songs with their endings, as before: delete it and {pop}, they are made anew")
     if not (both / "manifest.json").exists():
         if not (pop / "manifest.json").exists():
             call([str(ROOT / "data_prep/pop909.py"), f"path={archive}", f"out={pop}"])
-        first = Store(maestro)
-        second = Store(pop, first.manifest.tokenizer)
-        own, other = first.manifest.corpus, second.manifest.corpus
-        corpus = Corpus(
-            f"{own.name} and {other.name}",
-            f"{own.licence} ({other.name}: {other.licence})",
-            f"{own.citation}; {other.citation}",
-        )
-        splits = {name: pieces_of(first, name) for name in first.manifest.splits}
-        songs = pieces_of(second, "train")
-        splits["train"] += [without_ending(song, second.tokenizer) for song in songs if song.seconds > ENDING_S]
+        other = Store(pop, Store(base).manifest.tokenizer)
+        songs = pieces_of(other, "train")
+        found = [without_ending(song, other.tokenizer) for song in songs if song.seconds > ENDING_S]
         dropped = [(song.name, f"not longer than {ENDING_S:g} s") for song in songs if song.seconds <= ENDING_S]
-        dropped = [*first.manifest.dropped, *second.manifest.dropped, *dropped]
-        write_store(both, first.tokenizer, corpus, splits, dropped)
+        write_joined(both, Store(base), found, other.manifest.corpus, [*other.manifest.dropped, *dropped])
     return both
+
+
+def write_joined(path: Path, base: Store, more: list[Piece], of: Corpus, dropped: Sequence[tuple[str, str]]) -> None:
+    """Writes the base's splits, with more pieces of a corpus to train on."""
+    own = base.manifest.corpus
+    licence = own.licence if of.licence == own.licence else f"{own.licence} ({of.name}: {of.licence})"
+    corpus = Corpus(f"{own.name} and {of.name}", licence, f"{own.citation}; {of.citation}")
+    splits = {name: pieces_of(base, name) for name in base.manifest.splits}
+    splits["train"] += more
+    write_store(path, base.tokenizer, corpus, splits, [*base.manifest.dropped, *dropped])
 
 
 def pieces_of(store: Store, split: str) -> list[Piece]:
@@ -158,13 +180,18 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=150.0, help="minutes of training in this call")
     parser.add_argument("--enough", type=int, help="leave a stage whose rate is held after so many steps; default: all")
     parser.add_argument("--branch", type=int, help="steps: only make a model from the last checkpoint")
+    parser.add_argument("--asap", type=Path, help="more performances, zip or folder: learn those too")
     parser.add_argument("--pop", type=Path, help="POP909, zip or folder: learn its songs too")
     parser.add_argument("--fill", type=Path, help="a bundle: only teach it to fill gaps")
     args, overrides = parse_options(parser, sys.argv[1:])
     if args.pop is not None and not args.pop.exists():
         parser.error(f"--pop {args.pop} does not exist: give POP909 as it was downloaded, a zip or a folder")
+    if args.asap is not None and not args.asap.exists():
+        parser.error(f"--asap {args.asap} does not exist: give the performances to learn, a zip or a folder")
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.out)
+    if args.asap is not None:
+        store = with_asap(store, args.asap, args.out)
     if args.pop is not None:
         store = with_pop(store, args.pop, args.out)
     end, before = monotonic() + 60 * args.minutes, None

@@ -126,7 +126,7 @@ class Keyboard(nn.Module):
         if self.near is None or self.read is None or self.steer is None:
             return logits
         b, t, _ = y.shape
-        around = F.gelu(self.near(features.flatten(0, 1).to(y.dtype)))  # (B · T, hidden, 128)
+        around = F.relu(self.near(features.flatten(0, 1).to(y.dtype)))  # (B · T, hidden, 128)
         u = self.read(around.transpose(1, 2)).unflatten(0, (b, t))  # (B, T, 128, rank)
         g = self.steer(y).unflatten(-1, (2, RANK))  # (B, T, 2, rank)
         gained = F.pad((g @ u.transpose(-1, -2)).flatten(2), (0, 1))  # (B, T, 257), 0 for all other ids

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, ok
+from conftest import ROOT, ok, write_tunes
 from hydra import compose, initialize_config_dir
 from songs import write_songs
 
@@ -61,7 +61,7 @@ def parameters(words):
 
 def test_every_recipe_of_the_record_is_a_model_of_one_size_and_the_pianos_fits_its_bundle():
     sizes = {name: parameters([*speedrun.BASE, *words]) for name, words in speedrun.RECIPES.items()}
-    assert max(sizes.values()) < 1.02 * min(sizes.values()), sizes
+    assert max(sizes.values()) < 1.05 * min(sizes.values()), sizes
     assert 10e6 < parameters(piano_words(piano.STAGES[0], "cpu")) < 12e6  # 24 MB in float16
 
 
@@ -143,6 +143,19 @@ def test_with_pop_only_the_training_split_has_the_songs_too(archive, tmp_path, m
     info = both.manifest.splits["train"]
     each = [store.manifest.splits["train"].seconds for store in (own, songs)]
     assert info.seconds == pytest.approx(sum(each) - 2 * len(later), abs=0.1)
+
+
+def test_with_asap_all_its_performances_are_learned_and_songs_come_after_them(archive, tmp_path):
+    maestro = piano.prepare(archive, tmp_path)
+    write_tunes(tmp_path / "more", 6)
+    both = Store(piano.with_asap(maestro, tmp_path / "more", tmp_path))
+    assert both.path == tmp_path / "store-asap"
+    assert (both.manifest.corpus.name, both.manifest.corpus.licence) == ("MAESTRO v3.0.0 and ASAP", "CC BY-NC-SA 4.0")
+    own, other = Store(maestro), Store(tmp_path / "asap")
+    pieces = sum(len(other.split(name)) for name in other.manifest.splits)
+    assert len(both.split("train")) == len(own.split("train")) + pieces
+    assert len(both.split("validation")) == len(own.split("validation"))
+    assert piano.with_pop(both.path, write_songs(tmp_path / "songs", 12), tmp_path).name == "store-asap-pop"
 
 
 def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_path, monkeypatch):
