@@ -19,16 +19,17 @@ from musictx.model.shipped import HARMONISER, NAMES, absence, is_shipped
 from musictx.model.weights import choose_weights, for_steps
 from musictx.playing.filling import hears
 from musictx.playing.opening import Opened, check_device, open_told, weights_told
-from musictx.web.gate import answered, listening
 
 
 def serve(config: ServeConfig) -> None:
     limits = check(config)
+    if find_spec("gradio") is None:
+        raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
+    from musictx.web.gate import answered, listening  # of starlette, which comes with gradio
+
     address = listening(config.host)
     hosts = answered(address, config.allowed_hosts)
     device = check_device(config.device)
-    if find_spec("gradio") is None:
-        raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
     # the browser and the pictures need a core: a step is small, and waits for the slowest thread
     torch.set_num_threads(max(torch.get_num_threads() - 1, 1))
     models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}

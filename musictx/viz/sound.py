@@ -4,8 +4,11 @@ A key is rendered once, as long as its longest note; each of its notes adds the 
 velocity says.
 """
 
+import os
+import shutil
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ import soundfile
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
 from musictx.music.score import DRUMS, Score
 from musictx.viz.soundfont import Envelope, Region, SoundFont
@@ -25,15 +28,24 @@ FULL_DB = 100.0  # an envelope's fall of 1, in dB
 SILENT = 0.8  # of that fall: the note is over
 PIANOS = range(8)
 SPREAD = 0.3  # of a piano's keys from left to right, as its player hears them: many fonts are mono
+LONGEST_S = 180.0  # of a key's sound, which lies in memory; no piano sounds for so long
 HOP = 512  # samples between two settings of the filter
 LOWEST_HZ = 8.176  # MIDI key 0, from which cutoffs count
 
 
-def render(score: Score, font: SoundFont, sample_rate: int) -> Audio:
-    """(samples, 2) left and right, not normalised, up to the end of the last note's release."""
+def render(score: Score, font: SoundFont, sample_rate: int, folder: Path | None = None) -> Audio:
+    """(samples, 2) left and right, not normalised, up to the end of the last note's release. Long sound lies in a file
+    without a name in `folder`, not in memory. A key that is down for longer than `LONGEST_S` is silent after that."""
     voices = _voices(score, font)
     tails_s = (offset + region.loudness.release_s * SILENT for (region, _), v in voices.items() for _, offset, _ in v)
-    audio = np.zeros((int(np.ceil(max(tails_s, default=0.0) * sample_rate)), 2), np.float32)
+    shape = int(np.ceil(max(tails_s, default=0.0) * sample_rate)), 2
+    audio: Audio
+    if folder is None or 8 * shape[0] <= IN_MEMORY:
+        audio = np.zeros(shape, np.float32)
+    else:
+        with TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, 8 * shape[0])  # a full disk is an error here, and a crash later
+            audio = np.memmap(file, np.float32, "r+", shape=shape)
     for (region, pan), notes in voices.items():
         longest_s = max(offset - onset for onset, offset, _ in notes)
         n_release = int(region.loudness.release_s * SILENT * sample_rate)
@@ -58,7 +70,7 @@ def _voices(score: Score, font: SoundFont) -> dict[tuple[Region, float], list[Vo
     for onset, offset, key, velocity, program in zip(*(c.tolist() for c in columns), strict=True):
         spread = SPREAD * (key - 64) / 88 if program in PIANOS else 0.0
         for region in font.regions(program % DRUMS, program == DRUMS, key, velocity):
-            voice = [onset, offset, velocity]
+            voice = [onset, min(offset, onset + LONGEST_S), velocity]
             voices.setdefault((region, min(max(region.pan + spread, -0.5), 0.5)), []).append(voice)
             if region.choke:
                 since, sounding = choked.get((program, region.choke), (onset, []))
@@ -125,6 +137,8 @@ def _swept(region: Region, sound: Audio, sample_rate: int) -> Audio:
 
 PEAK = 0.9  # of full scale: loud, and never clipped
 FORMATS = (".wav", ".flac")
+BLOCK = 2**20  # samples
+IN_MEMORY = 2**28  # bytes: longer sound is rendered on the disk
 GENERAL_MIDI = Path(pretty_midi.__file__).with_name("TimGM6mb.sf2")  # Tim Brechbill's, which pretty_midi carries
 
 
@@ -132,15 +146,27 @@ def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Pa
     """Writes 16-bit stereo, peak-normalised, as WAV or FLAC by the name's suffix, whole or not at all.
 
     `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for another suffix, SoundFontError
-    for a font that it cannot read.
+    for a font that it cannot read, UserError where the disk has no room for the sound.
     """
     if path.suffix.lower() not in FORMATS:
         raise ConfigError(f"{path}: sound is written as {' or '.join(FORMATS)}: give a name that ends in one of them")
-    audio = synthesize(score, sample_rate, soundfont)
-    peak = np.abs(audio).max(initial=0.0)
-    samples = np.rint(audio * (PEAK * 32767 / peak if peak > 0 else 0.0)).astype(np.int16)
+    needed = 12 * int(score.duration_s * sample_rate)  # bytes, of float32 and then of 16 bits
+    if needed > (free := shutil.disk_usage(path.parent).free):
+        raise UserError(
+            f"{path}: {score.duration_s / 60:.0f} minutes of sound take {needed / 1e9:.1f} GB of disk, and "
+            f"{free / 1e9:.1f} GB are free: give shorter music, or leave the sound out"
+        )
+    audio = render(score, _font(soundfont or GENERAL_MIDI), sample_rate, path.parent)
+    blocks = range(0, len(audio), BLOCK)
+    peak = max((float(np.abs(audio[k : k + BLOCK]).max()) for k in blocks), default=0.0)
     with replacing(path) as partial:
-        soundfile.write(partial, samples, sample_rate, "PCM_16")
+        try:
+            with soundfile.SoundFile(partial, "w", sample_rate, 2, "PCM_16") as sound:
+                for k in blocks:
+                    scaled = audio[k : k + BLOCK] * (PEAK * 32767 / peak if peak > 0 else 0.0)
+                    sound.write(np.rint(scaled).astype(np.int16))
+        except (soundfile.LibsndfileError, AssertionError):  # what soundfile makes of a full disk
+            raise UserError(f"{path}: cannot write the sound; is the disk full?") from None
 
 
 def synthesize(score: Score, sample_rate: int = 44_100, soundfont: Path | None = None) -> Audio:

@@ -140,7 +140,7 @@ def shorten(music: Music, limits: Limits) -> Music:
     score, written, left = beginning(music.score, limits), music.written, ""
     if not len(score):
         raise UserError(f"{music.name}: no note begins in its first {limits.music_s:g} s")
-    if len(score) < len(music.score):
+    if len(score) < len(music.score) or score.duration_s < music.score.duration_s:
         left = f"The page takes no longer music: these are the first {score.duration_s:.0f} s."
     if written is not None:
         written = written._replace(score=beginning(written.score, limits))
@@ -187,9 +187,8 @@ def beginning(score: Score, limits: Limits) -> Score:
     sounding_s = np.cumsum(np.minimum(score.offset_s, limits.music_s) - score.onset_s)
     few = np.arange(len(score)) < limits.notes
     taken = few & (score.onset_s < limits.music_s) & (sounding_s <= limits.sounding_s)
-    if taken.all():
-        return score.clip(0.0, limits.music_s)
-    return score.clip(0.0, float(score.onset_s[np.argmin(taken)]))
+    end_s = limits.music_s if taken.all() else float(score.onset_s[np.argmin(taken)])
+    return score.clip(0.0, min(end_s, limits.music_s))
 
 
 MOST_S = 1e9  # a browser's program may send any number

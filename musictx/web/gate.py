@@ -7,11 +7,14 @@ Also says where the page listens, and under which names it answers: it never loo
 """
 
 import re
+import sys
 from collections.abc import Iterable
 from ipaddress import ip_address
+from pathlib import Path
+from traceback import extract_tb
 
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from musictx.errors import ConfigError
 
@@ -31,10 +34,25 @@ class Gate:
         self.posts = {UPLOAD: upload_bytes + FORM_BYTES, JOIN: JOIN_BYTES}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = self.refused(scope) if scope["type"] != "lifespan" else None
-        if refused is None:
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
+        refused, begun = self.refused(scope), False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        if refused is None:
+            try:
+                await self.app(scope, at_most(self.posts.get(scope["path"], 0), receive), noted)
+                return
+            except Exception:  # a request that the libraries do not expect
+                say_failure()
+                if begun:
+                    return
+                refused = 400, "this request does not come from the page"
         status, why = refused
         # the rest of the body is not read: the connection closes
         answer = PlainTextResponse(f"{why}\n", status, headers={"Connection": "close"})
@@ -48,6 +66,9 @@ class Gate:
             return 421, "no page of this name is here; allowed_hosts= of musictx serve sets the names"
         if len(origins) > 1 or any(origin_host(origin) not in self.hosts for origin in origins):
             return 421, "another site's page may not use this one"
+        names = [name for name, _ in scope["headers"]]
+        if b"transfer-encoding" in names or names.count(b"content-length") > 1:
+            return 411, "the request does not say once how long it is: send Content-Length, and no Transfer-Encoding"
         method, path = scope["method"], scope["path"]
         if method in ("GET", "HEAD") and (path in SEEN or path.startswith(BELOW)):
             return None
@@ -59,6 +80,28 @@ class Gate:
         if int(length) > self.posts[path]:
             return 413, f"{int(length)} bytes exceed the maximum allowed size: {self.posts[path]} bytes are taken"
         return None
+
+
+def at_most(n_bytes: int, receive: Receive) -> Receive:
+    """What receives a body of so many bytes; a longer one ends as if its sender had gone."""
+    taken = 0
+
+    async def counted() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        return message if taken <= n_bytes else {"type": "http.disconnect"}
+
+    return counted
+
+
+def say_failure() -> None:
+    """Prints the kind of the error that is being handled, and where it was raised. Its text and its traceback can
+    hold what a stranger sent."""
+    kind, _, trace = sys.exc_info()
+    if kind is not None:
+        last = extract_tb(trace)[-1]
+        print(f"a request failed: {kind.__name__}, {Path(last.filename).name}:{last.lineno}", file=sys.stderr)
 
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in its own browsers

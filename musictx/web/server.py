@@ -6,17 +6,25 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import gradio as gr
+import gradio.queueing
+import gradio.route_utils
+import gradio.routes
 import uvicorn
 from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount
 
 from musictx.data.work.sandbox import close_all
 from musictx.errors import UserError
-from musictx.web.gate import PROGRESS, UPLOAD, Gate
+from musictx.web.gate import PROGRESS, UPLOAD, Gate, say_failure
 from musictx.web.page import CSS, Page
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -59,6 +67,9 @@ def application(page: Page) -> FastAPI:
         with suppress(asyncio.CancelledError):
             await forgetting
 
+    # gradio prints tracebacks, with what a stranger sent in them
+    for module in (gradio.queueing, gradio.route_utils, gradio.routes):
+        module.traceback = SimpleNamespace(print_exc=say_failure)
     limits = page.studio.limits
     app = FastAPI(openapi_url=None, lifespan=life)
     app.add_route(UPLOAD, page.uploads.receive, ["POST"])
@@ -77,7 +88,14 @@ def application(page: Page) -> FastAPI:
         theme=look(),
         css=CSS,
     )
+    below = cast(Mount, app.routes[-1]).app
+    cast(FastAPI, below).add_exception_handler(KeyError, refuse_action)
     return app
+
+
+def refuse_action(request: Request, error: Exception) -> Response:
+    """The answer to a request for an action that the page lacks: gradio looks for its number in a dict."""
+    return PlainTextResponse("the page has no such action\n", 400)
 
 
 class Server(uvicorn.Server):

@@ -3,10 +3,13 @@
 import base64
 import html
 import json
+import os
+import pickle
 import shutil
 import time
 import uuid
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from urllib.parse import quote
@@ -33,10 +36,21 @@ WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase
 
 
 def stage(step: Step | None, folder: Path) -> str:
-    """Writes a step's files below `folder` and returns its HTML; without a step, a word of welcome."""
+    """Writes a step's files below `folder` and returns its HTML; without a step, a word of welcome. The same step is
+    written once, however often and by however many people it is shown."""
     if step is None:
         return WELCOME
-    place = new_place(folder)
+    with SHOW:
+        place = new_place(folder, blake2b(SECRET + pickle.dumps(step), digest_size=16).hexdigest())
+        page = place / "stage.html"
+        if not page.exists():
+            page.write_text(shown(step, place), encoding="utf-8")
+        os.utime(place)
+        return page.read_text(encoding="utf-8")
+
+
+def shown(step: Step, place: Path) -> str:
+    """The HTML of a step, whose files are written into `place`."""
     picture, boxes = rolls(step, place)
     midi, wav = place / f"{step.name}.mid", place / f"{step.name}.wav"
     write_midi(step.score, midi, step.music.meter.signature)
@@ -100,18 +114,20 @@ KEEP_S = 3600.0  # older files are removed
 KEEP_BYTES = 2**30  # of all people together: beyond it the oldest are removed
 PEN = Lock()  # all threads share matplotlib's settings
 BROOM = Lock()  # no thread may look at what another removes
+SHOW = Lock()  # two people may look at the same step
+SECRET = os.urandom(16)  # so that the name of a step's folder cannot be guessed
 
 
-def new_place(folder: Path) -> Path:
-    """Makes a folder whose name nobody can guess; removes folders that are old, or beyond the limit."""
+def new_place(folder: Path, name: str | None = None) -> Path:
+    """A folder of that name, or of one that cannot be guessed; removes folders that are old, or beyond the limit."""
     with BROOM:
         held = 0
         for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
             held += _size(old)
             if held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S:
                 shutil.rmtree(old, ignore_errors=True)
-    place = folder / uuid.uuid4().hex
-    place.mkdir()
+    place = folder / (name or uuid.uuid4().hex)
+    place.mkdir(exist_ok=True)
     return place
 
 

@@ -1,9 +1,14 @@
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import soundfile
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.music.score import DRUMS, Score
+from musictx.viz import sound
 from musictx.viz.sound import write_wav
 from musictx.viz.soundfont import SoundFontError
 
@@ -95,4 +100,37 @@ def test_another_suffix_and_another_font(tmp_path):
         write_wav(Score.empty(), tmp_path / "a.mp3")
     with pytest.raises(SoundFontError, match="x.sf2: no such file"):
         write_wav(Score.empty(), tmp_path / "a.wav", soundfont=tmp_path / "x.sf2")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_long_sound_lies_on_the_disk_and_is_the_same(tmp_path, monkeypatch):
+    score = Score([0.0, 0.5, 3.0], [0.4, 2.5, 3.5], [60, 64, 67], [90, 60, 100])
+    write_wav(score, tmp_path / "a.wav")
+    monkeypatch.setattr(sound, "IN_MEMORY", 1000)
+    monkeypatch.setattr(sound, "BLOCK", 5000)
+    write_wav(score, tmp_path / "b.wav")
+    assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"a.wav", "b.wav"}
+
+
+def test_more_sound_than_the_disk_takes_is_refused(tmp_path, monkeypatch):
+    ten_hours = Score([0.0, 36_000.0], [1.0, 36_001.0], [60, 64], [90, 60])
+    monkeypatch.setattr(sound.shutil, "disk_usage", lambda _: SimpleNamespace(free=19 * 10**9))
+    with pytest.raises(UserError, match=r"600 minutes of sound take 19\.1 GB of disk, and 19\.0 GB are free: give sh"):
+        write_wav(ten_hours, tmp_path / "a.wav")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_held_for_hours_takes_no_memory(tmp_path):
+    organ = Score([0.0], [3600.0], [60], [90], program=[19])
+    assert len(sound.synthesize(organ)) < 200 * RATE
+
+
+def test_a_disk_that_is_full_is_a_line(tmp_path):
+    script = "import resource; from pathlib import Path; from musictx.music.score import Score\n"
+    script += "from musictx.viz.sound import write_wav; from musictx.errors import UserError\n"
+    script += "resource.setrlimit(resource.RLIMIT_FSIZE, (9999, 9999))\n"
+    script += "try: write_wav(Score([0.0], [2.0], [60], [90]), Path('a.wav'))\nexcept UserError as error: print(error)"
+    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("a.wav: cannot write the sound; is the disk full?\n", "")
     assert list(tmp_path.iterdir()) == []

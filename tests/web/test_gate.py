@@ -1,5 +1,7 @@
 """Hosts, origins and addresses that are answered, asked of the gate alone."""
 
+import asyncio
+
 import pytest
 
 from musictx.errors import ConfigError
@@ -83,6 +85,56 @@ def test_a_post_tells_its_length():
     assert post("/gradio_api/queue/join", str(gate.JOIN_BYTES + 1)) == 413
     assert post("/gradio_api/queue/join") == post("/gradio_api/queue/join", "-1") == 411
     assert post("/gradio_api/queue/join", "9" * 5000) == 411
+
+
+def test_a_length_is_said_once_and_kept_to():
+    def post(*more):
+        headers = [("host", "localhost"), ("content-length", "100"), *more]
+        return refused("POST", "/gradio_api/upload", headers)
+
+    assert post() is None
+    assert post(("transfer-encoding", "chunked")) == post(("content-length", "100")) == 411
+    chunked = [("host", "localhost"), ("transfer-encoding", "chunked")]
+    assert refused("GET", "/", chunked) == refused("POST", "/gradio_api/queue/join", chunked) == 411
+
+
+def heard(app, posts=1000):
+    """What a request to the gate is answered, in front of an application."""
+    sent, bodies = [], iter([b"x" * 6000, b"y" * 6000, b"z" * 6000])
+    headers = [(b"host", b"localhost"), (b"content-length", b"5")]
+    scope = {"type": "http", "method": "POST", "path": "/gradio_api/upload", "headers": headers}
+
+    async def receive():
+        return {"type": "http.request", "body": next(bodies), "more_body": True}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(gate.Gate(app, HERE, posts)(scope, receive, send))
+    return sent
+
+
+def test_more_than_is_allowed_does_not_arrive_whatever_its_length_says():
+    arrived = []
+
+    async def app(scope, receive, send):
+        while (message := await receive())["type"] == "http.request":
+            arrived.append(len(message["body"]))
+
+    heard(app)
+    assert arrived == [6000]
+    assert gate.FORM_BYTES + 1000 < 12000
+
+
+def test_an_error_is_a_line_without_what_a_stranger_sent(capsys):
+    async def app(scope, receive, send):
+        raise ValueError("what a stranger sent")
+
+    first, body = heard(app)
+    assert (first["status"], body["body"]) == (400, b"this request does not come from the page\n")
+    told = capsys.readouterr().err
+    assert told.startswith("a request failed: ValueError, test_gate.py:")
+    assert told.count("\n") == 1
 
 
 def test_elsewhere_only_the_hosts_that_a_person_allows():

@@ -1,6 +1,8 @@
 """musictx serve before the page is there: what it refuses, and where it listens."""
 
 import socket
+import subprocess
+import sys
 
 import pytest
 from conftest import refused
@@ -23,6 +25,14 @@ def test_without_the_extra(monkeypatch, world):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"the page needs the optional extra web: pip install 'musictx\[web\]'"):
         command.serve(ServeConfig(bundle=str(world.hymn_bundle)))
+
+
+def test_a_plain_install_says_what_to_install():
+    script = "import sys; sys.modules |= dict.fromkeys(['gradio', 'starlette', 'uvicorn', 'fastapi'])\n"
+    script += "sys.argv = ['musictx', 'serve']; from musictx.cli import main; main()"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert run.stderr == "error: the page needs the optional extra web: pip install 'musictx[web]'\n"
 
 
 @pytest.mark.parametrize("change", [{"port": 0}, {"port": 70000}, {"seconds": 0}, {"queue": -1}, {"upload_mb": 1e999}])

@@ -178,6 +178,12 @@ def test_a_body_is_bounded(server):
     assert held(server) == []
 
 
+def test_an_action_that_the_page_lacks_is_refused(server):
+    for number in (-1, 9999):
+        asked = {"fn_index": number, "data": [], "session_hash": "x"}
+        assert server.ask(f"{API}/queue/join", asked) == (400, "the page has no such action\n")
+
+
 @pytest.mark.parametrize("path", ["http://example.invalid/x.mid", "/etc/hostname", "x.mid", "\0"])
 def test_a_file_is_neither_fetched_nor_read_elsewhere(server, path):
     visitor = Visitor(server)

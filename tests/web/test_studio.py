@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import time
 import wave
@@ -81,6 +82,20 @@ def test_a_step_is_seen_and_heard(studio):
         samples = np.frombuffer(sound.readframes(sound.getnframes()), np.int16)
         assert sound.getnframes() / sound.getframerate() > 6
     assert np.abs(samples).max() > 20000
+
+
+def test_however_often_a_step_is_shown_its_files_are_written_once(studio):
+    pages = {studio.show(studio.example(Session(), HYMN)) for _ in range(5)}
+    assert len(pages) == len(list(studio.folder.iterdir())) == 1
+    session, _ = studio.go_on(studio.example(Session(), HYMN), WISH, quiet)
+    first, second = studio.show(session), studio.show(session.choose(1))
+    assert len({first, second, studio.show(session)}) == 2
+    assert len(list(studio.folder.iterdir())) == 3
+    for place in studio.folder.iterdir():
+        os.utime(place, (0, 0))  # long ago
+    again = studio.show(session)
+    assert all(os.path.exists(path) for path in files(again).values())
+    assert len(list(studio.folder.iterdir())) == 1
 
 
 def test_before_there_is_more_a_motif_can_be_chosen(studio):

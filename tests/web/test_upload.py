@@ -97,6 +97,10 @@ def test_long_music_is_shortened_where_it_becomes_too_much():
     assert beginning(long, Limits(music_s=20)).duration_s == 20
     assert len(beginning(long, Limits(notes=7))) == 7
     assert len(beginning(long, Limits(sounding_s=55))) == 5
+    held = Score([0.0, 2980.0], [2980.0, 2980.2], [60, 62], [80, 80])
+    assert beginning(held, Limits()).offset_s.tolist() == [180.0]
+    one = shorten(Music("one", held.select(held.pitch == 60), Meter()), Limits())
+    assert (one.score.duration_s, one.note) == (180, "The page takes no longer music: these are the first 180 s.")
 
 
 def test_music_is_fitted_to_the_model():
