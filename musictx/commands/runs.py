@@ -17,7 +17,7 @@ from musictx.training.run_folder import RunFolder, find_runs
 class Run:
     folder: str
     name: str
-    state: str  # finished, unfinished, failed
+    state: str  # finished, unfinished, failed, damaged
     steps: int
     kept_nll: float | None  # of the validation whose model is kept
 
@@ -27,8 +27,16 @@ def list_runs(root: Path) -> list[Run]:
     folders = find_runs(root)
     if not folders:
         raise UserError(f"{root} holds no runs: `musictx train` writes one below outputs/; give folder=")
-    runs = [read_run(folder) for folder in folders]
+    runs = [read_or_name(folder) for folder in folders]
     return sorted(runs, key=lambda run: (run.kept_nll is None, run.kept_nll))
+
+
+def read_or_name(run: RunFolder) -> Run:
+    """A run whose files are damaged is no reason to hide the others."""
+    try:
+        return read_run(run)
+    except (UserError, ValueError, TypeError, KeyError, OSError):
+        return Run(str(run.path), "", "damaged", 0, None)
 
 
 def read_run(run: RunFolder) -> Run:

@@ -89,13 +89,22 @@ def run(config: TrainConfig) -> float | None:
 
 
 def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
-    """For `resume=FOLDER` and nothing else, the settings of that run. Other words must agree with them."""
-    if config.resume is None or len(words) > 1 or not RunFolder(Path(config.resume)).is_unfinished:
+    """For `resume=FOLDER` and nothing else but `objective=`, the settings of that run. Other words must agree with
+    them. The folder is data: code from outside musictx runs only when a person names it."""
+    named = [word for word in words if word.startswith("objective=")]
+    if config.resume is None or len(words) > 1 + len(named) or not RunFolder(Path(config.resume)).is_unfinished:
         return config
     stored = RunFolder(Path(config.resume)).config()
     schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
     begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
-    return replace(begun, resume=config.resume, overwrite=False)
+    if ":" in begun.objective and not named:
+        raise ConfigError(
+            f"⟨resume⟩={config.resume} was begun with ⟨objective⟩={begun.objective}, which is not in musictx: give "
+            f"⟨objective⟩={begun.objective} too to run it"
+        )
+    return replace(
+        begun, resume=config.resume, overwrite=False, objective=config.objective if named else begun.objective
+    )
 
 
 def one_of_many(config: TrainConfig, number: int) -> TrainConfig:

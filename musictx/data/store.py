@@ -224,6 +224,14 @@ def _read_manifest(path: Path) -> Manifest:
         raise StoreError(f"{file} is damaged ({error}): prepare the data again") from None
 
 
+def whole_split(store: Store, name: str) -> Split:
+    """A split whose ids are those that were written. Reads all of them; raises StoreError."""
+    split, written = store.split(name), store.manifest.splits[name].sha256
+    if written and sha256(split.ids.tobytes()).hexdigest() != written:
+        raise StoreError(f"{store.path}: the {name} split has changed since it was written; prepare the data again")
+    return split
+
+
 SAMPLE = 64  # pieces of each split that are decoded
 
 
@@ -232,10 +240,8 @@ def verify_split(store: Store, name: str) -> str:
 
     Raises StoreError at the first fault. Opening the store has checked its fingerprint.
     """
-    split, info, vocab = store.split(name), store.manifest.splits[name], store.tokenizer.vocab
+    split, vocab = whole_split(store, name), store.tokenizer.vocab
     where = f"{store.path}: the {name} split"
-    if info.sha256 and sha256(split.ids.tobytes()).hexdigest() != info.sha256:
-        raise StoreError(f"{where} has changed since it was written; prepare the data again")
     wrong = np.flatnonzero(split.ids >= vocab.n_events)
     if len(wrong):
         piece = int(np.searchsorted(split.offsets, wrong[0], side="right")) - 1

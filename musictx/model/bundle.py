@@ -5,6 +5,7 @@ A training's checkpoint has the same header and is read in the same way: only te
 
 import json
 import pickle
+import zipfile
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,10 +16,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from musictx.errors import BundleError, UserError
+from musictx.errors import BundleError, ConfigError, UserError
 from musictx.files import replacing
 from musictx.model.build import Model, build_model, model_config
 from musictx.model.lora import merged
+from musictx.model.sizes import differing, without_memory
 
 FORMAT = 1
 KEY = "musictx"
@@ -77,6 +79,14 @@ class BundleHeader:
         return json.dumps({key: value for key, value in asdict(self).items() if key != "objective" or value})
 
 
+TYPES: dict[str, tuple[type, ...]] = {  # of the header's fields
+    **dict.fromkeys(("model", "notes", "objective"), (dict,)),
+    **dict.fromkeys(("tokenizer", "vocab_fingerprint", "corpus", "licence", "version", "tokenizer_state"), (str,)),
+    "val_nll": (int, float, type(None)),
+    "format": (int,),
+}
+
+
 class Bundle(NamedTuple):
     model: Model
     header: BundleHeader
@@ -114,7 +124,12 @@ def read_header(path: Path) -> BundleHeader:
         else:
             with safe_open(path, "pt") as file:
                 metadata = file.metadata() or {}
-    except (SafetensorError, OSError, RuntimeError, pickle.UnpicklingError) as error:
+    except pickle.UnpicklingError:
+        raise BundleError(
+            f"{path} holds more than tensors and plain values, which could run code: it is not opened; give a file "
+            "that `musictx train` wrote"
+        ) from None
+    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError, EOFError, AssertionError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BundleError(f"{path} is damaged or not a bundle ({reason}): copy or train it again") from None
     if KEY not in metadata:
@@ -125,10 +140,14 @@ def read_header(path: Path) -> BundleHeader:
         if raw["format"] > FORMAT:
             raise BundleError(f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade")
         header = BundleHeader(**raw)
+        for name, kinds in TYPES.items():
+            if type(value := getattr(header, name)) not in kinds:
+                raise ValueError(f"{name} is {value!r}")
         _ = header.added, header.sampling  # raise here if unreadable
         return header
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BundleError(f"{path}: its header is damaged ({error!r}): copy or train it again") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        reason = repr(error)[:200]
+        raise BundleError(f"{path}: its header is damaged ({reason}): copy or train it again") from None
 
 
 def _is_checkpoint(path: Path) -> bool:
@@ -138,15 +157,29 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(path) as file:  # torch.save packs nothing, so that its tensors can be mapped
+        if any(entry.file_size > entry.compress_size for entry in file.infolist()):
+            raise ValueError("it is packed, and torch.save packs nothing")
     content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     return content if isinstance(content, dict) else {}
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
     if _is_checkpoint(path):
-        return merged({name.removeprefix("model."): x for name, x in _checkpoint(path)["state_dict"].items()})
+        found = _checkpoint(path)["state_dict"]
+        if not all(isinstance(name, str) and isinstance(x, Tensor) for name, x in found.items()):
+            raise ValueError("its state_dict is no dict of tensors")
+        return merged({name.removeprefix("model."): x for name, x in found.items()})
     with safe_open(path, "pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Those of all tensors; of a bundle none is read for it."""
+    if _is_checkpoint(path):
+        return {name: tuple(x.shape) for name, x in _tensors(path).items()}
+    with safe_open(path, "pt") as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
 
 
 def tensors_hash(path: Path) -> str:
@@ -164,14 +197,16 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
     try:
         settings = dict(header.model)
         config = model_config(settings.pop("kind", "transformer"), settings)
-    except (TypeError, UserError) as error:
+    except (TypeError, ValueError, AttributeError, UserError) as error:
         raise BundleError(f"{path}: its model config is damaged ({error}): copy or train it again") from None
     if attention and hasattr(config, "attention"):
         config = replace(config, attention=attention)
-    model = build_model(config)
     try:
+        if wrong := differing(without_memory(lambda: build_model(config)), _shapes(path)):
+            raise ValueError(wrong)
+        model = build_model(config)
         model.load_state_dict(_tensors(path))
-    except (SafetensorError, RuntimeError, KeyError) as error:
+    except (SafetensorError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, ConfigError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BundleError(f"{path}: its weights are damaged ({reason}): copy or train it again") from None
     return Bundle(model.to(device).eval(), header)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.cache import Cache, KVCache, indices
 from musictx.model.position import FORMS
+from musictx.model.sizes import check_sizes
 from musictx.model.transformer import Block, TransformerConfig, initialise
 
 TABLE_S = 0.1  # what a row of a table of distances stands for across, where time is in seconds
@@ -36,9 +37,7 @@ class EncoderDecoderConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("n_encoder_layers", "source_group", "target_group"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give 1 or more")
+        check_sizes(self, "n_encoder_layers", "source_group", "target_group")
         if self.clock != "index" and not self.paced:
             raise ConfigError(f"⟨clock⟩={self.clock}: on a grid an encoder-decoder has its own clock; leave it out")
         if self.cycle > 1 and self.cycle % self.group:

@@ -17,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 
 from musictx.errors import ConfigError
 from musictx.model.keyboard import LONG_S, Keyboard, check_keyboard
+from musictx.model.sizes import check_shares, check_sizes
 
 CELLS = ("lstm", "rnn")
 
@@ -37,13 +38,10 @@ class RecurrentConfig:
 
     def __post_init__(self) -> None:
         check_keyboard(self.keyboard)
-        for name in ("vocab_size", "d_model", "n_layers", "d_attention", "window"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give 1 or more")
+        check_sizes(self, "vocab_size", "d_model", "n_layers", "d_attention", "window")
+        check_shares(self, "dropout")
         if self.cell not in CELLS:
             raise ConfigError(f"⟨cell⟩={self.cell}: choose one of {', '.join(CELLS)}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"⟨dropout⟩={self.dropout}: give a share from 0 up to below 1")
 
 
 class RecurrentState:

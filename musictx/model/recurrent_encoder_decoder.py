@@ -19,6 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import padding
 from musictx.model.recurrent import BLOCK, AdditiveAttention
+from musictx.model.sizes import check_shares, check_sizes
 
 CELLS: dict[str, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -37,9 +38,8 @@ class RecurrentEncoderDecoderConfig:
     pad: int = -1  # the id that fills sources up; -1: none
 
     def __post_init__(self) -> None:
-        for name, least in (("vocab_size", 1), ("d_model", 1), ("n_encoder_layers", 1), ("d_attention", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give {least} or more")
+        check_sizes(self, "vocab_size", "d_model", "n_encoder_layers", "n_layers", "d_attention")
+        check_shares(self, "dropout")
         if self.n_layers < 2:
             raise ConfigError(
                 f"⟨n_layers⟩={self.n_layers}: one layer queries the source, the next uses it; give 2 or more"
@@ -48,8 +48,6 @@ class RecurrentEncoderDecoderConfig:
             raise ConfigError(f"⟨d_model⟩={self.d_model}: each half reads in one direction; give an even number")
         if self.cell not in CELLS:
             raise ConfigError(f"⟨cell⟩={self.cell}: choose one of {', '.join(CELLS)}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"⟨dropout⟩={self.dropout}: give a share from 0 up to below 1")
 
 
 class SourceAttention(AdditiveAttention):

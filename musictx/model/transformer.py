@@ -12,6 +12,7 @@ from musictx.model.attention import check_impl
 from musictx.model.cache import Cache, KVCache, indices
 from musictx.model.keyboard import Keyboard, check_keyboard
 from musictx.model.position import CLOCKS, FORMS, timed_forms
+from musictx.model.sizes import check_shares, check_sizes
 
 MLPS = ("gelu", "swiglu")
 
@@ -41,30 +42,14 @@ class TransformerConfig:
     keyboard: str = "none"  # where the model sees which keys are down: none, input, head or both
 
     def __post_init__(self) -> None:
-        sizes = (
-            "vocab_size",
-            "d_model",
-            "n_layers",
-            "n_heads",
-            "d_ff",
-            "max_distance",
-            "n_frequencies",
-            "max_positions",
-            "cycle",
-        )
-        for name in sizes:
-            if getattr(self, name) < 1:
-                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give 1 or more")
-        if self.trained_length is not None and self.trained_length < 1:
-            raise ConfigError(f"⟨trained_length⟩={self.trained_length}: give 1 or more")
+        check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_distance", "n_frequencies")
+        check_sizes(self, "max_positions", "cycle", *["trained_length"] * (self.trained_length is not None))
+        check_shares(self, "dropout", "attention_dropout")
         if self.d_model % self.n_heads:
             raise ConfigError(
                 f"⟨d_model⟩={self.d_model} cannot be shared by ⟨n_heads⟩={self.n_heads}: "
                 "give a multiple of the number of heads"
             )
-        for name in ("dropout", "attention_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: give a share from 0 up to below 1")
         for name, known in (("position", FORMS), ("clock", CLOCKS), ("mlp", MLPS)):
             if getattr(self, name) not in known:
                 raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: choose one of {', '.join(known)}")

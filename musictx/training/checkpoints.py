@@ -2,6 +2,7 @@
 
 import math
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,19 @@ class WholeFiles(TorchCheckpointIO):
                 raise writer.error from None
             file.flush()
             os.fsync(file.fileno())
+
+
+def check_whole(path: Path) -> None:
+    """Reads a checkpoint once and compares it with the checksums inside. Raises TrainingError."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            broken = file.testzip()
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, RuntimeError, EOFError) as error:
+        broken = str(error)
+    if broken is not None:
+        raise TrainingError(
+            f"{path} is damaged ({broken}): put back a copy, or remove it and the same command starts the run again"
+        )
 
 
 class _Remembering:

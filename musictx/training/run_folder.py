@@ -17,16 +17,18 @@ from secrets import token_hex
 from typing import Any
 
 import torch
-from omegaconf import OmegaConf
+import yaml
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config.model import MODELS, settings_of_kind
 from musictx.config.renamed import RENAMED
 from musictx.config.train import TrainConfig
-from musictx.data.store import Store
+from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
 from musictx.model.shipped import BUNDLE
-from musictx.training.checkpoints import LAST
+from musictx.training.checkpoints import LAST, check_whole
 from musictx.training.failure import FAILED
 from musictx.training.metrics import Row, read_metrics
 
@@ -49,10 +51,11 @@ def make_record(store: Store, accelerator: str) -> Record:
 
 
 def store_hash(store: Store) -> str:
-    """Hash of the ids themselves, and of which pieces are unfinished; not of what else the manifest says."""
+    """Hash of the ids themselves, and of which pieces are unfinished; not of what else the manifest says. Raises
+    StoreError for ids that have changed since they were written."""
     digest = sha256(store.manifest.vocab_fingerprint.encode())
     for name in ("train", "validation"):
-        split = store.split(name)
+        split = whole_split(store, name)
         digest.update(split.offsets.tobytes())
         digest.update(split.ids.data)
         if split.unfinished:
@@ -154,11 +157,15 @@ class RunFolder:
         return "failed" if self.failed else "finished" if done else "unfinished"
 
     def config(self) -> Any:
-        """The settings in config.yaml."""
-        config: Any = OmegaConf.load(self.path / CONFIG)
+        """The settings in config.yaml. Raises ConfigError for a file that is damaged, or that asks for more than
+        values: a folder may come from a stranger."""
+        config = _values(self.path / CONFIG)
         for old in RENAMED.keys() & config.keys():  # as an earlier version called it
             config[RENAMED[old]] = config.pop(old)
-        config.model = settings_of_kind(config.get("model", {}))
+        try:
+            config.model = settings_of_kind(config.get("model", {}))
+        except (OmegaConfBaseException, AttributeError, TypeError, ValueError) as error:
+            raise _damaged(self.path / CONFIG, error) from None
         return config
 
     def settings(self) -> dict[str, Any]:
@@ -166,7 +173,11 @@ class RunFolder:
         return _flat(OmegaConf.to_container(self.config()))
 
     def record(self) -> Record:
-        return Record(**json.loads((self.path / RECORD).read_text(encoding="utf-8")))
+        """What made the run. Raises ConfigError for a damaged file."""
+        try:
+            return Record(**json.loads((self.path / RECORD).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            raise _damaged(self.path / RECORD, error) from None
 
     def metrics(self) -> list[Row]:
         """The rows of metrics.csv so far."""
@@ -214,6 +225,7 @@ class RunFolder:
             for partial in self.path.glob("**/.*.partial*"):  # of a process killed while writing
                 partial.unlink()
             if self.last_checkpoint.is_file():
+                check_whole(self.last_checkpoint)
                 print(f"{self.path} is unfinished: resuming from its last checkpoint")
                 return self.last_checkpoint
             print(f"{self.path} was stopped before its first checkpoint: starting again")
@@ -274,6 +286,28 @@ class RunFolder:
                 f"⟨path⟩={config.data.path} holds other data than the run in {self.path} began with: give that "
                 "store again, another ⟨out⟩=, or ⟨overwrite⟩=true to start again"
             )
+
+
+def _values(path: Path) -> Any:
+    """The values of a YAML file. Raises ConfigError for what a run never writes: aliases, which can grow beyond all
+    memory, and interpolations, which read the environment."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise ValueError("it has aliases")
+        if "${" in text:
+            raise ValueError("it has ${…}, which only a person may give")
+        config = OmegaConf.create(text)
+        if not isinstance(config, DictConfig) or not config:
+            raise ValueError("it has no settings")
+        return config
+    except (OSError, ValueError, yaml.YAMLError, OmegaConfBaseException, RecursionError, AssertionError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> ConfigError:
+    reason = " ".join(str(error).split())[:150]
+    return ConfigError(f"{path} is damaged ({reason}): put back a copy, or remove the run")
 
 
 def find_runs(root: Path) -> list[RunFolder]:

@@ -1,5 +1,6 @@
 """The model that a run begins with, new or from a bundle; and the header of the run's own bundle."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
@@ -20,10 +21,12 @@ from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, Keys
 from musictx.model.lora import add_adapters
 from musictx.model.shipped import bundle_path
+from musictx.model.sizes import memory_of, without_memory
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer
 
 MOVES = ("NOTE_ON", "MELODY_ON"), ("NOTE_OFF", "MELODY_OFF")  # the events that strike keys, and release them
+COPIES = 3  # of the weights, at least: gradients, and an optimizer's averages
 OWN = {"dropout", "attention_dropout"}  # the person chooses these, whatever the bundle was trained with
 
 
@@ -51,7 +54,8 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
         group, _, setting = key.partition(".")
         names = [setting] if setting else ["kind", *asdict(config.model)]
         for name in names if group == "model" else ():
-            if (has := getattr(sized, name, None)) != getattr(config.model, name):
+            has, given = getattr(sized, name, None), getattr(config.model, name)
+            if has is not given and has != given:  # NaN is not equal to itself
                 has = "no such setting" if has is None else f"⟨{name}⟩={has}"
                 raise ConfigError(
                     f"{word}: ⟨init_from⟩={config.init_from} has {has}, and its weights fit no other model: leave "
@@ -80,6 +84,7 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
             f"⟨keyboard⟩={settings_keyboard(config)}: {tokenizer.name} tokens do not strike and release keys in "
             "seconds; choose ⟨keyboard⟩=none, or ⟨tokenizer⟩=performance"
         )
+    check_memory(settings)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
     if config.init_from is not None:
         path = bundle_path(config.init_from)
@@ -102,6 +107,17 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     if config.trainer.compile:
         model.compile()
     return model
+
+
+def check_memory(settings: Any) -> None:
+    """Raises ConfigError for a model that this machine could not train, before any of it is built."""
+    needed = COPIES * memory_of(without_memory(lambda: build_model(settings)))
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise ConfigError(
+            f"⟨d_model⟩={settings.d_model}, ⟨n_layers⟩={settings.n_layers}: weights, gradients and averages take "
+            f"{needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}: give a smaller model"
+        )
 
 
 def settings_keyboard(config: TrainConfig) -> str:

@@ -1,6 +1,8 @@
 import json
+import pathlib
 import struct
-from dataclasses import asdict, replace
+import zipfile
+from dataclasses import asdict, fields, replace
 
 import pytest
 import torch
@@ -8,6 +10,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from musictx.errors import BundleError, ConfigError
+from musictx.model import bundle
+from musictx.model.build import build_model
 from musictx.model.bundle import BundleHeader, add_notes, load_bundle, read_header, save_bundle
 from musictx.model.transformer import Transformer, TransformerConfig
 
@@ -131,14 +135,101 @@ def test_an_objective_that_makes_no_sense(path, objective):
 
 def test_a_model_config_that_makes_no_sense(path):
     rewrite(path, model={"vocab_size": 11, "d_model": -3})
-    with pytest.raises(BundleError, match=r"its model config is damaged \(d_model=-3: give 1 or more\)"):
+    with pytest.raises(BundleError, match=r"its model config is damaged \(d_model=-3: give a whole number from 1 to"):
         load_bundle(path)
 
 
 def test_weights_of_another_shape(path):
     rewrite(path, model=asdict(replace(CONFIG, d_ff=32)))
-    with pytest.raises(BundleError, match="its weights are damaged .*size mismatch"):
+    with pytest.raises(BundleError, match=r"damaged \(blocks.0.down.* mean \[16, 32\], the file has \[16, 16\]\)"):
         load_bundle(path)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"n_layers": 100_000},
+        {"n_layers": 1000},
+        {"d_model": 4_000_000},
+        {"d_model": 2**20, "n_heads": 2**10},
+        {"d_ff": 10**12},
+        {"d_ff": 2**20},
+        {"vocab_size": 2**20},
+        {"trained_length": 10**12},
+        {"max_positions": 2**40, "position": "learned"},
+        {"d_ff": 16.0},
+        {"n_heads": True},
+        {"dropout": "0"},
+        {"position": []},
+        {"attention": {}},
+    ],
+)
+def test_what_a_bundle_claims_takes_no_memory_before_its_tensors_are_seen(path, claims, monkeypatch):
+    def build(config):
+        assert torch.empty(0).device.type == "meta", "only shapes"
+        return build_model(config)
+
+    rewrite(path, model=asdict(CONFIG) | claims)
+    monkeypatch.setattr(bundle, "build_model", build)
+    with pytest.raises(BundleError, match="damaged") as caught:
+        load_bundle(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(BundleHeader)])
+@pytest.mark.parametrize("value", [[], "x", None, 3, {"a": 1}, True, [[]]])
+def test_a_header_of_other_types_is_a_line(path, name, value):
+    rewrite(path, **{name: value})
+    if type(value) is type(getattr(HEADER, name)) or (name == "val_nll" and value in (None, 3)):
+        return
+    with pytest.raises(BundleError) as caught:
+        read_header(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_deep_header_is_a_line(path, tmp_path, model):
+    for deep in ("[" * 100_000, '{"a":' * 100_000):
+        save_file(model.state_dict(), path, {"musictx": deep})
+        with pytest.raises(BundleError, match="its header is damaged"):
+            read_header(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [1, 2],
+        {"state_dict": [1]},
+        {"state_dict": {1: torch.zeros(1)}},
+        {"state_dict": {"model.embed.weight": "x"}},
+        {"state_dict": {"x.parametrizations.weight.original": torch.zeros(1)}},
+        {"state_dict": None},
+        {},
+        {"musictx": 3},
+    ],
+)
+def test_a_checkpoint_with_odd_keys_is_a_line(tmp_path, content):
+    path = tmp_path / "last.ckpt"
+    header = {} if isinstance(content, list) or "musictx" in content else {"musictx": HEADER.to_json()}
+    torch.save(content if isinstance(content, list) else header | content, path)
+    with pytest.raises(BundleError) as caught:
+        load_bundle(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_checkpoint_that_could_run_code_is_not_opened_and_nothing_advises_to(tmp_path):
+    torch.save({"musictx": pathlib.PurePosixPath("x")}, tmp_path / "a.ckpt")
+    with pytest.raises(BundleError, match="could run code: it is not opened; give a file that") as caught:
+        read_header(tmp_path / "a.ckpt")
+    assert "weights_only" not in str(caught.value)
+
+
+def test_a_packed_checkpoint_is_not_unpacked(tmp_path):
+    torch.save({"musictx": "x" * 10_000}, tmp_path / "a.ckpt")
+    with zipfile.ZipFile(tmp_path / "a.ckpt") as plain, zipfile.ZipFile(tmp_path / "b.ckpt", "w", 8) as packed:
+        for entry in plain.infolist():
+            packed.writestr(entry.filename, plain.read(entry))
+    with pytest.raises(BundleError, match="it is packed, and torch.save packs nothing"):
+        read_header(tmp_path / "b.ckpt")
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, model):

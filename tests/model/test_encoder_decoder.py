@@ -242,8 +242,8 @@ def test_learned_places_end():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"n_encoder_layers": 0}, "^n_encoder_layers=0: give 1 or more"),
-        ({"target_group": 0}, "^target_group=0: give 1 or more"),
+        ({"n_encoder_layers": 0}, "^n_encoder_layers=0: give a whole number from 1 to"),
+        ({"target_group": 0}, "^target_group=0: give a whole number from 1 to"),
         ({"cycle": 6}, "^cycle=6: a step has 4 ids; give a multiple of 4, or 1"),
         ({"clock": "time", "position": "rope"}, "^clock=time: on a grid an encoder-decoder has its own clock; "),
         ({"position": "alibi"}, "^position=alibi: choose one of relative, relative_fourier, rope"),

@@ -1,12 +1,14 @@
 """However a run is stopped, the same command goes on with it; what is not the same is refused."""
 
 import errno
+import json
 import os
 import re
 import resource
 import shutil
 import signal
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -159,6 +161,10 @@ def test_other_data_is_refused(world, tmp_path, stopped):
     ids = np.memmap(tmp_path / "store" / "train.ids.bin", dtype="<u2", mode="r+")
     ids[10] += 1
     ids.flush()
+    manifest = tmp_path / "store" / "manifest.json"
+    said = json.loads(manifest.read_text())
+    said["splits"]["train"]["sha256"] = sha256(ids.tobytes()).hexdigest()
+    manifest.write_text(json.dumps(said))
     Store(tmp_path / "store")  # looks sound
     with pytest.raises(StoreError, match="store holds other data than the run in .*run began with: give that store"):
         fit(config_of(world, stopped, *settings))

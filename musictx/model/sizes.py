@@ -1,0 +1,54 @@
+"""What the sizes of a model may be, and whether they are those of a file, before any memory is taken."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from musictx.errors import ConfigError
+
+LARGEST, MOST_LAYERS = 2**20, 2**10  # no model of any size known comes near
+BYTES = 4  # of a weight
+
+
+def check_sizes(config: object, *names: str, least: int = 1) -> None:
+    """Raises ConfigError unless each of these fields is a whole number that a model can have."""
+    for name in names:
+        value, most = getattr(config, name), MOST_LAYERS if "layers" in name else LARGEST
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise ConfigError(f"⟨{name}⟩={value}: give a whole number from {least} to {most}")
+
+
+def check_shares(config: object, *names: str) -> None:
+    """Raises ConfigError unless each of these fields is a share of what is dropped."""
+    for name in names:
+        value = getattr(config, name)
+        if not isinstance(value, int | float) or not 0 <= value < 1:
+            raise ConfigError(f"⟨{name}⟩={value}: give a share from 0 up to below 1")
+
+
+def differing(model: nn.Module, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """In what a model differs from a file's tensors: a few words; none if it does not."""
+    own = {name: tuple(x.shape) for name, x in model.state_dict().items()}
+    for name in sorted(own.keys() | shapes.keys()):
+        if own.get(name) != shapes.get(name):
+            claimed, found = (str(list(of[name])) if name in of else "no such tensor" for of in (own, shapes))
+            return f"{name}: its settings mean {claimed}, the file has {found}"
+    return ""
+
+
+def memory_of(model: nn.Module) -> int:
+    """Bytes of all parameters and tables, as float32; on `meta` nothing of it exists."""
+    return BYTES * sum(x.numel() for each in (model.parameters(), model.buffers()) for x in each)
+
+
+def without_memory(build: Any) -> nn.Module:
+    """What `build` makes, on the device `meta`: shapes without values. Raises ConfigError for sizes beyond all
+    numbers."""
+    try:
+        with torch.device("meta"):
+            made: nn.Module = build()
+    except (RuntimeError, OverflowError) as error:
+        raise ConfigError(f"a model of these sizes cannot be built ({' '.join(str(error).split())[:100]})") from None
+    return made

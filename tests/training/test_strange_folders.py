@@ -1,0 +1,118 @@
+"""Folders of strangers and damaged files: stores, checkpoints and settings are data, and each is refused in a line."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import pytest
+import yaml
+from runs import config_of, fit
+
+from musictx.commands.runs import list_runs
+from musictx.commands.train import alone
+from musictx.config.train import TrainConfig
+from musictx.data.store import Store
+from musictx.errors import ConfigError, StoreError
+from musictx.training.failure import TrainingError
+from musictx.training.run_folder import RunFolder, store_hash
+from musictx.training.start import check_given
+
+
+@pytest.fixture
+def stopped(world, tmp_path, monkeypatch):
+    """An unfinished run with a checkpoint."""
+    monkeypatch.setattr(RunFolder, "close", lambda self: None)
+    return fit(config_of(world, tmp_path / "run", "trainer.checkpoint_every=1")).parent
+
+
+def change(folder, **values):
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | values))
+
+
+def resume(folder, *more):
+    words = [f"resume={folder}", *more]
+    objective = dict(word.split("=", 1) for word in more).get("objective", "next_token")
+    return alone(replace(TrainConfig(out="x"), resume=str(folder), objective=objective), words)
+
+
+@pytest.mark.parametrize("split", ["train", "validation"])
+def test_a_store_whose_bytes_have_changed_is_not_learned(world, tmp_path, split):
+    store = shutil.copytree(world.store, tmp_path / "store")
+    ids = bytearray((store / f"{split}.ids.bin").read_bytes())
+    ids[10], ids[12] = ids[12], ids[10]
+    assert ids[10] != ids[12]
+    (store / f"{split}.ids.bin").write_bytes(ids)
+    with pytest.raises(StoreError, match=f"the {split} split has changed since it was written; prepare the data again"):
+        fit(config_of(replace(world, store=store), tmp_path / "run"))
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert store_hash(Store(world.store))
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "text"])
+def test_a_damaged_checkpoint_is_not_resumed(world, stopped, damage):
+    last = stopped / "checkpoints" / "last.ckpt"
+    content = bytearray(last.read_bytes())
+    content[len(content) // 2] ^= 1
+    whole = bytes(content)
+    last.write_bytes({"flipped": whole, "cut": whole[:-100], "empty": b"", "text": b"PK\x03\x04 no"}[damage])
+    line = "last.ckpt is damaged .*: put back a copy, or remove it and the same command starts the run again"
+    with pytest.raises(TrainingError, match=line) as caught:
+        fit(config_of(world, stopped, "trainer.checkpoint_every=1"))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_folder_names_no_code_to_run(stopped, tmp_path, monkeypatch):
+    (tmp_path / "theirs.py").write_text("raise SystemExit('it ran')")
+    monkeypatch.chdir(tmp_path)
+    change(stopped, objective="theirs:Objective")
+    with pytest.raises(ConfigError, match="begun with objective=theirs:Objective, which is not in musictx: give obj"):
+        resume(stopped)
+    assert resume(stopped, "objective=theirs:Objective").objective == "theirs:Objective"
+    change(stopped, objective="next_token")
+    assert resume(stopped).objective == "next_token"
+
+
+def test_a_folder_reads_no_environment_and_grows_no_memory(stopped):
+    change(stopped, name="${oc.env:HOME}")
+    with pytest.raises(ConfigError, match="config.yaml is damaged .*only a person may give"):
+        resume(stopped)
+    bomb = "a: &a [x, x]\n" + "".join(f"b{k}: &b{k} [*{'a' if not k else f'b{k - 1}'}, *a]\n" for k in range(40))
+    for text in (bomb, "[" * 50_000, "- 1", "3", "", "model: [1]", "model: {kind: [a]}", "\x00", "a: b: c", "model: 3"):
+        (stopped / "config.yaml").write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            resume(stopped)
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def test_one_damaged_run_hides_no_other(world, tmp_path):
+    for name in ("good", "bad", "worse", "odd"):
+        fit(config_of(world, tmp_path / name))
+    (tmp_path / "bad/config.yaml").write_text("a: b: c")
+    (tmp_path / "worse/config.yaml").write_bytes(b"\xff\xfe")
+    (tmp_path / "odd/metrics.csv").write_text("step,val/nll\n3,much\n")
+    found = {re.sub(".*/", "", run.folder): run.state for run in list_runs(tmp_path)}
+    assert found == {"good": "finished", "bad": "damaged", "worse": "damaged", "odd": "damaged"}
+    (tmp_path / "good/run.json").write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match=r"run\.json is damaged"):
+        RunFolder(tmp_path / "good").record()
+    (tmp_path / "good/run.json").write_text(json.dumps({"git_commit": 1}))
+    with pytest.raises(ConfigError, match=r"run\.json is damaged"):
+        RunFolder(tmp_path / "good").record()
+
+
+def test_a_model_beyond_the_machine_is_refused_before_it_is_built(world, tmp_path):
+    words = ["model.d_model=1000000", "model.n_heads=4", "model.n_layers=12"]
+    with pytest.raises(ConfigError, match=r"d_model=1000000, n_layers=12: weights, gradients and averages take [\d,]+"):
+        fit(config_of(world, tmp_path / "run", *words))
+    with pytest.raises(ConfigError, match="n_layers=100000: give a whole number from 1 to 1024"):
+        fit(config_of(world, tmp_path / "run", "model.n_layers=100000"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dropout_that_is_no_number_is_its_own_mistake(world, tmp_path):
+    config = config_of(world, tmp_path / "run", f"init_from={world.bundle}", "model.dropout=nan")
+    check_given(config, ["model.dropout=nan"])
+    with pytest.raises(ConfigError, match="^dropout=nan: give a share from 0 up to below 1"):
+        fit(config)
