@@ -1,17 +1,52 @@
-"""Writes a file whole or not at all."""
+"""Writes a file whole or not at all, and where a person asks for it only if no other has appeared under its name."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from pathlib import Path
+from typing import Any
+
+from musictx.errors import UserError
+
+_ONLY_NEW = ContextVar("_ONLY_NEW", default=False)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Gives a temporary name beside `path`; renames it to `path` if the block succeeds, else removes it."""
+    """Gives a temporary name beside `path`; renames it to `path` if the block succeeds, else removes it. Raises
+    UserError within a task of `only_new` if such a file has appeared meanwhile."""
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
         yield partial
+        if _ONLY_NEW.get():
+            _take(path)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def only_new(task: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The task of a command, whose files take the place of no others unless its `overwrite` is true."""
+
+    @wraps(task)
+    def run(config: Any) -> Any:
+        before = _ONLY_NEW.set(not config.overwrite)
+        try:
+            return task(config)
+        finally:
+            _ONLY_NEW.reset(before)
+
+    return run
+
+
+def _take(path: Path) -> None:
+    """Makes an empty file, which two processes cannot both do. Raises UserError if there is one."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileExistsError:
+        raise UserError(
+            f"{path} was written by another program meanwhile, and stays as it is: give another ⟨out⟩=, or "
+            "⟨overwrite⟩=true"
+        ) from None

@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 
-from musictx.files import replacing
+from musictx.errors import UserError
+from musictx.files import only_new, replacing
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -21,3 +24,17 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path):
         raise RuntimeError
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_appears_meanwhile_stays_unless_overwrite_is_true(tmp_path):
+    def task(config):
+        with replacing(tmp_path / "a.txt") as partial:
+            partial.write_text("ours")
+            (tmp_path / "a.txt").write_text("theirs")
+
+    with pytest.raises(UserError, match="a.txt was written by another program meanwhile, and stays as it is: give ano"):
+        only_new(task)(SimpleNamespace(overwrite=False))
+    assert (tmp_path / "a.txt").read_text() == "theirs"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+    only_new(task)(SimpleNamespace(overwrite=True))
+    assert (tmp_path / "a.txt").read_text() == "ours"

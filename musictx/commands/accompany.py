@@ -7,6 +7,7 @@ from typing import Any
 
 from musictx.config.app import hydra_app
 from musictx.config.use import AccompanyConfig
+from musictx.files import only_new
 from musictx.model.build import describe_model
 from musictx.model.shipped import seed_path
 from musictx.model.weights import for_steps
@@ -58,7 +59,7 @@ def write(pieces: list[Accompanied], files: Targets) -> None:
         print(f"{files.png}: the melody and its voices as piano rolls")
 
 
-main = hydra_app("accompany", accompany)
+main = hydra_app("accompany", only_new(accompany))
 
 if __name__ == "__main__":
     main()

@@ -13,6 +13,7 @@ from musictx.analysis.seed_gain import raised_by_seed
 from musictx.config.app import hydra_app
 from musictx.config.look import AttendConfig
 from musictx.errors import ConfigError, UserError
+from musictx.files import only_new
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.shipped import seed_path
@@ -179,7 +180,7 @@ def print_heads(looks: Looks) -> None:
         print("no motif had occurred before: give fewer motif_notes= or a longer piece")
 
 
-main = hydra_app("attend", attend)
+main = hydra_app("attend", only_new(attend))
 
 if __name__ == "__main__":
     main()

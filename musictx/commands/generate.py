@@ -5,6 +5,7 @@ from pathlib import Path
 from musictx.config.app import hydra_app
 from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError
+from musictx.files import only_new
 from musictx.model.build import describe_model
 from musictx.model.bundle import OWN_FILTERS, BundleHeader
 from musictx.music.read import read_bytes
@@ -122,7 +123,7 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
         print(f"{files.png}: {shown}, as piano rolls")
 
 
-main = hydra_app("generate", generate)
+main = hydra_app("generate", only_new(generate))
 
 if __name__ == "__main__":
     main()

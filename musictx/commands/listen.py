@@ -11,7 +11,7 @@ from musictx.analysis.continuations import Beginnings, beginnings, continue_all
 from musictx.config.app import hydra_app
 from musictx.config.look import ListenConfig
 from musictx.errors import ConfigError, UserError
-from musictx.files import replacing
+from musictx.files import only_new, replacing
 from musictx.model.bundle import OWN_FILTERS, read_header
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
@@ -153,7 +153,7 @@ def soundfont(config: ListenConfig) -> Path | None:
     return Path(config.soundfont) if config.soundfont else None
 
 
-main = hydra_app("listen", listen)
+main = hydra_app("listen", only_new(listen))
 
 if __name__ == "__main__":
     main()

@@ -7,6 +7,7 @@ import numpy as np
 from musictx.config.app import hydra_app
 from musictx.config.look import RenderConfig
 from musictx.errors import ConfigError
+from musictx.files import only_new
 from musictx.model.shipped import seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.viz import sound
@@ -35,7 +36,7 @@ def render(config: RenderConfig) -> None:
     print(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
 
 
-main = hydra_app("render", render)
+main = hydra_app("render", only_new(render))
 
 if __name__ == "__main__":
     main()

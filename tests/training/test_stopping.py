@@ -162,7 +162,8 @@ def test_other_data_is_refused(world, tmp_path, stopped):
     ids[10] += 1
     ids.flush()
     manifest = tmp_path / "store" / "manifest.json"
-    said = json.loads(manifest.read_text())
+    before = manifest.read_text()
+    said = json.loads(before)
     said["splits"]["train"]["sha256"] = sha256(ids.tobytes()).hexdigest()
     manifest.write_text(json.dumps(said))
     Store(tmp_path / "store")  # looks sound
@@ -170,6 +171,7 @@ def test_other_data_is_refused(world, tmp_path, stopped):
         fit(config_of(world, stopped, *settings))
     ids[10] -= 1
     ids.flush()
+    manifest.write_text(before)
     fit(config_of(world, stopped, *settings))  # the same store in another place
 
 
