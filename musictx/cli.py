@@ -1,11 +1,11 @@
 """The `musictx` command: a screenful of help, and one Hydra app per subcommand."""
 
+import os
+import signal
 import sys
 from importlib import import_module
-
-import musictx
-from musictx.config.app import in_one_line
-from musictx.errors import UserError
+from types import FrameType
+from typing import Any
 
 COMMANDS = {
     "prepare": "musictx.commands.prepare:main",
@@ -67,24 +67,41 @@ examples
 
 def main() -> None:
     """Passes the words after the subcommand to its Hydra app."""
-    args = sys.argv[1:]
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    run = _command(sys.argv[1:])
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, before)
+    run()
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """Ends the process at once: libraries that are just being imported make a traceback of Ctrl-C."""
+    os.write(2, b"interrupted\n")
+    os._exit(130)
+
+
+def _command(args: list[str]) -> Any:
+    """What the words ask for, imported."""
     if not args or args[0] in ("-h", "--help", "help"):
-        print(HELP, end="")
-        return
+        return lambda: print(HELP, end="")
     if args[0] == "--version":
-        print(f"musictx {musictx.__version__}")
-        return
+        musictx = import_module("musictx")
+        return lambda: print(f"musictx {musictx.__version__}")
     for words in (2, 1):
         name = " ".join(args[:words])
         if name in COMMANDS:
             sys.argv = [f"musictx {name}", *args[words:]]
             module, _, function = COMMANDS[name].partition(":")
-            getattr(import_module(module), function)()
-            return
-    in_one_line(lambda: _unknown(args[0]))
+            return getattr(import_module(module), function)
+    in_one_line = import_module("musictx.config.app").in_one_line
+    return lambda: in_one_line(lambda: _unknown(args[0]))
 
 
 def _unknown(word: str) -> None:
+    from musictx.errors import UserError  # imports here take place while Ctrl-C ends the process
+
     if longer := [name for name in COMMANDS if name.startswith(f"{word} ")]:
         raise UserError(f"musictx {word} needs one more word: {', '.join(longer)}; musictx --help explains")
     raise UserError(f"{word!r} is not a command: choose one of {', '.join(COMMANDS)}; musictx --help explains")

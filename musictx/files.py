@@ -10,6 +10,26 @@ from typing import Any
 
 from musictx.errors import UserError
 
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """Text of a stranger as any terminal and any JSON reader accepts it: control characters, and bytes that are not
+    UTF-8, become \\xNN. `lines` keeps line breaks and tabs."""
+    whole = text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    kept = "\n\t" if lines else ""
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in whole)
+
+
+def all_printable(value: Any) -> Any:
+    """Values as JSON has them, every text in them printable."""
+    if isinstance(value, str):
+        return printable(value, lines=True)
+    if isinstance(value, list | tuple):
+        return [all_printable(each) for each in value]
+    if isinstance(value, dict):
+        return {all_printable(key): all_printable(each) for key, each in value.items()}
+    return value
+
+
 _ONLY_NEW = ContextVar("_ONLY_NEW", default=False)
 
 

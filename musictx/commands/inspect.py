@@ -154,7 +154,7 @@ def inspect(config: InspectConfig) -> None:
         raise ConfigError("tokenizer.bpe_vocab: merges are learnt by musictx prepare, leave it out")
     if config.store is not None:
         path = Path(config.store)
-        beside = path.resolve().with_name(f"{path.resolve().name}-histograms.png")
+        beside = path.resolve().parent / f"{path.resolve().name or 'store'}-histograms.png"
         facts = inspect_store(path, picture(config.out) if config.out else beside)
         if not config.json:
             print_summary(path, Store(path).manifest)

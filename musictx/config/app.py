@@ -1,5 +1,6 @@
 """Turns a function of a typed config into a Hydra command; a person's mistake is told in one line, exit status 2."""
 
+import builtins
 import dataclasses
 import errno
 import os
@@ -7,15 +8,19 @@ import re
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import hydra
+import numpy as np
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
@@ -23,6 +28,7 @@ from musictx.config import SCHEMAS, register_schemas
 from musictx.config.fields import in_keys
 from musictx.config.renamed import RENAMED, values_now, words_now
 from musictx.errors import ConfigError, UserError
+from musictx.files import printable
 from musictx.setting import help_text
 
 SETTING = re.compile(r"\+{0,2}[\w.]+=")
@@ -47,13 +53,14 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
     def run(config: DictConfig) -> object:
         # in_one_line here already: Hydra adds its own line to an error that it sees
-        return in_one_line(lambda: task(typed(config, SCHEMAS[name])), name)
+        return in_one_line(lambda: task(own_place(typed(config, SCHEMAS[name]), name)), name)
 
     def main() -> None:
         words = sys.argv[1:]
         if {"-h", "--help"} & set(words):
             in_one_line(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
             return
+        in_one_line(lambda: refuse_empty(words))
         sys.argv[1:] = [quote_path(word) for word in words_now(words, SCHEMAS[name])]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
         in_one_line(run)
@@ -61,11 +68,23 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
     return main
 
 
+def own_place(config: Any, name: str) -> Any:
+    """The config of a job among many (`-m`), which writes to a place of its own: `out-0`, `out-1` …. A training sees to
+    that itself."""
+    hydra_config = HydraConfig.get()
+    if hydra_config.mode != RunMode.MULTIRUN or name == "train" or not getattr(config, "out", None):
+        return config
+    out = Path(config.out)
+    suffix = out.suffix if out.suffix[1:].isalpha() else ""
+    return dataclasses.replace(config, out=f"{str(out).removesuffix(suffix)}-{hydra_config.job.num}{suffix}")
+
+
 def settings(command: str, /, *words: str, **values: Any) -> Any:
     """The settings of a command, from Python: `settings("train", "experiment=demo", "model.d_model=96", out="mine")`
     equals `musictx train experiment=demo model.d_model=96 out=mine`. The value of a group is a dict, as in
     `model={"d_model": 96}`, or the name of a preset. Raises ConfigError for what the command refuses."""
-    values = values_now(values, SCHEMAS[command])
+    values = {key: plain(value) for key, value in values_now(values, SCHEMAS[command]).items()}
+    refuse_empty([*words, *(f"{key}={value}" for key, value in values.items() if isinstance(value, str))])
     presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
     try:
         return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
@@ -73,6 +92,25 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
         raise ConfigError(one_line(error)) from None
     except ValueError as error:
         raise _no_name(error) or error from None
+
+
+def plain(value: Any) -> Any:
+    """A value as settings hold it: numbers of numpy become Python's, paths become text."""
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
+        return value.item()
+    return str(value) if isinstance(value, Path) else value
+
+
+def refuse_empty(words: Sequence[str]) -> None:
+    """Raises ConfigError for a path without a name, which would mean the current folder."""
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals and PATH_KEY.fullmatch(key) and not value.strip().strip("'\"").strip():
+            raise ConfigError(f"{key.lstrip('+')}= is empty: give a path, or leave it out")
 
 
 def compose(name: str, words: Sequence[str]) -> DictConfig:
@@ -91,7 +129,7 @@ def changed(config: DictConfig, values: Mapping[str, Any]) -> DictConfig:
     """The config with other values, presets skipped. OmegaConf raises for unknown names and wrong types."""
     for key, value in values.items():
         if not _is_preset(key, value):
-            OmegaConf.update(config, key, str(value) if isinstance(value, Path) else value)
+            OmegaConf.update(config, key, value)
     return config
 
 
@@ -163,10 +201,10 @@ def in_one_line(command: Callable[[], object], name: str = "train") -> object:
     """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130. The line has
     the keys of the command called `name`; scripts take those of `train`."""
     try:
-        with in_keys(name):
+        with in_keys(name), plain_prints():
             return command()
     except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
-        print(f"error: {one_line(error)}", file=sys.stderr)
+        print(f"error: {printable(one_line(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -176,6 +214,17 @@ def in_one_line(command: Callable[[], object], name: str = "train") -> object:
             raise
         print(f"error: {mistake}", file=sys.stderr)
         sys.exit(2)
+
+
+@contextmanager
+def plain_prints() -> Iterator[None]:
+    """Within it, nothing that is printed steers the terminal: names of files and of tracks come from strangers."""
+    before = builtins.print
+    builtins.print = lambda *values, **how: before(*(printable(str(each), lines=True) for each in values), **how)
+    try:
+        yield
+    finally:
+        builtins.print = before
 
 
 def _no_name(error: ValueError) -> ConfigError | None:

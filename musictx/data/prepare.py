@@ -15,7 +15,7 @@ from rich.table import Table
 
 from musictx.config.prepare import PrepareConfig, PrepareMidiConfig
 from musictx.config.train import TokenizerConfig
-from musictx.data.recipe import Encoded, check_select
+from musictx.data.recipe import Encoded, check_filters, check_select
 from musictx.data.similar import group
 from musictx.data.source import Item
 from musictx.data.store import SPLITS, Corpus, Manifest, Piece, check_target, write_store
@@ -38,6 +38,7 @@ def check_work(config: PrepareConfig) -> None:
             raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give a number above 0 and below a million")
     if isinstance(config, PrepareMidiConfig):
         check_select(config.select)
+        check_filters(config.filters)
         check_bpe(config.tokenizer)
 
 

@@ -86,6 +86,13 @@ def check_select(select: SelectConfig) -> None:
         raise ConfigError(f"⟨programs⟩={wrong[0]}: General MIDI has 0 … 127; ⟨drums⟩=true adds drums")
 
 
+def check_filters(filters: FilterConfig) -> None:
+    """Raises ConfigError for a limit that is no number, or below 0."""
+    for name, value in vars(filters).items():
+        if value is not None and not 0 <= value < float("inf"):  # refuses NaN too
+            raise ConfigError(f"⟨{name}⟩={value}: give 0 or more, or null for no limit")
+
+
 def fault(score: Score, filters: FilterConfig) -> str | None:
     """Why the filters drop a piece; None when they keep it."""
     length_s = max(score.duration_s, 1e-3)

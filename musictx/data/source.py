@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from musictx.errors import MidiError, StoreError
+from musictx.files import printable
 
 UNREADABLE = "cannot be read"
 MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
@@ -67,16 +68,10 @@ def open_source(
         yield items
 
 
-def printable(name: str) -> str:
-    """A file name that any terminal and any JSON reader accepts: bytes that are not UTF-8 shown as \\xNN."""
-    text = os.fsencode(name).decode("utf-8", "backslashreplace") if not name.isascii() else name
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
 def _walk(top: Path, suffixes: tuple[str, ...], without: set[Path]) -> Iterator[Item]:
-    """Follows links to folders, each real folder once, so that a loop of links ends. A folder without read permission
-    becomes an item that cannot be loaded."""
-    seen = set()
+    """Follows links to folders, each real folder once, so that a loop of links ends. A link that leads out of `top`,
+    and a folder without read permission, become items that cannot be loaded."""
+    seen, inside = set(), top.resolve()
     closed: list[OSError] = []
     for root, folders, names in os.walk(top, onerror=closed.append, followlinks=True):
         here = os.stat(root)
@@ -85,10 +80,15 @@ def _walk(top: Path, suffixes: tuple[str, ...], without: set[Path]) -> Iterator[
             continue
         seen.add((here.st_dev, here.st_ino))
         folders.sort()
-        for name in names:
-            if name.lower().endswith(suffixes):
-                path = os.path.join(root, name)
-                yield _file(printable(os.path.relpath(path, top)), path)
+        for name in [*folders, *(name for name in names if name.lower().endswith(suffixes))]:
+            path = os.path.join(root, name)
+            shown, is_folder = printable(os.path.relpath(path, top)), name in folders
+            if os.path.islink(path) and not Path(path).resolve().is_relative_to(inside):
+                shown += os.sep * is_folder
+                folders[:] = [each for each in folders if each != name]
+                yield Item(shown, 0, "outside", _refusal(shown, "a link that leads out of the folder"))
+            elif not is_folder:
+                yield _file(shown, path)
     for error in closed:
         name = printable(os.path.relpath(error.filename, top)) + os.sep
         yield Item(name, 0, "closed", _refusal(name, f"{UNREADABLE}: {error.strerror}"))

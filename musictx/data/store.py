@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from musictx.data.similar import Signature
 from musictx.errors import StoreError
+from musictx.files import all_printable
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 
 FORMAT = 1
@@ -214,14 +215,15 @@ def _read_manifest(path: Path) -> Manifest:
         raise StoreError(f"{path} is not a token store (no manifest.json): make one with musictx prepare")
     try:
         raw = json.loads(file.read_text(encoding="utf-8"))
+        raw = {key: x if key == "tokenizer_state" else all_printable(x) for key, x in raw.items()}
         if raw.get("format") != FORMAT:
             raise StoreError(f"{path} has store format {raw.get('format')}, this version reads {FORMAT}")
         raw["corpus"] = Corpus(**raw["corpus"])
         raw["splits"] = {name: SplitInfo(**info) for name, info in raw["splits"].items()}
         raw["dropped"] = [(file, reason) for file, reason in raw["dropped"]]
         return Manifest(**raw)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StoreError(f"{file} is damaged ({error}): prepare the data again") from None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{file} is damaged ({error!s:.200}): prepare the data again") from None
 
 
 def whole_split(store: Store, name: str) -> Split:

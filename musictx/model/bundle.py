@@ -17,7 +17,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from musictx.errors import BundleError, ConfigError, UserError
-from musictx.files import replacing
+from musictx.files import all_printable, replacing
 from musictx.model.build import Model, build_model, model_config
 from musictx.model.lora import merged
 from musictx.model.sizes import differing, without_memory
@@ -136,7 +136,7 @@ def read_header(path: Path) -> BundleHeader:
         kind = "checkpoint" if _is_checkpoint(path) else "safetensors file"
         raise BundleError(f"{path} is a {kind}, but not a musictx bundle: give one that `musictx train` wrote")
     try:
-        raw = json.loads(metadata[KEY])
+        raw = {key: x if key == "tokenizer_state" else all_printable(x) for key, x in json.loads(metadata[KEY]).items()}
         if raw["format"] > FORMAT:
             raise BundleError(f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade")
         header = BundleHeader(**raw)

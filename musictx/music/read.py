@@ -1,6 +1,8 @@
 """Reads MIDI: symusic first, since it is fast; mido reads files that symusic refuses, finds silent or may misread."""
 
 import io
+import os
+import stat
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,10 +29,18 @@ def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True, on
     return read_tracks(read_bytes(path), path, sustain=sustain, one_tempo=one_tempo).merge(drums)
 
 
+MOST_BYTES = 2**26
+META, SYSEX, ONE_BYTE = 0xFF, (0xF0, 0xF7), (0xC, 0xD)  # first bytes of events
+END_OF_TRACK = b"\x00\xff\x2f\x00"
+
+
 def read_bytes(path: str | Path) -> bytes:
-    """A file's bytes. Raises MidiError when it cannot be read or is empty."""
+    """A file's bytes. Raises MidiError when it cannot be read, is empty, or is larger than any music."""
     try:
-        data = Path(path).read_bytes()
+        if stat.S_ISCHR(os.stat(path).st_mode):
+            raise MidiError(path, "is a device: give a MIDI file")
+        with open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except IsADirectoryError:
         raise MidiError(path, "is a folder: give a MIDI file") from None
     except FileNotFoundError:
@@ -39,6 +49,8 @@ def read_bytes(path: str | Path) -> bytes:
         raise MidiError(path, f"cannot be read ({error.strerror}): give a readable MIDI file") from None
     if not data:
         raise MidiError(path, "the file is empty: give a MIDI file")
+    if len(data) > MOST_BYTES:
+        raise MidiError(path, f"more than {MOST_BYTES >> 20} MB: no music is so large; give a MIDI file")
     return data
 
 
@@ -48,12 +60,13 @@ def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo:
     `one_tempo` keeps the first tempo throughout, so that beats stay evenly spaced. Raises MidiError, which
     names `source`.
     """
-    midi = fit_chunks(unwrap(data))
-    heard = None
+    inner, heard = unwrap(data), None
+    midi = fit_chunks(inner)
+    was_cut = midi != inner  # mido's reader ends the notes that sound at the cut, symusic leaves them out
     try:
         raw = read_symusic(midi)
         heard = tracks_in_seconds(raw, sustain, one_tempo)
-        if any(len(track.score) for track in heard.tracks) and not raw.doubtful:
+        if any(len(track.score) for track in heard.tracks) and not raw.doubtful and not was_cut:
             return heard
     except Exception:  # symusic raises many types; in any case the second reader decides
         pass
@@ -64,7 +77,7 @@ def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo:
     except Exception as error:  # damage can make mido raise anything
         if heard is not None:
             return heard
-        if not data.startswith((b"MThd", b"RIFF")) or not midi.startswith(b"MThd"):
+        if not inner.startswith(b"MThd"):
             reason = f"not a MIDI file: it begins with {data[:4]!r}, MIDI files begin with b'MThd'"
         else:
             detail = " ".join(str(error).split())[:100] or type(error).__name__
@@ -78,18 +91,54 @@ def unwrap(data: bytes) -> bytes:
 
 
 def fit_chunks(data: bytes) -> bytes:
-    """Repairs a file that was cut short, so that both readers take the music in it: its last chunk ends with the file,
-    and anything after the chunks goes. An intact file comes back unchanged."""
+    """Repairs a file that was cut short, so that both readers take the music in it: its last track ends with its last
+    whole event, and anything after the chunks goes. An intact file comes back unchanged."""
     if data[:4] == b"MThd" and int.from_bytes(data[4:8]) > len(data) - 8:
         data = data[:4] + (6).to_bytes(4) + data[8:]  # a header has six bytes, whatever it claims
     at = 0
     while at + 8 <= len(data):
         end = at + 8 + int.from_bytes(data[at + 4 : at + 8])
         if end > len(data):
-            is_track = data[at : at + 4] == b"MTrk"
-            return data[: at + 4] + (len(data) - at - 8).to_bytes(4) + data[at + 8 :] if is_track else data[:at]
+            if data[at : at + 4] != b"MTrk":
+                return data[:at]
+            events = data[at + 8 : at + 8 + whole_events(data[at + 8 :])] + END_OF_TRACK
+            return data[: at + 4] + len(events).to_bytes(4) + events
         at = end
     return data[:at]
+
+
+def whole_events(track: bytes) -> int:
+    """How many bytes of a track's beginning are whole events."""
+    at, running = 0, 0
+
+    def number() -> int:
+        """The number of variable length that begins here. Raises IndexError at the end."""
+        nonlocal at
+        value = 0
+        for _ in range(4):
+            byte = track[at]
+            at, value = at + 1, value << 7 | byte & 127
+            if byte < 128:
+                break
+        return value
+
+    while True:
+        whole = at
+        try:
+            number()  # ticks since the event before
+            if track[at] >= 128:
+                running, at = track[at], at + 1
+            if running == META:
+                at += 1
+                at = number() + at
+            elif running in SYSEX:
+                at = number() + at
+            else:
+                at += 1 if running >> 4 in ONE_BYTE else 2
+        except IndexError:
+            return whole
+        if at > len(track):
+            return whole
 
 
 def read_symusic(data: bytes) -> RawMidi:

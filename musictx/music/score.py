@@ -44,7 +44,9 @@ class Score:
         quarter_s: float = 0.5,
         program: ArrayLike = 0,
     ) -> None:
-        object.__setattr__(self, "quarter_s", quarter_s)
+        if not (np.isfinite(quarter_s) and quarter_s > 0):
+            raise ValueError(f"quarter_s={quarter_s}: a quarter note lasts more than 0 seconds")
+        object.__setattr__(self, "quarter_s", float(quarter_s))
         onset, offset = (np.asarray(x, dtype=np.float64) for x in (onset_s, offset_s))
         pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (pitch, velocity, program))
         program = np.broadcast_to(program, pitch.shape) if program.ndim == 0 else program
@@ -145,7 +147,10 @@ def _in_time(onset: NDArray[Any], ties: tuple[NDArray[Any], ...]) -> NDArray[np.
 def _check(
     onset: NDArray[Any], offset: NDArray[Any], pitch: NDArray[Any], velocity: NDArray[Any], program: NDArray[Any]
 ) -> None:
-    lengths = [len(column) for column in (onset, offset, pitch, velocity, program)]
+    columns = onset, offset, pitch, velocity, program
+    if any(column.ndim != 1 for column in columns):
+        raise ValueError(f"columns have one dimension each, not {', '.join(str(column.ndim) for column in columns)}")
+    lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ValueError(f"columns differ in length: {', '.join(map(str, lengths))}")
     for what, bad in (

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.files import printable
 from musictx.music.score import DRUMS, MOST_BARS, Meter, Score
 
 PEDAL_DOWN = 64  # controller 64 at this value or above is down
@@ -199,5 +200,5 @@ def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
         forgotten = int((spans[:, 1] - spans[:, 0] > FORGOTTEN_S).sum()) if sustain and len(score) else 0
         if sustain:
             score = apply_sustain(score, pedal_s, pedal_value)
-        tracks.append(Track(raw.name, score, len(spans), forgotten))
+        tracks.append(Track(printable(raw.name), score, len(spans), forgotten))
     return Tracks(tracks, clock.quarter_s, clock, midi.signatures)

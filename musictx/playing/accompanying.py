@@ -183,6 +183,8 @@ def one_line(score: Score, source: object, config: AccompanyConfig) -> tuple[Sco
     """The notes that are the melody, and how many others there are. Raises UserError for none, for several lines."""
     if not len(score):
         raise UserError(f"{source}: no notes to accompany: give a file with a melody in it")
+    if not (score.offset_s > score.onset_s).any():
+        raise UserError(f"{source}: none of its {len(score)} notes lasts: give a melody whose notes have lengths")
     if config.line == "highest":
         line = top_line(score)
         return line, len(score) - len(line)

@@ -33,6 +33,8 @@ class Seed(NamedTuple):
 def find_seeds(seed_midi: str | None) -> list[Path]:
     """The files that `seed_midi` names: what `seed_path` says, all MIDI files in and below a folder, or those of a
     pattern; `new` for None. Raises UserError when a folder or pattern holds none, or two would get one name."""
+    if seed_midi is not None and not seed_midi.strip():
+        raise ConfigError("⟨seed_midi⟩= is empty: give a file, a folder or a pattern")
     if seed_midi is None:
         return [NEW]
     path = Path(seed_midi)

@@ -40,6 +40,22 @@ def test_a_stamp_changes_with_the_content(tmp_path):
     assert stamp() != first
 
 
+def test_a_link_that_leads_out_is_named_and_not_followed(tmp_path):
+    top, other = tmp_path / "top", tmp_path / "other"
+    for folder in (top / "in", other):
+        folder.mkdir(parents=True)
+        (folder / "a.mid").write_bytes(b"x")
+    (top / "out").symlink_to(other)
+    (top / "b.mid").symlink_to(other / "a.mid")
+    (top / "same").symlink_to(top / "in")
+    with open_source(top) as items:
+        found = {item.name: item for item in items}
+    assert set(found) == {"in/a.mid", "b.mid", "out/"}
+    for name in ("b.mid", "out/"):
+        with pytest.raises(MidiError, match="a link that leads out of the folder"):
+            found[name].load(100)
+
+
 def test_a_loop_of_links_ends_and_a_linked_folder_is_read_once(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.mid").write_bytes(b"x")

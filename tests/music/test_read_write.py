@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from strategies import scores
 
 from musictx.errors import MidiError
-from musictx.music.read import fit_chunks, read_midi, read_tracks
+from musictx.model.shipped import seed_path
+from musictx.music import read as reading
+from musictx.music.read import fit_chunks, read_bytes, read_midi, read_tracks, whole_events
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
 
@@ -106,6 +108,46 @@ def test_a_file_cut_inside_its_last_chunk_keeps_the_whole_notes_before_the_cut(r
     assert fit_chunks(two) == two
 
 
+@pytest.mark.parametrize("name", ["elise", "gymnopedie", "chorale"])
+def test_a_file_that_was_cut_anywhere_keeps_the_notes_before_the_cut(name):
+    data = seed_path(name).read_bytes()
+    whole = read_tracks(data, name).merge()
+    heard = [read_tracks(data[:n], name).merge() for n in range(22, len(data) + 1)]
+    assert [len(score) for score in heard] == sorted(len(score) for score in heard)
+    assert heard[-1] == heard[-4] == whole
+    starts = set(zip(whole.onset_s, whole.pitch, strict=True))
+    assert all(set(zip(score.onset_s, score.pitch, strict=True)) <= starts for score in heard)
+
+
+def test_an_event_cut_short_is_no_event():
+    note = b"\x00\x90\x3c\x50"
+    for rest in (
+        b"\x83",
+        b"\x83\x60\x80\x3c",
+        b"\x00\xff\x03\x06MEL",
+        b"\x00\xf0\x05\x01\x02",
+        b"\x00\xc0",
+        b"\x00\x3e",
+    ):
+        assert whole_events(note + rest) == len(note)
+    for event in (b"\x00\x3e\x50", b"\x00\xc0\x05", b"\x00\xff\x03\x02ME", b"\x00\xf0\x01\xf7", b"\x00\xe0\x00\x40"):
+        assert whole_events(note + event + b"\x00") == len(note + event)
+
+
+def test_what_is_larger_than_any_music_and_devices_are_not_read(tmp_path, monkeypatch):
+    with pytest.raises(MidiError, match="is a device: give a MIDI file"):
+        read_bytes("/dev/zero")
+    (tmp_path / "a.mid").write_bytes(bytes(1001))
+    monkeypatch.setattr(reading, "MOST_BYTES", 1000)
+    with pytest.raises(MidiError, match="no music is so large"):
+        read_bytes(tmp_path / "a.mid")
+
+
+def test_names_of_tracks_steer_no_terminal():
+    track = b"\x00\xff\x03\x08\x1b[31mred" + HALF_SECOND_C + END
+    assert read_tracks(midi(track), "a.mid").tracks[0].name == r"\x1b[31mred"
+
+
 def test_tracks_keep_their_names_and_programs():
     melody = b"\x00\xff\x03\x06MELODY\x00\xc0\x28" + HALF_SECOND_C + END
     drum = b"\x00\x99\x24\x50\x83\x60\x89\x24\x00" + END
@@ -132,7 +174,7 @@ def test_a_file_without_notes_is_an_empty_score(read):
         (b"", "the file is empty: give a MIDI file"),
         (b"Dear diary, today I wrote a fugue.", "not a MIDI file: it begins with b'Dear', MIDI files begin with"),
         (b"RIFF\x00\x00\x00\x00WAVEfmt ", "not a MIDI file: it begins with b'RIFF'"),
-        (midi(HALF_SECOND_C + END)[:30], "damaged MIDI file: no reader makes sense of it"),
+        (midi(HALF_SECOND_C + END)[:12], "damaged MIDI file: no reader makes sense of it"),
         (midi(HALF_SECOND_C + END, division=0), "damaged MIDI file: no reader makes sense of it"),
     ],
 )

@@ -7,9 +7,10 @@ from pathlib import Path
 from musictx.config.prepare import PrepareFolderConfig
 from musictx.data.prepare import assign_splits, check_fractions, check_work, prepare
 from musictx.data.recipe import Recipe, encode_midi
-from musictx.data.source import MIDI_SUFFIXES, open_source, printable
+from musictx.data.source import MIDI_SUFFIXES, open_source
 from musictx.data.store import Corpus, Manifest, own_folders
 from musictx.errors import StoreError
+from musictx.files import printable
 from musictx.tokenizers import build_tokenizer
 
 OTHER = f"another kind of file: not named {', '.join(MIDI_SUFFIXES)}"

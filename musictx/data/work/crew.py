@@ -161,11 +161,15 @@ def versions_here() -> str:
     return f"{packages}, signatures {rules()}"
 
 
+A_CORE = 16  # most workers a core: each is a process
+
+
 def cores(workers: int | None) -> int:
     """The number of workers: as asked, or one per core this process may use. Raises ConfigError."""
-    if workers is not None and workers < 1:
-        raise ConfigError(f"⟨workers⟩={workers}: give 1 or more, or leave it out for one per core")
-    return workers or len(os.sched_getaffinity(0))
+    here = len(os.sched_getaffinity(0))
+    if workers is not None and not 1 <= workers <= A_CORE * here:
+        raise ConfigError(f"⟨workers⟩={workers}: give 1 to {A_CORE * here} on this machine, or leave it out for {here}")
+    return workers or here
 
 
 def _progress() -> Progress:

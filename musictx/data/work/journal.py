@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,12 @@ class Journal:
     def __init__(self, out: Path, recipe: str) -> None:
         self.folder, self.recipe = own_folders(out)[1], recipe
         self._done: dict[str, dict[str, Any]] = {}
+        self._made: list[Path] = []  # folders that were not there before
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps a second run away from the same store. Raises UserError when there is one."""
+        self._made = [folder for folder in self.folder.parents if not folder.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "w") as lock:
             try:
@@ -109,8 +111,12 @@ class Journal:
         return pieces, dropped
 
     def close(self) -> None:
-        """Deletes the journal once the store is written."""
+        """Deletes the journal once the store is written, or nothing is left for one; and then the folders around it,
+        if it made them and they are empty."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in self._made:
+            with suppress(OSError):
+                folder.rmdir()
 
     def _key(self, chunk: Chunk) -> str:
         stamps = [self.recipe, *((item.name, item.stamp) for item in chunk)]
