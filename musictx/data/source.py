@@ -57,6 +57,8 @@ def open_source(
         return
     if not path.exists():
         raise StoreError(f"⟨path⟩={path} does not exist: give a folder or zip with {kinds} files in it")
+    if not path.is_file():
+        raise StoreError(f"⟨path⟩={path} is neither a folder nor a zip archive: give one of the two")
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:

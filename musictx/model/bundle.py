@@ -24,6 +24,8 @@ from musictx.model.sizes import differing, without_memory
 
 FORMAT = 1
 KEY = "musictx"
+# what the libraries make of a damaged file
+DAMAGE = SafetensorError, zipfile.BadZipFile, OSError, RuntimeError, ValueError, TypeError, EOFError, AssertionError
 OWN_FILTERS = ("top_p", "min_p")  # of the sampler, which a bundle may name
 
 
@@ -129,7 +131,7 @@ def read_header(path: Path) -> BundleHeader:
             f"{path} holds more than tensors and plain values, which could run code: it is not opened; give a file "
             "that `musictx train` wrote"
         ) from None
-    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError, EOFError, AssertionError) as error:
+    except DAMAGE as error:
         reason = " ".join(str(error).split())[:200]
         raise BundleError(f"{path} is damaged or not a bundle ({reason}): copy or train it again") from None
     if KEY not in metadata:

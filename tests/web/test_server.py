@@ -180,7 +180,7 @@ def test_a_body_is_bounded(server):
 
 def test_an_action_that_the_page_lacks_is_refused(server):
     for number in (-1, 9999):
-        asked = {"fn_index": number, "data": [], "session_hash": "x"}
+        asked: dict[str, object] = {"fn_index": number, "data": [], "session_hash": "x"}
         assert server.ask(f"{API}/queue/join", asked) == (400, "the page has no such action\n")
 
 
