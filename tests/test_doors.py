@@ -46,7 +46,8 @@ def strange_bundles(folder, bundle):
     raw = json.loads(header.to_json())
     claims = [{"n_layers": 10**5}, {"d_model": 4 * 10**6}, {"d_ff": 10**12}, {"n_heads": 0}, {"position": 3}, {"x": 1}]
     heads = [raw | {"model": raw["model"] | claim} for claim in claims]
-    heads += [raw | {name: value} for name in raw for value in ([], {"a": 1}, "\x1b[2J", None, -1)]
+    odd_values: list[object] = [[], {"a": 1}, "\x1b[2J", None, -1]
+    heads += [raw | {name: value} for name in raw for value in odd_values]
     heads += [[], 3, "x", None, {}, {"format": 99}]
     texts = [json.dumps(head) for head in heads] + ["[" * 10**5, '{"a":' * 10**5, "", "\x00"]
     paths = []
@@ -99,7 +100,7 @@ def knock(capfd):
     """Runs a command in this process; returns what was wrong with how it was answered, or nothing."""
 
     def run(command):
-        status = 0
+        status: object = 0
         try:
             command()
         except SystemExit as error:

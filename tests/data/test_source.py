@@ -3,8 +3,9 @@ import zipfile
 
 import pytest
 
-from musictx.data.source import open_source, printable
+from musictx.data.source import open_source
 from musictx.errors import MidiError, StoreError
+from musictx.files import printable
 
 MB = 2**20
 
