@@ -127,6 +127,8 @@ def check_wish(wish: Wish, limits: Limits) -> None:
     """Raises ConfigError for more than the page allows one person."""
     check_most("length", wish.length_s, limits.length_s)
     check_most("variations", wish.variations, limits.variations)
+    if wish.variations != int(wish.variations):
+        raise ConfigError(f"variations {wish.variations:g}: give a whole number")
 
 
 def check_most(name: str, value: float, most: float) -> None:

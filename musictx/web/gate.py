@@ -95,13 +95,20 @@ def at_most(n_bytes: int, receive: Receive) -> Receive:
     return counted
 
 
+SAID = set[str]()
+
+
 def say_failure() -> None:
-    """Prints the kind of the error that is being handled, and where it was raised. Its text and its traceback can
-    hold what a stranger sent."""
+    """Prints the kind of the error that is being handled, and where it was raised, once for each place. Its text and
+    its traceback can hold what a stranger sent."""
     kind, _, trace = sys.exc_info()
-    if kind is not None:
-        last = extract_tb(trace)[-1]
-        print(f"a request failed: {kind.__name__}, {Path(last.filename).name}:{last.lineno}", file=sys.stderr)
+    if kind is None:
+        return
+    last = extract_tb(trace)[-1]
+    line = f"a request failed: {kind.__name__}, {Path(last.filename).name}:{last.lineno}"
+    if line not in SAID:
+        SAID.add(line)
+        print(line, file=sys.stderr, flush=True)
 
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in its own browsers
