@@ -2,12 +2,15 @@
 
 import json
 import random
+import subprocess
 import sys
 from dataclasses import replace
 
+import mido
 import numpy as np
 import pytest
 import torch
+from conftest import ok, refused, run
 from safetensors.torch import save_file
 
 from musictx.cli import main
@@ -187,3 +190,35 @@ def test_numbers_of_numpy_are_numbers(world):
     assert made.new_from_s == pytest.approx(float(score.onset_s[6]))
     with pytest.raises(UserError, match="seed_midi= is empty: give a file, a folder or a pattern"):
         player.continue_midi("")
+
+
+def test_ctrl_c_while_a_command_is_imported_is_a_word():
+    script = "import os, signal, sys; from musictx import cli\n"
+    script += "cli.import_module = lambda name: os.kill(os.getpid(), signal.SIGINT)\n"
+    script += "sys.argv = ['musictx', 'generate']; cli.main()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_jobs_of_a_sweep_write_to_places_of_their_own(world, tmp_path):
+    args = [f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_tokens=4", "out=o", "random_seed=1,2", "-m"]
+    ok(["musictx", "generate", *args], tmp_path)
+    assert [sorted(p.name for p in (tmp_path / f"o-{k}").iterdir()) for k in (0, 1)] == [["tune 0-1.mid"]] * 2
+
+
+def test_a_refused_preparation_leaves_no_folder(world, tmp_path):
+    args = [f"path={world.midi}", "out=deep/er/store", "filters.min_notes=9999"]
+    done = run(["musictx", "prepare", "folder", *args], tmp_path)
+    assert done.returncode == 2
+    assert "too few notes" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_notes_without_length_are_no_melody(tmp_path):
+    midi = mido.MidiFile()
+    track = midi.add_track()
+    for pitch in range(60, 64):
+        track += [mido.Message("note_on", note=pitch, time=480), mido.Message("note_off", note=pitch, time=0)]
+    midi.save(tmp_path / "a.mid")
+    line = refused(["musictx", "accompany", "melody=a.mid", "out=o"], tmp_path)
+    assert line == "error: a.mid: none of its 4 notes lasts: give a melody whose notes have lengths"
