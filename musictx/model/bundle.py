@@ -168,6 +168,9 @@ def _checkpoint(path: Path) -> dict[str, Any]:
 
 def _tensors(path: Path) -> dict[str, Tensor]:
     if _is_checkpoint(path):
+        with zipfile.ZipFile(path) as file:
+            if broken := file.testzip():  # compares with the checksums inside, which torch.load does not
+                raise ValueError(f"{broken} has changed since it was written")
         found = _checkpoint(path)["state_dict"]
         if not all(isinstance(name, str) and isinstance(x, Tensor) for name, x in found.items()):
             raise ValueError("its state_dict is no dict of tensors")
@@ -208,7 +211,7 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
             raise ValueError(wrong)
         model = build_model(config)
         model.load_state_dict(_tensors(path))
-    except (SafetensorError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, ConfigError) as error:
+    except (*DAMAGE, KeyError, AttributeError, ConfigError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BundleError(f"{path}: its weights are damaged ({reason}): copy or train it again") from None
     return Bundle(model.to(device).eval(), header)

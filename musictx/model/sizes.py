@@ -39,12 +39,12 @@ def differing(model: nn.Module, shapes: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def memory_of(model: nn.Module) -> int:
-    """Bytes of all parameters and tables, as float32; on `meta` nothing of it exists."""
+    """Bytes of all parameters and tables, as float32. A model on the device "meta" has them only in its shapes."""
     return BYTES * sum(x.numel() for each in (model.parameters(), model.buffers()) for x in each)
 
 
 def without_memory(build: Any) -> nn.Module:
-    """What `build` makes, on the device `meta`: shapes without values. Raises ConfigError for sizes beyond all
+    """What `build` makes, on the device "meta": shapes without values. Raises ConfigError for sizes beyond all
     numbers."""
     try:
         with torch.device("meta"):

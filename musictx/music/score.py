@@ -45,7 +45,7 @@ class Score:
         program: ArrayLike = 0,
     ) -> None:
         if not (np.isfinite(quarter_s) and quarter_s > 0):
-            raise ValueError(f"quarter_s={quarter_s}: a quarter note lasts more than 0 seconds")
+            raise ValueError(f"a quarter note lasts more than 0 seconds: quarter_s is {quarter_s}")
         object.__setattr__(self, "quarter_s", float(quarter_s))
         onset, offset = (np.asarray(x, dtype=np.float64) for x in (onset_s, offset_s))
         pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (pitch, velocity, program))

@@ -223,6 +223,17 @@ def test_a_checkpoint_that_could_run_code_is_not_opened_and_nothing_advises_to(t
     assert "weights_only" not in str(caught.value)
 
 
+def test_a_checkpoint_of_which_one_bit_has_changed_is_not_loaded(tmp_path, model):
+    state = {f"model.{name}": x for name, x in model.state_dict().items()}
+    torch.save({"musictx": HEADER.to_json(), "state_dict": state}, tmp_path / "a.ckpt")
+    load_bundle(tmp_path / "a.ckpt")
+    content = bytearray((tmp_path / "a.ckpt").read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "a.ckpt").write_bytes(content)
+    with pytest.raises(BundleError, match="weights are damaged .*has changed since it was written"):
+        load_bundle(tmp_path / "a.ckpt")
+
+
 def test_a_packed_checkpoint_is_not_unpacked(tmp_path):
     torch.save({"musictx": "x" * 10_000}, tmp_path / "a.ckpt")
     with zipfile.ZipFile(tmp_path / "a.ckpt") as plain, zipfile.ZipFile(tmp_path / "b.ckpt", "w", 8) as packed:

@@ -131,7 +131,11 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_examples_and_settings(worl
     ):
         fit(config_of(world, tmp_path / "run", *STEPS, "trainer.checkpoint_every=1"))
     resume = str(tmp_path / "run")
-    parts = fit(alone(replace(config_of(world, resume), resume=resume), [f"resume={resume}"]))
+    again = replace(config_of(world, resume), resume=resume)
+    with pytest.raises(ConfigError, match="give objective=toys:Infill too to run it"):  # a folder names no code to run
+        alone(again, [f"resume={resume}"])
+    again.objective = "toys:Infill"
+    parts = fit(alone(again, [f"resume={resume}", "objective=toys:Infill"]))
     assert curve(parts.parent) == curve(whole.parent)
     assert read_header(parts).objective["settings"] == {"plain": 0.2}
 
