@@ -193,6 +193,8 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
             raise ConfigError(_not_a_setting(f"{path}{key!s}", fields))
     for key in fields:
         kind = OmegaConf.get_type(node, key)  # the schema that the group's preset chose, if any
+        if OmegaConf.is_interpolation(node, key) and (kind in (list, dict) or dataclasses.is_dataclass(kind)):
+            raise ConfigError(f"{path}{key}=${{…}} is not compared with its type: write its values")
         if dataclasses.is_dataclass(kind):
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 

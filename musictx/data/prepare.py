@@ -19,7 +19,7 @@ from musictx.data.recipe import Encoded, check_filters, check_select
 from musictx.data.similar import group
 from musictx.data.source import Item
 from musictx.data.store import SPLITS, Corpus, Manifest, Piece, check_target, write_store
-from musictx.data.work.crew import cores, encode_all, versions_here
+from musictx.data.work.crew import check_scheduler, cores, encode_all, versions_here
 from musictx.data.work.journal import Journal
 from musictx.errors import ConfigError, StoreError
 from musictx.tokenizers import Ids, Tokenizer
@@ -33,9 +33,10 @@ def check_work(config: PrepareConfig) -> None:
     """Raises ConfigError, StoreError for settings that cannot work, before the long work begins."""
     check_target(Path(config.out), config.overwrite)
     cores(config.workers)
-    for name in ("file_seconds", "memory_mb", "file_mb"):
-        if not 0 < getattr(config, name) < 1e6:
-            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give a number above 0 and below a million")
+    for name, least in (("file_seconds", 0.1), ("memory_mb", 1), ("file_mb", 1e-3)):
+        if not least <= getattr(config, name) < 1e6:  # refuses NaN too
+            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give a number from {least:g} to below a million")
+    check_scheduler(config.scheduler)
     if isinstance(config, PrepareMidiConfig):
         check_select(config.select)
         check_filters(config.filters)

@@ -5,11 +5,13 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from musictx.errors import ConfigError
 
 LARGEST, MOST_LAYERS = 2**20, 2**10  # no model of any size known comes near
 BYTES = 4  # of a weight
+DRAWS = {"normal_", "uniform_", "kaiming_uniform_"}
 
 
 def check_sizes(config: object, *names: str, least: int = 1) -> None:
@@ -43,11 +45,23 @@ def memory_of(model: nn.Module) -> int:
     return BYTES * sum(x.numel() for each in (model.parameters(), model.buffers()) for x in each)
 
 
+class NoValues(TorchFunctionMode):
+    """Draws no initial values: on the device "meta" that would import PyTorch's compiler, for more than a second."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func.__name__ in DRAWS:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
 def without_memory(build: Any) -> nn.Module:
     """What `build` makes, on the device "meta": shapes without values. Raises ConfigError for sizes beyond all
     numbers."""
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), NoValues():
             made: nn.Module = build()
     except (RuntimeError, OverflowError) as error:
         raise ConfigError(f"a model of these sizes cannot be built ({' '.join(str(error).split())[:100]})") from None

@@ -81,8 +81,8 @@ class Rules:
                 auto = ", or auto for the seed's own" * has_auto
                 raise ConfigError(f"⟨{name}⟩={value}: give more than 0 and at most {MOST_S:g} seconds{auto}")
         most = self.max_polyphony
-        if most is not None and not (isinstance(most, Integral) and most >= 1):
-            raise ConfigError(f"⟨max_polyphony⟩={self.max_polyphony}: give 1 or more, or null for no limit")
+        if most is not None and not (isinstance(most, Integral) and 1 <= most <= 128):
+            raise ConfigError(f"⟨max_polyphony⟩={self.max_polyphony}: give 1 to 128, or null for no limit")
         ends = self.lowest, self.highest
         if not all(isinstance(end, Integral) for end in ends) or not 0 <= ends[0] <= ends[1] <= 127:
             raise ConfigError(

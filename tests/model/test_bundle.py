@@ -1,6 +1,8 @@
 import json
 import pathlib
 import struct
+import subprocess
+import sys
 import zipfile
 from dataclasses import asdict, fields, replace
 
@@ -174,6 +176,22 @@ def test_what_a_bundle_claims_takes_no_memory_before_its_tensors_are_seen(path, 
     with pytest.raises(BundleError, match="damaged") as caught:
         load_bundle(path)
     assert len(str(caught.value).splitlines()) == 1
+
+
+SHAPES = """
+import sys
+from musictx.model.build import KINDS, build_model, model_config
+from musictx.model.position import FORMS
+from musictx.model.sizes import without_memory
+
+for kind, more in [(kind, {}) for kind in KINDS] + [("transformer", {"position": form}) for form in FORMS]:
+    model = without_memory(lambda: build_model(model_config(kind, {"vocab_size": 9, "d_model": 64, **more})))
+    assert not {"sympy", "torch._dynamo"} & set(sys.modules), (kind, more)
+"""
+
+
+def test_shapes_of_no_kind_of_model_import_the_compiler():
+    subprocess.run([sys.executable, "-c", SHAPES], check=True)  # it would take more than a second of each start
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(BundleHeader)])

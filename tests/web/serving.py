@@ -62,4 +62,4 @@ def served(temporary, *settings):
             process.kill()  # or leaving the block would wait for ever
         errors.seek(0)
         assert errors.read() in ("interrupted\n", "stopped by SIGTERM\n")
-    assert list(temporary.iterdir()) == []
+    assert [str(p) for p in temporary.rglob("*")] == []

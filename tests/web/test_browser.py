@@ -343,7 +343,8 @@ def test_a_melody_is_dropped_or_played_and_gets_voices(chromium, inside, tmp_pat
     (tmp_path / name).write_bytes(data)
     home = read_midi(tmp_path / name)
     assert len(home) > 2 * len(soprano)
-    assert top_line(home).pitch.tolist() == soprano.pitch.tolist()
+    given = zip(soprano.onset_s.round(2), soprano.pitch, strict=True)
+    assert set(given) <= set(zip(home.onset_s.round(2), home.pitch, strict=True))
     bass = home.pitch[(home.onset_s < 2.5) & (home.offset_s > 2.5)].min()
     box = picture.boxes[0]
     height = (box["high"] - bass) / (box["high"] - box["low"]) * box["height"] + box["top"]

@@ -125,8 +125,6 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
                 close_all()
         return
     where = f"scheduler={config.scheduler}"
-    if not re.fullmatch(r"(tcp|tls|wss?)://\S+:\d+", config.scheduler):
-        raise ConfigError(f"{where} is not a Dask address: give one such as tcp://10.0.0.5:8786")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # we report a failure in one line
     try:
         client = Client(config.scheduler, timeout=ANSWER_S)  # type: ignore[no-untyped-call]
@@ -162,6 +160,12 @@ def versions_here() -> str:
 
 
 A_CORE = 16  # most workers a core: each is a process
+
+
+def check_scheduler(address: str | None) -> None:
+    """Raises ConfigError for what is no address of a Dask scheduler."""
+    if address is not None and not re.fullmatch(r"(tcp|tls|wss?)://\S+:\d+", address):
+        raise ConfigError(f"⟨scheduler⟩={address[:80]} is not a Dask address: give one such as tcp://10.0.0.5:8786")
 
 
 def cores(workers: int | None) -> int:

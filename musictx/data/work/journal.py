@@ -48,7 +48,8 @@ class Journal:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps a second run away from the same store. Raises UserError when there is one."""
+        """Keeps a second run away from the same store; an error before the first finished chunk leaves no folder.
+        Raises UserError when there is another run."""
         self._made = [folder for folder in self.folder.parents if not folder.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "w") as lock:
@@ -58,7 +59,12 @@ class Journal:
                 raise UserError(
                     f"another run is writing there ({self.folder}): wait for it or give another ⟨out⟩="
                 ) from None
-            yield
+            try:
+                yield
+            except UserError:
+                if not any(self.folder.glob("*.json")):  # nothing finished is lost
+                    self.close()
+                raise
 
     def done(self, chunk: Chunk) -> bool:
         """Whether a chunk is finished; one with a file that could not be opened is tried again."""

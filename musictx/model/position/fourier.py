@@ -28,8 +28,11 @@ class Fourier(Form):
     def __init__(self, n_heads: int, d_head: int, n_frequencies: int, waves: tuple[float, float]) -> None:
         """`waves`: the shortest and the longest wavelength to begin with, in units of the clock."""
         super().__init__(d_head, 2 * n_frequencies)
-        lengths = torch.logspace(math.log10(waves[0]), math.log10(waves[1]), n_frequencies)
-        self.log_frequency = nn.Parameter((2 * math.pi / lengths).log().repeat(n_heads, 1))  # (H, F)
+        first, last = (math.log(2 * math.pi / wave) for wave in waves)
+        step = (last - first) / max(n_frequencies - 1, 1)
+        logs = torch.tensor([first + k * step for k in range(n_frequencies)])  # (F,)
+        self.log_frequency = nn.Parameter(torch.empty(n_heads, n_frequencies))  # (H, F)
+        self.log_frequency.data.copy_(logs)
         self.basis = nn.Parameter(torch.empty(n_heads, d_head, 2 * n_frequencies))  # (H, D, 2F): a, then b
 
     @classmethod

@@ -162,13 +162,19 @@ def test_a_scheduler_that_is_not_there(tunes):
     assert "scheduler=tcp://127.0.0.1:9 does not answer" in line
     assert "start one with `dask scheduler`" in line
     line = refused([*ARGS, "out=store", "scheduler=nonsense://x"], tunes)
+    assert [p.name for p in tunes.iterdir() if p.name.startswith(".store")] == []
     assert line == "error: scheduler=nonsense://x is not a Dask address: give one such as tcp://10.0.0.5:8786"
 
 
 def test_limits_that_make_no_sense(tunes):
-    assert "workers=0: give 1 to " in refused([*ARGS, "out=store", "workers=0"], tunes)
-    assert "file_seconds=-1.0: give a number above 0" in refused([*ARGS, "out=store", "file_seconds=-1"], tunes)
-    assert "memory_mb=0: give a number above 0" in refused([*ARGS, "out=store", "memory_mb=0"], tunes)
+    for setting, text in (
+        ("workers=0", "workers=0: give 1 to "),
+        ("file_seconds=-1", "file_seconds=-1.0: give a number from 0.1 to below a million"),
+        ("file_seconds=1e-9", "file_seconds=1e-09: give a number from 0.1"),
+        ("memory_mb=0", "memory_mb=0: give a number from 1 to below a million"),
+        ("file_mb=nan", "file_mb=nan: give a number from 0.001"),
+    ):
+        assert text in refused([*ARGS, "out=store", setting], tunes)
 
 
 def test_a_store_below_the_files_it_is_made_of(tunes):
