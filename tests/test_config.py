@@ -147,6 +147,8 @@ def test_the_samplers():
             "model=foo: choose one of chorale, demo, encoder_decoder, .*, jsb, .*recurrent_.*, rnn, small$",
         ),
         ("data.stretch=fast", r"data.stretch=fast: give a list, as in data.stretch=\[fast\]"),
+        ("data.stretch=${name}", "data.stretch=.* is not compared with its type: write its values"),
+        ("data.stretch=[1,[2]]", "data.stretch: a list within this list; give single values"),
     ],
 )
 def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
@@ -157,12 +159,33 @@ def test_mistakes_are_one_line_that_lists_what_is_allowed(override, text):
     assert re.search(text, line), line
 
 
-@pytest.mark.parametrize("word", ["model=null", "data=null", "trainer=3"])
+@pytest.mark.parametrize("word", ["model=null", "data=null", "trainer=3", "model=[x,-1]", "model={a:1}"])
 def test_a_preset_that_is_no_name_is_one_line(word, tmp_path):
     line = "choose a preset by its name, as in model=small or trainer=cpu; --help lists them"
     with pytest.raises(ConfigError, match=f"^{line}"):
         settings("train", word)
     assert refused(["musictx", "train", word], tmp_path) == f"error: {line}"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param(f"trainer.label_smoothing={'9' * 400}", id="400 digits"),
+        pytest.param(f"trainer.lr={'9' * 5000}", id="5,000 digits"),
+        pytest.param(f"data.stretch=[1,{2**63}]", id="in a list"),
+    ],
+)
+def test_a_number_without_end_is_one_line(word, tmp_path):
+    line = f"{word.partition('=')[0]}: this number is too large; see --help"
+    with pytest.raises(ConfigError, match=f"^{line}"):
+        settings("train", word)
+    assert refused(["musictx", "train", word], tmp_path) == f"error: {line}"
+
+
+def test_a_number_without_end_from_python_is_refused():
+    with pytest.raises(ConfigError, match="trainer: this number is too large"):
+        settings("train", trainer={"label_smoothing": 10**400})
+    assert settings("train", random_seed=2**63 - 1).random_seed == 2**63 - 1
 
 
 def test_settings_from_python_are_those_of_the_command_line():

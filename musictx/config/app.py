@@ -36,6 +36,7 @@ PATHS = (
     "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume|folder"
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
+NO_NAME = "choose a preset by its name, as in model=small or trainer=cpu; --help lists them"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -60,7 +61,7 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
         if {"-h", "--help"} & set(words):
             in_one_line(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
             return
-        in_one_line(lambda: refuse_empty(words))
+        in_one_line(lambda: refuse_words(words))
         sys.argv[1:] = [quote_path(word) for word in words_now(words, SCHEMAS[name])]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
         in_one_line(run)
@@ -84,7 +85,9 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
     equals `musictx train experiment=demo model.d_model=96 out=mine`. The value of a group is a dict, as in
     `model={"d_model": 96}`, or the name of a preset. Raises ConfigError for what the command refuses."""
     values = {key: plain(value) for key, value in values_now(values, SCHEMAS[command]).items()}
-    refuse_empty([*words, *(f"{key}={value}" for key, value in values.items() if isinstance(value, str))])
+    refuse_words([*words, *(f"{key}={value}" for key, value in values.items() if isinstance(value, str))])
+    for key, value in values.items():
+        refuse_huge(key, value)
     presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
     try:
         return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
@@ -105,12 +108,32 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def refuse_empty(words: Sequence[str]) -> None:
-    """Raises ConfigError for a path without a name, which would mean the current folder."""
+def refuse_words(words: Sequence[str]) -> None:
+    """Raises ConfigError for a path without a name, which would mean the current folder, and for values at which Hydra
+    itself fails: a list of presets, a number without end."""
+    parser = OverridesParser.create()
     for word in words:
         key, equals, value = word.partition("=")
         if equals and PATH_KEY.fullmatch(key) and not value.strip().strip("'\"").strip():
             raise ConfigError(f"{key.lstrip('+')}= is empty: give a path, or leave it out")
+        try:
+            override = parser.parse_override(quote_path(word))
+        except HydraException:  # a flag, or a mistake that Hydra names when it composes
+            continue
+        except ValueError:  # Python reads no number of 5,000 digits
+            raise ConfigError(f"{key.lstrip('+')}: this number is too large; see --help") from None
+        if isinstance(override.value(), list | dict) and _is_preset(key.lstrip("+"), ""):
+            raise ConfigError(NO_NAME)
+        refuse_huge(key, override.value())
+
+
+def refuse_huge(key: str, value: Any) -> None:
+    """Raises ConfigError for an integer of more than 64 bits, anywhere in a value."""
+    if isinstance(value, list | tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            refuse_huge(key, each)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ConfigError(f"{key.lstrip('+')}: this number is too large; see --help")
 
 
 def compose(name: str, words: Sequence[str]) -> DictConfig:
@@ -195,6 +218,8 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
         kind = OmegaConf.get_type(node, key)  # the schema that the group's preset chose, if any
         if OmegaConf.is_interpolation(node, key) and (kind in (list, dict) or dataclasses.is_dataclass(kind)):
             raise ConfigError(f"{path}{key}=${{…}} is not compared with its type: write its values")
+        if kind is list and any(isinstance(each, list | dict) for each in OmegaConf.to_container(node)[key] or []):
+            raise ConfigError(f"{path}{key}: a list within this list; give single values")
         if dataclasses.is_dataclass(kind):
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 
@@ -233,7 +258,7 @@ def _no_name(error: ValueError) -> ConfigError | None:
     """The ConfigError for Hydra's error on `model=null` or `sampler=3`; None for any other error."""
     if "Config group override must be" not in str(error):
         return None
-    return ConfigError("choose a preset by its name, as in model=small or trainer=cpu; --help lists them")
+    return ConfigError(NO_NAME)
 
 
 def one_line(error: BaseException) -> str:
