@@ -3,7 +3,6 @@
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/long.py --store outputs/stores/jsb --threads 1
     python studies/long.py --store outputs/stores/jsb --out outputs/near.json window=512 sampler.top_p=1
-    python studies/long.py --store outputs/stores/jsb --out outputs/kept.json --contexts 40 seed_pinned=true
     python studies/long.py --store outputs/stores/maestro --out outputs/piano.json bundle=piano seed_midi=elise
 
 It continues a seed in several rows as `musictx generate` does; settings of that command may follow. The bundle names
@@ -34,7 +33,6 @@ from musictx.config.use import GenerateConfig
 from musictx.data.store import Split, Store
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
-from musictx.model.pinned import check_pinned
 from musictx.model.shipped import CHORALE, bundle_path, seed_path, shipped_bundle
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.score import Score
@@ -129,9 +127,7 @@ def play(opened: Opened, prompt: Prompt, settings: Settings, rows: int, every: i
     keys = [Row(0, (settings.random_seed, k)) for k in range(rows)]
     sampling, eos, period = settings.sampling, tokenizer.vocab.eos, max(model.cycle, tokenizer.group)
     bare = [] if sampling.strength is None else [bare_prompt(prompt.heard, sampling, period)]
-    stream = begin_stream(
-        model, [prompt.heard], keys, sampling, grammar, eos, settings.window, True, bare, settings.seed_pinned
-    )
+    stream = begin_stream(model, [prompt.heard], keys, sampling, grammar, eos, settings.window, True, bare)
     progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
     batch, costs = Batch(stream, progress, sampling, 1.0, 0), []
     for end in range(every, settings.length.tokens + 1, every):
@@ -230,9 +226,6 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
     primer = choose_primer(*seed, part(config, tokenizer.voices > 0))
     primer = fit_voices(primer, tokenizer, source, config.out_of_range)
     prompt = make_prompt(primer, tokenizer, settings.window, config.device, opened.model.cycle)
-
-    if settings.seed_pinned:
-        check_pinned(opened.model, len(prompt.ids) + 1, reach)
     seed_score = tokenizer.decode(prompt.ids, prompt.quarter_s)
     split = Store(Path(args.store), opened.header.tokenizer).split(args.split)
     held = held_out(opened, split, prompt.quarter_s, reach, config.device, args.every, seed_score)
@@ -243,11 +236,10 @@ def long(args: argparse.Namespace, config: GenerateConfig) -> None:
         for ids, take in zip(rows, batch.takes(), strict=True)
     ]
     drawn, real = np.array(music), np.array(held)
-    kept = ", the primer kept in sight" if settings.seed_pinned else ""
-    title = f"{len(rows)} continuations of {source.name}, a rolling cache of {settings.window:,} tokens{kept}"
+    title = f"{len(rows)} continuations of {source.name}, a rolling cache of {settings.window:,} tokens"
     print(f"{title}; {where}\n{report(costs, drawn, real)}")
     facts: dict[str, Any] = {"title": title, "where": where, "model": opened.header.notes | opened.header.model}
-    facts |= {"window": reach, "seed_pinned": settings.seed_pinned, "every": args.every}
+    facts |= {"window": reach, "every": args.every}
     facts |= {"sampler": asdict(settings.sampling)}
     facts |= {"costs": [cost._asdict() for cost in costs], "held_out": [x._asdict() for x in held]}
     keep(Path(args.out), facts | {"rows": [[x._asdict() for x in row] for row in music]})

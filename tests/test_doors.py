@@ -76,7 +76,7 @@ variations=-1 variations=1e9 draws=0 rank=best window=1 rows_at_once=0 max_token
 weights=int3 out_of_range=x graph=true sampler=none sampler.temperature=nan sampler.top_p=2 sampler.top_k=-1
 sampler.min_p=x sampler.seed_guidance=-1 rules.max_still_s=0 rules.max_note_s=x rules.max_silence_s=nan
 rules.lowest=-1 rules.highest=300 rules.scale=H rules.max_polyphony=0 rules.voice_order=true out= nothing=1
-infill= between=a,b infill=a.mid seed_pinned=x attention.impl=x include_seed=x [] {} a=b=c = =3 ${oc.env:HOME}
+infill= between=a,b infill=a.mid attention.impl=x include_seed=x [] {} a=b=c = =3 ${oc.env:HOME}
 """
 OTHERS = [
     *("", "nothing", "help me", "bench", "bench nothing", "prepare nothing", "prepare folder path=", "runs folder="),

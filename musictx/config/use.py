@@ -57,9 +57,6 @@ class GenerateConfig:
     )
     max_tokens: int | None = setting(ASKED.max_tokens, "stop here even if the length is not reached; null: go on")
     window: int | None = setting(ASKED.window, "tokens that the model sees at once; null: its own")
-    seed_pinned: bool = setting(
-        ASKED.seed_pinned, "music longer than the window: keep the primer in sight, right before the newest tokens"
-    )
     variations: int = setting(1, "continuations of each seed")
     rows_at_once: int = setting(ASKED.rows_at_once, "rows drawn together; give more on a GPU")
     draws: int | None = setting(None, "draw so many and keep the best as the variations; null: keep all")

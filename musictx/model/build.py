@@ -32,7 +32,6 @@ class Kind(NamedTuple):
     adapters: bool = False  # the linear layers of its blocks learn LoRA
     packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
-    pinned: bool = False  # the keys of its primer can stay in sight
     readout: bool = False  # its attention over the past can be read
 
 
@@ -51,7 +50,6 @@ KINDS: dict[str, Kind] = {
         adapters=True,
         packed=True,
         static_steps=True,
-        pinned=True,
         readout=True,
     ),
     "recurrent": Kind(

@@ -45,7 +45,6 @@ def plan(config: GenerateConfig) -> Settings:
         config.forced_ending,
         config.device,
         config.rows_at_once,
-        config.seed_pinned,
     )
     check(settings, config.draws or config.variations)
     check_part(part(config))

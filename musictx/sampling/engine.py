@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from musictx.model.pinned import Pinned
 from musictx.model.protocol import LanguageModel, Steps
 from musictx.sampling.filters import draw
 from musictx.sampling.guidance import guided
@@ -127,16 +126,12 @@ def begin_stream(
     room: int,
     rolling: bool,
     bare: Sequence[Tensor] = (),
-    pinned: bool = False,
 ) -> Stream:
     """A stream of rows that draw after their prompts (T,) int64, of any lengths; with seed guidance each row is read
-    after its `bare` prompt too. The model's state holds `room` tokens; with `rolling` the last ones, and with `pinned`
-    the prompts stay in sight beside them."""
+    after its `bare` prompt too. The model's state holds `room` tokens; with `rolling` the last ones."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
-    if pinned and rolling:
-        state = Pinned.of_rows(state, [len(prompts[i]) if i < len(prompts) else 0 for i in of_row], model)
     chance = ByChance(sampling, [row.key for row in rows], logits.device)
     return Stream(model, logits, state, grammar, chance, eos, streams)
 

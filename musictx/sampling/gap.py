@@ -174,7 +174,6 @@ def music_of(ids: Ids, tokenizer: Tokenizer) -> Ids:
 def check_gaps(settings: Settings) -> None:
     """Raises ConfigError for settings that only continuations take."""
     for name, asked in (
-        ("⟨seed_pinned⟩=true", settings.seed_pinned),
         ("⟨forced_ending⟩=true", settings.forced_ending),
         ("⟨seed_guidance⟩", settings.sampling.strength is not None),
         ("⟨beams⟩", settings.sampling.beams is not None),

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.model.pinned import check_pinned
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.music.score import Filled, Meter, Score
@@ -138,9 +137,6 @@ class Drawing:
         sampling = settings.sampling.suited({**settings.own, **({} if seeded else {"seed_guidance": None})})
         asked = settings.sampling.strength is not None
         self.settings = settings = settings._replace(sampling=sampling, window=settings.window or model.window)
-        if settings.seed_pinned and (isinstance(model, StaticSteps) or settings.sampling.beams is not None):
-            what = "⟨graph⟩=true" if isinstance(model, StaticSteps) else "⟨beams⟩"
-            raise ConfigError(f"⟨seed_pinned⟩=true: {what} cannot keep the seed in sight; leave one of them out")
         if settings.sampling.beams is not None and isinstance(model, StaticSteps):
             raise ConfigError("⟨graph⟩=true: ⟨beams⟩ change places after every token; leave one of them out")
         self.primers, gaps = primers, [primer for primer in primers if isinstance(primer, Gap)]
@@ -149,10 +145,6 @@ class Drawing:
             check_gaps(settings)
             most = max(most_tokens(gap, tokenizer) for gap in gaps)
             self.settings = settings = settings._replace(window=None, max_tokens=settings.max_tokens or most)
-        if settings.seed_pinned:
-            if None in primers:
-                raise ConfigError("⟨seed_pinned⟩=true: there is no seed to keep in sight; give one, or leave it out")
-            check_pinned(model, max(len(p.ids) + 1 for p in self.prompts), settings.window or 0)
         self.bare = list[torch.Tensor]()
         if sampling.strength is not None:
             if None in primers:
@@ -206,8 +198,8 @@ class Drawing:
         keys = [Row(used.index(i), (settings.random_seed, k)) for i, k in rows]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, settings.window)
-        sampling, eos, pinned = settings.sampling, tokenizer.vocab.eos, settings.seed_pinned
-        stream = begin_stream(self.model, heard, keys, sampling, grammar, eos, room, rolling, bare, pinned)
+        sampling, eos = settings.sampling, tokenizer.vocab.eos
+        stream = begin_stream(self.model, heard, keys, sampling, grammar, eos, room, rolling, bare)
         progress = [Progress(settings.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
         return Batch(stream, progress, sampling, ENDING[1] if settings.forced_ending else 1.0, self.limit)
 

@@ -221,5 +221,4 @@ class Settings(NamedTuple):
     forced_ending: bool = False
     device: str = "cpu"
     rows_at_once: int = 16  # in one batch
-    seed_pinned: bool = False
     own: Own = UNSAID  # from the bundle's header, used where `sampling` says auto

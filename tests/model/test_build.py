@@ -66,7 +66,7 @@ def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_default
 def test_what_a_kind_does_not_say_it_cannot_do():
     able = {name: [ability for ability, says in kind._asdict().items() if says is True] for name, kind in KINDS.items()}
     assert able == {
-        "transformer": ["blocks", "adapters", "packed", "static_steps", "pinned", "readout"],
+        "transformer": ["blocks", "adapters", "packed", "static_steps", "readout"],
         "recurrent": ["carries"],
         "encoder_decoder": ["packed"],
         "recurrent_encoder_decoder": [],

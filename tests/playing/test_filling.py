@@ -123,10 +123,6 @@ def test_its_bundle_says_how_much_music_it_learnt_with(filler):
         (["infill={seed}", "from_bar=1", "to_bar=900"], "from_bar=1 to_bar=900: it has bars 1 to "),
         (["infill=none.mid", "from_s=1", "to_s=2"], "none.mid: no such file: give an existing MIDI file"),
         (["infill={seed}", "from_s=1", "to_s=2", "length_seconds=3"], "length_seconds=3.0 does not go with infill="),
-        (
-            ["infill={seed}", "from_s=1", "to_s=2", "seed_pinned=true"],
-            "seed_pinned=true is for continuations, not",
-        ),
         (["infill={seed}", "from_s=1", "to_s=2", "draws=4"], "draws=4 does not go with infill=: leave it out"),
         (["infill={seed}", "from_s=1", "to_s=2", "seed_midi=elise"], "seed_midi=elise does not go with infill="),
         (

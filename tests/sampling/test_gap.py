@@ -277,7 +277,6 @@ def test_a_bundles_filters_hold_for_fills_and_its_guidance_for_seeds_alone():
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"seed_pinned": True}, "seed_pinned=true is for continuations"),
         ({"forced_ending": True}, "forced_ending=true is for continuations"),
         ({"sampling": Sampling(seed_guidance=1.0)}, "^seed_guidance is for continuations"),
     ],

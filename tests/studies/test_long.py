@@ -88,32 +88,9 @@ def test_a_bar_that_came_lately_is_heard_before():
     assert not long.heard_before(np.concatenate([bar, between[: 2048 - 63], bar])).any()
 
 
-def test_a_seed_that_is_kept_in_sight_changes_what_is_drawn_after_the_window(world, tmp_path):
-    words, drawn = [SCRIPT, f"bundle={world.bundle}", f"seed_midi={world.seed}", "--store", world.store], {}
-    for pinned in ("false", "true"):
-        more = [
-            "--every",
-            8,
-            "--contexts",
-            4,
-            "--out",
-            f"{pinned}.json",
-            f"seed_pinned={pinned}",
-            "seed_notes=3",
-            "out=o",
-        ]
-        ok([*words, *more], tmp_path)
-        figures = json.loads((tmp_path / f"{pinned}.json").read_text())
-        assert figures["seed_pinned"] == (pinned == "true")
-        drawn[pinned] = [part["nll"] for row in figures["rows"] for part in row]
-    assert drawn["true"][0] == drawn["false"][0]
-    assert drawn["true"][-4:] != drawn["false"][-4:]
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--every", 8, "seed_pinned=true"], "seed_pinned=true: the primer has "),
         (["--every", 6], "--every 6: give a multiple of 4, 32 at most"),
         (["--contexts", 0], "contexts=0: give 1 or more"),
         (["--every", 300], "--every 300: give a multiple of 4, 32 at most"),

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class NoPosition(Form):
     """Plain causal attention."""
 
-    movable = True  # a key has no place
-
 
 class Learned(Form):
     """Attention itself knows no position."""

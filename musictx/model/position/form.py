@@ -21,7 +21,7 @@ Phase = tuple[Tensor, ...] | None  # one per token, each (B or 1, H or 1, T, ·)
 
 class Form(nn.Module):
     """The attention of one layer. The class answers for a whole model: `build`, `embedding`, `kernel`, `timed`,
-    `limit`, `movable`, `preset`.
+    `limit`, `preset`.
 
     A cache stores the result of `keys`, so a key gets its position once; a query gets its own at each step. `at`
     (B or 1, T) float64 is the clock that both read: the tokens' index, or musical time.
@@ -29,7 +29,6 @@ class Form(nn.Module):
 
     timed: ClassVar[bool] = False  # whether it can count musical time instead of the index
     limit: ClassVar[str | None] = None  # the setting with the number of positions; None: unlimited
-    movable: ClassVar[bool] = False  # whether `moved` can move keys that have their position
     preset: ClassVar[tuple[str, ...]] = ()  # parameters whose initial values the form sets itself
 
     def __init__(self, d_head: int, more_key_width: int = 0) -> None:
@@ -67,10 +66,6 @@ class Form(nn.Module):
     def queries(self, q: Tensor, phase: Phase) -> Tensor:
         """(B, H, T, D) -> (B, H, T, key_width)."""
         return q
-
-    def moved(self, keys: Tensor, by: Tensor) -> Tensor:
-        """Keys (B, H, T, key_width) as `keys` would make them `by` (B, 1) later, float64 of the clock."""
-        return keys
 
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
         """The definition, for reading heads: (B, H, Tq, Tk) of queries (B, H, Tq, D) with their phase and of keys

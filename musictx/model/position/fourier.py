@@ -22,7 +22,6 @@ class Fourier(Form):
     """
 
     timed = True
-    movable = True
     preset = ("log_frequency",)
 
     def __init__(self, n_heads: int, d_head: int, n_frequencies: int, waves: tuple[float, float]) -> None:
@@ -51,14 +50,6 @@ class Fourier(Form):
         cos, sin = phase
         b, h, t, _ = k.shape
         return torch.cat([k, cos.expand(b, h, t, -1), sin.expand(b, h, t, -1)], -1)
-
-    def moved(self, keys: Tensor, by: Tensor) -> Tensor:
-        """Angles add up: [k, cos(j w), sin(j w)] with j + by in place of j."""
-        n = self.log_frequency.shape[1]
-        k, cos, sin = keys[..., : -2 * n], keys[..., -2 * n : -n], keys[..., -n:]
-        turn_cos, turn_sin = phases(by, self.log_frequency.double().exp(), torch.float32)  # (B, H, 1, F)
-        turned = cos * turn_cos - sin * turn_sin, sin * turn_cos + cos * turn_sin
-        return torch.cat([k, *(x.to(k.dtype) for x in turned)], -1)
 
     def queries(self, q: Tensor, phase: Phase) -> Tensor:
         """(B, H, Tq, D + 2F): their product with the extended keys is content and distance together."""

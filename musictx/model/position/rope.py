@@ -10,7 +10,6 @@ class Rotary(Form):
     """The product of two rotated vectors depends only on the angle between them, which is their distance."""
 
     timed = True
-    movable = True
 
     def __init__(self, d_head: int, base: float = 10_000.0) -> None:
         super().__init__(d_head)
@@ -28,9 +27,6 @@ class Rotary(Form):
         half = k.shape[-1] // 2
         a, b = k[..., :half], k[..., half : 2 * half]
         return torch.cat([a * cos - b * sin, a * sin + b * cos, k[..., 2 * half :]], -1)
-
-    def moved(self, keys: Tensor, by: Tensor) -> Tensor:
-        return self.keys(keys, self.phase(by, keys.dtype))
 
     def queries(self, q: Tensor, phase: Phase) -> Tensor:
         return self.keys(q, phase)
