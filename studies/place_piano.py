@@ -3,6 +3,8 @@
     python studies/place_piano.py --models outputs/piano/bundles-fill --trained-on outputs/piano/store-pop
     python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill \\
         --shares 0.5 0.5 --trained-on outputs/piano/store-pop       # halfway to a model that was tuned
+    python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill \\
+        --choose outputs/piano/store outputs/piano/pop --trained-on outputs/piano/store-asap-pop  # by validation
     python studies/alive.py --bundles outputs/piano.safetensors --write sampler.top_p=null sampler.min_p=0.02
     python studies/place_piano.py --score --test --bundle musictx/bundles/piano.safetensors --results studies/results
 
@@ -10,12 +12,17 @@ The bundle holds float16, and says what its training store says of its music. Fi
 `studies/alive.py` and `studies/guidance.py`, and change the file but not its tensors: so `--score` reads a split
 once for the same tensors, and, given again, only tells the new file's hash. It writes the likelihood of MAESTRO's whole
 validation, inputs of 2,048, into the header, and that of the test split, with `--test`, beside it.
+
+The rule of `--choose`, for two models: of the `SHARES` of the second whose pop validation is at most `POP_NATS` a
+token, the one with the lowest MAESTRO hour. If no share reaches that, the lowest pop validation of those whose hour is
+no higher than that of the first model alone.
 """
 
 import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,6 +37,8 @@ from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bu
 from musictx.model.shipped import bundle_path
 
 SEGMENT = 2048  # ids in an input
+SHARES = (0.3, 0.5, 0.7, 1.0)
+POP_NATS = 2.2  # what was asked
 
 
 def place(sources: list[Path], shares: list[float], store: Path, target: Path) -> None:
@@ -79,6 +88,30 @@ def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:
     return known
 
 
+def choose(rows: list[dict[str, float]]) -> float:
+    """The share by the rule above; each row: share, hour, pop. The first row is the first model alone, share 0."""
+    able = [row for row in rows[1:] if row["pop"] <= POP_NATS]
+    if able:
+        return min(able, key=lambda row: row["hour"])["share"]
+    return min((row for row in rows if row["hour"] <= rows[0]["hour"]), key=lambda row: row["pop"])["share"]
+
+
+def shares_by_validation(models: list[Path], stores: list[Path], trained_on: Path, results: Path) -> list[float]:
+    """Scores each share of the second of two models on the validation of both stores, and keeps what the rule takes."""
+    rows: list[dict[str, float]] = []
+    for share in (0.0, *SHARES):
+        with TemporaryDirectory() as folder:
+            place(models, [1 - share, share], trained_on, tried := Path(folder) / "piano.safetensors")
+            found = [score(tried, store, "validation", Path(folder) / f"{i}.json") for i, store in enumerate(stores)]
+        hour, pop = (each["per_token"][0] for each in found)
+        rows.append({"share": share, "hour": hour, "pop": pop})
+        print(f"share {share:g}: hour {hour:.4f}, pop {pop:.4f}", flush=True)
+    chosen = choose(rows)
+    results.mkdir(parents=True, exist_ok=True)
+    (results / "piano-shares.json").write_text(json.dumps({"rows": rows, "chosen": chosen}, indent=1), encoding="utf-8")
+    return [1 - chosen, chosen]
+
+
 def keep(found: dict[str, Any], out: Path) -> None:
     with replacing(out) as partial:
         partial.write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -98,6 +131,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", help="a run folder or bundle; several: their average")
     parser.add_argument("--shares", type=float, nargs="+", help="of each in the average; default: equal ones")
+    parser.add_argument(
+        "--choose", type=Path, nargs=2, metavar="STORE", help="choose the shares on MAESTRO's and pop's"
+    )
     parser.add_argument("--trained-on", type=Path, help="the store that they learnt")
     parser.add_argument("--bundle", type=Path, default=Path("outputs/piano.safetensors"))
     parser.add_argument("--score", action="store_true", help="score the bundle")
@@ -110,10 +146,15 @@ def main() -> None:
     if args.models:
         if args.trained_on is None:
             parser.error("--models: give --trained-on too, the store whose music the bundle will name")
-        shares = args.shares or [1 / len(args.models)] * len(args.models)
+        models = [bundle_path(name) for name in args.models]
+        shares = args.shares or [1 / len(models)] * len(models)
+        if args.choose:
+            if len(models) != 2 or args.shares:
+                parser.error("--choose: give two --models, and no --shares")
+            shares = shares_by_validation(models, args.choose, args.trained_on, args.results)
         if len(shares) != len(args.models) or not np.isclose(sum(shares), 1):
             parser.error(f"--shares {shares}: give one for each of the {len(args.models)} models, 1 together")
-        place([bundle_path(name) for name in args.models], shares, args.trained_on, args.bundle)
+        place(models, shares, args.trained_on, args.bundle)
     if args.score:
         score_all(args.bundle, args.store, args.results, args.test)
 

@@ -108,3 +108,26 @@ def test_a_person_is_told_what_to_give(world, monkeypatch, capsys):
         with pytest.raises(SystemExit):
             place_piano.main()
         assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("pop", "chosen"),
+    [([2.34, 2.30, 2.19, 2.18, 2.15], 0.7), ([2.34, 2.3, 2.28, 2.27, 2.26], 0.7), ([2.34, 2.35, 2.36, 2.37, 2.38], 0)],
+)
+def test_the_share_keeps_to_what_was_asked_of_pop(pop, chosen):
+    hours = [1.83, 1.81, 1.825, 1.82, 1.84]
+    rows = [
+        {"share": share, "hour": hour, "pop": nats}
+        for share, hour, nats in zip([0.0, *place_piano.SHARES], hours, pop, strict=True)
+    ]
+    assert place_piano.choose(rows) == chosen
+
+
+def test_validation_chooses_the_share(world, tmp_path, monkeypatch):
+    words = ["--models", str(world.bundle), str(world.bundle), "--choose", str(world.store), str(world.store)]
+    words += ["--trained-on", str(world.store), "--bundle", str(tmp_path / "mean.safetensors")]
+    monkeypatch.setattr(sys, "argv", ["place_piano.py", *words, "--results", str(tmp_path)])
+    place_piano.main()
+    found = json.loads((tmp_path / "piano-shares.json").read_text())
+    assert [row["share"] for row in found["rows"]] == [0, *place_piano.SHARES]
+    assert read_header(tmp_path / "mean.safetensors").notes["averaged"] == [1 - found["chosen"], found["chosen"]]
