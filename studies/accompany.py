@@ -2,7 +2,7 @@
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/accompany.py                             # stopped at any moment, the same command resumes
-    python studies/accompany.py --cpu-s 20 --seeds 1 --out outputs/trial --json outputs/trial.json
+    python studies/accompany.py --cpu-s 20 --random-seeds 1 --out outputs/trial --json outputs/trial.json
 
 All have the same windows, optimiser and schedule, scaled to the steps that each makes in its CPU seconds, and keep
 their last weights: nothing is chosen. The figure is nats a token of Bach's own lower voices, whole pieces, with 95 %
@@ -231,7 +231,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
     parser.add_argument("--out", type=Path, default=Path("outputs/accompany"), help="all runs")
     parser.add_argument("--cpu-s", type=float, default=300.0, help="CPU seconds of each training")
-    parser.add_argument("--random-seeds", "--seeds", type=int, default=3)
+    parser.add_argument("--random-seeds", type=int, default=3)
     parser.add_argument("--pieces", type=int, default=24, help="pieces of the test split to draw voices for")
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany.json"))
     args, overrides = parse_options(parser, sys.argv[1:])

@@ -102,7 +102,7 @@ def counted(args: argparse.Namespace) -> dict[str, dict[str, Columns]]:
         raise ConfigError(f"{args.bundle} never learnt to write without a melody: train with trainer.hide_source=0.1")
     known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {"asked": asked, "free": {}, "ruled": {}}
     if known.pop("asked") != asked:
-        raise ConfigError(f"{kept} is of another bundle, --pieces or --seeds: give another --out")
+        raise ConfigError(f"{kept} is of another bundle, --pieces or --random-seeds: give another --out")
     rows: dict[str, Sampling | None] = {"Bach": None, **samplings(args.strengths)}
     for way, rules in (("free", None), ("ruled", AccompanyConfig().rules)):
         for name, sampling in rows.items():
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--strengths", type=float, nargs="+", default=[0.5, 1.0, 2.0])
     parser.add_argument("--out", type=Path, default=Path("outputs/accompany-guidance"), help="what is counted so far")
     parser.add_argument("--pieces", type=int, default=20, help="of the validation split")
-    parser.add_argument("--random-seeds", "--seeds", type=int, default=1, help="draws of each piece")
+    parser.add_argument("--random-seeds", type=int, default=1, help="draws of each piece")
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany-guidance.json"))
     args, _ = parse_options(parser, sys.argv[1:])
     found = study(args)

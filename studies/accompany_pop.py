@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/pop909_melody"))
     parser.add_argument("--out", type=Path, default=Path("outputs/accompany_pop"), help="all runs")
     parser.add_argument("--cpu-s", type=float, default=3600.0, help="CPU seconds of each training")
-    parser.add_argument("--random-seeds", "--seeds", type=int, default=1)
+    parser.add_argument("--random-seeds", type=int, default=1)
     parser.add_argument("--json", type=Path, default=Path("studies/results/accompany-pop.json"))
     args, overrides = parse_options(parser, sys.argv[1:])
     args.task, args.overrides = POP909, overrides

@@ -190,7 +190,7 @@ def run() -> None:
     parser.add_argument("--gaps", type=int, default=4, help="gaps in each piece whose true middles are scored")
     parser.add_argument("--scored", type=int, help="pieces whose true middles are scored; default: all")
     parser.add_argument("--pieces", type=int, default=64, help="pieces in which one gap is filled")
-    parser.add_argument("--random-seed", "--seed", type=int, default=0)
+    parser.add_argument("--random-seed", type=int, default=0)
     parser.add_argument("--weights", default="float32", choices=WEIGHTS, help="bfloat16 is faster on a CPU that has it")
     parser.add_argument("--threads", type=int, help="threads of the processor; default: all")
     parser.add_argument("--out", type=Path, default=Path("outputs/fill.json"))

@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--store", default="outputs/stores/jsb")
     parser.add_argument("--out", default="outputs/jsb-table")
     parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--random-seeds", "--seeds", type=int, default=3)
+    parser.add_argument("--random-seeds", type=int, default=3)
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--pieces", type=int, default=64, help="pieces to continue for motif retention and copying")
     parser.add_argument("--json", default="studies/results/jsb.json")

@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="another checkout, timed in turn")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument(
-        "--random-seeds", "--seeds", type=int, nargs="+", default=[101, 102, 103], help="one for every twenty pieces"
+        "--random-seeds", type=int, nargs="+", default=[101, 102, 103], help="one for every twenty pieces"
     )
     parser.add_argument("--out", type=Path, default=Path("outputs/similar"))
     parser.add_argument("--json", type=Path, default=Path("studies/results/similar.json"))

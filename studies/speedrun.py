@@ -3,7 +3,7 @@
 The mark is 2.50 nats a token.
 
     python studies/speedrun.py --archive maestro-v3.0.0-midi.zip                       # each change by itself, in turn
-    python studies/speedrun.py --archive maestro-v3.0.0-midi.zip --recipes all --seconds 400 --seeds 0 1 2
+    python studies/speedrun.py --archive maestro-v3.0.0-midi.zip --recipes all --seconds 400 --random-seeds 0 1 2
     python studies/speedrun.py --archive maestro-v3.0.0-midi.zip --seconds 400 \\
         --recipes all all_input all_head all_both        # does a model that sees the keyboard learn faster?
 
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--recipes", nargs="+", default=list(RECIPES), choices=list(RECIPES))
     parser.add_argument("--seconds", type=float, default=150.0, help="CPU seconds that each run may take")
     parser.add_argument("--steps", type=int, help="steps of each run, in place of --seconds")
-    parser.add_argument("--random-seeds", "--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--random-seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--json", type=Path, default=ROOT / "studies/results/speedrun.json")
     args, overrides = parse_options(parser, sys.argv[1:])
     args.out.mkdir(parents=True, exist_ok=True)

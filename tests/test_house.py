@@ -14,11 +14,6 @@ from conftest import ROOT
 from lightning import LightningModule, Trainer
 from quick import only_quick
 
-from musictx.analysis.likelihood import negative_log_likelihood
-from musictx.data.store import Store
-from musictx.playing.opening import open_bundle
-from musictx.playing.player import Player
-
 MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PYTORCHS = {"_step_supports_amp_scaling"}  # a name of its own, which an optimizer of ours has
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/extending.md"]
@@ -93,23 +88,6 @@ def test_what_is_checked_before_a_commit_is_what_make_lint_checks():
     assert tools == {
         re.sub(r"^\$\(BIN\)/", "", line.strip()).split(" --")[0].removesuffix(" .") for line in linted.splitlines()
     }
-
-
-FREE = {"max_note_s": 20, "max_still_s": None}  # the rules of 0.1
-
-
-def test_a_store_and_a_bundle_of_0_1_are_read_as_they_were():
-    """CHANGELOG.md promises it. The files are never made anew: what cannot read them breaks the promise."""
-    frozen = ROOT / "tests" / "frozen" / "0.1"
-    store, opened = Store(frozen / "store"), open_bundle(frozen / "model.safetensors")
-    tokens = {name: (len(info.pieces), info.tokens) for name, info in store.manifest.splits.items()}
-    assert tokens == {"train": (4, 1084), "validation": (1, 259), "test": (1, 260)}
-    assert store.tokenizer.decode(store.split("test")[0]).pitch[:8].tolist() == [79, 53, 62, 53, 57, 48, 50, 74]
-    scored = negative_log_likelihood(opened.model, store.split("validation"), store.tokenizer, 32)
-    assert scored.nll == pytest.approx(5.95908, abs=1e-4)
-    player = Player(opened.model, opened.tokenizer, opened.header)
-    (music,) = player.continue_score(None, length_tokens=24, random_seed=3, rules=FREE)
-    assert music.score.pitch.tolist() == [10, 99, 6, 86, 88, 105, 4, 50, 84, 89, 95, 107, 111]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.former import takes_former
+from musictx.config.app import hydra_app
 from musictx.config.look import InspectConfig, VerifyConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store, verify_split
@@ -187,10 +187,5 @@ def verify(config: VerifyConfig) -> None:
     print("\n".join([*lines, f"{config.store} is sound"]))
 
 
-inspect_main = takes_former(
-    "inspect",
-    inspect,
-    lambda path: "store" if Path(path).is_dir() else "midi",
-    {"--tokenizer": "tokenizer.name=", "--png": "out=", "--json": "json=true"},
-)
-verify_main = takes_former("verify", verify, lambda _: "store")
+inspect_main = hydra_app("inspect", inspect)
+verify_main = hydra_app("verify", verify)

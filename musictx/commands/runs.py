@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.former import takes_former
+from musictx.config.app import hydra_app
 from musictx.config.look import RunsConfig
 from musictx.errors import UserError
 from musictx.training.run_folder import RunFolder, find_runs
@@ -61,7 +61,7 @@ def show(config: RunsConfig) -> None:
     Console(highlight=False, markup=False, soft_wrap=True).print(table)
 
 
-main = takes_former("runs", show, lambda _: "folder", {"--json": "json=true"})
+main = hydra_app("runs", show)
 
 if __name__ == "__main__":
     main()

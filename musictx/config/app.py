@@ -26,7 +26,6 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from musictx.config import SCHEMAS, register_schemas
 from musictx.config.fields import in_keys
-from musictx.config.renamed import RENAMED, values_now, words_now
 from musictx.errors import ConfigError, UserError
 from musictx.files import printable
 from musictx.setting import help_text
@@ -62,7 +61,7 @@ def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
             in_one_line(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
             return
         in_one_line(lambda: refuse_words(words))
-        sys.argv[1:] = [quote_path(word) for word in words_now(words, SCHEMAS[name])]
+        sys.argv[1:] = [quote_path(word) for word in words]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
         in_one_line(run)
 
@@ -84,7 +83,7 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
     """The settings of a command, from Python: `settings("train", "experiment=demo", "model.d_model=96", out="mine")`
     equals `musictx train experiment=demo model.d_model=96 out=mine`. The value of a group is a dict, as in
     `model={"d_model": 96}`, or the name of a preset. Raises ConfigError for what the command refuses."""
-    values = {key: plain(value) for key, value in values_now(values, SCHEMAS[command]).items()}
+    values = {key: plain(value) for key, value in values.items()}
     refuse_words([*words, *(f"{key}={value}" for key, value in values.items() if isinstance(value, str))])
     for key, value in values.items():
         refuse_huge(key, value)
@@ -143,7 +142,7 @@ def compose(name: str, words: Sequence[str]) -> DictConfig:
     GlobalHydra.instance().clear()
     try:
         with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            return hydra.compose(name, [quote_path(word) for word in words_now(words, SCHEMAS[name])])
+            return hydra.compose(name, [quote_path(word) for word in words])
     finally:
         GlobalHydra.instance().hydra = outer
 
@@ -179,8 +178,8 @@ def presets(name: str) -> dict[str, list[str]]:
 def quote_path(word: str) -> str:
     """Quotes the path in a `key=value` word where Hydra's grammar would misread it: it takes commas for sweeps,
     brackets for lists or calls, and letters beyond ASCII for mistakes."""
-    key, _, value = word.partition("=")
-    if not PATH_KEY.fullmatch(key):
+    key, equals, value = word.partition("=")
+    if not equals or not PATH_KEY.fullmatch(key):
         return word
     if value.startswith("~/"):  # the shell expands this only at the beginning of a word
         value = os.path.expanduser(value)
@@ -214,11 +213,12 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
     for key in node:
         if key not in fields:
             raise ConfigError(_not_a_setting(f"{path}{key!s}", fields))
+    values: Any = OmegaConf.to_container(node)
     for key in fields:
         kind = OmegaConf.get_type(node, key)  # the schema that the group's preset chose, if any
         if OmegaConf.is_interpolation(node, key) and (kind in (list, dict) or dataclasses.is_dataclass(kind)):
             raise ConfigError(f"{path}{key}=${{…}} is not compared with its type: write its values")
-        if kind is list and any(isinstance(each, list | dict) for each in OmegaConf.to_container(node)[key] or []):
+        if kind is list and any(isinstance(each, list | dict) for each in values[key] or []):
             raise ConfigError(f"{path}{key}: a list within this list; give single values")
         if dataclasses.is_dataclass(kind):
             _refuse_unknown(node[key], kind, f"{path}{key}.")
@@ -291,9 +291,6 @@ def one_line(error: BaseException) -> str:
     ):
         there = [name for name in preset[3].split() if not name.endswith("_schema")]
         return f"{preset[1]}={preset[2]}: choose one of {', '.join(there)}"
-    old = re.search(r"In '([\w/]+)': [^\n]*\sKey '(\w+)' not in", text)  # a YAML file of one's own
-    if old and old[2] in RENAMED:
-        return f"{old[1]}.yaml: {old[2]} is called {RENAMED[old[2]]} now; change it there"
     return " ".join(text.split())
 
 

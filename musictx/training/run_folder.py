@@ -22,7 +22,6 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from musictx.config.model import MODELS, settings_of_kind
-from musictx.config.renamed import RENAMED
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, StoreError
@@ -160,8 +159,6 @@ class RunFolder:
         """The settings in config.yaml. Raises ConfigError for a file that is damaged, or that asks for more than
         values: a folder may come from a stranger."""
         config = _values(self.path / CONFIG)
-        for old in RENAMED.keys() & config.keys():  # as an earlier version called it
-            config[RENAMED[old]] = config.pop(old)
         try:
             config.model = settings_of_kind(config.get("model", {}))
         except (OmegaConfBaseException, AttributeError, TypeError, ValueError) as error:

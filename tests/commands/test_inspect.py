@@ -1,6 +1,5 @@
 import json
 import re
-import shlex
 import shutil
 
 import numpy as np
@@ -10,7 +9,6 @@ from strategies import forget_pedal
 
 from musictx.commands.inspect import inspect, round_trip
 from musictx.config.app import settings
-from musictx.config.former import as_settings
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.music.score import DRUMS, Score
@@ -167,41 +165,3 @@ def test_offsets_that_do_not_count_up_are_found(world, tmp_path):
         np.save(store / "train.offsets.npy", offsets)
 
     assert "the train split is damaged (its offsets do not count up from 0)" in damaged(world, tmp_path, change)
-
-
-OPTIONS = {"--tokenizer": "tokenizer.name=", "--png": "out=", "--json": "json=true"}
-
-
-@pytest.mark.parametrize(
-    ("words", "now"),
-    [
-        (["my.mid"], ["midi=my.mid"]),
-        (["my.mid", "--json", "--tokenizer", "chorale"], ["midi=my.mid", "json=true", "tokenizer.name=chorale"]),
-        (["--png=a b.png", "my.mid"], ["out=a b.png", "midi=my.mid"]),
-        (["midi=my.mid", "--json"], ["midi=my.mid", "json=true"]),
-        (["midi=my.mid", "+x=1"], ["midi=my.mid", "+x=1"]),
-        (["midi=my.mid", "--cfg", "job"], ["midi=my.mid", "--cfg", "job"]),
-        (["--help"], ["--help"]),
-        ([], []),
-    ],
-)
-def test_the_old_form_as_settings(words, now):
-    assert as_settings(words, lambda _: "midi", OPTIONS) == now
-
-
-def test_the_old_form_works_for_one_release_with_a_line_that_names_the_new(song, world, tmp_path):
-    shutil.copytree(world.store, tmp_path / "my store")
-    for old, new, shown in (
-        (["inspect", "song.mid", "--json"], ["inspect", "midi=song.mid", "json=true"], '"file": "song.mid"'),
-        (["inspect", "my store", "--png", "h.png"], ["inspect", "store=my store", "out=h.png"], "histograms: h.png"),
-        (["verify", "my store"], ["verify", "store=my store"], "my store is sound"),
-        (["runs", str(world.bundle.parent)], ["runs", f"folder={world.bundle.parent}"], "finished"),
-    ):
-        done = ok(["musictx", *old], tmp_path)
-        assert shown in done.stdout
-        told = [f"musictx {shlex.join(words)}" for words in (old, new)]
-        assert done.stderr == f"{told[0]}: the old form, which the next release refuses; give {told[1]}\n"
-    assert ok(["musictx", "inspect", "midi=song.mid"], tmp_path).stderr == ""
-    line = refused(["musictx", "inspect", "song.mid", "other.mid"], tmp_path)
-    assert line == "error: song.mid other.mid: give one path, as midi=…"
-    assert refused(["musictx", "inspect", "--png"], tmp_path) == "error: --png takes a value: give out=…"

@@ -90,8 +90,8 @@ def test_what_guidance_does_is_counted_beside_bach_and_goes_on(store, tmp_path, 
     before = found.read_text()
     accompany_guidance.main()
     assert found.read_text() == before
-    monkeypatch.setattr(sys, "argv", [*sys.argv, "--seeds", "2"])
-    with pytest.raises(ConfigError, match="counts.json is of another bundle, --pieces or --seeds: give another --out"):
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--random-seeds", "2"])
+    with pytest.raises(ConfigError, match="counts.json is of another bundle, --pieces or --random-seeds: give"):
         accompany_guidance.main()
     plain = write_harmoniser(tmp_path / "plain.safetensors")
     monkeypatch.setattr(sys, "argv", [*sys.argv, "--bundle", str(plain)])

@@ -48,7 +48,7 @@ def table(tmp_path, monkeypatch):
             "out",
             "--steps",
             "3",
-            "--seeds",
+            "--random-seeds",
             "2",
             "--pieces",
             "2",

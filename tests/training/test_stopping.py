@@ -106,15 +106,6 @@ def test_a_stopped_run_is_gone_on_with_wherever_it_lies(world, tmp_path, stopped
     assert not (tmp_path / "x").exists()
 
 
-def test_a_run_of_0_1_which_calls_its_random_seed_a_seed_goes_on(world, tmp_path, stopped):
-    place = stopped / "config.yaml"
-    written: Any = OmegaConf.to_container(OmegaConf.load(place))
-    written["seed"] = written.pop("random_seed")
-    place.write_text(OmegaConf.to_yaml(written))
-    fit(config_of(world, stopped, *STEPS))
-    assert losses(stopped) == losses(fit(config_of(world, tmp_path / "whole", *STEPS)).parent)
-
-
 def test_other_settings_are_refused_by_name(world, stopped):
     before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
     with pytest.raises(ConfigError) as caught:
@@ -138,14 +129,13 @@ def test_what_other_versions_wrote_is_read(world, stopped):
     place = stopped / "config.yaml"
     written: Any = OmegaConf.to_container(OmegaConf.load(place))
     written["model"] |= {"cell": "lstm", "additive": False, "window": 512}
-    written["seed"] = written.pop("random_seed")  # as 0.1 calls it
     place.write_text(OmegaConf.to_yaml(written))
     config = config_of(world, stopped, *STEPS)
     assert RunFolder(stopped).differences(config) == []
     assert RunFolder(stopped).differences(alone(config_of(world, "x", f"resume={stopped}"), ["resume"])) == []
     place.write_text(OmegaConf.to_yaml(written | {"colour": "green"}))
     assert RunFolder(stopped).differences(config) == ["colour=None (was green)"]
-    place.write_text(OmegaConf.to_yaml(written | {"seed": 7}))
+    place.write_text(OmegaConf.to_yaml(written | {"random_seed": 7}))
     assert RunFolder(stopped).differences(config) == ["random_seed=0 (was 7)"]
     written["model"]["kind"] = "pair"
     place.write_text(OmegaConf.to_yaml(written))
