@@ -19,14 +19,17 @@ test: lint
 quick: lint
 	$(WITH) $(BIN)/pytest -n auto --dist worksteal --quick
 
-# the reference out of the docstrings: outputs/docs/index.html
+# the reference out of the docstrings: outputs/docs/index.html; pdoc's warnings are about types, which mypy checks
 docs: $(READY)
-	$(BIN)/python tools/reference.py
+	$(BIN)/python -W ignore tools/reference.py
 
-# sdist and wheel in dist/, checked, installed and tried
+# sdist and wheel of what is committed, in dist/; .github/workflows/release.yml installs and tries them
 release: $(READY)
+	@test -z "$$(git status --porcelain)" || { echo 'error: commit or remove what git status shows'; exit 2; }
 	$(BIN)/pip install --quiet --disable-pip-version-check twine -c constraints.txt
-	$(BIN)/python tools/release.py
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 # the GPU kernels, compiled for every card on any machine: registers, spills, shared memory
 kernels: $(READY)

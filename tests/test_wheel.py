@@ -3,16 +3,17 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from email.parser import BytesParser
 
 import pytest
-from conftest import QUICK, ROOT, TINY, refused
+from conftest import QUICK, ROOT, TINY, plan_of, refused
 
+import musictx
 from musictx.model.shipped import BUNDLES, SEEDS
 
-sys.path.insert(0, str(ROOT / "tools"))
-from release import check_wheel
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
 def install(folder, **env):
@@ -29,18 +30,23 @@ def installed(tmp_path_factory):
     return install(tmp_path_factory.mktemp("wheel"))
 
 
+def contents(folder):
+    """Every file below a folder; no bytecode."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
 def metadata(site):
     (file,) = site.glob("musictx-*.dist-info/METADATA")
     return BytesParser().parsebytes(file.read_bytes())
 
 
 def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
-    (wheel,) = installed.parent.glob("musictx-*.whl")
-    check_wheel(wheel, ROOT)  # file by file, as make release does
-    assert (installed / "musictx" / "conf" / "experiment" / "chorales.yaml").is_file()
-    assert (installed / "musictx" / "py.typed").is_file()
-    assert not (installed / "tests").exists()
+    inside = {f"conf/{name}": data for name, data in contents(ROOT / "conf").items()}
+    assert contents(installed / "musictx") == contents(ROOT / "musictx") | inside
     said = metadata(installed)
+    assert {path.name for path in installed.iterdir()} == {"musictx", f"musictx-{VERSION}.dist-info"}
+    assert said["Version"] == VERSION
     assert said["License-Expression"] == "MIT AND CC-BY-NC-SA-4.0"
     assert said.get_all("License-File") == ["LICENSE", "LICENSE-piano-weights"]
     for name in said.get_all("License-File"):
@@ -107,3 +113,18 @@ def test_all_commands_run_from_an_empty_directory(installed, world, tmp_path):
     run("-m", "musictx.commands.generate", "bundle=run/model.safetensors", seed, "out=o", "length_seconds=1")
     run("-m", "musictx", "bench", "tokens", f"path={world.midi}", "repeats=1")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "run", "store"]
+
+
+def test_the_version_is_in_pyproject_alone():
+    assert musictx.__version__ == VERSION
+    files = [file for folder in ("musictx", "conf", "data_prep", "tools") for file in (ROOT / folder).rglob("*.*")]
+    texts = {file: file.read_text("utf-8") for file in files if file.suffix in (".py", ".yaml")}
+    assert [str(file) for file, text in texts.items() if VERSION in text] == []
+
+
+def test_make_release_and_make_docs_run_pinned_tools():
+    plan = plan_of("release").splitlines()
+    assert [line.split("/python ")[1] for line in plan[-2:]] == ["-m build", "-m twine check --strict dist/*"]
+    assert plan_of("docs").splitlines()[-1].endswith(" tools/reference.py")
+    pinned = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    assert {"build", "hatchling", "pdoc", "twine"} <= pinned

@@ -1,0 +1,1 @@
+"""Models: tensors only, no music."""
