@@ -87,8 +87,8 @@ def _command(args: list[str]) -> Any:
     if not args or args[0] in ("-h", "--help", "help"):
         return lambda: print(HELP, end="")
     if args[0] == "--version":
-        musictx = import_module("musictx")
-        return lambda: print(f"musictx {musictx.__version__}")
+        version = import_module("musictx").__version__
+        return lambda: print(f"musictx {version}")
     for words in (2, 1):
         name = " ".join(args[:words])
         if name in COMMANDS:

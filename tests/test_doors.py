@@ -192,6 +192,15 @@ def test_numbers_of_numpy_are_numbers(world):
         player.continue_midi("")
 
 
+def test_ctrl_c_while_the_version_is_found_is_a_word():
+    script = "import os, signal, sys; from musictx import cli\n"
+    script += "class Slow:\n    __version__ = property(lambda self: os.kill(os.getpid(), signal.SIGINT))\n"
+    script += "cli.import_module = lambda name: Slow()\n"
+    script += "sys.argv = ['musictx', '--version']; cli.main()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 def test_ctrl_c_while_a_command_is_imported_is_a_word():
     script = "import os, signal, sys; from musictx import cli\n"
     script += "cli.import_module = lambda name: os.kill(os.getpid(), signal.SIGINT)\n"

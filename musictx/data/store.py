@@ -54,6 +54,7 @@ class SplitInfo:
     seconds: float
     pieces: list[str]
     sha256: str = ""  # of the ids, as `musictx verify` checks
+    offsets_sha256: str = ""  # of where the pieces begin and end
     unfinished: list[int] = field(default_factory=list)  # numbers of the pieces that were cut off before their end
 
 
@@ -130,6 +131,7 @@ def write_store(
         partial.mkdir(parents=True)
         for name, pieces in splits.items():
             offsets = np.cumsum([0, *(len(p.ids) for p in pieces)], dtype=np.int64)
+            info[name].offsets_sha256 = sha256(offsets.tobytes()).hexdigest()
             np.save(partial / f"{name}.offsets.npy", offsets)
             with open(partial / f"{name}.ids.bin", "wb") as file:
                 digest = sha256()
@@ -227,10 +229,11 @@ def _read_manifest(path: Path) -> Manifest:
 
 
 def whole_split(store: Store, name: str) -> Split:
-    """A split whose ids are those that were written. Reads all of them; raises StoreError."""
-    split, written = store.split(name), store.manifest.splits[name].sha256
-    if written and sha256(split.ids.tobytes()).hexdigest() != written:
-        raise StoreError(f"{store.path}: the {name} split has changed since it was written; prepare the data again")
+    """A split whose ids and pieces are those that were written. Reads all of them; raises StoreError."""
+    split, info = store.split(name), store.manifest.splits[name]
+    for values, written in ((split.ids, info.sha256), (split.offsets, info.offsets_sha256)):
+        if written and sha256(values.tobytes()).hexdigest() != written:
+            raise StoreError(f"{store.path}: the {name} split has changed since it was written; prepare the data again")
     return split
 
 

@@ -35,17 +35,27 @@ class WholeFiles(TorchCheckpointIO):
             os.fsync(file.fileno())
 
 
+PARTS = {"state_dict", "loops", "callbacks", "optimizer_states", "lr_schedulers", "pytorch-lightning_version"}
+
+
 def check_whole(path: Path) -> None:
-    """Reads a checkpoint once and compares it with the checksums inside. Raises TrainingError."""
+    """Reads a checkpoint once, compares it with the checksums inside, and looks for its parts. Raises TrainingError."""
     try:
         with zipfile.ZipFile(path) as file:
             broken = file.testzip()
-    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, RuntimeError, EOFError) as error:
-        broken = str(error)
+        if broken is None and not PARTS <= set(torch.load(path, "cpu", weights_only=True, mmap=True)):
+            broken = "it holds no training"
+    except Exception as error:  # of damage, both readers can make anything
+        broken = f"{type(error).__name__} while it was read"
     if broken is not None:
-        raise TrainingError(
-            f"{path} is damaged ({broken}): put back a copy, or remove it and the same command starts the run again"
-        )
+        raise damaged(path, broken)
+
+
+def damaged(path: Path, how: str) -> TrainingError:
+    """The error for a checkpoint that no run can go on from."""
+    return TrainingError(
+        f"{path} is damaged ({how}): put back a copy, or remove it and the same command starts the run again"
+    )
 
 
 class _Remembering:

@@ -27,7 +27,7 @@ from musictx.model.lora import describe_adapters
 from musictx.model.shipped import bundle_path
 from musictx.objectives import Objective
 from musictx.training.batch_size import with_batch_size
-from musictx.training.checkpoints import Checkpoints
+from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
 from musictx.training.metrics import Row
 from musictx.training.module import LanguageModelTraining
@@ -114,6 +114,8 @@ def _run(
         print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command resumes the run")
         return keep_best(run, checkpoints)
     except (RuntimeError, MemoryError) as error:
+        if go_on_from is not None and "loading state_dict" in str(error):
+            raise damaged(go_on_from, "it is of another model") from None
         if not is_out_of_memory(error):
             raise
         raise less_memory(config, guard.validating) from None

@@ -4,8 +4,11 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from io import BytesIO
 
+import numpy as np
 import pytest
+import torch
 import yaml
 from runs import config_of, fit
 
@@ -50,13 +53,29 @@ def test_a_store_whose_bytes_have_changed_is_not_learned(world, tmp_path, split)
     assert store_hash(Store(world.store))
 
 
-@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "text"])
+def test_pieces_that_begin_elsewhere_are_not_learned(world, tmp_path):
+    store = shutil.copytree(world.store, tmp_path / "store")
+    offsets = np.load(store / "train.offsets.npy")
+    offsets[1] += 1
+    np.save(store / "train.offsets.npy", offsets)
+    with pytest.raises(StoreError, match="the train split has changed since it was written; prepare the data again"):
+        store_hash(Store(store))
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "text", "directory", "parts", "model"])
 def test_a_damaged_checkpoint_is_not_resumed(world, stopped, damage):
     last = stopped / "checkpoints" / "last.ckpt"
     content = bytearray(last.read_bytes())
     content[len(content) // 2] ^= 1
     whole = bytes(content)
-    last.write_bytes({"flipped": whole, "cut": whole[:-100], "empty": b"", "text": b"PK\x03\x04 no"}[damage])
+    directory, parts, model = bytearray(last.read_bytes()), BytesIO(), BytesIO()
+    directory[directory.index(b"PK\x01\x02")] ^= 255  # the list of the parts, at the end
+    torch.save({"state_dict": [1]}, parts)
+    kept = torch.load(last, weights_only=True)
+    torch.save(kept | {"state_dict": {"model.other": torch.ones(1)}}, model)
+    broken = {"flipped": whole, "cut": whole[:-100], "empty": b"", "text": b"PK\x03\x04 no"}
+    broken |= {"directory": bytes(directory), "parts": parts.getvalue(), "model": model.getvalue()}
+    last.write_bytes(broken[damage])
     line = "last.ckpt is damaged .*: put back a copy, or remove it and the same command starts the run again"
     with pytest.raises(TrainingError, match=line) as caught:
         fit(config_of(world, stopped, "trainer.checkpoint_every=1"))
