@@ -11,8 +11,8 @@ from conftest import refused
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from musictx.config import SCHEMAS, register_schemas
-from musictx.config.app import conf_dir, one_line, settings, typed
+from musictx.config import PLAIN_COMMANDS, PRESETS, SCHEMAS, register_schemas
+from musictx.config.app import conf_dir, one_line, options, settings, typed
 from musictx.config.model import MODELS
 from musictx.config.train import TrainConfig
 from musictx.config.use import GenerateConfig
@@ -39,12 +39,8 @@ def composed(app, *overrides):
         return compose(app, list(overrides))
 
 
-def options(group):
-    return sorted(p.stem for p in (conf_dir() / group).glob("*.yaml"))
-
-
 def test_the_groups_are_the_documented_ones():
-    assert sorted(p.name for p in conf_dir().iterdir() if p.is_dir()) == sorted(GROUPS)
+    assert {p.name for p in conf_dir().iterdir() if p.is_dir()} | {*PRESETS} == {*GROUPS}
     assert all(options(group) for group in GROUPS)
 
 
@@ -79,7 +75,7 @@ def test_the_command_of_the_help_text_composes():
 
 def test_no_yaml_outside_the_groups_is_left_over():
     apps = {p.stem for p in conf_dir().glob("*.yaml")}
-    assert apps == {*SCHEMAS, "quiet"}
+    assert apps == {*SCHEMAS, "quiet"} - {*PLAIN_COMMANDS}
 
 
 def repeated(given, default):
@@ -96,7 +92,10 @@ def test_no_yaml_repeats_a_default_of_the_schema():
         name: OmegaConf.to_container(OmegaConf.structured(schema)) for name, schema in SCHEMAS.items()
     }
     within = {"sampler": "generate", "filters": "prepare_folder"}
-    said = {}
+    said: dict[str, list[str]] = {}
+    for group, presets in PRESETS.items():
+        default = plain[within.get(group, "train")][group]
+        said |= {f"{group}={name}": list(repeated(given, default)) for name, given in presets.items()}
     for file in conf_dir().rglob("*.yaml"):
         group, given = file.parent.name, OmegaConf.to_container(OmegaConf.load(file))
         if group in GROUPS and group not in ("experiment", "sweep"):  # a recipe says all that it is made of

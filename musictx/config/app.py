@@ -24,7 +24,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
-from musictx.config import SCHEMAS, register_schemas
+from musictx.config import PLAIN_COMMANDS, PRESETS, SCHEMAS, register_schemas
 from musictx.config.fields import in_keys
 from musictx.errors import ConfigError, UserError
 from musictx.files import printable
@@ -156,7 +156,7 @@ def changed(config: DictConfig, values: Mapping[str, Any]) -> DictConfig:
 
 
 def _is_preset(key: str, value: Any) -> bool:
-    return isinstance(value, str) and (conf_dir() / key).is_dir()
+    return isinstance(value, str) and (key in PRESETS or (conf_dir() / key).is_dir())
 
 
 def helped(name: str, words: Sequence[str]) -> str:
@@ -170,9 +170,17 @@ def helped(name: str, words: Sequence[str]) -> str:
 
 def presets(name: str) -> dict[str, list[str]]:
     """The groups of a command, and the options of each."""
-    chosen: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
-    groups = [group for entry in chosen["defaults"] if isinstance(entry, dict) for group in entry]
-    return {group: sorted(file.stem for file in (conf_dir() / group).glob("*.yaml")) for group in groups}
+    if name in PLAIN_COMMANDS:
+        groups = list(PLAIN_COMMANDS[name])
+    else:
+        chosen: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
+        groups = [group for entry in chosen["defaults"] if isinstance(entry, dict) for group in entry]
+    return {group: options(group) for group in groups}
+
+
+def options(group: str) -> list[str]:
+    """The presets of a group."""
+    return sorted({*PRESETS.get(group, ()), *(file.stem for file in (conf_dir() / group).glob("*.yaml"))})
 
 
 def quote_path(word: str) -> str:
