@@ -4,7 +4,6 @@ import re
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import refused
@@ -13,7 +12,6 @@ from omegaconf import OmegaConf
 
 from musictx.config import PLAIN_COMMANDS, PRESETS, SCHEMAS, register_schemas
 from musictx.config.app import conf_dir, one_line, options, settings, typed
-from musictx.config.model import MODELS
 from musictx.config.train import TrainConfig
 from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError
@@ -76,38 +74,6 @@ def test_the_command_of_the_help_text_composes():
 def test_no_yaml_outside_the_groups_is_left_over():
     apps = {p.stem for p in conf_dir().glob("*.yaml")}
     assert apps == {*SCHEMAS, "quiet"} - {*PLAIN_COMMANDS}
-
-
-def repeated(given, default):
-    """The keys of a YAML's content that say what the schema says already."""
-    for key, value in given.items():
-        if key in default and isinstance(value, dict) and isinstance(default[key], dict):
-            yield from (f"{key}.{name}" for name in repeated(value, default[key]))
-        elif key in default and value == default[key]:
-            yield key
-
-
-def test_no_yaml_repeats_a_default_of_the_schema():
-    plain: dict[str, Any] = {
-        name: OmegaConf.to_container(OmegaConf.structured(schema)) for name, schema in SCHEMAS.items()
-    }
-    within = {"sampler": "generate", "filters": "prepare_folder"}
-    said: dict[str, list[str]] = {}
-    for group, presets in PRESETS.items():
-        default = plain[within.get(group, "train")][group]
-        said |= {f"{group}={name}": list(repeated(given, default)) for name, given in presets.items()}
-    for file in conf_dir().rglob("*.yaml"):
-        group, given = file.parent.name, OmegaConf.to_container(OmegaConf.load(file))
-        if group in GROUPS and group not in ("experiment", "sweep"):  # a recipe says all that it is made of
-            if group == "model":
-                default = asdict(MODELS[composed("train", f"model={file.stem}").model.kind]())
-            else:
-                default = plain[within.get(group, "train")][group]
-            said[file.name] = list(repeated(given, default))
-        elif file.stem in plain:
-            said[file.name] = list(repeated(given, plain[file.stem]))
-    assert len(said) > 50
-    assert {name: keys for name, keys in said.items() if keys} == {}
 
 
 def test_the_samplers():

@@ -58,32 +58,7 @@ def test_a_room_stands_below_all_that_it_imports():
         above.add(room)
 
 
-def test_the_picture_has_every_import_and_no_arrow_that_others_imply():
-    text = (PACKAGE.parent / "docs" / "structure.md").read_text().split("```mermaid")[1].split("```")[0]
-    drawn = {(a, b) for a, ends in re.findall(r"^    (\w+) --> (.+)$", text, re.MULTILINE) for b in ends.split(" & ")}
-    real: dict[str, set[str]] = {room: set() for room in may_import()}
-    for room, rooms in real.items():
-        names = [name.split(".") for file in (PACKAGE / room).rglob("*.py") for name in imported(file)]
-        rooms |= {name[1] for name in names if name[0] == "musictx" and name[1] in real} - {room}
-
-    def below(room):
-        return real[room].union(*map(below, real[room]))
-
-    assert drawn == {(a, b) for a, ends in real.items() for b in ends if not any(b in below(c) for c in ends)}
-
-
-def test_nothing_is_loose_beside_the_rooms():
-    assert {file.stem for file in PACKAGE.glob("*.py")} == BESIDE | {"__init__", "__main__", "cli"}
-
-
 def test_files_are_read_without_tensors():
     """Grammars need them, and are imported by whoever draws: a reader process starts sooner without."""
     check = "import sys, musictx.data.recipe, musictx.tokenizers as t; t.build_tokenizer('performance').idiom(0.5)"
     assert subprocess.run([sys.executable, "-c", f"{check}; sys.exit('torch' in sys.modules)"]).returncode == 0
-
-
-def test_no_file_grows_past_400_lines():
-    root = PACKAGE.parent
-    files = [f for d in ("musictx", "tests", "data_prep") for f in (root / d).rglob("*.py")]
-    assert len(files) > 30
-    assert {str(f): n for f in files if (n := len(f.read_text().splitlines())) > 400} == {}

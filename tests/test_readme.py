@@ -12,7 +12,6 @@ import mido
 import pytest
 from conftest import QUICK, ROOT, TINY, ok, plan_of
 
-from musictx.commands.prepare import CORPORA
 from musictx.music.read import read_midi
 from musictx.music.write import write_midi
 
@@ -26,23 +25,6 @@ SMALLER = {
     "musictx compare": ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=2", "span_seconds=1"],
     "musictx listen": ["split=train", "pieces=2", "seed_seconds=2", "length_seconds=2"],
 }
-
-
-def test_the_readme_shows_all_three_uses():
-    starts = {" ".join(command.split()[:2]) for command in COMMANDS}
-    assert starts == {
-        *("make demo", "make test", "musictx train", "musictx evaluate", "musictx generate"),
-        *("musictx inspect", "musictx verify", "musictx compare", "musictx render", "musictx attend"),
-        *("musictx listen", "musictx serve", "musictx jam", "musictx accompany"),
-        "musictx prepare",
-    }
-    prepared = {command.split()[2] for command in COMMANDS if command.startswith("musictx prepare")}
-    assert prepared == {*CORPORA}
-
-
-def test_a_sentence_before_each_command_says_when_to_use_it():
-    for block in BLOCKS:
-        assert [line.startswith("# ") for line in block] == [True, False] * (len(block) // 2), block
 
 
 def test_the_set_up_installs_what_the_first_command_needs():
