@@ -1,6 +1,7 @@
 """A hostile hour in half a minute: hundreds of commands in one process, each answered in a line or done."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -39,7 +40,8 @@ def strange_music(folder, rng):
         (folder / f"{name}.mid").write_bytes(data)
     (folder / "folder.mid").mkdir()
     (folder / "gone.mid").symlink_to(folder / "nowhere")
-    return [folder / f"{name}.mid" for name in (*files, "folder", "gone", "none")] + ["/dev/zero", "/", "."]
+    os.mkfifo(folder / "pipe.mid")
+    return [folder / f"{name}.mid" for name in (*files, "folder", "gone", "pipe", "none")] + ["/dev/zero", "/", "."]
 
 
 def strange_bundles(folder, bundle):

@@ -37,8 +37,8 @@ END_OF_TRACK = b"\x00\xff\x2f\x00"
 def read_bytes(path: str | Path) -> bytes:
     """A file's bytes. Raises MidiError when it cannot be read, is empty, or is larger than any music."""
     try:
-        if stat.S_ISCHR(os.stat(path).st_mode):
-            raise MidiError(path, "is a device: give a MIDI file")
+        if not (stat.S_ISREG(mode := os.stat(path).st_mode) or stat.S_ISDIR(mode)):  # a pipe may never end
+            raise MidiError(path, "is a pipe or device: give a MIDI file")
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except IsADirectoryError:

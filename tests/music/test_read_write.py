@@ -135,7 +135,7 @@ def test_an_event_cut_short_is_no_event():
 
 
 def test_what_is_larger_than_any_music_and_devices_are_not_read(tmp_path, monkeypatch):
-    with pytest.raises(MidiError, match="is a device: give a MIDI file"):
+    with pytest.raises(MidiError, match="is a pipe or device: give a MIDI file"):
         read_bytes("/dev/zero")
     (tmp_path / "a.mid").write_bytes(bytes(1001))
     monkeypatch.setattr(reading, "MOST_BYTES", 1000)
