@@ -141,7 +141,8 @@ def shorten(music: Music, limits: Limits) -> Music:
     """As much of the music as the page takes, and a line if it was longer. Raises UserError if nothing remains."""
     score, written, left = beginning(music.score, limits), music.written, ""
     if not len(score):
-        raise UserError(f"{music.name}: no note begins in its first {limits.music_s:g} s")
+        most = f"{limits.music_s:g} s, or more begin at once than the page takes"
+        raise UserError(f"{music.name}: no note begins in its first {most}")
     if len(score) < len(music.score) or score.duration_s < music.score.duration_s:
         left = f"The page takes no longer music: these are the first {score.duration_s:.0f} s."
     if written is not None:

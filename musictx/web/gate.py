@@ -37,22 +37,24 @@ class Gate:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        refused, begun = self.refused(scope), False
+        refused, begun, failed = self.refused(scope), False, False
 
         async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
+            nonlocal begun, failed
+            failed = failed or message.get("status") == 500
+            if not failed:
+                begun = True
+                await send(message)
 
         if refused is None:
             try:
                 await self.app(scope, at_most(self.posts.get(scope["path"], 0), receive), noted)
-                return
             except Exception:  # a request that the libraries do not expect
+                failed = True
                 say_failure()
-                if begun:
-                    return
-                refused = 400, "this request does not come from the page"
+            if begun or not failed:
+                return
+            refused = 400, "this request does not come from the page"
         status, why = refused
         # the rest of the body is not read: the connection closes
         answer = PlainTextResponse(f"{why}\n", status, headers={"Connection": "close"})

@@ -3,11 +3,11 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -18,9 +18,6 @@ import gradio.route_utils
 import gradio.routes
 import uvicorn
 from fastapi import FastAPI
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Mount
 
 from musictx.data.work.sandbox import close_all
 from musictx.errors import UserError
@@ -30,6 +27,8 @@ from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
 
 LEAVE_S = 1  # left for open connections at the end
+SESSIONS = 256  # that are kept, each with its music and its page: the one that was used the longest ago goes
+NAME_LENGTH = 64  # of a session: pages give themselves eleven letters
 
 
 def run_page(studio: Studio, title: str, address: str, port: int, hosts: tuple[str, ...], uploads: Path) -> None:
@@ -75,6 +74,9 @@ def application(page: Page) -> FastAPI:
     app.add_route(UPLOAD, page.uploads.receive, ["POST"])
     app.add_route(PROGRESS, page.uploads.progress, ["GET"])
     blocks = page.blocks.queue(max_size=limits.queue, default_concurrency_limit=2, api_open=False)
+    blocks.state_session_capacity = SESSIONS
+    blocks._queue.pending_messages_per_session = gradio.queueing.LRUCache(SESSIONS)
+    blocks._queue.push = pushing(blocks._queue.push)
     gr.mount_gradio_app(
         app,
         blocks,
@@ -88,14 +90,21 @@ def application(page: Page) -> FastAPI:
         theme=look(),
         css=CSS,
     )
-    below = cast(Mount, app.routes[-1]).app
-    cast(FastAPI, below).add_exception_handler(KeyError, refuse_action)
     return app
 
 
-def refuse_action(request: Request, error: Exception) -> Response:
-    """The answer to a request for an action that the page lacks: gradio looks for its number in a dict."""
-    return PlainTextResponse("the page has no such action\n", 400)
+def pushing(push: Callable[..., Any]) -> Callable[..., Any]:
+    """A queue's `push` that refuses actions which the page lacks, and long names of sessions, which it never forgets."""
+
+    async def refusing(body: Any, **more: Any) -> Any:
+        if len(body.session_hash or "") > NAME_LENGTH:
+            return False, f"give the session a name of at most {NAME_LENGTH} letters", "error"
+        try:
+            return await push(body, **more)
+        except KeyError:  # gradio looks for an action's number in a dict
+            return False, "the page has no such action", "error"
+
+    return refusing
 
 
 class Server(uvicorn.Server):

@@ -137,6 +137,15 @@ def test_an_error_is_a_line_without_what_a_stranger_sent(capsys):
     assert told.count("\n") == 1
 
 
+def test_a_librarys_own_word_of_an_error_is_not_passed_on():
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 500, "headers": []})
+        await send({"type": "http.response.body", "body": b"Internal Server Error"})
+
+    first, body = heard(app)
+    assert (first["status"], body["body"]) == (400, b"this request does not come from the page\n")
+
+
 def test_elsewhere_only_the_hosts_that_a_person_allows():
     hosts = answered("0.0.0.0", ["Music.Example.org", "2001:DB8::0:1"])
     assert hosts == ("music.example.org", "[2001:db8::1]")

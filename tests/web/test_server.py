@@ -181,7 +181,12 @@ def test_a_body_is_bounded(server):
 def test_an_action_that_the_page_lacks_is_refused(server):
     for number in (-1, 9999):
         asked: dict[str, object] = {"fn_index": number, "data": [], "session_hash": "x"}
-        assert server.ask(f"{API}/queue/join", asked) == (400, "the page has no such action\n")
+        assert server.ask(f"{API}/queue/join", asked) == (400, '{"detail":"the page has no such action"}')
+
+
+def test_a_session_has_a_short_name(server):
+    asked = {"fn_index": 0, "data": [None], "session_hash": "x" * 65}
+    assert server.ask(f"{API}/queue/join", asked)[0] == 400
 
 
 @pytest.mark.parametrize("path", ["http://example.invalid/x.mid", "/etc/hostname", "x.mid", "\0"])

@@ -328,3 +328,15 @@ def test_arcs_are_those_of_the_model_that_played(both, tmp_path, monkeypatch):
 def test_a_layer_that_the_model_does_not_have(studio):
     with pytest.raises(UserError, match="layer 1: this model has layers 0 to 0"):
         studio.arcs(studio.example(Session(), HYMN), 3, 1)
+
+
+def test_what_a_page_keeps_for_people_is_bounded(studio, tmp_path):
+    server = pytest.importorskip("musictx.web.server", reason="needs the extra web: pip install 'musictx[web]'")
+    from musictx.web.page import Page
+    from musictx.web.uploads import Uploads
+
+    kept = server.application(Page(studio, "", Uploads(tmp_path / "sent", studio.limits))).routes[-1].app.state_holder
+    for number in range(server.SESSIONS + 3):
+        assert kept[str(number)]
+    assert len(kept.session_data) == server.SESSIONS
+    assert "0" not in kept
