@@ -26,6 +26,7 @@ FORMAT = 1
 KEY = "musictx"
 # what the libraries make of a damaged file
 DAMAGE = SafetensorError, zipfile.BadZipFile, OSError, RuntimeError, ValueError, TypeError, EOFError, AssertionError
+DAMAGE += LookupError, AttributeError, ArithmeticError
 OWN_FILTERS = ("top_p", "min_p")  # of the sampler, which a bundle may name
 
 
@@ -145,9 +146,11 @@ def read_header(path: Path) -> BundleHeader:
         for name, kinds in TYPES.items():
             if type(value := getattr(header, name)) not in kinds:
                 raise ValueError(f"{name} is {value!r}")
+        if not isinstance(name := header.objective.get("name", ""), str):
+            raise ValueError(f"objective is {name!r}")
         _ = header.added, header.sampling  # raise here if unreadable
         return header
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except DAMAGE as error:
         reason = repr(error)[:200]
         raise BundleError(f"{path}: its header is damaged ({reason}): copy or train it again") from None
 
@@ -211,7 +214,7 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
             raise ValueError(wrong)
         model = build_model(config)
         model.load_state_dict(_tensors(path))
-    except (*DAMAGE, KeyError, AttributeError, ConfigError) as error:
+    except (*DAMAGE, ConfigError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BundleError(f"{path}: its weights are damaged ({reason}): copy or train it again") from None
     return Bundle(model.to(device).eval(), header)

@@ -117,6 +117,12 @@ def test_filters_that_make_no_sense(path, sampler):
         read_header(path)
 
 
+def test_a_number_beyond_all_is_a_damaged_header(path):
+    add_notes(path, seed_guidance=10**400)
+    with pytest.raises(BundleError, match="its header is damaged"):
+        read_header(path)
+
+
 def test_only_a_bundle_of_another_objective_says_so(tmp_path, model):
     target = tmp_path / "model.safetensors"
     for objective in ({}, {"name": "infill", "settings": {"share": 0.5}, "added": [["TO", 0, 0]]}):
@@ -128,7 +134,10 @@ def test_only_a_bundle_of_another_objective_says_so(tmp_path, model):
         assert read_header(target) == header
 
 
-@pytest.mark.parametrize("objective", ["infill", {"added": [["TO", 0]]}, {"added": 3}, {"added": [["TO", "a", 0]]}])
+ODD_OBJECTIVES = [{"added": [["TO", 0]]}, {"added": 3}, {"added": [["TO", "a", 0]]}]
+
+
+@pytest.mark.parametrize("objective", ["infill", *ODD_OBJECTIVES, {"name": 5}, {"name": None}, {"name": ["infill"]}])
 def test_an_objective_that_makes_no_sense(path, objective):
     rewrite(path, objective=objective)
     with pytest.raises(BundleError, match="its header is damaged"):
@@ -231,6 +240,16 @@ def test_a_checkpoint_with_odd_keys_is_a_line(tmp_path, content):
     torch.save(content if isinstance(content, list) else header | content, path)
     with pytest.raises(BundleError) as caught:
         load_bundle(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("pickled", [b"\x80\x02(.", b"\x80\x02.", b"\x80\x02a.", b"", b"\x80\x02]]\x86a."])
+def test_a_checkpoint_whose_pickle_is_broken_is_a_line(tmp_path, pickled):
+    with zipfile.ZipFile(tmp_path / "a.ckpt", "w") as file:
+        file.writestr("archive/data.pkl", pickled)
+        file.writestr("archive/version", "3")
+    with pytest.raises(BundleError, match=r"a\.ckpt") as caught:
+        read_header(tmp_path / "a.ckpt")
     assert len(str(caught.value).splitlines()) == 1
 
 
