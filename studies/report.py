@@ -1,0 +1,108 @@
+"""Writes docs/results.md: every figure that the pages state, with its interval and the command that measured it.
+
+    python studies/report.py
+
+The figures are the rows of `studies/results.json`, and those of the piano model in the files that `evidence.py` makes.
+A row has a section, a claim, the figure, its interval (95 %, resampled pieces, unless the claim says otherwise), the
+unit, the command, the commit that holds the raw file, the hash of the model's tensors, and the source.
+"""
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+from musictx.files import replacing
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "studies/results"
+PAGE = ROOT / "docs/results.md"
+TOP = """# Results
+
+`python studies/report.py` writes this page from `studies/results.json`, which also has the unit, the commit and the
+source of each figure. Nobody edits it by hand. Intervals are 95 %, over resampled pieces; of speeds, the range.
+A command “at” a commit is a study that was measured once and removed: `git show COMMIT:studies/NAME.py` shows it.
+A commit alone: the project's log of that commit has the figure, no raw file does.
+
+| claim | figure | interval | command |
+|---|---|---|---|
+"""
+
+
+def row(claim: str, figure: list[float], unit: str, command: str, source: str) -> dict[str, Any]:
+    value, low, high = [*figure, None, None][:3]
+    found = {"section": "The piano model", "claim": claim, "figure": value, "low": low, "high": high, "unit": unit}
+    return found | {"command": command, "commit": None, "source": f"studies/results/{source}"}
+
+
+def piano(results: Path) -> list[dict[str, Any]]:
+    """The rows of the piano model, of the files that are there."""
+    rows = []
+    for split in ("validation", "test"):
+        if (path := results / f"piano-{split}.json").exists():
+            found, of = json.loads(path.read_text(encoding="utf-8")), f"piano model, MAESTRO {split}, inputs of 2,048"
+            for each in ("token", "note", "second") if split == "validation" else ("token",):
+                nats = found[f"per_{each}"]
+                rows.append(row(of, nats, f"nats a {each}", "python studies/place_piano.py --score --test", path.name))
+    if (path := results / "guidance/piano.json").exists():
+        found = json.loads(path.read_text(encoding="utf-8"))["piano"]
+        command = "python studies/guidance.py --models piano"
+        rows.append(row("seed guidance, chosen on validation", [found["chosen"]], "", command, "guidance/piano.json"))
+        for split in ("validation", "test"):
+            for each in found[split]["rows"]:
+                draws = [draw["retained"] for draw in each["draws"]]
+                kept = [statistics.mean(draw[i] for draw in draws) for i in range(3)]
+                how = "without guidance" if each["strength"] is None else f"guidance {each['strength']:g}"
+                claim = f"motifs of the seed that return, composers 1, chance 0: {how}, {split}"
+                rows.append(row(claim, kept, "", command, "guidance/piano.json"))
+    if (path := results / "alive.json").exists():
+        found = json.loads(path.read_text(encoding="utf-8"))["piano, default"]["all"]
+        for claim, key in (("waits over 3 s", "still 3 s"), ("notes over 8 s", "over 8 s")):
+            for who, name in (("drawn", "continuations"), ("true", "the composers")):
+                told = f"{claim} in {found['continuations']} continuations: {name}"
+                rows.append(row(told, [found[who][key]], "", "python studies/alive.py", path.name))
+    return rows
+
+
+def all_rows() -> list[dict[str, Any]]:
+    kept: list[dict[str, Any]] = json.loads((ROOT / "studies/results.json").read_text(encoding="utf-8"))
+    return kept + piano(RESULTS)
+
+
+def said(value: float | None, unit: str) -> str:
+    """The number as the page shows it: nats with three digits, all else with three figures."""
+    if value is None:
+        return ""
+    if unit.startswith("nats a token"):
+        return f"{value:.3f}".replace("-0.000", "0.000")
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def command_of(row: dict[str, Any]) -> str:
+    if row["command"] is None:
+        return row["source"] if row["commit"] is None else f"at {row['commit']}"
+    script = row["command"].partition("python ")[2].partition(" ")[0]
+    gone = script and not (ROOT / script).exists()
+    return f"`{row['command']}`" + (f" at {row['commit']}" if gone else "")
+
+
+def page() -> str:
+    lines, section = [], ""
+    for row in all_rows():
+        if row["section"] != section:
+            section = row["section"]
+            lines.append(f"| **{section}** | | | |")
+        figure = f"{said(row['figure'], row['unit'])} {row['unit']}".strip()
+        low, high = said(row["low"], row["unit"]), said(row["high"], row["unit"])
+        lines.append(f"| {row['claim']} | {figure} | {f'{low} to {high}' if low else ''} | {command_of(row)} |")
+    return TOP + "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    with replacing(PAGE) as written:
+        written.write_text(page(), encoding="utf-8")
+    print(f"{PAGE}: {len(page().splitlines())} lines")
+
+
+if __name__ == "__main__":
+    main()

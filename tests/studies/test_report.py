@@ -1,0 +1,60 @@
+"""studies/report.py: docs/results.md is what it writes, and the pages state no other figures."""
+
+import json
+import re
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "studies"))
+import report
+
+OTHER = r" ?(?:s\b|MB|%|million param|million tok|hours|Hz)"  # sizes, lengths and versions are no results
+DECIMAL = re.compile(rf"(?<![\w.,/:-])-?\d+\.\d+(?![\w.]*\d|{OTHER})")
+
+
+def stated(text):
+    """The decimal numbers of a page's sentences, and the speeds of its table."""
+    speeds = [line.split("|")[2:] for line in text.splitlines() if re.match(r"\|.*tokens/s \|", line)]
+    text = re.sub(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|Python \S+|(?m:^ {4}[^\n]*$)", " ", text, flags=re.DOTALL)
+    found = set(DECIMAL.findall(text))
+    return found | {
+        number for cells in speeds for number in re.findall(r"(?<![\w.-])\d[\d,]*(?![\w.-])", "|".join(cells))
+    }
+
+
+def test_the_page_is_what_the_script_writes():
+    assert (ROOT / "docs/results.md").read_text() == report.page(), "run python studies/report.py"
+    assert len(report.page().splitlines()) <= 200
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/models.md", "docs/training.md"])
+def test_a_page_states_only_figures_that_are_rows(name):
+    text = (ROOT / name).read_text()
+    if name == "docs/models.md":
+        text = text.partition("## The piano model")[0]  # tests/test_shipped.py has its figures
+    known = [value for row in report.all_rows() for key in ("figure", "low", "high") if (value := row[key]) is not None]
+    numbers = stated(text)
+    assert len(numbers) > 20
+    for number in numbers:
+        digits = len(number.partition(".")[2])
+        assert number in {f"{value:,.{digits}f}" for value in known}, number
+
+
+def test_rows_are_those_of_the_raw_files_that_are_kept():
+    rows = {row["source"]: row for row in report.all_rows()}
+    for name in ("chorale", "harmoniser", "piano"):
+        for split in ("validation", "test"):
+            path = f"studies/results/{name}-{split}.json"
+            found = json.loads((ROOT / path).read_text())["per_token"]
+            row = next(row for row in report.all_rows() if row["source"] == path)
+            assert [row["figure"], row["low"], row["high"]] == pytest.approx(found, abs=1e-6)
+    assert len(rows) > 20
+
+
+def test_every_row_says_where_it_is_from():
+    for row in report.all_rows():
+        assert row["claim"]
+        assert row["source"]
+        assert row["commit"] or "arXiv" in row["source"] or row["section"] == "The piano model"
