@@ -18,13 +18,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from accompany_draws import bach, drawn, ruled
 from budget import PROBE_STEPS, musictx, probe, steps_within
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from musictx.analysis.bootstrap import interval
 from musictx.analysis.likelihood import negative_log_likelihood
@@ -48,33 +46,15 @@ MODELS = {
 }
 QUIET = ["trainer.progress_bar=false", "trainer.sample_every=null", "trainer.checkpoint_every=50"]
 
-
-class Task(NamedTuple):
-    """What is compared; accompany_pop.py has another."""
-
-    models: dict[str, list[str]]  # the first is what the others are compared with
-    common: list[str]
-    splits: tuple[str, ...]  # that are scored, test among them
-    tokenizer: str
-    segment: int | None  # ids that are scored together; None: whole pieces
-    axis: str
-
-
-JSB = Task(
-    MODELS,
-    ["experiment=jsb", *QUIET],
-    ("validation", "test"),
-    "chorale",
-    None,
-    "nats a token of Bach's alto, tenor and bass, held-out sopranos (dots: seeds)",
-)
+COMMON = ["experiment=jsb", *QUIET]
+SPLITS = "validation", "test"  # both are scored
 
 
 def words_of(name: str, args: argparse.Namespace, out: Path, steps: int, random_seed: int) -> list[str]:
     words = [
         "train",
-        *args.task.common,
-        *args.task.models[name],
+        *COMMON,
+        *MODELS[name],
         f"data.path={args.store}",
         f"out={out}",
         f"random_seed={random_seed}",
@@ -113,12 +93,11 @@ def scored(run: Path, args: argparse.Namespace) -> dict[str, list[list[float]]]:
     """Nats and tokens of each piece, by split; reads the test split once for a run."""
     kept = run / "pieces.json"
     if not kept.exists():
-        task: Task = args.task
-        opened, store = open_bundle(run / "model.safetensors", continues=False), Store(args.store, task.tokenizer)
+        opened, store = open_bundle(run / "model.safetensors", continues=False), Store(args.store, "chorale")
         (_, objective), found = scored_by(str(run), opened, None), {}
-        for split in task.splits:
+        for split in SPLITS:
             pieces = store.split(split)
-            result = negative_log_likelihood(opened.model, pieces, opened.tokenizer, task.segment, objective=objective)
+            result = negative_log_likelihood(opened.model, pieces, opened.tokenizer, None, objective=objective)
             found[split] = [result.nats.tolist(), result.tokens_of.tolist()]
         with replacing(kept) as written:
             written.write_text(json.dumps(found), encoding="utf-8")
@@ -141,11 +120,11 @@ def rows(runs: dict[str, list[Path]], args: argparse.Namespace) -> dict[str, Any
             "cpu_s": spent,
             "objective": header.objective.get("name"),
         }
-        for split in args.task.splits:
+        for split in SPLITS:
             tokens = np.array(each[0][split][1])
             nats[name, split] = np.mean([scores[split][0] for scores in each], 0)
             seeds = [float(np.sum(scores[split][0]) / tokens.sum()) for scores in each]
-            more = nats[name, split] - nats[next(iter(args.task.models)), split]
+            more = nats[name, split] - nats[next(iter(MODELS)), split]
             row[split] = {
                 "nll": interval(nats[name, split], tokens),
                 "seeds": seeds,
@@ -185,29 +164,10 @@ def parameters(run: Path) -> int:
     return sum(p.numel() for p in open_bundle(run / "model.safetensors", continues=False).model.parameters())
 
 
-def draw(table: dict[str, Any], path: Path, axis: str) -> None:
-    figure = Figure(figsize=(7, 2.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    for y, row in enumerate(table.values()):
-        mean, low, high = row["test"]["nll"]
-        axes.barh(y, mean, color="#0072B2", height=0.6)
-        axes.plot([low, high], [y, y], color="black", linewidth=1.5)
-        axes.plot(row["test"]["seeds"], [y] * len(row["test"]["seeds"]), "o", color="#E69F00", markersize=4)
-        axes.text(high, y, f"  {mean:.3f}", va="center", fontsize=9)
-    axes.set_yticks(range(len(table)), list(table), fontsize=9)
-    axes.invert_yaxis()
-    axes.set_xlabel(axis, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.margins(x=0.12)
-    with replacing(path) as written:
-        figure.savefig(written, format="png", dpi=150)
-
-
 def all_trained(args: argparse.Namespace) -> dict[str, list[Path]]:
     """The runs of each model, one a seed."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    runs: dict[str, list[Path]] = {name: [] for name in args.task.models}
+    runs: dict[str, list[Path]] = {name: [] for name in MODELS}
     for seed in range(args.random_seeds):
         for name, folders in runs.items():
             folders.append(trained(name, seed, args))
@@ -215,11 +175,10 @@ def all_trained(args: argparse.Namespace) -> dict[str, list[Path]]:
 
 
 def keep(told: dict[str, Any], args: argparse.Namespace) -> None:
-    """The table as JSON, as a picture, and on the screen."""
+    """The table as JSON, and on the screen."""
     args.json.parent.mkdir(parents=True, exist_ok=True)
     with replacing(args.json) as written:
         written.write_text(json.dumps(told, indent=1), encoding="utf-8")
-    draw(told["models"], args.json.with_suffix(".png"), args.task.axis)
     for name, row in told["models"].items():
         mean, low, high = row["test"]["nll"]
         size = f"{row['parameters']:>9,} parameters, {row['steps']:>5} steps"
@@ -233,9 +192,9 @@ def main() -> None:
     parser.add_argument("--cpu-s", type=float, default=300.0, help="CPU seconds of each training")
     parser.add_argument("--random-seeds", type=int, default=3)
     parser.add_argument("--pieces", type=int, default=24, help="pieces of the test split to draw voices for")
-    parser.add_argument("--json", type=Path, default=Path("studies/results/accompany.json"))
+    parser.add_argument("--json", type=Path, default=Path("outputs/accompany/accompany.json"))
     args, overrides = parse_options(parser, sys.argv[1:])
-    args.task, args.overrides = JSB, overrides
+    args.overrides = overrides
     runs = all_trained(args)
     table = rows(runs, args)
     told = {"cpu_s": args.cpu_s, "probe_steps": PROBE_STEPS, "settings": args.overrides, "models": table}
@@ -248,7 +207,7 @@ def main() -> None:
             for what, (mean, low, high) in counts.items()
         )
         print(f"{name:28} {each}")
-    print(f"{args.json}: the table as JSON, and beside it as a picture")
+    print(f"{args.json}: the table as JSON")
 
 
 if __name__ == "__main__":

@@ -22,17 +22,12 @@ from musictx.tokenizers.rules import Rules
 
 
 @torch.inference_mode()
-def begin(
-    model: Any, objective: str, melodies: list[Tensor], tokenizer: Tokenizer, room: int, streams: int = 1
-) -> tuple[Tensor, Any]:
-    """Logits (B · streams, V) before the first alto, and the state of all rows; melodies (S,) of any lengths. A second
-    stream of each row hears no melody."""
+def begin(model: Any, objective: str, melodies: list[Tensor], tokenizer: Tokenizer, room: int) -> tuple[Tensor, Any]:
+    """Logits (B, V) before the first alto, and the state of all rows; melodies (S,) of any lengths."""
     bos = torch.tensor([tokenizer.vocab.bos])
     if objective == "conditional":
         pad = tokenizer.vocab.pad
         source = torch.nn.utils.rnn.pad_sequence(melodies, batch_first=True, padding_value=pad)
-        if streams == 2:
-            source = torch.stack([source, torch.full_like(source, pad)], 1).flatten(0, 1)  # (2 B, S)
         state = model.init_state(source, room)
         return model.prefill(bos.repeat(len(source), 1), state), state
     prompts = [bos] * len(melodies)
@@ -43,17 +38,9 @@ def begin(
     return prefill(model, prompts, range(len(prompts)), room, rolling=False)
 
 
-def drawn(
-    bundle: Path,
-    store: Store,
-    split: str,
-    pieces: int,
-    random_seed: int = 0,
-    sampling: Sampling | None = None,
-    rules: Rules | None = None,
-) -> list[Grid]:
+def drawn(bundle: Path, store: Store, split: str, pieces: int) -> list[Grid]:
     """A grid (S, 4) for each of the first pieces of the split: its own soprano and the model's voices, with the
-    sampler's defaults and one rule, that every id is music; or by another `sampling` and `rules`."""
+    sampler's defaults and one rule, that every id is music."""
     opened = open_bundle(bundle, continues=False)
     model: Any = opened.model
     tokenizer: Any = opened.tokenizer
@@ -62,17 +49,15 @@ def drawn(
     melodies = [torch.from_numpy(piece[:, 0].copy()) for piece in steps]
     n_tokens = 3 * max(map(len, melodies))
     objective = opened.header.objective["name"]
-    sampling = sampling or Sampling()
-    streams = 1 if sampling.strength is None else 2
-    logits, state = begin(model, objective, melodies, tokenizer, n_tokens + 1, streams)
+    logits, state = begin(model, objective, melodies, tokenizer, n_tokens + 1)
     rows = len(melodies)
     nothing: list[NDArray[np.integer]] = [np.zeros(0, np.uint16)] * rows
     given = torch.nn.utils.rnn.pad_sequence(melodies, padding_value=tokenizer.vocab.id("REST"))  # (S, B)
     grammar = BelowMelody(
-        build_grammar(tokenizer, rules or Rules(masks=False), nothing, [0.5] * rows, "cpu"), given, tokenizer.voices
+        build_grammar(tokenizer, Rules(masks=False), nothing, [0.5] * rows, "cpu"), given, tokenizer.voices
     )
-    chance = ByChance(sampling, [(random_seed, k) for k in range(rows)], "cpu")
-    stream = Stream(model, logits, state, grammar, chance, tokenizer.vocab.eos, streams)
+    chance = ByChance(Sampling(), [(0, k) for k in range(rows)], "cpu")
+    stream = Stream(model, logits, state, grammar, chance, tokenizer.vocab.eos)
     ids = torch.stack([token.ids for token in islice(stream, n_tokens)], 1).numpy()  # (B, T)
     grids = []
     for piece, row in zip(steps, ids, strict=True):
@@ -81,16 +66,14 @@ def drawn(
     return grids
 
 
-def ruled(bundle: Path, store: Store, split: str, pieces: int, random_seed: int = 0) -> list[Grid]:
+def ruled(bundle: Path, store: Store, split: str, pieces: int) -> list[Grid]:
     """The same with the rules of `musictx accompany`, one piece after the other."""
     opened, usual = open_bundle(bundle, continues=False), AccompanyConfig()
     model: Any = opened.model
     tokenizer: Any = opened.tokenizer
     grids = []
     for grid in bach(store, split, pieces):
-        below = draw_voices(
-            grid[:, 0], model, tokenizer, 0.6, sampling=usual.sampler, rules=usual.rules, random_seed=random_seed
-        )
+        below = draw_voices(grid[:, 0], model, tokenizer, 0.6, sampling=usual.sampler, rules=usual.rules, random_seed=0)
         grids += [voices.grid for voices in below]
     return grids
 

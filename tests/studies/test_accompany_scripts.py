@@ -1,5 +1,4 @@
-"""studies/harmoniser.py makes a bundle that accompanies, accompany_draws.py draws below many sopranos,
-accompany_guidance.py tells what guidance does to them."""
+"""studies/harmoniser.py makes a bundle that accompanies, accompany_draws.py draws below many sopranos."""
 
 import json
 import sys
@@ -11,11 +10,9 @@ from conftest import ROOT
 from untrained import TOK, write_harmoniser
 
 import musictx
-from musictx.analysis.voice_leading import VoiceLeading
 from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
-from musictx.errors import ConfigError
 from musictx.model.build import build_model, model_config
 from musictx.model.bundle import BundleHeader, read_header, save_bundle
 from musictx.music.score import Score
@@ -23,7 +20,6 @@ from musictx.tokenizers import build_tokenizer
 
 sys.path.insert(0, str(ROOT / "studies"))
 import accompany_draws
-import accompany_guidance
 import harmoniser
 
 SIZES = ["model.d_model=16", "model.n_heads=2", "model.d_ff=32", "model.n_layers=1", "model.n_encoder_layers=1"]
@@ -72,54 +68,6 @@ def test_below_many_sopranos_at_once_each_row_is_what_it_would_be_alone(store, t
         assert drawn[:, 0].tolist() == true[:, 0].tolist()
         assert (drawn[:, 1:] != true[:, 1:]).any()
     assert alone.tolist() == together[0].tolist()
-
-
-def test_what_guidance_does_is_counted_beside_bach_and_goes_on(store, tmp_path, monkeypatch, capsys):
-    bundle, found = write_harmoniser(tmp_path / "b.safetensors", hide_source=0.1), tmp_path / "found.json"
-    words = ["--store", store.path, "--bundle", bundle, "--pieces", "1", "--out", tmp_path / "o", "--json", found]
-    monkeypatch.setattr(sys, "argv", ["accompany_guidance.py", *map(str, words), "--strengths", "2"])
-    accompany_guidance.main()
-    told = json.loads(found.read_text())
-    rows = ["Bach", "no guidance", "g = 2", "the cut alone (min_p=0.01)", "temperature 0.8"]
-    for way in ("free", "ruled"):
-        assert list(told[way]) == rows
-        gains = {name: row["gain"]["is"][0] for name, row in told[way].items()}
-        assert gains["g = 2"] > gains["no guidance"]
-    assert told["ruled"]["g = 2"]["crossed_beats"]["is"][0] == 0 < told["free"]["g = 2"]["crossed_beats"]["is"][0]
-    monkeypatch.setattr(accompany_guidance, "drawn", None)  # all of it is kept
-    before = found.read_text()
-    accompany_guidance.main()
-    assert found.read_text() == before
-    monkeypatch.setattr(sys, "argv", [*sys.argv, "--random-seeds", "2"])
-    with pytest.raises(ConfigError, match="counts.json is of another bundle, --pieces or --random-seeds: give"):
-        accompany_guidance.main()
-    plain = write_harmoniser(tmp_path / "plain.safetensors")
-    monkeypatch.setattr(sys, "argv", [*sys.argv, "--bundle", str(plain)])
-    with pytest.raises(ConfigError, match="plain.safetensors never learnt to write without a melody: train with"):
-        accompany_guidance.main()
-
-
-def test_a_figure_moves_towards_bachs_or_away_where_it_is_sure():
-    """Two pieces of 100 beats and 10 tokens each, a figure that is the same in both: no resample differs."""
-
-    def of(fifths, gain):
-        same = dict.fromkeys(VoiceLeading._fields[2:], np.zeros(2))
-        counts = {"beats": np.full(2, 100.0), "parallel_fifths": np.full(2, fifths), "gain": np.full(2, gain)}
-        return counts | same | {"tokens": np.full(2, 10.0)}
-
-    bach, plain = of(1.0, 2.0), of(5.0, 1.5)
-    for fifths, gain, moved in (
-        (3.0, 1.5, ("towards", "")),
-        (6.0, 1.5, ("away", "")),
-        (5.0, 2.4, ("", "towards")),
-        (2.0, 2.6, ("towards", "away")),
-        (-4.0, 1.5, ("away", "")),
-    ):
-        row = accompany_guidance.told(of(fifths, gain), plain, bach)
-        assert (row["parallel_fifths"]["moved"], row["gain"]["moved"]) == moved
-        assert row["parallel_fifths"]["is"] == (fifths, fifths, fifths)
-        assert row["gain"]["more"][0] == pytest.approx((gain - 1.5) / 10)
-        assert accompany_guidance.may_be_default(row) is ("towards" in moved and "away" not in moved)
 
 
 def test_the_script_makes_a_bundle_that_accompanies_and_goes_on(store, tmp_path, monkeypatch, capsys):

@@ -7,12 +7,10 @@ import zipfile
 from argparse import Namespace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from conftest import ROOT, ok
+from conftest import ROOT
 from hydra import compose, initialize_config_dir
-from matplotlib.image import imread
 
 from musictx.config import register_schemas
 from musictx.config.app import conf_dir, settings, typed
@@ -25,8 +23,6 @@ from musictx.training.start import build_model_config
 
 sys.path.insert(0, str(ROOT / "studies"))
 import budget
-import fine_tune
-import guide
 import jsb
 import maestro
 import maestro_small
@@ -250,98 +246,7 @@ def test_a_model_that_is_none_is_refused(monkeypatch, capsys):
     assert "invalid choice: 'gru'" in capsys.readouterr().err
 
 
-def test_the_guide_crosses_widths_with_hours_and_the_rest_in_the_middle():
-    args = Namespace(hours=[1.0, 10.0], widths=[64, 128], rates=[1e-3, 4e-3, 8e-3], batches=[2, 8])
-    assert [str(cell) for cell in guide.cells(args)] == [
-        "1h-width64-lr0.004-batch8",
-        "1h-width128-lr0.004-batch8",
-        "10h-width64-lr0.004-batch8",
-        "10h-width128-lr0.004-batch8",
-        "10h-width128-lr0.001-batch8",
-        "10h-width128-lr0.008-batch8",
-        "10h-width128-lr0.004-batch2",
-    ]
-
-
-def test_the_guide_takes_pieces_from_all_over_the_table():
+def test_a_part_of_the_hours_is_of_pieces_from_all_over_the_table():
     rows = [{"midi_filename": str(k), "duration": "1800"} for k in range(20)]
     assert maestro.spread(rows, 1.9) == ["0", "7", "14", "1"]
     assert sorted(maestro.spread(rows, 100), key=int) == [str(k) for k in range(20)]
-
-
-def test_the_guide_reports_and_draws_what_was_measured(tmp_path):
-    cells = [guide.Cell(1.0, width, 4e-3, 8) for width in (64, 128)]
-    results = [c._asdict() | {"curve": [(10, 3.0), (20, 2.5), (30, 2.6)], "tokens_per_s": 1234.5} for c in cells]
-    assert guide.report(results).splitlines()[2:] == [
-        "| 1 | 64 | 0.004 | 8 | 2.500 | 2.600 | 1,234 |",
-        "| 1 | 128 | 0.004 | 8 | 2.500 | 2.600 | 1,234 |",
-    ]
-    results.append(cells[0]._asdict() | {"width": 256, "curve": [], "tokens_per_s": None})
-    assert guide.report(results).splitlines()[-1] == "| 1 | 256 | 0.004 | 8 | diverged | | |"
-    guide.draw(results, cells[1], tmp_path / "guide.png")
-    guide.draw([results[0], results[0] | {"hours": 10.0}], cells[0], tmp_path / "hours.png")
-    rates = [results[0] | {"lr": lr} for lr in (1e-3, 4e-3)]
-    guide.draw([*results, *rates], cells[1], tmp_path / "two.png")
-    panels = [imread(tmp_path / f"{name}.png").shape[1] // 440 for name in ("guide", "hours", "two")]
-    assert panels == [1, 1, 2]
-
-
-def test_the_guide_refuses_a_folder_of_other_runs_and_settings_of_its_own(tmp_path):
-    args = Namespace(device="cpu", layers=1, dropout=0.1, tokens=100, out=tmp_path / "out")
-    guide.check(args, [])
-    guide.check(args, [])
-    args.tokens = 200
-    with pytest.raises(SystemExit, match="holds runs of other settings .*100"):
-        guide.check(args, [])
-    args.tokens = 100
-    with pytest.raises(SystemExit, match="model.dropout=0.2: this script sets it"):
-        guide.check(Namespace(**vars(args) | {"out": tmp_path / "new"}), ["model.dropout=0.2"])
-
-
-def test_the_guide_prepares_trains_and_finds_its_runs_again(world, tmp_path):
-    rows = ["split,midi_filename,duration"]
-    with zipfile.ZipFile(tmp_path / "maestro.zip", "w") as archive:
-        for k, file in enumerate(sorted(world.midi.rglob("*.mid"))[:6]):
-            rows.append(f"{('train', 'validation', 'test')[k % 3]},2004/{k}.mid,18")
-            archive.write(file, f"maestro-v3.0.0/2004/{k}.mid")
-        archive.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
-    words = ["studies/guide.py", "--archive", "maestro.zip", "--device", "cpu", "--out", "runs", "--json", "g.json"]
-    words += ["--hours", "0.005", "--rates", "4e-3", "--batches", "2", "--layers", "1"]
-    words += ["--tokens", "400", "--widths", "32", "data.length=32", "data.segment=32", "trainer.progress_bar=false"]
-    told = ok(words, tmp_path).stdout
-    (run,) = json.loads((tmp_path / "g.json").read_text())
-    assert [tokens for tokens, _ in run["curve"]] == [64, 128, 192, 256, 320, 384]
-    assert f"| 0.005 | 32 | 0.004 | 2 | {min(nll for _, nll in run['curve']):.3f} |" in told
-    store = json.loads((tmp_path / "runs/store-0.005h/manifest.json").read_text())
-    assert store["splits"]["train"]["pieces"] == ["2004/0.mid"]  # 18 s are 0.005 hours
-    bundle = tmp_path / "runs/0.005h-width32-lr0.004-batch2/model.safetensors"
-    made = bundle.stat().st_mtime_ns
-    ok(words, tmp_path)
-    assert bundle.stat().st_mtime_ns == made
-
-
-def test_fine_tuning_is_measured_on_what_was_learnt_held_out_and_known_before(world, tmp_path, monkeypatch, capsys):
-    chance = np.random.default_rng(0)
-    voices = np.array([72, 65, 58, 48])
-    pieces = [(voices + chance.integers(-3, 4, (32, 4))).astype(np.int16).repeat(4, 0) for _ in range(28)]
-    monkeypatch.setattr(fine_tune, "kyries", lambda n: pieces[:n])
-    monkeypatch.setattr(fine_tune, "shipped_bundle", lambda name: world.hymn_bundle)
-    monkeypatch.setattr(fine_tune, "WAYS", {"all weights, 1e-2": ["trainer.lr=1e-2"]})
-    words = ["--jsb", world.hymn_store, "--out", tmp_path / "out", "--json", tmp_path / "f.json", "--steps", "12"]
-    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *map(str, words), "data.length=64"])
-    fine_tune.main()
-    before, after = json.loads((tmp_path / "f.json").read_text())
-    assert before["minutes"] is None
-    assert all(new < old for new, old in zip(after["nll"][:2], before["nll"][:2], strict=True))
-    table = capsys.readouterr().out
-    assert f"| all weights, 1e-2 | {after['nll'][0]:.3f} | {after['nll'][1]:.3f} | {after['nll'][2]:.3f} | " in table
-    fine_tune.main()
-    assert json.loads((tmp_path / "f.json").read_text()) == [before, after]
-    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *map(str, words)])
-    with pytest.raises(SystemExit, match="holds runs of other settings .*data.length=64"):
-        fine_tune.main()
-
-
-def test_kyries_are_of_different_masses():
-    found = fine_tune.kyries(3)
-    assert [grid.shape for grid in found] == [(672, 4), (1440, 4), (864, 4)]
