@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from musictx.errors import UserError
 
@@ -28,6 +29,21 @@ def all_printable(value: Any) -> Any:
     if isinstance(value, dict):
         return {all_printable(key): all_printable(each) for key, each in value.items()}
     return value
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value that JSON gave is of the type that is written beside a field: `list[str]`, a dataclass …"""
+    of, args = get_origin(kind), get_args(kind)
+    if is_dataclass(kind):
+        return all(fits(getattr(value, name), each) for name, each in get_type_hints(kind).items())
+    if of in (list, dict):
+        inner = zip(*value.items(), strict=True) if isinstance(value, dict) else [value]
+        return type(value) is of and all(fits(x, arg) for xs, arg in zip(inner, args, strict=False) for x in xs)
+    if of is tuple:
+        return len(value) == len(args) and all(map(fits, value, args))
+    if kind in (int, float):
+        return type(value) in (int, kind) and abs(value) < 2**63  # nan is not
+    return kind is Any or type(value) is kind
 
 
 _ONLY_NEW = ContextVar("_ONLY_NEW", default=False)

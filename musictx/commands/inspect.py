@@ -13,7 +13,7 @@ from musictx.config.app import hydra_app
 from musictx.config.look import InspectConfig, VerifyConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store, verify_split
-from musictx.errors import ConfigError, TokenError, UserError
+from musictx.errors import ConfigError, StoreError, TokenError, UserError
 from musictx.model.shipped import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
@@ -89,6 +89,8 @@ def inspect_store(path: Path, png: Path) -> dict[str, Any]:
     store = Store(path)
     splits = [store.split(name) for name in store.manifest.splits]
     pieces = [split[i] for split in splits for i in range(len(split))]
+    if not pieces:
+        raise StoreError(f"{path} has no pieces: prepare the data again")
     chosen = pieces[:: -(-len(pieces) // MOST_PIECES)]
     histograms = count_music([store.tokenizer.decode(ids) for ids in chosen], [len(ids) for ids in pieces])
     draw_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)

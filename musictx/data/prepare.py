@@ -18,7 +18,7 @@ from musictx.config.train import TokenizerConfig
 from musictx.data.recipe import Encoded, check_filters, check_select
 from musictx.data.similar import group
 from musictx.data.source import Item
-from musictx.data.store import SPLITS, Corpus, Manifest, Piece, check_target, write_store
+from musictx.data.store import COUNTED, SPLITS, Corpus, Manifest, Piece, check_target, write_store
 from musictx.data.work.crew import check_scheduler, cores, encode_all, versions_here
 from musictx.data.work.journal import Journal
 from musictx.errors import ConfigError, StoreError
@@ -137,6 +137,8 @@ def print_summary(out: Path, manifest: Manifest) -> None:
     for name, info in manifest.splits.items():
         table.add_row(name, f"{len(info.pieces):,}", f"{info.tokens:,}", f"{info.seconds / 3600:.2f}")
     console.print(table)
+    if not COUNTED.keys() <= extra.keys():
+        return
     print(f"{extra['files']:,} files in, {extra['kept']:,} kept, {len(manifest.dropped):,} left out")
     reasons = list(extra["dropped_by_reason"].items())
     for reason, count in reasons[:12]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from musictx.data.similar import Signature
 from musictx.errors import StoreError
-from musictx.files import all_printable
+from musictx.files import all_printable, fits
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 
 FORMAT = 1
@@ -70,6 +70,15 @@ class Manifest:
     extra: dict[str, Any] = field(default_factory=dict)
     tokenizer_state: str = ""  # what the tokenizer learnt from the corpus
     format: int = FORMAT
+
+
+COUNTED = {  # what a preparation adds to `extra`
+    "files": int,
+    "kept": int,
+    "dropped_by_reason": dict[str, int],
+    "near_duplicates": list[list[str]],
+    "near_duplicates_across_splits": int,
+}
 
 
 def own_folders(out: Path) -> tuple[Path, Path, Path, Path]:
@@ -194,14 +203,16 @@ class Store:
             raise StoreError(f"{self.path} has no split {name!r}: it has {', '.join(self.manifest.splits)}")
         info = self.manifest.splits[name]
         try:
-            offsets = np.load(self.path / f"{name}.offsets.npy")
-            raw = self.path / f"{name}.ids.bin"
+            at, raw = (self.path / f"{name}.{end}" for end in ("offsets.npy", "ids.bin"))
+            if not (at.is_file() and raw.is_file()):  # a pipe would be waited for
+                raise ValueError("one of its files is missing")
+            offsets = np.array(np.lib.format.open_memmap(at, "r"))  # takes no more memory than the file has
             ids = np.memmap(raw, dtype="<u2", mode="r") if raw.stat().st_size else np.zeros(0, np.uint16)
             if offsets.ndim != 1 or offsets.dtype != np.int64 or offsets[:1] != 0 or (np.diff(offsets) < 0).any():
                 raise ValueError("its offsets do not count up from 0")
             if not set(info.unfinished) <= set(range(len(info.pieces))):
                 raise ValueError("it lacks pieces that it calls unfinished")
-        except (OSError, ValueError, TypeError, EOFError) as error:
+        except Exception as error:  # numpy raises many types for damage
             raise StoreError(f"{self.path}: the {name} split is damaged ({error}); prepare the data again") from None
         if len(offsets) != len(info.pieces) + 1 or offsets[-1] != len(ids) or len(ids) != info.tokens:
             raise StoreError(
@@ -223,7 +234,12 @@ def _read_manifest(path: Path) -> Manifest:
         raw["corpus"] = Corpus(**raw["corpus"])
         raw["splits"] = {name: SplitInfo(**info) for name, info in raw["splits"].items()}
         raw["dropped"] = [(file, reason) for file, reason in raw["dropped"]]
-        return Manifest(**raw)
+        manifest = Manifest(**raw)
+        if not fits(manifest, Manifest) or any(Path(name).name != name for name in manifest.splits):
+            raise ValueError("its values are of other types")
+        if wrong := [name for name, kind in COUNTED.items() if not fits(manifest.extra.get(name, kind()), kind)]:
+            raise ValueError(f"{wrong[0]} is {manifest.extra[wrong[0]]!r}")
+        return manifest
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"{file} is damaged ({error!s:.200}): prepare the data again") from None
 

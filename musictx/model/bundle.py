@@ -25,8 +25,10 @@ from musictx.model.sizes import differing, without_memory
 FORMAT = 1
 KEY = "musictx"
 # what the libraries make of a damaged file
-DAMAGE = SafetensorError, zipfile.BadZipFile, OSError, RuntimeError, ValueError, TypeError, EOFError, AssertionError
-DAMAGE += LookupError, AttributeError, ArithmeticError
+DAMAGE = (
+    *(SafetensorError, zipfile.BadZipFile, OSError, RuntimeError, ValueError, TypeError, EOFError, AssertionError),
+    *(LookupError, AttributeError, ArithmeticError),
+)
 OWN_FILTERS = ("top_p", "min_p")  # of the sampler, which a bundle may name
 
 

@@ -94,7 +94,7 @@ def application(page: Page) -> FastAPI:
 
 
 def pushing(push: Callable[..., Any]) -> Callable[..., Any]:
-    """A queue's `push` that refuses actions which the page lacks, and long names of sessions, which it never forgets."""
+    """A queue's `push` that refuses actions which the page lacks, and sessions of long names, which it would keep."""
 
     async def refusing(body: Any, **more: Any) -> Any:
         if len(body.session_hash or "") > NAME_LENGTH:

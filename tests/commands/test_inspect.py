@@ -137,6 +137,16 @@ def damaged(world, tmp_path, change):
     return refused(["musictx", "verify", f"store={store}"], tmp_path)
 
 
+def test_a_store_without_pieces_or_counts_is_told(world, tmp_path):
+    shutil.copytree(world.store, tmp_path / "store")
+    manifest = json.loads((tmp_path / "store" / "manifest.json").read_text())
+    (tmp_path / "store" / "manifest.json").write_text(json.dumps(manifest | {"extra": {}}))
+    assert "train" in ok(["musictx", "inspect", "store=store"], tmp_path)
+    (tmp_path / "store" / "manifest.json").write_text(json.dumps(manifest | {"splits": {}}))
+    with pytest.raises(UserError, match="has no pieces: prepare the data again"):
+        inspect(settings("inspect", store=tmp_path / "store"))
+
+
 def test_one_changed_bit_is_found(world, tmp_path):
     def change(raw, store):
         raw[100] ^= 1

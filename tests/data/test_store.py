@@ -1,11 +1,14 @@
+import io
 import json
+import os
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from musictx.data.store import Corpus, Piece, Store, write_store
-from musictx.errors import StoreError
+from musictx.errors import StoreError, UserError
 from musictx.tokenizers import build_tokenizer
 from musictx.training.run_folder import store_hash
 
@@ -51,7 +54,7 @@ def test_which_pieces_are_unfinished_is_kept_and_older_stores_have_none(path, tm
     for wrong in ([2], None, "12"):
         manifest["splits"]["train"]["unfinished"] = wrong
         (path / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(StoreError, match="the train split is damaged"):
+        with pytest.raises(StoreError, match="damaged"):
             Store(path).split("train")
 
 
@@ -117,6 +120,50 @@ def test_damage_is_told_in_one_line(path, tmp_path):
     (path / "manifest.json").write_text("{")
     with pytest.raises(StoreError, match=r"manifest.json is damaged .*prepare the data again"):
         Store(path)
+
+
+ODD: list[object] = [None, -1.5, "x", [[1]], {"a": [1]}, 10**400]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_manifest_of_other_types_is_a_line(path, odd):
+    whole = json.loads((path / "manifest.json").read_text())
+    info, said = whole["splits"]["train"], whole["corpus"]
+    manifests = [whole | {key: odd} for key in whole if key != "extra" and (key, odd) != ("tokenizer_state", "x")]
+    manifests += [whole | {"splits": {"train": info | {key: odd}}} for key in ("tokens", "pieces", "unfinished")]
+    manifests += [whole | {"splits": splits} for splits in ({"train": odd}, {"../train": info})]
+    manifests += [whole | {"corpus": said | {key: odd}} for key in said if odd != "x"]
+    manifests += [whole | {"extra": {key: odd}} for key in ("files", "dropped_by_reason", "near_duplicates")]
+    for manifest in manifests:
+        (path / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(UserError) as caught:
+            Store(path)
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def claiming(shape):
+    """An array's file whose header claims a shape."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<i8", "fortran_order": False, "shape": shape})
+    return file.getvalue() + bytes(8)
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [claiming((2**40,)), claiming((-1,)), b"PK\x03\x04", pickle.dumps([1]), b"", claiming((1,))[:10] + b"(" * 200],
+)
+def test_offsets_that_are_no_array_of_the_file_are_a_line_without_advice(path, offsets):
+    (path / "train.offsets.npy").write_bytes(offsets)
+    with pytest.raises(StoreError, match="the train split is damaged") as caught:
+        Store(path).split("train")
+    assert "pickle" not in str(caught.value)
+
+
+def test_a_pipe_is_no_file_of_a_store(path):
+    (path / "train.offsets.npy").unlink()
+    os.mkfifo(path / "train.offsets.npy")
+    with pytest.raises(StoreError, match="one of its files is missing"):
+        Store(path).split("train")
 
 
 def test_a_store_put_aside_by_a_killed_run_survives_the_next_failure(path):
