@@ -6,7 +6,6 @@ import shlex
 import shutil
 import tomllib
 import zipfile
-from statistics import median
 
 import mido
 import pytest
@@ -122,29 +121,3 @@ def test_its_python_runs_as_it_stands(world, tmp_path):
         music = read_midi(tmp_path / f"seed-{k}.mid")
         assert 15 < music.duration_s - seed.duration_s < 21
     assert len(list(tmp_path.iterdir())) == 5
-
-
-def test_its_figures_are_those_of_the_benchmarks():
-    results = ROOT / "studies" / "results"
-    training, sampling = (json.loads((results / f"{name}-cpu.json").read_text()) for name in ("training", "sampling"))
-    tokens = training["config"]["batch"] * training["config"]["length"]
-    trained = {row["name"]: tokens / median(row["seconds"]) for row in training["rows"]}
-    drawn = {
-        (row["name"].partition(" (")[0], row["batch"]): sampling["config"]["length"]
-        * row["batch"]
-        / median(row["seconds"])
-        for row in sampling["rows"]
-    }
-    kinds = [(kind, p) for p in ("0.1", "0") for kind in ("bf16-mixed", "32-true")]
-    ours = [trained[f"musictx, relative, {kind}, attention dropout {p}"] for kind, p in kinds]
-    told = "with dropout on attention weights **{:,.0f}** bfloat16, {:,.0f} float32; without, {:,.0f} and {:,.0f} |"
-    assert told.format(*ours) in README
-    public = [trained[f"our rewrite of the public code, 32-true, attention dropout {p}"] for p in ("0.1", "0")]
-    assert "float32: {:,.0f} with it, {:,.0f} without |".format(*public) in README
-    one = [drawn[f"musictx{kind}", 1] for kind in (", int8 linear layers", ", bf16 linear layers", "")]
-    assert "| **{:.0f}** int8, {:.0f} bfloat16, {:.0f} float32 |".format(*one) in README
-    others = drawn["our rewrite of the public code, uncached", 1], drawn["Hugging Face GPT-2, cached", 1]
-    estimate = f"our rewrite of the public code {others[0]:.1f}, estimated by a parabola through five lengths"
-    assert f"{estimate}; Hugging Face GPT-2 of that size, cached, {others[1]:.0f} |" in README
-    many = drawn["musictx, bf16 linear layers", 16], drawn["musictx", 16]
-    assert "| **{:,.0f}** bfloat16, {:,.0f} float32 | |".format(*many) in README
