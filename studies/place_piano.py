@@ -20,7 +20,7 @@ no higher than that of the first model alone.
 
 import argparse
 import json
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,6 +33,7 @@ from musictx.config.app import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
+from musictx.model.build import KINDS
 from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, tensors_hash, write_header
 from musictx.model.shipped import bundle_path
 
@@ -66,8 +67,17 @@ def place(sources: list[Path], shares: list[float], store: Path, target: Path) -
 def unlike(one: BundleHeader, other: BundleHeader) -> list[str]:
     """In what two models differ that makes their average meaningless; dropout, windows and kernels are free."""
     free = {"dropout", "attention_dropout", "trained_length", "attention"}
-    a, b = ({"vocabulary": x.vocab_fingerprint, "objective": x.objective.get("name")} | x.model for x in (one, other))
+    a, b = (
+        {"vocabulary": x.vocab_fingerprint, "objective": x.objective.get("name")} | defaults(x) | x.model
+        for x in (one, other)
+    )
     return sorted(name for name in (a.keys() | b.keys()) - free if a.get(name) != b.get(name))
+
+
+def defaults(header: BundleHeader) -> dict[str, Any]:
+    """What settings mean that a header of before they existed lacks."""
+    config = KINDS[header.model.get("kind", "transformer")].config
+    return {each.name: each.default for each in fields(config) if each.default is not MISSING}
 
 
 def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:

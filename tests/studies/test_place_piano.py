@@ -69,6 +69,9 @@ def test_what_differs_between_models_is_named():
         ({"dropout": 0.3, "attention": "sdpa"}, []),
     ):
         assert place_piano.unlike(header, replace(header, model=header.model | model)) == differing
+    old = {name: value for name, value in header.model.items() if name != "keyboard"}
+    new = replace(header, model=old | {"keyboard": "none"})
+    assert place_piano.unlike(replace(header, model=old), new) == []
     assert place_piano.unlike(header, replace(header, objective={}, vocab_fingerprint="x")) == [
         "objective",
         "vocabulary",
