@@ -10,11 +10,11 @@ from musictx.config.use import DemoConfig
 from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps, prepare_chorales
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
-from musictx.errors import StoreError, UserError
+from musictx.errors import ConfigError, StoreError, UserError
 from musictx.model.shipped import CHORALE, PIANO, absence, is_shipped
 from musictx.music.grid import N_VOICES
 from musictx.music.write import write_midi
-from musictx.training.run_folder import RunFolder
+from musictx.training.run_folder import CONFIG, RunFolder
 
 SEED_BARS = 2
 
@@ -22,6 +22,8 @@ SEED_BARS = 2
 def demo(config: DemoConfig) -> None:
     out, store = Path(config.out), Path(config.store)
     bundle, seed = out / "model.safetensors", out / "seed.mid"
+    if out.exists() and not (out / CONFIG).exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise ConfigError(f"⟨out⟩={out} exists already, and is no run of the demo: give another ⟨out⟩=")
 
     _say("1 of 6: prepare the chorales that music21 ships", "musictx prepare chorales")
     if (store / "manifest.json").is_file():
