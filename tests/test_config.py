@@ -11,7 +11,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from musictx.config import PLAIN_COMMANDS, PRESETS, SCHEMAS, register_schemas
-from musictx.config.app import conf_dir, one_line, options, settings, typed
+from musictx.config.app import conf_dir, in_one_line, one_line, options, settings, typed
 from musictx.config.train import TrainConfig
 from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError
@@ -166,3 +166,12 @@ def test_python_dash_m_and_console_command_are_the_same_app(tmp_path):
     for words in (["musictx", "train"], ["musictx.commands.train"]):
         assert refused([*words, "model.d_modle=1"], tmp_path).startswith("error: model.d_modle is not a setting")
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_a_line_has_an_end(capsys):
+    def command():
+        raise ConfigError("x" * 10**6)
+
+    with pytest.raises(SystemExit):
+        in_one_line(command)
+    assert len(capsys.readouterr().err) < 2100

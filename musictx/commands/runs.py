@@ -10,6 +10,7 @@ from rich.table import Table
 from musictx.config.app import hydra_app
 from musictx.config.look import RunsConfig
 from musictx.errors import UserError
+from musictx.files import printable
 from musictx.training.run_folder import RunFolder, find_runs
 
 
@@ -44,7 +45,7 @@ def read_run(run: RunFolder) -> Run:
     nll = [float(row["val/nll"]) for row in rows if "val/nll" in row]
     steps = max((int(row["step"]) + 1 for row in rows if "train/loss" in row or "val/nll" in row), default=0)
     kept = nll[-1:] if settings.get("trainer.keep") == "last" else nll
-    return Run(str(run.path), settings["name"], run.state, steps, min(kept, default=None))
+    return Run(str(run.path), str(settings["name"]), run.state, steps, min(kept, default=None))
 
 
 def show(config: RunsConfig) -> None:
@@ -57,7 +58,7 @@ def show(config: RunsConfig) -> None:
         table.add_column(heading, justify="right")
     for run in runs:
         nll = "" if run.kept_nll is None else f"{run.kept_nll:.4f}"
-        table.add_row(run.folder, run.name, run.state, f"{run.steps:,}", nll)
+        table.add_row(printable(run.folder), printable(run.name), run.state, f"{run.steps:,}", nll)
     Console(highlight=False, markup=False, soft_wrap=True).print(table)
 
 

@@ -36,6 +36,7 @@ PATHS = (
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 NO_NAME = "choose a preset by its name, as in model=small or trainer=cpu; --help lists them"
+MOST = 2000  # letters of a line: a stranger's value may have any number
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -239,7 +240,7 @@ def in_one_line(command: Callable[[], object], name: str = "train") -> object:
         with in_keys(name), plain_prints():
             return command()
     except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
-        print(f"error: {printable(one_line(error))}", file=sys.stderr)
+        print(f"error: {printable(one_line(error))[:MOST]}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

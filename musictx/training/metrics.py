@@ -1,12 +1,14 @@
 """metrics.csv: one row each time something is logged."""
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities import rank_zero_only
 
+from musictx.errors import UserError
 from musictx.files import replacing
 
 Row = dict[str, Any]
@@ -55,9 +57,18 @@ def _write(path: Path, mode: str, columns: list[str], rows: list[Row]) -> None:
 
 
 def read_metrics(path: Path) -> list[Row]:
-    """The rows, each with its own columns; [] without a file. A row that a power cut left unfinished is skipped."""
+    """The rows, each with its own columns; [] without a file. A row that a power cut left unfinished is skipped. Raises
+    UserError for a file that is no table."""
     if not path.is_file():
         return []
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = [{k: v for k, v in row.items() if k and v} for row in csv.DictReader(file)]
-    return [row for row in rows if row.get("step", "").isdigit()]
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = [{k: v for k, v in row.items() if k and v} for row in csv.DictReader(file)]
+        rows = [row for row in rows if STEP.fullmatch(row.get("step", ""))]
+        _ = [float(value) for row in rows for value in row.values()]  # raises here if unreadable
+    except (csv.Error, ValueError) as error:
+        raise UserError(f"{path} is damaged ({error!s:.100}): put back a copy, or remove it") from None
+    return rows
+
+
+STEP = re.compile("[0-9]{1,18}")

@@ -31,6 +31,7 @@ from musictx.training.checkpoints import LAST, check_whole
 from musictx.training.failure import FAILED
 from musictx.training.metrics import Row, read_metrics
 
+DEEPEST = 10  # levels of a config.yaml
 LIBRARIES = ("musictx", "torch", "lightning", "numpy")
 
 
@@ -290,10 +291,15 @@ def _values(path: Path) -> Any:
     memory, and interpolations, which read the environment."""
     try:
         text = path.read_text(encoding="utf-8")
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise ValueError("it has aliases")
-        if "${" in text:
-            raise ValueError("it has ${…}, which only a person may give")
+        depth = 0
+        for event in yaml.parse(text, yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise ValueError("it is too deep")
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError("it has aliases")
+            if isinstance(event, yaml.ScalarEvent) and "${" in event.value:  # written as it is, or with escapes
+                raise ValueError("it has ${…}, which only a person may give")
         config = OmegaConf.create(text)
         if not isinstance(config, DictConfig) or not config:
             raise ValueError("it has no settings")

@@ -141,7 +141,7 @@ def test_a_store_without_pieces_or_counts_is_told(world, tmp_path):
     shutil.copytree(world.store, tmp_path / "store")
     manifest = json.loads((tmp_path / "store" / "manifest.json").read_text())
     (tmp_path / "store" / "manifest.json").write_text(json.dumps(manifest | {"extra": {}}))
-    assert "train" in ok(["musictx", "inspect", "store=store"], tmp_path)
+    assert "train" in ok(["musictx", "inspect", "store=store"], tmp_path).stdout
     (tmp_path / "store" / "manifest.json").write_text(json.dumps(manifest | {"splits": {}}))
     with pytest.raises(UserError, match="has no pieces: prepare the data again"):
         inspect(settings("inspect", store=tmp_path / "store"))

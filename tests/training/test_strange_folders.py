@@ -12,11 +12,12 @@ import torch
 import yaml
 from runs import config_of, fit
 
-from musictx.commands.runs import list_runs
+from musictx.commands.runs import list_runs, show
 from musictx.commands.train import alone
+from musictx.config.app import settings
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store
-from musictx.errors import ConfigError, StoreError
+from musictx.errors import ConfigError, StoreError, UserError
 from musictx.training.failure import TrainingError
 from musictx.training.run_folder import RunFolder, store_hash
 from musictx.training.start import check_given
@@ -103,6 +104,34 @@ def test_a_folder_reads_no_environment_and_grows_no_memory(stopped):
         with pytest.raises(ConfigError) as caught:
             resume(stopped)
         assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("written", [r"\u0024{oc.env:HOME}", r"\x24\x7boc.env:HOME}", "{" * 50_000, "[" * 50_000])
+def test_escapes_and_depth_hide_nothing(tmp_path, written):
+    quoted = f'name: "{written}"\n' if written[0] == "\\" else f"name: {written}\n"
+    (tmp_path / "config.yaml").write_text(quoted)
+    with pytest.raises(ConfigError, match=r"it has \$\{…}, which only a person may give|it is too deep"):
+        RunFolder(tmp_path).config()
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"x" * 200_000, b"step,val/nll\n1," + b"9" * 200_000, b"step,a\n3,b"])
+def test_metrics_that_are_no_table_are_told(tmp_path, content):
+    (tmp_path / "metrics.csv").write_bytes(content)
+    with pytest.raises(UserError, match="metrics.csv is damaged"):
+        RunFolder(tmp_path).metrics()
+
+
+def test_a_row_of_no_step_is_skipped(tmp_path):
+    rows = ["step,val/nll", "1,2.5", "²,2", "9" * 5000 + ",2"]
+    (tmp_path / "metrics.csv").write_text("\n".join(rows), encoding="utf-8")
+    assert RunFolder(tmp_path).metrics() == [{"step": "1", "val/nll": "2.5"}]
+
+
+def test_names_of_runs_do_not_steer_the_terminal(stopped, capsys):
+    folder = stopped.rename(stopped.with_name("\x1b[31mred"))
+    change(folder, name=5)
+    show(settings("runs", folder=folder))
+    assert "\x1b" not in capsys.readouterr().out
 
 
 def test_one_damaged_run_hides_no_other(world, tmp_path):
