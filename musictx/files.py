@@ -11,6 +11,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from musictx.errors import UserError
 
+MOST = 2000  # letters of a line: a stranger's value may have any number
+
 
 def printable(text: str, *, lines: bool = False) -> str:
     """Text of a stranger as any terminal and any JSON reader accepts it: control characters, and bytes that are not
@@ -21,9 +23,9 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def all_printable(value: Any) -> Any:
-    """Values as JSON has them, every text in them printable."""
+    """Values as JSON has them, every text in them one printable line of at most `MOST` letters."""
     if isinstance(value, str):
-        return printable(value, lines=True)
+        return printable(value[:MOST])[:MOST]
     if isinstance(value, list | tuple):
         return [all_printable(each) for each in value]
     if isinstance(value, dict):

@@ -27,7 +27,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from musictx.config import PLAIN_COMMANDS, PRESETS, SCHEMAS, register_schemas
 from musictx.config.fields import in_keys
 from musictx.errors import ConfigError, UserError
-from musictx.files import printable
+from musictx.files import MOST, printable
 from musictx.setting import help_text
 
 SETTING = re.compile(r"\+{0,2}[\w.]+=")
@@ -36,7 +36,6 @@ PATHS = (
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 NO_NAME = "choose a preset by its name, as in model=small or trainer=cpu; --help lists them"
-MOST = 2000  # letters of a line: a stranger's value may have any number
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 

@@ -295,6 +295,14 @@ def test_every_message_is_one_line(path):
     assert "\n" not in str(caught.value)
 
 
+def test_a_strangers_words_are_one_line_of_limited_length(tmp_path, model):
+    corpus = "Bach\nerror: all is lost \u202e" + "x" * 10**6
+    save_bundle(tmp_path / "a.safetensors", model, replace(HEADER, corpus=corpus))
+    told = read_header(tmp_path / "a.safetensors").corpus
+    assert told.startswith(r"Bach\nerror: all is lost \u202ex")
+    assert len(told) == 2000
+
+
 def test_one_model_gives_the_same_nll_under_every_kernel(world):
     from musictx.analysis.likelihood import negative_log_likelihood
     from musictx.data.store import Store
