@@ -55,7 +55,7 @@ ALIKE = 0.1  # held-out pieces share less of their sketch with every other piece
 VALIDATIONS = 5  # validations in each stage while recipes are compared, for their curves
 TEMPERATURES = [round(1 + k / 100, 2) for k in range(-10, 31)]
 SEED_STEPS = 32  # sixteenths: two bars
-LOOK_BACK = 512  # tokens: with the 1,024 of its last training, endless music came to rest (docs/log.md)
+LOOK_BACK = 512  # tokens: with the 1,024 of its last training, endless music came to rest
 
 
 def hold_out(pieces: Sequence[Piece], _: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ holds its rate can be left early: with `--enough 8000` the next one begins from 
 `--asap` learns the performances of ASAP that MAESTRO lacks beside MAESTRO's pieces, `--pop` the training songs of
 POP909, without their endings; what is scored stays MAESTRO's. Give both to every call, with an `--out` of its own.
 `place_piano.py` averages a model that was tuned on both with the one it came from; the shipped model was made so, from
-the bundle of commit 6cdcdf9 (`docs/log.md`), without a keyboard. `evidence.py` then makes all figures and pictures of
+the bundle of commit 6cdcdf9, without a keyboard. `evidence.py` then makes all figures and pictures of
 the bundle. `OMP_NUM_THREADS` sets how many cores it takes. Training scores one hour of the validation, `musictx
 evaluate` all. On a GPU there is one stage, of 2,048 ids and 65,536 a step, compiled; it learns each piece many times,
 so with dropout.

@@ -39,7 +39,7 @@ def test_the_card_tells_what_the_chorale_bundle_says_of_itself():
     assert "CC BY" not in header.licence
 
 
-def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
+def test_readme_and_card_tell_what_evaluate_found_of_this_very_bundle():
     """Where another one lies: `studies/chorales.py` writes both files, as `musictx evaluate out=…` does."""
     told = []
     for split, pieces, tokens in (("validation", 76, 73_632), ("test", 77, 75_600)):
@@ -50,12 +50,10 @@ def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_bundle():
         told.append(found["per_token"])
     (nll, low, high), (test_nll, test_low, test_high) = told
     assert read_header(shipped_bundle("chorale")).val_nll == pytest.approx(nll, abs=1e-5)
-    readme, card, log = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md", "docs/log.md"))
+    readme, card = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md"))
     assert f"| **{nll:.3f}** (test {test_nll:.3f}), the chorale model inside the package |" in readme
     assert f"validation **{nll:.3f}** nats a token ({low:.3f} to {high:.3f}, resampled pieces)" in card
     assert f"test {test_nll:.3f} ({test_low:.3f} to {test_high:.3f}), read once" in card
-    assert f"**{nll:.4f}** ({low:.3f} to {high:.3f})" in log
-    assert f"Test, read once: **{test_nll:.3f}** ({test_low:.3f} to {test_high:.3f})" in log
 
 
 def piano_draws():
@@ -156,7 +154,7 @@ def test_the_piano_bundle_says_whose_it_is():
     assert kinds == {torch.float16}
 
 
-def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_piano():
+def test_readme_and_card_tell_what_evaluate_found_of_this_very_piano():
     told = []
     for split, pieces, tokens in (("validation", 137, 2_592_043), ("test", 177, 2_989_995)):
         found = json.loads((ROOT / "studies" / "results" / f"piano-{split}.json").read_text())
@@ -165,15 +163,13 @@ def test_readme_card_and_log_tell_what_evaluate_found_of_this_very_piano():
         assert (found["segment"], found["weights"]) == (2048, "float32")
         told.append(found)
     (nll, low, high), (test_nll, test_low, test_high) = (found["per_token"] for found in told)
-    readme, card, log = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md", "docs/log.md"))
+    readme, card = ((ROOT / name).read_text() for name in ("README.md", "docs/models.md"))
     assert read_header(shipped_bundle("piano")).val_nll == pytest.approx(nll, abs=1e-5)
     assert f"| MAESTRO v3, validation, nats a token | **{nll:.3f}**, the piano model inside the package |" in readme
     assert f"| test {test_nll:.3f}; inputs of 2,048 tokens" in readme
     assert f"validation **{nll:.3f}** nats a token ({low:.3f} to {high:.3f}, resampled pieces; all 137 pieces)" in card
     assert f"{told[0]['per_note'][0]:.2f} a note, {told[0]['per_second'][0]:.1f} a second" in card
     assert f"test {test_nll:.3f} ({test_low:.3f} to {test_high:.3f}), read once" in card
-    assert f"**{nll:.3f}** ({low:.3f} to {high:.3f}) on the whole official" in log
-    assert f"Test, read once: **{test_nll:.3f}** ({test_low:.3f} to {test_high:.3f})" in log
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ against 5.3 %), 4: 13.8 (17 … 5 % against 0.6 %), 5: 11.3, 6: 9.4. Chords with
 of 5, 10, 15, 20, 30, 60 s: 14.8, 16.6, 17.1, 15.4, 14.7, 14.4. Only the highest line: 16.9. Rhythm in 7 classes: 17.0,
 without: 17.5, but then chance is 9 %. With more weight on rare motifs: 15.0. Against other pieces of the same composer,
 3 notes lead too. In 228 chorales (9.6 s, 3 spans of 4.8 s) 3, 4, 5 notes give 12.6, 12.2, 11.8. These figures are for
-lines of onsets without held notes, `held_s` = 0; what held notes add is in docs/log.md.
+lines of onsets without held notes, `held_s` = 0; held notes give 10.0 and 9.7 for 3 and 4 notes of chorales.
 """
 
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ class TransformerSettings:
     )
     mlp: str = setting("gelu", "gelu, or swiglu; the d_ff of swiglu is the width after its gate")
     qk_norm: bool = setting(False, "scale queries and keys to one length, with a learned gain for each head")
-    value_residual: bool = setting(False, "mix each layer's values with the first layer's; learns faster, docs/log.md")
+    value_residual: bool = setting(False, "mix each layer's values with the first layer's; learns faster")
     keyboard: str = setting(
         "none", "where the model sees which keys are down, and since when: none, input, head or both"
     )

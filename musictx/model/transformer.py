@@ -180,7 +180,7 @@ class Transformer(nn.Module):
     @property
     def window(self) -> int:
         """How many tokens back it looks in endless music: no farther than in training, or the music would come to rest
-        (docs/log.md)."""
+        (docs/results.md)."""
         return self.config.trained_length or self.reach or 2 * self.config.max_distance
 
     @property

@@ -28,8 +28,8 @@ def check_weights(weights: str, allowed: tuple[str, ...] = WEIGHTS) -> str:
 
 def choose_weights(weights: str, model: nn.Module) -> str:
     """The kind that `weights=auto` means, or the one given: int8 for a Transformer on a CPU with AVX-512, where a step
-    is faster with it and the likelihood the same (docs/log.md), else float32. It depends only on model and CPU, so that
-    a random seed gives the same music for any number of rows."""
+    is faster with it and the likelihood the same (docs/results.md), else float32. It depends only on model and CPU, so
+    that a random seed gives the same music for any number of rows."""
     if weights != AUTO:
         return weights
     on_cpu = all(p.device.type == "cpu" for p in model.parameters())
@@ -118,7 +118,7 @@ def to_int8(model: M) -> M:
     return model
 
 
-ROWS = 16  # rows that oneDNN is to expect: its order for 1 row was slower at 1 to 16 rows (docs/log.md)
+ROWS = 16  # rows that oneDNN is to expect: its order for 1 row was slower at 1 to 16 rows
 
 
 class PackedLinear(nn.Module):

@@ -33,7 +33,7 @@ EXPERIMENT = "experiment=demo"
 FIFTHS = [0, -5, 2, -3, 4, -1, 6, 1, -4, 3, -2, 5]  # semitones from the chorale's own key
 
 # how far the last losses may lie from float32's, as a share of the fall of float32's. Measured on a CPU: bf16-mixed
-# 0.0005, bf16-true 0.007 (docs/log.md); 16-mixed leaves out its first steps until its scale fits
+# 0.0005, bf16-true 0.007; 16-mixed leaves out its first steps until its scale fits
 APART = {"32-true": 0.02, "bf16-mixed": 0.02, "bf16-true": 0.05, "16-mixed": 0.1}
 FALLEN = 0.9  # the last losses may be at most this share of the first
 FEWEST = 10  # fewer steps do not show a loss fall

@@ -46,7 +46,7 @@ class Dropout(NamedTuple):
         return draws.ge_(self.dropped - DRAWS // 2).view(like.shape).to(like.dtype)
 
 
-BLOCK, CPU_BYTES = 128, 384  # rows; on a CPU, bytes of one key's logits, which stay in a cache (docs/log.md)
+BLOCK, CPU_BYTES = 128, 384  # rows; on a CPU, bytes of one key's logits, which stay in a cache
 
 
 def chunked(

@@ -56,7 +56,7 @@ def triton_attention(
 
 def suits(q: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor | None) -> bool:
     """Whether `impl=auto` means these kernels: in half precision on a CUDA GPU that can run them. On an H100 they are
-    3.6 to 6 times as fast as `chunked` in bfloat16 (docs/log.md); float16 and float32 are proven and not timed."""
+    3.6 to 6 times as fast as `chunked` in bfloat16 (docs/results.md); float16 and float32 are proven and not timed."""
     if (
         not q.is_cuda
         or not HAS_TRITON

@@ -23,7 +23,7 @@ from musictx.tokenizers.tokenizer import Tokenizer
 
 class EventRules:
     """Obeys `musictx.tokenizers.grammar.Grammar`. Times are steps of the encoding's clock, int64. It uses tables, not
-    comparisons: on a CPU a step costs as much as it has operations (docs/log.md). Raises ConfigError when the rules
+    comparisons: on a CPU a step takes as long as it has operations. Raises ConfigError when the rules
     leave no pitch."""
 
     def __init__(
