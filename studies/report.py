@@ -20,7 +20,7 @@ PAGE = ROOT / "docs/results.md"
 TOP = """# Results
 
 `python studies/report.py` writes this page from `studies/results.json`, which also has the unit, the commit and the
-source of each figure. Nobody edits it by hand. Intervals are 95 %, over resampled pieces; of speeds, the range.
+source of each figure. Edit no figure by hand. Intervals are 95 %, over resampled pieces; of speeds, the range.
 A command “at” a commit is a study that was measured once and removed: `git show COMMIT:studies/NAME.py` shows it.
 A commit alone: the project's log of that commit has the figure, no raw file does.
 
