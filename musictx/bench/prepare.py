@@ -5,7 +5,6 @@ Both encode the same bytes in one process, in turn; then the whole preparation r
 
 import io
 import json
-import resource
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
@@ -29,6 +28,7 @@ from musictx.data.store import Corpus
 from musictx.data.work.crew import cores
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
+from musictx.system import peak_gib
 from musictx.tokenizers import build_tokenizer
 
 TIMES = (1, 4, 16)
@@ -57,7 +57,7 @@ def bench_prepare(config: BenchPrepareConfig) -> None:
         one_core, tokens = beside_miditok([data for _, data in files], config.repeats)
     workers = cores(config.workers)
     scaling = [whole(files, times, workers) for times in TIMES]
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    used = 1024 * (peak_gib() or 0)
     figures = Figures(len(files), workers, one_core, tokens, scaling, round(used))
     print(report(figures))
     if config.out:

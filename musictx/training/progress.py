@@ -1,6 +1,5 @@
 """What a person sees during a run: a bar in a terminal, else a line at each validation; tokens per second."""
 
-import resource
 from collections import deque
 from datetime import timedelta
 from time import perf_counter
@@ -12,6 +11,7 @@ from lightning.pytorch.callbacks import RichProgressBar
 from rich.console import Console
 
 from musictx.objectives import Example
+from musictx.system import peak_gib
 from musictx.training.module import LanguageModelTraining
 
 FIGURES = {"NLL": ("train/loss", "{:.3f}"), "val": ("val/nll", "{:.4f}"), "tok/s": ("train/tokens_per_s", "{:,.0f}")}
@@ -36,16 +36,17 @@ class Clock:
         figures = {"step": f"{trainer.global_step}/{total}"}
         figures |= {name: form.format(float(seen[key])) for name, (key, form) in FIGURES.items() if key in seen}
         figures["lr"] = f"{trainer.optimizers[0].param_groups[0]['lr']:.2e}"
-        figures["memory"] = f"{memory_gib(training.device):.1f}GiB"
+        if (memory := memory_gib(training.device)) is not None:
+            figures["memory"] = f"{memory:.1f}GiB"
         figures["left"] = "?" if left_s is None else str(timedelta(seconds=round(left_s)))
         return figures
 
 
-def memory_gib(device: torch.device) -> float:
-    """The peak use so far: of the GPU's memory, or of the machine's by this process."""
+def memory_gib(device: torch.device) -> float | None:
+    """The peak use so far: of the GPU's memory, or of the machine's by this process; None where it is not known."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**30
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
+    return peak_gib()
 
 
 class Bar(RichProgressBar):

@@ -27,6 +27,7 @@ from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
 from musictx.model.shipped import BUNDLE
+from musictx.system import lock
 from musictx.training.checkpoints import LAST, check_whole
 from musictx.training.failure import FAILED
 from musictx.training.metrics import Row, read_metrics
@@ -78,11 +79,6 @@ def git_commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
 
-
-try:
-    import fcntl
-except ImportError:  # Windows has none
-    fcntl = None  # type: ignore[assignment]
 
 CONFIG, RECORD, METRICS, CURVES, SAMPLES, LOCK = (
     "config.yaml",
@@ -199,9 +195,7 @@ class RunFolder:
         place.parent.mkdir(parents=True, exist_ok=True)
         with open(place, "a") as file:
             try:
-                if fcntl is None:
-                    raise OSError("this system has no such locks")
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file)
             except BlockingIOError:
                 raise ConfigError(
                     f"⟨out⟩={self.path}: another process trains in this folder now: wait until it ends, or give "

@@ -1,6 +1,5 @@
 """The model that a run begins with, new or from a bundle; and the header of the run's own bundle."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
@@ -8,6 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import psutil
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
@@ -112,7 +112,7 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
 def check_memory(settings: Any) -> None:
     """Raises ConfigError for a model that this machine could not train, before any of it is built."""
     needed = COPIES * memory_of(without_memory(lambda: build_model(settings)))
-    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    there = psutil.virtual_memory().total
     if needed > there:
         raise ConfigError(
             f"⟨d_model⟩={settings.d_model}, ⟨n_layers⟩={settings.n_layers}: weights, gradients and averages take "

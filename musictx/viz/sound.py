@@ -44,7 +44,10 @@ def render(score: Score, font: SoundFont, sample_rate: int, folder: Path | None 
         audio = np.zeros(shape, np.float32)
     else:
         with TemporaryFile(dir=folder) as file:
-            os.posix_fallocate(file.fileno(), 0, 8 * shape[0])  # a full disk is an error here, and a crash later
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, 8 * shape[0])  # a full disk is an error here, and a crash later
+            else:
+                file.truncate(8 * shape[0])
             audio = np.memmap(file, np.float32, "r+", shape=shape)
     for (region, pan), notes in voices.items():
         longest_s = max(offset - onset for onset, offset, _ in notes)

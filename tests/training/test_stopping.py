@@ -229,7 +229,7 @@ def test_where_nothing_can_be_locked_training_goes_on_and_says_so(tmp_path, monk
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("musictx.training.run_folder.fcntl.flock", flock)
+    monkeypatch.setattr("musictx.system.fcntl.flock", flock)
     with RunFolder(tmp_path / "run").held():
         assert "No locks available): make sure that no other process trains in" in capsys.readouterr().out
 

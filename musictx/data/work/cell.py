@@ -4,11 +4,12 @@ Started by `sandbox.py` as `python -m musictx.data.work.cell FD MEMORY_MB SECOND
 """
 
 import pickle
-import resource
 import signal
 import sys
 import traceback
 from multiprocessing.connection import Connection
+
+from musictx.system import limit_memory
 
 IDLE_S = 600  # an idle reader ends after this
 
@@ -22,9 +23,7 @@ def main(fd: int, memory_mb: int, seconds: float) -> None:
         connection.send(traceback.format_exc())
         return
     connection.send(None)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    limit = _address_space() + memory_mb * 2**20
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    limit_memory(memory_mb)
     while connection.poll(IDLE_S):
         try:
             payload = connection.recv_bytes()
@@ -42,11 +41,6 @@ def _answer(encode, payload: bytes, memory_mb: int):  # type: ignore[no-untyped-
         return f"needs too much memory: more than {memory_mb} MB; memory_mb=… allows more"
     except Exception as error:  # one file never stops the others: the manifest lists it with its error
         return f"unexpected error, please report it: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-
-
-def _address_space() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 if __name__ == "__main__":

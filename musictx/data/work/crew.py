@@ -1,7 +1,6 @@
 """Files -> pieces on a Dask cluster, on this machine's cores or others'. Workers return values; only we write."""
 
 import logging
-import os
 import re
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from musictx.data.store import Piece
 from musictx.data.work.journal import Chunk, Journal, chunks_of
 from musictx.data.work.sandbox import Limits, close_all, run_batch
 from musictx.errors import ConfigError, MidiError, UserError
+from musictx.system import usable_cores
 
 Dropped = list[tuple[str, str]]  # (file, reason)
 ANSWER_S = 10  # how long a scheduler may take to answer
@@ -170,7 +170,7 @@ def check_scheduler(address: str | None) -> None:
 
 def cores(workers: int | None) -> int:
     """The number of workers: as asked, or one per core this process may use. Raises ConfigError."""
-    here = len(os.sched_getaffinity(0))
+    here = usable_cores()
     if workers is not None and not 1 <= workers <= A_CORE * here:
         raise ConfigError(f"⟨workers⟩={workers}: give 1 to {A_CORE * here} on this machine, or leave it out for {here}")
     return workers or here

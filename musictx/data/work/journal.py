@@ -1,6 +1,5 @@
 """The journal of a preparation: keeps finished chunks on disk until the store is written."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ from musictx.data.source import UNREADABLE, Item
 from musictx.data.store import Piece, own_folders
 from musictx.errors import UserError
 from musictx.files import replacing
+from musictx.system import lock
 
 CHUNK_FILES = 32
 CHUNK_BYTES = 8 * 2**20
@@ -52,9 +52,9 @@ class Journal:
         Raises UserError when there is another run."""
         self._made = [folder for folder in self.folder.parents if not folder.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "w") as lock:
+        with open(self.folder / "lock", "w") as file:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file)
             except BlockingIOError:
                 raise UserError(
                     f"another run is writing there ({self.folder}): wait for it or give another ⟨out⟩="

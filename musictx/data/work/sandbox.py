@@ -33,6 +33,8 @@ class Sandbox:
         self._start()
 
     def _start(self) -> None:
+        if os.name == "nt":
+            raise UserError("reader processes need Linux or macOS: prepare the store there, it opens on every system")
         self.pipe, theirs = multiprocessing.Pipe()
         self.process = subprocess.Popen(
             [

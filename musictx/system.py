@@ -1,0 +1,42 @@
+"""What only some systems have: locks of files, limits and peaks of memory. Elsewhere they are left out."""
+
+import os
+import sys
+from typing import Any
+
+try:
+    import fcntl
+    import resource
+except ImportError:  # Windows has neither
+    fcntl = resource = None  # type: ignore[assignment]
+
+LIMITS = resource is not None and sys.platform == "linux"  # whether a process can be given a limit of memory
+
+
+def lock(file: Any) -> None:
+    """Locks an open file for this process. Raises BlockingIOError if another has it, OSError where none can be."""
+    if fcntl is None:
+        raise OSError("this system has no such locks")
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def peak_gib() -> float | None:
+    """The most memory that this process has used; None where the system does not count."""
+    if resource is None:
+        return None
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used / (2**20 if sys.platform == "linux" else 2**30)  # KiB on Linux, bytes on macOS
+
+
+def limit_memory(memory_mb: int) -> None:
+    """Gives this process so much memory beyond what it has now, and no core file; nothing where `LIMITS` is False."""
+    if LIMITS:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with open("/proc/self/statm") as file:
+            limit = int(file.read().split()[0]) * resource.getpagesize() + memory_mb * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
