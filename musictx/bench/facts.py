@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import psutil
 import torch
 
 from musictx.errors import ConfigError
@@ -39,7 +40,7 @@ def memory_mb(device: str) -> float:
     """Memory in use now: of this whole process, or of its tensors on a GPU."""
     if device == "cuda":
         return torch.cuda.memory_allocated() / 2**20
-    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
+    return float(psutil.Process().memory_info().rss / 2**20)
 
 
 def rates(amount: float, seconds: list[float]) -> tuple[float, str]:
