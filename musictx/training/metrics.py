@@ -62,8 +62,10 @@ def read_metrics(path: Path) -> list[Row]:
     if not path.is_file():
         return []
     try:
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = [{k: v for k, v in row.items() if k and v} for row in csv.DictReader(file)]
+        text = path.read_text(encoding="utf-8")
+        rows = [{k: v for k, v in row.items() if k and v} for row in csv.DictReader(text.splitlines())]
+        if not text.endswith("\n"):
+            rows = rows[:-1]  # its last number may be half of one
         rows = [row for row in rows if STEP.fullmatch(row.get("step", ""))]
         _ = [float(value) for row in rows for value in row.values()]  # raises here if unreadable
     except (csv.Error, ValueError) as error:

@@ -114,7 +114,9 @@ def test_escapes_and_depth_hide_nothing(tmp_path, written):
         RunFolder(tmp_path).config()
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"x" * 200_000, b"step,val/nll\n1," + b"9" * 200_000, b"step,a\n3,b"])
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"x" * 200_000, b"step,val/nll\n1," + b"9" * 200_000, b"step,a\n3,b\n"]
+)
 def test_metrics_that_are_no_table_are_told(tmp_path, content):
     (tmp_path / "metrics.csv").write_bytes(content)
     with pytest.raises(UserError, match="metrics.csv is damaged"):
@@ -123,7 +125,13 @@ def test_metrics_that_are_no_table_are_told(tmp_path, content):
 
 def test_a_row_of_no_step_is_skipped(tmp_path):
     rows = ["step,val/nll", "1,2.5", "²,2", "9" * 5000 + ",2"]
-    (tmp_path / "metrics.csv").write_text("\n".join(rows), encoding="utf-8")
+    (tmp_path / "metrics.csv").write_text("\n".join([*rows, ""]), encoding="utf-8")
+    assert RunFolder(tmp_path).metrics() == [{"step": "1", "val/nll": "2.5"}]
+
+
+@pytest.mark.parametrize("half", ["2,1e-", "2,", "2", "2,1.2"])
+def test_a_row_that_a_power_cut_left_is_skipped(tmp_path, half):
+    (tmp_path / "metrics.csv").write_text("step,val/nll\r\n1,2.5\r\n" + half, encoding="utf-8")
     assert RunFolder(tmp_path).metrics() == [{"step": "1", "val/nll": "2.5"}]
 
 
