@@ -147,6 +147,12 @@ def test_a_number_without_end_is_one_line(word, tmp_path):
     assert refused(["musictx", "train", word], tmp_path) == f"error: {line}"
 
 
+@pytest.mark.parametrize("key", ["rules", "length_seconds"])
+def test_brackets_without_end_are_one_line(key, tmp_path):
+    word, line = f"{key}={'[' * 3000}{']' * 3000}", f"{key}: too many brackets within brackets; see --help"
+    assert refused(["musictx", "generate", word], tmp_path) == f"error: {line}"
+
+
 def test_a_number_without_end_from_python_is_refused():
     with pytest.raises(ConfigError, match="trainer: this number is too large"):
         settings("train", trainer={"label_smoothing": 10**400})

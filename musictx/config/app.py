@@ -117,6 +117,8 @@ def refuse_words(words: Sequence[str]) -> None:
             raise ConfigError(f"{key.lstrip('+')}= is empty: give a path, or leave it out")
         try:
             override = parser.parse_override(quote_path(word))
+        except RecursionError:
+            raise ConfigError(f"{key.lstrip('+')}: too many brackets within brackets; see --help") from None
         except HydraException:  # a flag, or a mistake that Hydra names when it composes
             continue
         except ValueError:  # Python reads no number of 5,000 digits
