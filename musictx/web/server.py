@@ -76,7 +76,7 @@ def application(page: Page) -> FastAPI:
     blocks = page.blocks.queue(max_size=limits.queue, default_concurrency_limit=2, api_open=False)
     blocks.state_session_capacity = SESSIONS
     blocks._queue.pending_messages_per_session = gradio.queueing.LRUCache(SESSIONS)
-    blocks._queue.push = pushing(blocks._queue.push)
+    blocks._queue.push = pushing(blocks._queue)
     gr.mount_gradio_app(
         app,
         blocks,
@@ -93,12 +93,16 @@ def application(page: Page) -> FastAPI:
     return app
 
 
-def pushing(push: Callable[..., Any]) -> Callable[..., Any]:
-    """A queue's `push` that refuses actions which the page lacks, and sessions of long names, which it would keep."""
+def pushing(queue: Any) -> Callable[..., Any]:
+    """A queue's `push` that refuses actions which the page lacks, and sessions of long names, which it would keep. The
+    queue forgets the session that came first, so one that comes again is made the last."""
+    push, kept = queue.push, queue.pending_messages_per_session
 
     async def refusing(body: Any, **more: Any) -> Any:
         if len(body.session_hash or "") > NAME_LENGTH:
             return False, f"give the session a name of at most {NAME_LENGTH} letters", "error"
+        if body.session_hash in kept:
+            kept.move_to_end(body.session_hash)
         try:
             return await push(body, **more)
         except KeyError:  # gradio looks for an action's number in a dict

@@ -1,5 +1,6 @@
 """What the page can do, asked without a page."""
 
+import asyncio
 import io
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import time
 import wave
 from html import unescape
+from types import SimpleNamespace
 from unittest.mock import Mock
 from urllib.parse import unquote
 
@@ -340,3 +342,17 @@ def test_what_a_page_keeps_for_people_is_bounded(studio, tmp_path):
         assert kept[str(number)]
     assert len(kept.session_data) == server.SESSIONS
     assert "0" not in kept
+
+
+def test_a_session_that_is_in_use_is_not_the_first_to_be_forgotten():
+    server = pytest.importorskip("musictx.web.server", reason="needs the extra web: pip install 'musictx[web]'")
+    kept = server.gradio.queueing.LRUCache(2)
+
+    async def push(body, **_):
+        if body.session_hash not in kept:  # as gradio does
+            kept[body.session_hash] = "messages"
+
+    ask = server.pushing(SimpleNamespace(push=push, pending_messages_per_session=kept))
+    for name in ("mine", "another", "mine", "third"):
+        asyncio.run(ask(SimpleNamespace(session_hash=name)))
+    assert list(kept) == ["mine", "third"]
