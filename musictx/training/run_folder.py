@@ -234,7 +234,7 @@ class RunFolder:
         with replacing(self.path / RECORD) as partial:
             partial.write_text(json.dumps(asdict(record), indent=1))
         with replacing(self.path / CONFIG) as partial:
-            partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
+            partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)), encoding="utf-8")
         return None
 
     def check_free(self, overwrite: bool) -> None:
@@ -282,7 +282,7 @@ class RunFolder:
 
 def _values(path: Path) -> Any:
     """The values of a YAML file. Raises ConfigError for what a run never writes: aliases, which can grow beyond all
-    memory, and interpolations, which read the environment."""
+    memory, tags, which make other types, and interpolations, which read the environment."""
     try:
         text = path.read_text(encoding="utf-8")
         depth = 0
@@ -292,6 +292,8 @@ def _values(path: Path) -> Any:
                 raise ValueError("it is too deep")
             if isinstance(event, yaml.AliasEvent):
                 raise ValueError("it has aliases")
+            if getattr(event, "tag", None) is not None:
+                raise ValueError(f"it has the tag {event.tag}")
             if isinstance(event, yaml.ScalarEvent) and "${" in event.value:  # written as it is, or with escapes
                 raise ValueError("it has ${…}, which only a person may give")
         config = OmegaConf.create(text)

@@ -129,6 +129,13 @@ def test_a_row_of_no_step_is_skipped(tmp_path):
     assert RunFolder(tmp_path).metrics() == [{"step": "1", "val/nll": "2.5"}]
 
 
+@pytest.mark.parametrize("value", ["!!bool maybe", "!!timestamp soon", "!!binary JHt4fQ==", "!!omap [a: 1]", "! x"])
+def test_values_have_no_tags(tmp_path, value):
+    (tmp_path / "config.yaml").write_text(f"name: {value}\n")
+    with pytest.raises(ConfigError, match="config.yaml is damaged .it has the tag "):
+        RunFolder(tmp_path).config()
+
+
 @pytest.mark.parametrize("half", ["2,1e-", "2,", "2", "2,1.2"])
 def test_a_row_that_a_power_cut_left_is_skipped(tmp_path, half):
     (tmp_path / "metrics.csv").write_text("step,val/nll\r\n1,2.5\r\n" + half, encoding="utf-8")
