@@ -51,7 +51,8 @@ def alive(args: argparse.Namespace) -> None:
 
 def guidance(args: argparse.Namespace) -> None:
     words = ["--store", str(STORES / "maestro"), "--models", "piano", "--strengths", "0.5", "1", "--draws", "2"]
-    study("guidance.py", *words, "--json", str(RESULTS / "guidance/piano.json"), *BEGINNINGS)
+    for test in ([], ["--test"])[: 1 + args.test]:
+        study("guidance.py", *words, *test, "--json", str(RESULTS / "guidance/piano.json"), *BEGINNINGS)
 
 
 def fills(args: argparse.Namespace) -> None:

@@ -17,6 +17,10 @@ from musictx.files import replacing
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "studies/results"
 PAGE = ROOT / "docs/results.md"
+SCORE = "python studies/place_piano.py --score --bundle musictx/bundles/piano.safetensors"
+GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
+GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
+PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --ways all"
 TOP = """# Results
 
 `python studies/report.py` writes this page from `studies/results.json`, which also has the unit, the commit and the
@@ -43,24 +47,24 @@ def piano(results: Path) -> list[dict[str, Any]]:
             found, of = json.loads(path.read_text(encoding="utf-8")), f"piano model, MAESTRO {split}, inputs of 2,048"
             for each in ("token", "note", "second") if split == "validation" else ("token",):
                 nats = found[f"per_{each}"]
-                rows.append(row(of, nats, f"nats a {each}", "python studies/place_piano.py --score --test", path.name))
+                rows.append(row(of, nats, f"nats a {each}", f"{SCORE} --test" if split == "test" else SCORE, path.name))
     if (path := results / "guidance/piano.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))["piano"]
-        command = "python studies/guidance.py --models piano"
-        rows.append(row("seed guidance, chosen on validation", [found["chosen"]], "", command, "guidance/piano.json"))
+        rows.append(row("seed guidance, chosen on validation", [found["chosen"]], "", GUIDE, "guidance/piano.json"))
         for split in ("validation", "test"):
             for each in found[split]["rows"]:
                 draws = [draw["retained"] for draw in each["draws"]]
                 kept = [statistics.mean(draw[i] for draw in draws) for i in range(3)]
                 how = "without guidance" if each["strength"] is None else f"guidance {each['strength']:g}"
                 claim = f"motifs of the seed that return, composers 1, chance 0: {how}, {split}"
+                command = f"{GUIDE} --test" if split == "test" else GUIDE
                 rows.append(row(claim, kept, "", command, "guidance/piano.json"))
     if (path := results / "alive.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))["piano, default"]["all"]
         for claim, key in (("waits over 3 s", "still 3 s"), ("notes over 8 s", "over 8 s")):
             for who, name in (("drawn", "continuations"), ("true", "the composers")):
                 told = f"{claim} in {found['continuations']} continuations: {name}"
-                rows.append(row(told, [found[who][key]], "", "python studies/alive.py", path.name))
+                rows.append(row(told, [found[who][key]], "", PLAY, path.name))
     return rows
 
 

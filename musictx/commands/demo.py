@@ -1,5 +1,6 @@
 """musictx demo: the whole path on Bach's chorales, through the commands that a person would type."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ SEED_BARS = 2
 def demo(config: DemoConfig) -> None:
     out, store = Path(config.out), Path(config.store)
     bundle, seed = out / "model.safetensors", out / "seed.mid"
-    if out.exists() and not (out / CONFIG).exists() and not (out.is_dir() and not any(out.iterdir())):
+    if os.path.lexists(out) and not (out / CONFIG).exists() and not (out.is_dir() and not any(out.iterdir())):
         raise ConfigError(f"⟨out⟩={out} exists already, and is no run of the demo: give another ⟨out⟩=")
 
     _say("1 of 6: prepare the chorales that music21 ships", "musictx prepare chorales")
