@@ -7,6 +7,8 @@ import sys
 import pytest
 from conftest import ok
 
+from musictx.data.work.journal import Journal
+
 HIDE = """
 import builtins, os, signal, sys
 before = builtins.__import__
@@ -41,6 +43,12 @@ def test_a_store_is_learned(bare, world, tmp_path):
     words = ["trainer=smoke", f"data.path={world.store}", "tokenizer=performance", "out=run"]
     done = ok(["musictx", "train", *words], tmp_path, **bare)
     assert "cannot be locked (this system has no such locks)" in done.stdout
+
+
+def test_a_preparation_that_cannot_be_locked_says_so_and_continues(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("musictx.system.fcntl", None)
+    with Journal(tmp_path / "store", "recipe").locked():
+        assert "cannot be locked (this system has no such locks)" in capsys.readouterr().out
 
 
 def test_the_page_is_there_and_nothing_is_counted(bare):

@@ -49,7 +49,7 @@ class Journal:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps a second run away from the same store; an error before the first finished chunk leaves no folder.
-        Raises UserError when there is another run."""
+        Where files cannot be locked it says so and continues. Raises UserError when there is another run."""
         self._made = [folder for folder in self.folder.parents if not folder.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "w") as file:
@@ -59,6 +59,8 @@ class Journal:
                 raise UserError(
                     f"another run is writing there ({self.folder}): wait for it or give another ⟨out⟩="
                 ) from None
+            except OSError as error:
+                print(f"{self.folder} cannot be locked ({error}): make sure that no other run writes there")
             try:
                 yield
             except UserError:
