@@ -1,37 +1,85 @@
-"""Errors that a person can cause, each told in one line. Every other error is a bug and keeps its traceback."""
+"""Errors that a person can cause, as data: what was given, what is allowed, what to do next. Other errors are bugs."""
 
+import copy
 import re
 from collections.abc import Mapping
-from contextvars import ContextVar
-from types import MappingProxyType
+from typing import Any, Self
 
-FIELD = re.compile(r"⟨((?:\w+\.)?(\w+))⟩")  # brackets that nobody types
-KEYS: ContextVar[Mapping[str, str]] = ContextVar("keys", default=MappingProxyType({}))  # config/fields.py sets them
+SETTING = re.compile(r"(?<![\w./\\-])((?:[A-Z]\w*\.)?)([a-z]\w*)=")  # lr=, and Sampling.window= with its class
 
 
 class UserError(Exception):
-    """A person's mistake, told in one line: what it got, what is allowed, what to do next.
+    """A person's mistake in one line: `what` is wrong, and a `hint` at what to do.
 
-    Every field in the text is marked, `⟨temperature⟩=5: give …`, with its class where several have a field of this
-    name, `⟨LoggerConfig.name⟩`. In Python the error reads `temperature=5: give …`; while a command runs, it has the key
-    that a person types there, `sampler.temperature=5: give …`.
+    A hint names settings as Python does, `batch_size=4`. A command prints the keys that a person types,
+    `trainer.batch_size=4`; `what` may have words of strangers in it, and is printed as it is.
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(told(text))
+    source = ""  # the file, or other origin, of what was given
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what, hint)
+        self.what, self.hint = what, hint
+
+    def of(self, source: object) -> Self:
+        """The same error, which begins with its source."""
+        error = copy.copy(self)
+        error.source = str(source)
+        return error
+
+    def __str__(self) -> str:
+        return self.line()
+
+    def line(self, keys: Mapping[str, str] | None = None) -> str:
+        """The sentence, with the key of each setting; None: its name in Python."""
+        return ": ".join(part for part in (self.source, *self._parts(keys)) if part)
+
+    def _parts(self, keys: Mapping[str, str] | None) -> tuple[str, ...]:
+        return self.what, named(self.hint, keys)
 
 
-def told(text: str) -> str:
-    """The text with the name of each marked field, or with its key in the command that runs."""
-    return FIELD.sub(lambda field: KEYS.get().get(field[1], field[2]), text)
+class ConfigError(UserError):
+    """A setting that does not exist, has an impossible value, or cannot be met on this machine.
+
+    `ConfigError("temperature", got=5, allowed="0, or 0.001 to 1000")` reads `temperature=5: give 0, or 0.001 to 1000`.
+    `why` says what is wrong where `allowed` does not. Without `got` the value is not known, or too long to print. A
+    field whose name several groups of settings have comes with its class, `LoggerConfig.name`.
+    """
+
+    def __init__(self, field: str, *, got: object = ..., allowed: str = "", why: str = "", hint: str = "") -> None:
+        super().__init__("", hint)
+        self.args = (field,)  # the others are attributes, which pickle keeps
+        self.field, self.got, self.allowed, self.why = field, got, allowed, why
+
+    def _parts(self, keys: Mapping[str, str] | None) -> tuple[str, ...]:
+        advice = "; ".join(part for part in (self.allowed and f"give {self.allowed}", self.hint) if part)
+        return named(f"{self.field}=", keys) + as_word(self.got), named(self.why, keys), named(advice, keys)
+
+
+def as_word(value: Any) -> str:
+    """A value as the command line accepts it; Ellipsis, for a value that is not known, is `…`."""
+    if value is ... or value is None:
+        return "null" if value is None else "…"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(as_word, value))}]"
+    return f"'{value}'" if " " in str(value) else str(value)
+
+
+def named(text: str, keys: Mapping[str, str] | None) -> str:
+    """The text with the key of each setting in it, `name=`; without keys, its name without its class."""
+    known = keys or {}
+    return SETTING.sub(lambda found: f"{known.get(found[1] + found[2]) or found[2]}=", text)
 
 
 class MidiError(UserError):
     """A file whose music we cannot read: carries the path and the reason."""
 
-    def __init__(self, path: object, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path, self.reason = str(path), told(reason)
+    def __init__(self, path: object, reason: str, hint: str = "") -> None:
+        super().__init__(f"{path}: {reason}", hint)
+        self.args = (path, reason, hint)
+        self.path, self.reason = str(path), reason
 
 
 class TokenError(UserError):
@@ -44,10 +92,6 @@ class StoreError(UserError):
 
 class BundleError(UserError):
     """A model file that is missing, damaged, or of another format."""
-
-
-class ConfigError(UserError):
-    """A setting that does not exist, has the wrong type, or cannot be met on this machine."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:

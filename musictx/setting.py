@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
+from musictx.errors import as_word
+
 T = TypeVar("T")
 COLUMN = 34  # where the meanings begin
 NARROWEST = 60
@@ -66,14 +68,3 @@ def _row(given: str, meaning: str, width: int) -> list[str]:
 
 def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-
-
-def as_word(value: Any) -> str:
-    """A value as the command line accepts it."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{','.join(map(as_word, value))}]"
-    return f"'{value}'" if " " in str(value) else str(value)

@@ -25,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config import PLAIN_COMMANDS, PRESETS, SCHEMAS, register_schemas
-from musictx.config.fields import in_keys
+from musictx.config.fields import keys_of
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
 from musictx.setting import help_text
@@ -35,7 +35,8 @@ PATHS = (
     "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume|folder"
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
-NO_NAME = "choose a preset by its name, as in model=small or trainer=cpu; --help lists them"
+PRESET = "a preset's name, as in model=small or trainer=cpu"  # which --help lists
+TOO_LARGE = "this number is too large"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -91,7 +92,7 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
     try:
         return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(one_line(error)) from None
+        raise UserError(one_line(error)) from None
     except ValueError as error:
         raise _no_name(error) or error from None
 
@@ -114,17 +115,17 @@ def refuse_words(words: Sequence[str]) -> None:
     for word in words:
         key, equals, value = word.partition("=")
         if equals and PATH_KEY.fullmatch(key) and not value.strip().strip("'\"").strip():
-            raise ConfigError(f"{key.lstrip('+')}= is empty: give a path, or leave it out")
+            raise ConfigError(key.lstrip("+"), got="", allowed="a path, or leave it out")
         try:
             override = parser.parse_override(quote_path(word))
         except RecursionError:
-            raise ConfigError(f"{key.lstrip('+')}: too many brackets within brackets; see --help") from None
+            raise ConfigError(key.lstrip("+"), why="too many brackets within brackets", hint="see --help") from None
         except HydraException:  # a flag, or a mistake that Hydra names when it composes
             continue
         except ValueError:  # Python reads no number of 5,000 digits
-            raise ConfigError(f"{key.lstrip('+')}: this number is too large; see --help") from None
+            raise ConfigError(key.lstrip("+"), why=TOO_LARGE, hint="see --help") from None
         if isinstance(override.value(), list | dict) and _is_preset(key.lstrip("+"), ""):
-            raise ConfigError(NO_NAME)
+            raise ConfigError(key.lstrip("+"), got=override.value(), allowed=PRESET)
         refuse_huge(key, override.value())
 
 
@@ -134,7 +135,7 @@ def refuse_huge(key: str, value: Any) -> None:
         for each in value.values() if isinstance(value, dict) else value:
             refuse_huge(key, each)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ConfigError(f"{key.lstrip('+')}: this number is too large; see --help")
+        raise ConfigError(key.lstrip("+"), why=TOO_LARGE, hint="see --help")
 
 
 def compose(name: str, words: Sequence[str]) -> DictConfig:
@@ -222,14 +223,14 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
     fields = [field.name for field in dataclasses.fields(schema)]
     for key in node:
         if key not in fields:
-            raise ConfigError(_not_a_setting(f"{path}{key!s}", fields))
+            raise UserError(_not_a_setting(f"{path}{key!s}", fields))
     values: Any = OmegaConf.to_container(node)
     for key in fields:
         kind = OmegaConf.get_type(node, key)  # the schema that the group's preset chose, if any
         if OmegaConf.is_interpolation(node, key) and (kind in (list, dict) or dataclasses.is_dataclass(kind)):
-            raise ConfigError(f"{path}{key}=${{…}} is not compared with its type: write its values")
+            raise ConfigError(f"{path}{key}", got="${…}", why="it is not compared with its type", hint="write its values")
         if kind is list and any(isinstance(each, list | dict) for each in values[key] or []):
-            raise ConfigError(f"{path}{key}: a list within this list; give single values")
+            raise ConfigError(f"{path}{key}", why="a list within this list", allowed="single values")
         if dataclasses.is_dataclass(kind):
             _refuse_unknown(node[key], kind, f"{path}{key}.")
 
@@ -238,9 +239,12 @@ def in_one_line(command: Callable[[], object], name: str = "train") -> object:
     """Runs a command; a person's mistake becomes one line on stderr and exit status 2, Ctrl-C status 130. The line has
     the keys of the command called `name`; scripts take those of `train`."""
     try:
-        with in_keys(name), plain_prints():
+        with plain_prints():
             return command()
-    except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
+    except UserError as error:
+        print(f"error: {printable(error.line(keys_of(name)))[:MOST]}", file=sys.stderr)
+        sys.exit(2)
+    except (HydraException, OmegaConfBaseException, OSError) as error:
         print(f"error: {printable(one_line(error))[:MOST]}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
@@ -264,11 +268,11 @@ def plain_prints() -> Iterator[None]:
         builtins.print = before
 
 
-def _no_name(error: ValueError) -> ConfigError | None:
-    """The ConfigError for Hydra's error on `model=null` or `sampler=3`; None for any other error."""
+def _no_name(error: ValueError) -> UserError | None:
+    """The error for Hydra's own on `model=null` or `sampler=3`; None for any other error."""
     if "Config group override must be" not in str(error):
         return None
-    return ConfigError(NO_NAME)
+    return UserError(f"a group of settings needs {PRESET}", "see --help")
 
 
 def one_line(error: BaseException) -> str:

@@ -1,18 +1,16 @@
 """The keys of a command for the fields that a library names in its errors: temperature is sampler.temperature.
 
-A library does not know which command called it, if any: it marks its own arguments (`musictx/errors.py`). A command
-knows the tree of its settings, and so how a person types each of them.
+A library does not know which command called it, if any: its errors name its own arguments (`musictx/errors.py`). A
+command knows the tree of its settings, and so how a person types each of them.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
 from musictx.config import SCHEMAS
 from musictx.config.model import MODELS
-from musictx.errors import KEYS
 
 OTHERWISE = {  # what has another name among the settings, or no schema
     "plain": "objective_settings.plain",
@@ -48,13 +46,3 @@ def _schemas(group: str, hint: Any) -> list[type[Any]]:
     if group == "model":  # its preset chooses one
         return list(MODELS.values())
     return [hint] if is_dataclass(hint) and isinstance(hint, type) else []
-
-
-@contextmanager
-def in_keys(command: str | None) -> Iterator[None]:
-    """Errors that are made inside tell the keys of this command; None: the fields, for who typed no keys."""
-    before = KEYS.set(keys_of(command) if command is not None else {})
-    try:
-        yield
-    finally:
-        KEYS.reset(before)

@@ -113,7 +113,7 @@ MODELS: dict[str, type[Any]] = {
 def schema_of(kind: str) -> type[Any]:
     """The schema of a kind of model. Raises ConfigError for an unknown kind."""
     if kind not in MODELS:
-        raise ConfigError(f"model.kind={kind}: choose one of {', '.join(MODELS)}")
+        raise ConfigError("model.kind", got=kind, allowed=f"one of {', '.join(MODELS)}")
     return MODELS[kind]
 
 
@@ -123,8 +123,11 @@ def kind_of_settings(model: Any) -> str:
         if type(model) is schema:
             return kind
     raise ConfigError(
-        f"model={model}: these are not the settings of a model; choose a preset, as in model=small or model=lstm, or "
-        f"begin your own with `defaults: [{next(iter(MODELS))}_schema]`"
+        "model",
+        got=model,
+        why="these are not the settings of a model",
+        allowed="a preset, as in model=small or model=lstm",
+        hint=f"begin one of your own with `defaults: [{next(iter(MODELS))}_schema]`",
     )
 
 
@@ -133,8 +136,10 @@ def check_settings(model: Any) -> None:
     own = kind_of_settings(model)
     if schema_of(model.kind) is not MODELS[own]:
         raise ConfigError(
-            f"model.kind={model.kind}: these are the settings of a {own} model; choose a preset of another kind, "
-            "as in model=small or model=lstm"
+            "model.kind",
+            got=model.kind,
+            why=f"these are the settings of a {own} model",
+            allowed="a preset of another kind, as in model=small or model=lstm",
         )
 
 
