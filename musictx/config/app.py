@@ -36,6 +36,7 @@ PATHS = (
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 PRESET = "a preset's name, as in model=small or trainer=cpu"  # which --help lists
+SEE = "see --help"
 TOO_LARGE = "this number is too large"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -92,7 +93,7 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
     try:
         return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(one_line(error)) from None
+        raise explained(error) from None
     except ValueError as error:
         raise _no_name(error) or error from None
 
@@ -119,11 +120,11 @@ def refuse_words(words: Sequence[str]) -> None:
         try:
             override = parser.parse_override(quote_path(word))
         except RecursionError:
-            raise ConfigError(key.lstrip("+"), why="too many brackets within brackets", hint="see --help") from None
+            raise ConfigError(key.lstrip("+"), why="too many brackets within brackets", hint=SEE) from None
         except HydraException:  # a flag, or a mistake that Hydra names when it composes
             continue
         except ValueError:  # Python reads no number of 5,000 digits
-            raise ConfigError(key.lstrip("+"), why=TOO_LARGE, hint="see --help") from None
+            raise ConfigError(key.lstrip("+"), why=TOO_LARGE, hint=SEE) from None
         if isinstance(override.value(), list | dict) and _is_preset(key.lstrip("+"), ""):
             raise ConfigError(key.lstrip("+"), got=override.value(), allowed=PRESET)
         refuse_huge(key, override.value())
@@ -135,7 +136,7 @@ def refuse_huge(key: str, value: Any) -> None:
         for each in value.values() if isinstance(value, dict) else value:
             refuse_huge(key, each)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ConfigError(key.lstrip("+"), why=TOO_LARGE, hint="see --help")
+        raise ConfigError(key.lstrip("+"), why=TOO_LARGE, hint=SEE)
 
 
 def compose(name: str, words: Sequence[str]) -> DictConfig:
@@ -223,7 +224,7 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
     fields = [field.name for field in dataclasses.fields(schema)]
     for key in node:
         if key not in fields:
-            raise UserError(_not_a_setting(f"{path}{key!s}", fields))
+            raise _not_a_setting(f"{path}{key!s}", fields)
     values: Any = OmegaConf.to_container(node)
     for key in fields:
         kind = OmegaConf.get_type(node, key)  # the schema that the group's preset chose, if any
@@ -241,11 +242,9 @@ def in_one_line(command: Callable[[], object], name: str = "train") -> object:
     try:
         with plain_prints():
             return command()
-    except UserError as error:
-        print(f"error: {printable(error.line(keys_of(name)))[:MOST]}", file=sys.stderr)
-        sys.exit(2)
-    except (HydraException, OmegaConfBaseException, OSError) as error:
-        print(f"error: {printable(one_line(error))[:MOST]}", file=sys.stderr)
+    except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
+        mistake = error if isinstance(error, UserError) else explained(error)
+        print(f"error: {printable(mistake.line(keys_of(name)))[:MOST]}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -272,11 +271,11 @@ def _no_name(error: ValueError) -> UserError | None:
     """The error for Hydra's own on `model=null` or `sampler=3`; None for any other error."""
     if "Config group override must be" not in str(error):
         return None
-    return UserError(f"a group of settings needs {PRESET}", "see --help")
+    return UserError(f"a group of settings needs {PRESET}", SEE)
 
 
-def one_line(error: BaseException) -> str:
-    """The error in one line: what the command got, what is allowed, what to do next."""
+def explained(error: BaseException) -> UserError:
+    """An error of Hydra, OmegaConf or the system as a person reads it."""
     causes = [error]
     while (cause := causes[-1].__cause__) is not None:
         causes.append(cause)
@@ -284,28 +283,27 @@ def one_line(error: BaseException) -> str:
         if isinstance(cause, ConfigKeyError | ConfigAttributeError):
             return _unknown_key(cause)
         if isinstance(cause, ValidationError) and "is not a ListConfig" in str(cause):
-            return f"{cause.full_key}={cause.value}: give a list, as in {cause.full_key}=[{cause.value}]"
+            return ConfigError(f"{cause.full_key}", got=cause.value, allowed=f"a list, [{cause.value}]")
         if isinstance(cause, ValidationError):
-            first = str(cause).splitlines()[0]
-            return f"{cause.full_key}: {first}; see --help for the settings and their types"
+            return ConfigError(f"{cause.full_key}", why=str(cause).splitlines()[0], hint=SEE)
     if isinstance(error, OSError) and is_full(error):
         place = f"{error.filename}: " if error.filename else ""
-        what = f"{place}{error.strerror or error}"
-        return f"the disk is full ({what}): free some space, then give the same command again"
+        what = f"the disk is full ({place}{error.strerror or error})"
+        return UserError(what, "free some space, then give the same command again")
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}; give a path that can be read and written"
+        return UserError(f"{error.filename}: {error.strerror}", "give a path that can be read and written")
     text = str(error)
     if missing := re.search(r"missing mandatory value: (\S+)", text):
         key = re.search(r"full_key: (\S+)", text)
-        return f"{key[1] if key else missing[1]}=… is required and was not given; see --help"
+        return ConfigError(key[1] if key else missing[1], why="it is required and was not given", hint=SEE)
     if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
-        return f"{plugin[1]} is not installed: pip install 'musictx[sweeps]' brings joblib, submitit and optuna"
+        return UserError(f"{plugin[1]} is not installed", "pip install 'musictx[sweeps]' brings joblib, submitit, optuna")
     if preset := re.search(
         r"Could not find '([\w/]+)/([^/']+)'\s+Available options in '[^']+':\s+([\w\s]+?)\s+Config", text
     ):
         there = [name for name in preset[3].split() if not name.endswith("_schema")]
-        return f"{preset[1]}={preset[2]}: choose one of {', '.join(there)}"
-    return " ".join(text.split())
+        return ConfigError(preset[1], got=preset[2], allowed=f"one of {', '.join(there)}")
+    return UserError(" ".join(text.split()))
 
 
 def is_full(error: OSError) -> bool:
@@ -313,15 +311,14 @@ def is_full(error: OSError) -> bool:
     return error.errno in FULL or re.search(r"\d+ requested and \d+ written", str(error)) is not None
 
 
-def _unknown_key(error: OmegaConfBaseException) -> str:
+def _unknown_key(error: OmegaConfBaseException) -> ConfigError:
     node, key = error.parent_node, str(error.key)
     allowed = [str(k) for k in node if k != "hydra"] if node is not None and hasattr(node, "__iter__") else []
     return _not_a_setting(str(error.full_key or key), allowed)
 
 
-def _not_a_setting(where: str, allowed: list[str]) -> str:
-    key = where.rpartition(".")[2]
-    place = where.rpartition(".")[0] or "this command"
+def _not_a_setting(where: str, allowed: list[str]) -> ConfigError:
+    place, _, key = where.rpartition(".")
     close = get_close_matches(key, allowed, 1)
     hint = f"did you mean {close[0]}? " if close else ""
-    return f"{where} is not a setting: {hint}{place} has {', '.join(allowed)}"
+    return ConfigError(where, why=f"it is not a setting: {hint}{place or 'this command'} has {', '.join(allowed)}")
