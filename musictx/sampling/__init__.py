@@ -1,1 +1,0 @@
-"""Draws ids from a model, and makes music of them."""
