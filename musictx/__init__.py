@@ -3,7 +3,7 @@
     import musictx
 
     model = musictx.load("chorale")
-    for music in model.continue_midi("seed.mid", variations=3, length_seconds=20):
+    for music in model.continue_midi("seed.mid", variations=3, seconds=20):
         music.write(f"{music.name}.mid")
 
 Nothing else is imported before one of these names is used: to import PyTorch takes seconds.
@@ -12,9 +12,9 @@ Nothing else is imported before one of these names is used: to import PyTorch ta
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest of this
 
 PLACES = {  # in the order of the reference
-    "load": "musictx.playing.player",
-    "Player": "musictx.playing.player",
-    "Music": "musictx.playing.result",
+    "load": "musictx.generate.model",
+    "Model": "musictx.generate.model",
+    "Music": "musictx.generate.result",
     "Score": "musictx.music.score",
     "read_midi": "musictx.music.read",
     "UserError": "musictx.errors",
@@ -24,8 +24,8 @@ PLACES = {  # in the order of the reference
 }
 
 __all__ = [
+    "Model",
     "Music",
-    "Player",
     "Score",
     "UserError",
     "__version__",
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from musictx.commands.prepare import prepare
     from musictx.commands.train import train
     from musictx.errors import UserError
+    from musictx.generate.model import Model, load
+    from musictx.generate.result import Music
     from musictx.music.read import read_midi
     from musictx.music.score import Score
-    from musictx.playing.player import Player, load
-    from musictx.playing.result import Music
 
     __version__: str
 else:

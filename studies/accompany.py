@@ -31,10 +31,10 @@ from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import replacing
+from musictx.generate.opening import open_bundle
 from musictx.model.bundle import read_header
 from musictx.model.shipped import bundle_path
 from musictx.music.grid import Grid
-from musictx.playing.opening import open_bundle
 from musictx.training.run_folder import RunFolder
 
 WIDTH = ["model.d_model=128", "model.n_heads=4", "model.d_ff=352"]

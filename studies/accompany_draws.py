@@ -11,11 +11,11 @@ from torch import Tensor
 
 from musictx.config.use import AccompanyConfig
 from musictx.data.store import Store
+from musictx.generate.engine import ByChance, Stream, prefill
+from musictx.generate.opening import open_bundle
+from musictx.generate.requests import Sampling
+from musictx.generate.voices import BelowMelody, draw_voices
 from musictx.music.grid import Grid
-from musictx.playing.opening import open_bundle
-from musictx.sampling.engine import ByChance, Stream, prefill
-from musictx.sampling.settings import Sampling
-from musictx.sampling.voices import BelowMelody, draw_voices
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules

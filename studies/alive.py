@@ -31,19 +31,21 @@ import numpy as np
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex
 from musictx.bench.facts import keep
+from musictx.commands.generate import asked as asked_by
 from musictx.config.app import in_one_line, parse_options, settings
 from musictx.config.use import GenerateConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
+from musictx.generate.continuing import begin_with, continue_all
+from musictx.generate.opening import Opened, open_bundle
+from musictx.generate.requests import Continue, Sampling
 from musictx.model.bundle import OWN_FILTERS, add_notes, tensors_hash
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.playing.continuing import begin_with, continue_all
-from musictx.playing.opening import Opened, open_bundle
-from musictx.sampling.settings import AUTO, Sampling
+from musictx.tokenizers.rules import AUTO
 from musictx.viz.piano_roll import piano_roll
 
 STILL_S, VERY_STILL_S, LONG_S = 3.0, 5.0, 8.0
@@ -137,20 +139,20 @@ class Cell(NamedTuple):
 
 
 def cell(
-    name: str, form: str, pieces: Sequence[Score], opened: Opened, config: GenerateConfig, known: CorpusIndex | None
+    name: str, form: str, pieces: Sequence[Score], opened: Opened, request: Continue, known: CorpusIndex | None
 ) -> tuple[Cell, list[tuple[str, Score, float]]]:
     """Draws and measures a cell; and the first rolls of it."""
-    length_s = config.length_seconds or 30.0
+    length_s = request.length.seconds or 30.0
     with contextlib.redirect_stdout(io.StringIO()):  # what each seed's line says is the same for all
-        beginnings = [begin_with(piece, opened.tokenizer, config) for piece in pieces]
-    made = continue_all(beginnings, opened.model, opened.tokenizer, config, own=opened.header.sampling)
+        beginnings = [begin_with(piece, opened.tokenizer, request) for piece in pieces]
+    made = continue_all(beginnings, opened.model, opened.tokenizer, request, own=opened.header.sampling)
     drawn, true, seed_waits, first = [], [], [], []
     panels: list[tuple[str, Score, float]] = []
     for piece, beginning, musics in zip(pieces, beginnings, made, strict=True):
         assert beginning.primer is not None
         seed = beginning.primer.score
         own = waits_s(seed, seed.duration_s)[1:-1]
-        limits = config.rules.still_s(own), config.rules.note_s(seed.offset_s - seed.onset_s)
+        limits = request.rules.still_s(own), request.rules.note_s(seed.offset_s - seed.onset_s)
         new = [music.score.clip(music.new_from_s, music.new_from_s + length_s) for music in musics]
         drawn.append([measure(seed, each, length_s, limits, known) for each in new])
         before, after = true_music(piece, form, seed, beginning.primer.end_s, length_s)
@@ -231,8 +233,8 @@ def study(args: argparse.Namespace, words: list[str]) -> None:
                 for form, form_words in FORMS.items():
                     own_words = [word for word in way_words if word not in KEPT or not form.startswith("first")]
                     asked = [*form_words, *own_words, f"length_seconds={args.seconds}", f"variations={args.draws}"]
-                    config: GenerateConfig = settings("generate", "seed_midi=null", "out=x", *asked, *words)
-                    found, panels = cell(f"{path.name}, {form}", form, pieces, opened, config, known)
+                    request = asked_by(settings("generate", "seed_midi=null", "out=x", *asked, *words))
+                    found, panels = cell(f"{path.name}, {form}", form, pieces, opened, request, known)
                     cells.append(found)
                     facts.setdefault(name, {})[found.name] = summary([found])
                     print(f"{name}, {found.name}: {summary([found])}", flush=True)

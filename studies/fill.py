@@ -19,25 +19,25 @@ from typing import Any
 
 import numpy as np
 import torch
+from fill_measures import Border, FillGain, TrueGap, border, fill_gain, summary, true_gaps
 
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
-from musictx.analysis.fill import Border, FillGain, TrueGap, border, fill_gain, summary, true_gaps
 from musictx.analysis.repeats import CorpusIndex
 from musictx.analysis.statistics import features, statistics
 from musictx.bench.facts import keep
 from musictx.config.app import in_one_line
 from musictx.data.store import Store
+from musictx.generate.draw import Drawing
+from musictx.generate.filling import hears
+from musictx.generate.gap import fill, split_drawn
+from musictx.generate.opening import Opened, open_bundle
+from musictx.generate.primer import Primer
+from musictx.generate.requests import Continue, Length
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import WEIGHTS, for_steps
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.playing.filling import hears
-from musictx.playing.opening import Opened, open_bundle
-from musictx.sampling.gap import fill, split_drawn
-from musictx.sampling.music import Drawing
-from musictx.sampling.primer import Primer
-from musictx.sampling.settings import Length, Settings
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.viz.curves import draw_curves
 
@@ -52,14 +52,14 @@ def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: boo
     model, tokenizer = opened.model, opened.tokenizer
     seconds = found[0].gap.seconds
     own = {**opened.header.sampling, "seed_guidance": None}  # which would hold on to the left side alone
-    settings = Settings(length=Length(seconds=seconds), window=window, random_seed=random_seed, own=own)
+    request = Continue(length=Length(seconds=seconds), window=window, random_seed=random_seed)
     primers: list[Any] = [each.gap for each in found]
     if not by_both:
         primers = [
             Primer(tokenizer.decode(each.gap.before, each.gap.given.quarter_s), each.gap.from_s, each.gap.meter)
             for each in found
         ]
-    drawing = Drawing(primers, model, tokenizer, settings)
+    drawing = Drawing(primers, model, tokenizer, request, own=own)
     for _ in drawing:
         pass
     return [split_drawn(found[i].gap, take.ids, tokenizer) for i, _, take in drawing.takes]

@@ -17,9 +17,9 @@ from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.seed_gain import log_p_of_last
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
+from musictx.generate.gap import Gap, cut_gap, gap_prompt, step_s, steps_in
 from musictx.model.protocol import LanguageModel, newest
 from musictx.music.score import Meter, Score
-from musictx.sampling.gap import Gap, cut_gap, gap_prompt, step_s, steps_in
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.gap import clock_of, split_at, step_of
 

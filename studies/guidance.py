@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from musictx.analysis.continuations import Beginnings, beginnings, continue_all
 from musictx.analysis.distance import compare_all
 from musictx.analysis.statistics import features, statistics
 from musictx.commands.compare import memory
@@ -30,11 +29,12 @@ from musictx.config.use import CompareConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError
 from musictx.files import replacing
+from musictx.generate.held_out import Beginnings, beginnings, continue_beginnings
+from musictx.generate.opening import Opened, common_store, find_bundles, name_bundles, open_bundle
+from musictx.generate.requests import Continue
 from musictx.model.bundle import add_notes
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
-from musictx.playing.opening import Opened, common_store, find_bundles, name_bundles, open_bundle
-from musictx.sampling.settings import Settings
 
 Draws = list[dict[str, Any]]  # each: retained, from_seed and repeated (mean, low, high); overlaps: name -> the same
 
@@ -73,7 +73,7 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
         sampler = replace(config.sampler, seed_guidance=strength).suited(opened.header.sampling)
         found: Draws = []
         for seed in range(draws):
-            drawn = continue_all(model, opened.tokenizer, held_out, Settings(sampler, random_seed=seed)).scores
+            drawn = continue_beginnings(model, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)).scores
             real, made = (_features(scores, opened) for scores in (held_out.true, drawn))
             areas = {name: [*one.overlap_real] for name, one in compare_all(real, made, resamples=200).items()}
             found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas})

@@ -24,8 +24,8 @@ from musictx.commands.evaluate import scored_by
 from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
 from musictx.errors import StoreError
+from musictx.generate.opening import open_bundle
 from musictx.model.bundle import save_bundle
-from musictx.playing.opening import open_bundle
 
 STAGES = ("harmoniser", "harmoniser_whole")
 COMMON = ["trainer.progress_bar=false", "trainer.checkpoint_every=100"]

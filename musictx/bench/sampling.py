@@ -27,18 +27,18 @@ from musictx.config.app import hydra_app
 from musictx.config.bench import BenchSamplingConfig
 from musictx.errors import ConfigError
 from musictx.files import replacing
+from musictx.generate.batch import Batch, Progress
+from musictx.generate.engine import Row as Asked
+from musictx.generate.engine import Stream, begin_stream
+from musictx.generate.guidance import bare_prompt
+from musictx.generate.primer import Primer
+from musictx.generate.prompt import Prompt, make_prompt
+from musictx.generate.requests import PLAIN, Length, Sampling
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
-from musictx.sampling.batch import Batch
-from musictx.sampling.engine import Row as Asked
-from musictx.sampling.engine import Stream, begin_stream
-from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.primer import Primer
-from musictx.sampling.prompt import Prompt, make_prompt
-from musictx.sampling.settings import PLAIN, Length, Progress, Sampling
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules

@@ -1,4 +1,4 @@
-"""musictx accompany: alto, tenor and bass for a melody, or the rest of a song; `Player.accompany` does the same from
+"""musictx accompany: alto, tenor and bass for a melody, or the rest of a song; `Model.accompany` does the same from
 Python.
 """
 
@@ -8,40 +8,50 @@ from typing import Any
 from musictx.config.app import hydra_app
 from musictx.config.use import AccompanyConfig
 from musictx.files import only_new
-from musictx.model.build import describe_model
-from musictx.model.shipped import seed_path
-from musictx.model.weights import for_steps
-from musictx.objectives import NEXT_TOKEN
-from musictx.playing.accompanying import (
+from musictx.generate.accompanying import (
     Accompanied,
     accompany_melody,
     check_accompanies,
     guided,
-    plan_accompaniment,
     read_melody,
     window_of,
 )
-from musictx.playing.opening import check_device, open_told, weights_told
-from musictx.playing.seeds import Targets, name_targets
+from musictx.generate.opening import check_device, open_told, weights_told
+from musictx.generate.requests import Accompany
+from musictx.generate.seeds import Targets, name_targets
+from musictx.model.build import describe_model
+from musictx.model.shipped import seed_path
+from musictx.model.weights import AUTO, WEIGHTS, check_weights, for_steps
+from musictx.objectives import NEXT_TOKEN
 
 
 def accompany(config: AccompanyConfig) -> None:
     device = check_device(config.device)
-    plan_accompaniment(config)
+    check_weights(config.weights, (AUTO, *WEIGHTS))
+    request = Accompany(
+        config.sampler,
+        config.rules,
+        config.line,
+        config.transpose,
+        config.random_seed,
+        config.variations,
+        config.rows_at_once,
+    )
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
     opened = open_told(config.bundle, device, config.attention.impl, continues=False)
     learnt = opened.header.objective.get("name", NEXT_TOKEN)
     check_accompanies(opened.model, opened.tokenizer, learnt, config.bundle)
-    melody = read_melody(source, config, opened.tokenizer)  # before anything is written
-    asked, config = config.sampler.strength, guided(config, opened.header, opened.tokenizer, config.bundle)
-    if (own := config.sampler.strength) != asked:
+    melody = read_melody(source, request, opened.tokenizer)  # before anything is written
+    request = guided(request, opened.header, opened.tokenizer, config.bundle)
+    if (own := request.sampling.strength) != config.sampler.strength:
         print(f"sampler.seed_guidance={own:g}, as its bundle says; null for voices that no melody guides")
     print(describe_model(opened.model))
     (weights,) = weights_told(config.weights, opened.model)
     model: Any = for_steps(opened.model, weights)
-    pieces = accompany_melody(melody, model, opened.tokenizer, config, window_s=window_of(opened.header))
+    window_s = window_of(opened.header)
+    pieces = accompany_melody(melody, model, opened.tokenizer, request, window_s=window_s, device=device)
     write(pieces, targets)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from musictx.analysis.bootstrap import Interval, interval
-from musictx.analysis.continuations import OTHERS, Beginnings, beginnings, continue_all, identify
 from musictx.analysis.distance import compare_all
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
@@ -22,10 +21,8 @@ from musictx.config.use import CompareConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
-from musictx.model.bundle import read_header
-from musictx.model.weights import for_steps
-from musictx.music.score import Score
-from musictx.playing.opening import (
+from musictx.generate.held_out import OTHERS, Beginnings, beginnings, continue_beginnings, identify
+from musictx.generate.opening import (
     COMPOSER,
     Opened,
     check_device,
@@ -34,7 +31,10 @@ from musictx.playing.opening import (
     name_bundles,
     open_bundle,
 )
-from musictx.sampling.settings import Settings
+from musictx.generate.requests import Continue
+from musictx.model.bundle import read_header
+from musictx.model.weights import for_steps
+from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer
 
 
@@ -66,7 +66,7 @@ def compare(config: CompareConfig) -> None:
         index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")])
     real = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in held_out.true])
     cut = _places(bundles, split, tokenizer, config)
-    settings = Settings(config.sampler, random_seed=config.random_seed, device=device)
+    request = Continue(config.sampler, random_seed=config.random_seed)
 
     metrical = tokenizer.metrical
     rows = [_composers(held_out, index, config, metrical)]
@@ -76,8 +76,8 @@ def compare(config: CompareConfig) -> None:
         nll = measure(opened, bundle, store, config.split, config.segment, config.score_batch_tokens, device)
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = _knowledge(opened, cut, held_out, config, device)
-        settings = settings._replace(own=opened.header.sampling)
-        drawn = continue_all(for_steps(opened.model), opened.tokenizer, held_out, settings)
+        model, own = for_steps(opened.model), opened.header.sampling
+        drawn = continue_beginnings(model, opened.tokenizer, held_out, request, device=device, own=own)
         made = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in drawn.scores])
         rate, curve = training_of(bundle)
         row = Row(

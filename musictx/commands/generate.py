@@ -1,41 +1,111 @@
 """musictx generate: continue seed MIDI files, or fill a gap; `musictx.load` does the same from Python."""
 
+from dataclasses import fields
 from pathlib import Path
 
 from musictx.config.app import hydra_app
 from musictx.config.use import GenerateConfig
 from musictx.errors import ConfigError
 from musictx.files import only_new
+from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
+from musictx.generate.filling import check_fills, fill_all, read_around
+from musictx.generate.opening import check_device, faster, name_bundle, open_told, weights_told
+from musictx.generate.primer import Part
+from musictx.generate.requests import TOP_P, Continue, Fill, Length
+from musictx.generate.result import Music
+from musictx.generate.seeds import Targets, find_seeds, name_targets
 from musictx.model.build import describe_model
 from musictx.model.bundle import OWN_FILTERS, BundleHeader
+from musictx.model.shipped import seed_path
+from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music.read import read_bytes
-from musictx.playing.continuing import (
-    Beginning,
-    continue_all,
-    faster,
-    is_interrupted,
-    plan,
-    read_beginning,
-    refuse_part,
-)
-from musictx.playing.filling import check_fills, fill_all, plan_fill, read_around, refuse_gaps, sides
-from musictx.playing.opening import check_device, name_bundle, open_told, weights_told
-from musictx.playing.result import Music
-from musictx.playing.seeds import Targets, find_seeds, name_targets
-from musictx.sampling.settings import AUTO, TOP_P
+
+OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_notes", "seed_from", "include_seed", "draws", "rank")
+LENGTHS = ("length_seconds", "length_bars", "length_notes", "length_tokens")
+REGION = ("from_s", "to_s", "from_bar", "to_bar")
+DEFAULT = {field.name: field.default for field in fields(GenerateConfig)}
+
+
+def asked(config: GenerateConfig) -> Continue:
+    """What the settings ask for. Raises ConfigError."""
+    for name in REGION[1:]:
+        if (value := getattr(config, name)) is not None:
+            raise ConfigError(name, got=value, why="it is for a gap", hint="give infill=, or leave it out")
+    return Continue(
+        config.sampler,
+        Length(config.length_seconds, config.length_bars, config.length_notes, config.length_tokens),
+        config.rules,
+        config.random_seed,
+        config.variations,
+        Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, config.from_s),
+        config.draws,
+        config.rank,
+        config.max_tokens,
+        config.window,
+        config.include_seed,
+        config.forced_ending,
+        config.rows_at_once,
+        config.drums,
+        config.out_of_range,
+    )
+
+
+def asked_fill(config: GenerateConfig) -> Fill:
+    """The same of a gap. Raises ConfigError."""
+    if config.infill is not None and config.between is not None:
+        raise ConfigError("between", got=config.between, why="infill= is given too", hint="leave one of them out")
+    way = "infill=" if config.infill is not None else "between="
+    refused = (*OF_SEEDS, "forced_ending", *(LENGTHS if way == "infill=" else REGION), *LENGTHS[2:])
+    for name in refused:
+        if (value := getattr(config, name)) != DEFAULT[name]:
+            raise ConfigError(name, got=value, why=f"it does not go with {way}", hint="leave it out")
+    request = Fill(
+        config.sampler,
+        config.rules,
+        config.from_s,
+        config.to_s,
+        config.from_bar,
+        config.to_bar,
+        Length(config.length_seconds, config.length_bars),
+        config.random_seed,
+        config.variations,
+        config.max_tokens,
+        config.window,
+        config.rows_at_once,
+        config.drums,
+        config.out_of_range,
+    )
+    if way == "infill=":
+        request.check_region()
+    return request
+
+
+def sides(config: GenerateConfig) -> list[Path]:
+    """The file of `infill=`, or the two of `between=`. Raises ConfigError, MidiError."""
+    if config.infill is not None:
+        return [seed_path(config.infill)]
+    assert config.between is not None
+    words = config.between.split(",")
+    splits = [(",".join(words[:k]), ",".join(words[k:])) for k in range(1, len(words))]
+    if not all(name.strip() for name in words) or not splits:
+        raise ConfigError("between", got=config.between, allowed="two files with a comma between them, a.mid,b.mid")
+    there = [pair for pair in splits if all(Path(name).exists() for name in pair)]  # a name may contain commas
+    return [seed_path(name.strip()) for name in (there or splits)[0]]
 
 
 def generate(config: GenerateConfig) -> None:
+    check_weights(config.weights, (AUTO, *WEIGHTS))
     if config.infill is not None or config.between is not None:
         fill_in(config)
         return
-    refuse_gaps(config)
     if config.seed_midi == "":
-        raise ConfigError("seed_midi=… is required and was not given, nor infill= or between=; see --help")
+        raise ConfigError(
+            "seed_midi", why="it is required and was not given, nor infill= or between=", hint="see --help"
+        )
+    request = asked(config)
     if config.seed_midi is None:
-        refuse_part(config)
+        refuse_part(request)
     device = check_device(config.device)
-    plan(config)
     sources = find_seeds(config.seed_midi)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     targets = name_targets(sources, Path(config.out), config.variations, **extras)
@@ -49,14 +119,14 @@ def generate(config: GenerateConfig) -> None:
     if seeds and (own := config.sampler.suited(header.sampling).strength) != config.sampler.strength:
         print(f"sampler.seed_guidance={own:g}, as its bundle says; null turns it off")
     tell_filters(config, header)
-    model = faster(opened, config)
+    model = faster(opened, config.weights, config.graph, device)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
-    beginnings = [read_beginning(seed, tokenizer, config) for seed in seeds] or [Beginning(sources[0].stem)]
-    kept = continue_all(beginnings, model, tokenizer, config, own=header.sampling)
+    beginnings = [read_beginning(seed, tokenizer, request) for seed in seeds] or [Beginning(sources[0].stem)]
+    kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
     for source, files, pieces in zip(sources, targets, kept, strict=True):
         write(source, files, pieces, config)
-    if is_interrupted(kept, config):
+    if is_interrupted(kept, config.variations):
         print("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
@@ -65,8 +135,7 @@ def generate(config: GenerateConfig) -> None:
 
 def fill_in(config: GenerateConfig) -> None:
     """Fills the gap in a piece, or between two."""
-    device = check_device(config.device)
-    plan_fill(config)
+    request, device = asked_fill(config), check_device(config.device)
     files = sides(config)
     for file in files:
         read_bytes(file)
@@ -78,12 +147,13 @@ def fill_in(config: GenerateConfig) -> None:
     check_fills(bundle, tokenizer)
     print(describe_model(opened))
     tell_filters(config, header)
-    around = read_around(files, tokenizer, config)
-    pieces = fill_all(around, faster(opened, config), tokenizer, header, config)
+    around = read_around(files, tokenizer, request)
+    model = faster(opened, config.weights, config.graph, device)
+    pieces = fill_all(around, model, tokenizer, header, request, device)
     gap = around.gap
     print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
     write(files[0], targets, pieces, config)
-    if is_interrupted([pieces], config):
+    if is_interrupted([pieces], config.variations):
         print("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
     for reason in sorted({music.stopped for music in pieces} - {""}):

@@ -16,6 +16,8 @@ from musictx.config.app import hydra_app
 from musictx.config.use import JamConfig
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError
+from musictx.generate.opening import check_device, name_bundle, open_told, weights_told
+from musictx.generate.requests import MAX_SEED
 from musictx.live.conversation import Conversation, Turns
 from musictx.live.keyboard import Keyboard
 from musictx.live.partner import Partner
@@ -25,8 +27,6 @@ from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
 from musictx.model.shipped import SEEDS, seed_path
 from musictx.model.weights import for_steps
-from musictx.playing.opening import check_device, name_bundle, open_told, weights_told
-from musictx.sampling.engine import MAX_SEED
 from musictx.tokenizers.tokenizer import Event
 
 WRITTEN = (".mid", ".midi")  # suffixes of a recorded session
@@ -133,10 +133,6 @@ def check(config: JamConfig) -> None:
         value = getattr(config, name)
         if value is not None and not least <= value <= most:  # refuses NaN too
             raise ConfigError(f"{name}={value}: give {least:g} {'or more' if most == inf else f'to {most}'}")
-    if config.sampler.beams is not None:
-        raise ConfigError(
-            f"sampler.beams={config.sampler.beams}: a reply is drawn note by note; choose another sampler"
-        )
     if not config.rules.masks:
         raise ConfigError("rules.masks=false: only legal music is played live; leave the masks on")
     if config.realtime is False and is_real(replace(config, realtime=None)):

@@ -7,18 +7,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.analysis.continuations import Beginnings, beginnings, continue_all
 from musictx.config.app import hydra_app
 from musictx.config.look import ListenConfig
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, replacing
+from musictx.generate.held_out import Beginnings, beginnings, continue_beginnings
+from musictx.generate.opening import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
+from musictx.generate.primer import Part
+from musictx.generate.requests import MOST_GUIDANCE, Continue, Length
 from musictx.model.bundle import OWN_FILTERS, read_header
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
-from musictx.playing.opening import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
-from musictx.sampling.music import check
-from musictx.sampling.primer import Part, check_part
-from musictx.sampling.settings import MOST_GUIDANCE, Length, Settings
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
 
@@ -29,6 +28,7 @@ LATE_S = 3.0  # in MAESTRO's validation split the first note after a ten-second 
 
 def listen(config: ListenConfig) -> None:
     settings, guided = plan(config)
+    device = check_device(config.device)
     bundles = find_bundles(config.bundles, "bundles")
     names = name_bundles(bundles, config.names, "bundles")
     ways = {"": settings} | ({GUIDED: guided} if guided else {})
@@ -54,11 +54,13 @@ def listen(config: ListenConfig) -> None:
     mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # reports what prevents sound before the first model draws
     heard = {COMPOSER: held_out.true}
     for name, bundle in zip(names, bundles, strict=True):
-        opened = open_bundle(bundle, settings.device, config.attention.impl)
+        opened = open_bundle(bundle, device, config.attention.impl)
         print(f"{name}: {opened.header.origin}")
         model = for_steps(opened.model)
         for way, how in ways.items():
-            drawn = continue_all(model, opened.tokenizer, held_out, how._replace(own=opened.header.sampling))
+            drawn = continue_beginnings(
+                model, opened.tokenizer, held_out, how, device=device, own=opened.header.sampling
+            )
             heard[name + way] = drawn.scores
             print(f"{name}{way}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
@@ -89,22 +91,19 @@ def of_each(held: dict[str, float | None]) -> str | None:
     return " and ".join(f"{value} ({name})" for name, value in held.items() if value is not None)
 
 
-def plan(config: ListenConfig) -> tuple[Settings, Settings | None]:
+def plan(config: ListenConfig) -> tuple[Continue, Continue | None]:
     """Checks every setting that needs neither store nor models; the second settings are those of guided rows, None if
     there are none. Raises ConfigError."""
-    device, out = check_device(config.device), Path(config.out)
+    out = Path(config.out)
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"out={out}: give a name that ends in .html")
     if out.exists() and not config.overwrite:
         raise ConfigError(f"{out} exists already: give another out= or overwrite=true")
     if config.pieces < 1:
         raise ConfigError(f"pieces={config.pieces}: give 1 or more")
-    check_part(Part(seconds=config.seed_seconds))
-    if config.sampler.beams is not None:
-        raise ConfigError(f"sampler.beams={config.sampler.beams}: here music is drawn; choose another sampler")
+    Part(seconds=config.seed_seconds)  # raises for an impossible one
     length = Length(seconds=config.length_seconds)
-    settings = Settings(config.sampler, length, config.rules, config.random_seed, device=device)
-    check(settings, 1)
+    settings = Continue(config.sampler, length, config.rules, config.random_seed)
     if config.guided is None:
         return settings, None
     if not 0 <= config.guided <= MOST_GUIDANCE:  # refuses NaN too
@@ -115,9 +114,9 @@ def plan(config: ListenConfig) -> tuple[Settings, Settings | None]:
             "plain ones; leave one of them out"
         )
     # another random seed: two rows that begin alike would give each other away
-    plain = settings._replace(sampling=replace(config.sampler, seed_guidance=None))
-    return plain, settings._replace(
-        sampling=replace(config.sampler, seed_guidance=config.guided), random_seed=config.random_seed ^ 1
+    plain = replace(settings, sampling=replace(config.sampler, seed_guidance=None))
+    return plain, replace(
+        settings, sampling=replace(config.sampler, seed_guidance=config.guided), random_seed=config.random_seed ^ 1
     )
 
 

@@ -229,7 +229,9 @@ def _refuse_unknown(node: DictConfig, schema: Any, path: str) -> None:
     for key in fields:
         kind = OmegaConf.get_type(node, key)  # the schema that the group's preset chose, if any
         if OmegaConf.is_interpolation(node, key) and (kind in (list, dict) or dataclasses.is_dataclass(kind)):
-            raise ConfigError(f"{path}{key}", got="${…}", why="it is not compared with its type", hint="write its values")
+            raise ConfigError(
+                f"{path}{key}", got="${…}", why="it is not compared with its type", hint="write its values"
+            )
         if kind is list and any(isinstance(each, list | dict) for each in values[key] or []):
             raise ConfigError(f"{path}{key}", why="a list within this list", allowed="single values")
         if dataclasses.is_dataclass(kind):
@@ -250,9 +252,9 @@ def in_one_line(command: Callable[[], object], name: str = "train") -> object:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     except ValueError as error:
-        if (mistake := _no_name(error)) is None:
+        if (no_name := _no_name(error)) is None:
             raise
-        print(f"error: {mistake}", file=sys.stderr)
+        print(f"error: {no_name}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -297,7 +299,9 @@ def explained(error: BaseException) -> UserError:
         key = re.search(r"full_key: (\S+)", text)
         return ConfigError(key[1] if key else missing[1], why="it is required and was not given", hint=SEE)
     if plugin := re.search(r"Could not find '(hydra/(?:launcher|sweeper)/\w+)'", text):
-        return UserError(f"{plugin[1]} is not installed", "pip install 'musictx[sweeps]' brings joblib, submitit, optuna")
+        return UserError(
+            f"{plugin[1]} is not installed", "pip install 'musictx[sweeps]' brings joblib, submitit, optuna"
+        )
     if preset := re.search(
         r"Could not find '([\w/]+)/([^/']+)'\s+Available options in '[^']+':\s+([\w\s]+?)\s+Config", text
     ):

@@ -14,9 +14,8 @@ from musictx.config.model import MODELS
 
 OTHERWISE = {  # what has another name among the settings, or no schema
     "plain": "objective_settings.plain",
-    "fill": "infill=",
-    "fill_between": "between=",
-    "continue_midi": "seed_midi=",
+    "Continue.window": "window",
+    **{f"Length.{name}": f"length_{name}" for name in ("seconds", "bars", "notes", "tokens")},
 }
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from musictx.config.train import AttentionConfig, TokenizerConfig
-from musictx.sampling.settings import Sampling
+from musictx.generate.requests import Sampling
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from musictx.config.train import AttentionConfig, DataConfig
-from musictx.sampling.settings import DEFAULT_S, Sampling, Settings
+from musictx.generate.requests import DEFAULT_S, Accompany, Continue, Sampling
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
-
-ASKED = Settings()  # the defaults of a continuation
 
 
 @dataclass
@@ -53,24 +51,24 @@ class GenerateConfig:
     length_notes: int | None = setting(None, "how much new music, in notes")
     length_tokens: int | None = setting(None, "how much new music, in tokens")
     forced_ending: bool = setting(
-        ASKED.forced_ending, "end where an ending is likeliest, between 90 and 110 % of the length"
+        Continue.forced_ending, "end where an ending is likeliest, between 90 and 110 % of the length"
     )
-    max_tokens: int | None = setting(ASKED.max_tokens, "stop here even if the length is not reached; null: go on")
-    window: int | None = setting(ASKED.window, "tokens that the model sees at once; null: its own")
-    variations: int = setting(1, "continuations of each seed")
-    rows_at_once: int = setting(ASKED.rows_at_once, "rows drawn together; give more on a GPU")
+    max_tokens: int | None = setting(Continue.max_tokens, "stop here even if the length is not reached; null: go on")
+    window: int | None = setting(Continue.window, "tokens that the model sees at once; null: its own")
+    variations: int = setting(Continue.variations, "continuations of each seed")
+    rows_at_once: int = setting(Continue.rows_at_once, "rows drawn together; give more on a GPU")
     draws: int | None = setting(None, "draw so many and keep the best as the variations; null: keep all")
-    rank: str = setting("likelihood", "how to rank them: likelihood, motif (how much of the seed returns) or both")
-    random_seed: int = setting(ASKED.random_seed, "random seed: the same one gives the same music")
-    include_seed: bool = setting(ASKED.include_seed, "write the primer before the new music")
-    drums: bool = setting(False, "include the seed's drums")
+    rank: str = setting(Continue.rank, "how to rank them: likelihood, motif (how much of the seed returns) or both")
+    random_seed: int = setting(Continue.random_seed, "random seed: the same one gives the same music")
+    include_seed: bool = setting(Continue.include_seed, "write the primer before the new music")
+    drums: bool = setting(Continue.drums, "include the seed's drums")
     out_of_range: str = setting(
-        "refuse", "notes that the model has no token for, and notes beyond its voices: refuse or drop"
+        Continue.out_of_range, "notes that the model has no token for, and notes beyond its voices: refuse or drop"
     )
     wav: bool = setting(False, "also write the sound of each continuation")
     png: bool = setting(False, "also write a picture of seed and continuations")
     overwrite: bool = setting(False, "replace existing files")
-    device: str = setting(ASKED.device, "cpu or cuda")
+    device: str = setting("cpu", "cpu or cuda")
     weights: str = setting(
         "auto",
         "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster",
@@ -183,21 +181,21 @@ class AccompanyConfig:
     )
     out: str = setting(MISSING, "a folder for the melody with its voices")
     line: str = setting(
-        "only", "only: the file has one line; highest: take the highest notes of several lines as the melody"
+        Accompany.line, "only: the file has one line; highest: take the highest notes of several lines as the melody"
     )
-    transpose: int = setting(0, "the model hears the melody so many semitones higher; the output is moved back")
-    variations: int = setting(1, "accompaniments of the melody")
-    rows_at_once: int = setting(ASKED.rows_at_once, "rows drawn together; songs are drawn one by one")
-    random_seed: int = setting(ASKED.random_seed, "random seed: the same one gives the same music")
+    transpose: int = setting(
+        Accompany.transpose, "the model hears the melody so many semitones higher; the output is moved back"
+    )
+    variations: int = setting(Accompany.variations, "accompaniments of the melody")
+    rows_at_once: int = setting(Accompany.rows_at_once, "rows drawn together; songs are drawn one by one")
+    random_seed: int = setting(Accompany.random_seed, "random seed: the same one gives the same music")
     wav: bool = setting(False, "also write the sound of each accompaniment")
     png: bool = setting(False, "also write a picture of melody and voices")
     overwrite: bool = setting(False, "replace existing files")
-    device: str = setting(ASKED.device, "cpu or cuda")
+    device: str = setting("cpu", "cpu or cuda")
     weights: str = setting(
         "auto", "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster"
     )
-    sampler: Sampling = field(default_factory=lambda: Sampling(guard=False))
-    rules: Rules = field(  # what goes with a melody may wait, since the melody moves
-        default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
-    )
+    sampler: Sampling = field(default_factory=lambda: Accompany().sampling)
+    rules: Rules = field(default_factory=lambda: Accompany().rules)
     attention: AttentionConfig = field(default_factory=AttentionConfig)

@@ -1,6 +1,4 @@
-"""From a melody to music of four voices, or to a song, as the settings of `musictx accompany` say: what the command and
-`musictx.load` share.
-"""
+"""Writes what goes with a melody as an `Accompany` asks: voices below it, or the rest of a song."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,29 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.config.use import AccompanyConfig
 from musictx.errors import BundleError, ConfigError, TokenError, UserError, is_out_of_memory
+from musictx.generate.requests import FARTHEST, Accompany
+from musictx.generate.result import Music
+from musictx.generate.song import WINDOW_S, draw_rest
+from musictx.generate.voices import Tell, draw_voices
 from musictx.model.build import SOURCE, inputs_of
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
-from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music.grid import REST, STEPS_PER_QUARTER, beside_grid, grid_to_score
 from musictx.music.melody import Line, on_grid, together, top_line
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter, Score
-from musictx.playing.result import Music
-from musictx.sampling.accompany_song import WINDOW_S, draw_rest
-from musictx.sampling.music import check
-from musictx.sampling.settings import Sampling, Settings
-from musictx.sampling.voices import Tell, draw_voices
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 
-LINES = ("only", "highest")
 MOST_S = 1800.0  # of a song
-FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
+FOR_CHORALES = "it is for models of chorales"
 
 
 class Melody(NamedTuple):
@@ -64,39 +58,15 @@ class Accompanied(Music):
         accompanied_roll([Pair(self.name, self.melody, self.voices)], path)
 
 
-def plan_accompaniment(config: AccompanyConfig) -> None:
-    """Raises ConfigError for what can be judged without melody and model."""
-    asked = config.sampler
-    for name, value in (
-        ("beams", asked.beams),
-        ("temperature_end", asked.temperature_end),
-        ("guard", asked.guard or None),
-        ("guidance_tokens", asked.guidance_tokens if asked.guidance_tokens != Sampling.guidance_tokens else None),
-    ):
-        if value is not None:
-            raise ConfigError(f"⟨{name}⟩ is for continuations: leave it out")
-    check(
-        Settings(asked, rules=config.rules, random_seed=config.random_seed, rows_at_once=config.rows_at_once),
-        config.variations,
-    )
-    if config.line not in LINES:
-        raise ConfigError(f"⟨line⟩={config.line}: choose one of {', '.join(LINES)}")
-    if not FARTHEST[0] <= config.transpose <= FARTHEST[1]:
-        raise ConfigError(f"⟨transpose⟩={config.transpose}: give {FARTHEST[0]} to {FARTHEST[1]} semitones")
-    check_weights(config.weights, (AUTO, *WEIGHTS))
-
-
 def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: object) -> None:
     """Raises BundleError for a model of another task."""
     if can_accompany(model, tokenizer, objective):
         return
     if inputs_of(model) == SOURCE and objective == "conditional":
-        raise BundleError(
-            f"{bundle} has {tokenizer.name} tokens, and accompany writes only chorale and performance-melody ones"
-        )
+        raise BundleError(f"{bundle} has {tokenizer.name} tokens", "give one of chorale or performance-melody tokens")
     raise BundleError(
-        f"{bundle} was trained for ⟨objective⟩={objective}, and accompanies no melody: give ⟨bundle⟩=harmoniser or one "
-        "that was trained with ⟨objective⟩=conditional"
+        f"{bundle} was trained for objective {objective}, and accompanies no melody",
+        "give bundle=harmoniser, or one that was trained with objective=conditional",
     )
 
 
@@ -106,23 +76,23 @@ def can_accompany(model: Any, tokenizer: Tokenizer, objective: str) -> bool:
     return inputs_of(model) == SOURCE and knows_melodies and objective == "conditional"
 
 
-def guided(
-    config: AccompanyConfig, header: BundleHeader | None, tokenizer: Tokenizer, bundle: object
-) -> AccompanyConfig:
+def guided(request: Accompany, header: BundleHeader | None, tokenizer: Tokenizer, bundle: object) -> Accompany:
     """With the guidance that the bundle names, where it was left to that. Raises ConfigError for a model of songs, and
     for one that never learnt to write without a melody."""
-    sampler = config.sampler.suited(header.sampling if header is not None else {})
+    sampler = request.sampling.suited(header.sampling if header is not None else {})
     if sampler.strength and not tokenizer.voices:
-        raise ConfigError(f"⟨seed_guidance⟩={sampler.strength:g} is for models of chorales: leave it out")
+        raise ConfigError("seed_guidance", got=sampler.strength, why=FOR_CHORALES, hint="leave it out")
     if sampler.strength and not (header is not None and header.hides_source):
         raise ConfigError(
-            f"⟨seed_guidance⟩={sampler.strength:g}: {bundle} never learnt to write without a melody: give "
-            "⟨bundle⟩=harmoniser, train one with ⟨hide_source⟩=0.1, or leave it out"
+            "seed_guidance",
+            got=sampler.strength,
+            why=f"{bundle} never learnt to write without a melody",
+            hint="give bundle=harmoniser, train one with hide_source=0.1, or leave it out",
         )
-    return replace(config, sampler=sampler)
+    return replace(request, sampling=sampler)
 
 
-def read_melody(path: Path, config: AccompanyConfig, tokenizer: Tokenizer) -> Melody:
+def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     """The melody of a MIDI file. Raises MidiError for a file that is no music, and what `take_melody` does."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
@@ -130,13 +100,13 @@ def read_melody(path: Path, config: AccompanyConfig, tokenizer: Tokenizer) -> Me
         print(f"{path}: its first tempo holds throughout, since the model counts beats")
     if told := tracks.told():
         print(f"{path}: {told}")
-    return take_melody(tracks.merge(drums=False), path, config, tokenizer, tracks.meter(), path.stem, path)
+    return take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), path.stem, path)
 
 
 def take_melody(
     score: Score,
     source: object,
-    config: AccompanyConfig,
+    request: Accompany,
     tokenizer: Tokenizer,
     meter: Meter,
     name: str = "melody",
@@ -145,16 +115,16 @@ def take_melody(
 ) -> Melody:
     """One line of notes that the model can hear, on its grid or in seconds; `say` gets what a person should know of it.
     Raises UserError, ConfigError and TokenError, which name the source."""
-    score, left = one_line(score, source, config)
+    score, left = one_line(score, source, request)
     line = None
     if isinstance(tokenizer, ChoraleTokenizer):
-        check_range(score, source, config, tokenizer)
+        check_range(score, source, request, tokenizer)
         try:
             line = on_grid(score)
         except UserError as error:
-            raise UserError(f"{source}: {error}") from None
+            raise error.of(source) from None
     else:
-        check_song(score, source, config)
+        check_song(score, source, request)
     if left:  # told when nothing is refused any more
         say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
     if line is not None and (beside := int(beside_grid(score).sum())):
@@ -170,50 +140,52 @@ def take_melody(
     return Melody(name, score, line, meter, file)
 
 
-def check_song(score: Score, source: object, config: AccompanyConfig) -> None:
+def check_song(score: Score, source: object, request: Accompany) -> None:
     """Raises ConfigError and UserError for what a model of songs, which hears notes where they are, cannot take."""
-    if config.transpose:
-        raise ConfigError(f"⟨transpose⟩={config.transpose} is for models of chorales: leave it out")
+    if request.transpose:
+        raise ConfigError("transpose", got=request.transpose, why=FOR_CHORALES, hint="leave it out")
     if score.duration_s > MOST_S:
         length = f"{score.duration_s / 60:,.1f} minutes long, at most {MOST_S / 60:g} can be accompanied"
-        raise UserError(f"{source}: {length}: give a part of it")
+        raise UserError(f"{source}: {length}", "give a part of it")
 
 
-def one_line(score: Score, source: object, config: AccompanyConfig) -> tuple[Score, int]:
+def one_line(score: Score, source: object, request: Accompany) -> tuple[Score, int]:
     """The notes that are the melody, and how many others there are. Raises UserError for none, for several lines."""
     if not len(score):
-        raise UserError(f"{source}: no notes to accompany: give a file with a melody in it")
+        raise UserError(f"{source}: no notes to accompany", "give a file with a melody in it")
     if not (score.offset_s > score.onset_s).any():
-        raise UserError(f"{source}: none of its {len(score)} notes lasts: give a melody whose notes have lengths")
-    if config.line == "highest":
+        raise UserError(f"{source}: none of its {len(score)} notes lasts", "give a melody whose notes have lengths")
+    if request.line == "highest":
         line = top_line(score)
         return line, len(score) - len(line)
     if len(both := together(score)):
         first = score.onset_s[both[0]] / score.quarter_s
         raise UserError(
             f"{source}: {len(both)} of its {len(score)} notes are struck while another sounds, the first at quarter "
-            f"{first:.2f}, and a melody is one line: ⟨line⟩=highest takes its highest notes, or give a file of one line"
+            f"{first:.2f}, and a melody is one line",
+            "line=highest takes its highest notes, or give a file of one line",
         )
     return score, 0
 
 
-def check_range(score: Score, source: object, config: AccompanyConfig, tokenizer: ChoraleTokenizer) -> None:
+def check_range(score: Score, source: object, request: Accompany, tokenizer: ChoraleTokenizer) -> None:
     """Raises TokenError for pitches that no soprano sings or, without rules.voice_ranges, that have no token."""
-    sung = config.rules.voice_ranges and config.rules.masks
+    sung = request.rules.voice_ranges and request.rules.masks
     low, high = VOICE_RANGES[0] if sung else (tokenizer.lo, tokenizer.hi)
     pitch = score.pitch.astype(int)
-    heard = pitch + config.transpose
+    heard = pitch + request.transpose
     outside = (heard < low) | (heard > high)
     if not outside.any():
         return
     pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
     best = nearest_within(pitch, low, high)
     advice = (
-        "give one that is nearer, or narrower" if best is None else f"⟨transpose⟩={best} lets the model hear it there"
+        "give one that is nearer, or narrower" if best is None else f"transpose={best} lets the model hear it there"
     )
     raise TokenError(
         f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(score)}) lie outside the soprano's range "
-        f"{low} … {high}: {advice}"
+        f"{low} … {high}",
+        advice,
     )
 
 
@@ -228,61 +200,63 @@ def accompany_melody(
     melody: Melody,
     model: SourceModel,
     tokenizer: Tokenizer,
-    config: AccompanyConfig,
+    request: Accompany,
     tell: Tell = lambda done, of: None,
     window_s: float = WINDOW_S,
+    device: str = "cpu",
 ) -> list[Accompanied]:
     """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
     ConfigError, NanError, UserError."""
     if isinstance(tokenizer, MelodyTokenizer):
-        return accompany_song(melody, model, tokenizer, config, tell, window_s)
+        return accompany_song(melody, model, tokenizer, request, tell, window_s, device)
     assert isinstance(tokenizer, ChoraleTokenizer)
     score, line = melody.score, melody.line
     assert line is not None
-    heard = np.where(line.pitch == REST, REST, line.pitch + config.transpose)
+    heard = np.where(line.pitch == REST, REST, line.pitch + request.transpose)
     try:
         drawn = draw_voices(
             heard,
             model,
             tokenizer,
             score.quarter_s,
-            config.variations,
-            sampling=config.sampler,
-            rules=config.rules,
-            random_seed=config.random_seed,
-            rows_at_once=config.rows_at_once,
-            device=config.device,
+            request.variations,
+            sampling=request.sampling,
+            rules=request.rules,
+            random_seed=request.random_seed,
+            rows_at_once=request.rows_at_once,
+            device=device,
             tell=tell,
         )
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        rows = min(config.rows_at_once, config.variations)
-        advice = f"give ⟨rows_at_once⟩={rows // 2}" if rows > 1 else "give a shorter melody"
-        raise UserError(f"out of memory with {rows} rows drawn together: {advice}") from None
-    return [_music(melody, k, grid, mean_log_p, config.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
+        rows = min(request.rows_at_once, request.variations)
+        advice = f"give rows_at_once={rows // 2}" if rows > 1 else "give a shorter melody"
+        raise UserError(f"out of memory with {rows} rows drawn together", advice) from None
+    return [_music(melody, k, grid, mean_log_p, request.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
 
 
 def accompany_song(
     melody: Melody,
     model: SourceModel,
     tokenizer: MelodyTokenizer,
-    config: AccompanyConfig,
+    request: Accompany,
     tell: Tell,
     window_s: float,
+    device: str,
 ) -> list[Accompanied]:
     """The same in seconds; the rules that are for chorales say nothing here."""
-    rules = replace(config.rules, voice_order=False, voice_ranges=False, no_parallels=False)
+    rules = replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)
     drawn = draw_rest(
         melody.score,
         model,
         tokenizer,
         window_s,
-        config.variations,
-        sampling=config.sampler,
+        request.variations,
+        sampling=request.sampling,
         rules=rules,
-        random_seed=config.random_seed,
-        device=config.device,
+        random_seed=request.random_seed,
+        device=device,
         tell=tell,
     )
     return [_together(melody, k, rest, mean_log_p, 0) for k, (rest, mean_log_p) in enumerate(drawn, 1)]

@@ -9,11 +9,54 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.sampling.engine import ByChance, Drawn, Stream
-from musictx.sampling.settings import Progress, Sampling
-from musictx.tokenizers import Ids
+from musictx.generate.engine import ByChance, Drawn, Stream
+from musictx.generate.requests import Length, Sampling
+from musictx.tokenizers import Ids, Tokenizer
 
 LOOK_EVERY = 32  # tokens: only at these looks does the program wait for the device
+
+
+class Progress:
+    """How far one row has come, measured at every look; 1 is the length asked for."""
+
+    def __init__(
+        self, length: Length, bar_s: float, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
+    ) -> None:
+        self.length, self.seconds = length, length.in_seconds(bar_s)
+        self.tokenizer, self.prompt, self.quarter_s = tokenizer, prompt, quarter_s
+        self.start_s = tokenizer.seconds(prompt, quarter_s)
+        self.start_notes = len(tokenizer.decode(prompt, quarter_s)) if length.notes is not None else 0
+        self.tokens, self.elapsed_s = 0, 0.0
+        self.seen: list[tuple[int, float]] = [(0, 0.0)]  # (tokens, share) at every look
+
+    def look(self, row: NDArray[np.integer]) -> float:
+        """The share after the ids (T,) drawn so far."""
+        share = self._share(row)
+        self.tokens = len(row)
+        self.seen.append((self.tokens, share))
+        return share
+
+    def _share(self, row: NDArray[np.integer]) -> float:
+        if self.length.tokens is not None:
+            return len(row) / self.length.tokens
+        if self.length.notes is not None:
+            notes = len(self.tokenizer.decode(np.concatenate([self.prompt, row]), self.quarter_s))
+            return (notes - self.start_notes) / self.length.notes
+        assert self.seconds is not None
+        if self.tokenizer.pace is not None:  # every id moves the clock by itself: measuring the new ones is enough
+            whole = self.tokens - self.tokens % self.tokenizer.group
+            before = self.tokenizer.seconds(row[whole : self.tokens], self.quarter_s)
+            self.elapsed_s += self.tokenizer.seconds(row[whole:], self.quarter_s) - before
+        else:
+            both = np.concatenate([self.prompt, row])
+            self.elapsed_s = self.tokenizer.seconds(both, self.quarter_s) - self.start_s
+        return self.elapsed_s / self.seconds
+
+    def at(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
+        """The share after each number of tokens, interpolated linearly between the looks."""
+        at, share = np.array(self.seen).T
+        between: NDArray[np.float64] = np.interp(tokens, at, share)
+        return between
 
 
 class Take(NamedTuple):

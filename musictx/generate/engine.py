@@ -4,39 +4,28 @@ Each row has its own random numbers: what row k draws is a function of (random s
 batch has.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from musictx.generate.filters import draw
+from musictx.generate.guidance import guided
+from musictx.generate.requests import Sampling
 from musictx.model.protocol import LanguageModel, Steps
-from musictx.sampling.filters import draw
-from musictx.sampling.guidance import guided
-from musictx.sampling.settings import Sampling
 from musictx.tokenizers.grammar import Grammar
 
 PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would take memory O(T²)
 
 
 class Drawn(NamedTuple):
-    """One token a row: its id, and the model's own log-probability of it and of the end, (B,) each. `rows` (B,) are
-    the rows that these continue; None: each its own."""
+    """One token a row: its id, and the model's own log-probability of it and of the end, (B,) each."""
 
     ids: Tensor
     log_p: Tensor
     end_log_p: Tensor
-    rows: Tensor | None = None
-
-
-class Choose(Protocol):
-    """How the next ids are chosen from the model's logits: `ByChance`, `beam.Widest`, or another function."""
-
-    def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Logits (B · streams, V), the log-probabilities of the first stream and what is legal, (B, V) each -> ids
-        (n,), and the rows (n,) that they continue; None: each its own."""
-        ...
 
 
 class ByChance:
@@ -51,20 +40,22 @@ class ByChance:
         like = self.temperature
         self.temperature = torch.tensor(temperatures, device=like.device, dtype=like.dtype)[:, None]
 
-    def __call__(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, logits: Tensor, legal: Tensor) -> Tensor:
+        """Logits (B · streams, V), and what is legal (B, V) -> ids (B,)."""
         strength = self.sampling.strength
         if strength is None:
             masked = torch.where(legal, logits, -torch.inf)
         else:
             heard, bare = (torch.where(legal, each, -torch.inf) for each in (logits[::2], logits[1::2]))
             masked = guided(heard, bare, strength, self.sampling.guidance_cut)
-        return draw(masked, self.sampling, self.temperature, self.uniforms.next()), None
+        return draw(masked, self.sampling, self.temperature, self.uniforms.next())
 
 
 class Stream:
     """An endless iterator, one token a row at every step: the one loop behind all music that a model makes.
 
     The caller decides when to stop. Nothing here waits for the device, so the caller must check `finite` now and then.
+    `choose` takes logits (B · streams, V) and what is legal (B, V), and gives ids (B,), as `ByChance` does.
     `logits` (B · streams, V) and `state` are those after the prompts. Several streams of one row read the same music
     after different beginnings; reported probabilities are those of the first.
     """
@@ -75,7 +66,7 @@ class Stream:
         logits: Tensor,
         state: Any,
         grammar: Grammar,
-        choose: Choose,
+        choose: Callable[[Tensor, Tensor], Tensor],
         eos: int,
         streams: int = 1,
     ) -> None:
@@ -98,15 +89,12 @@ class Stream:
         log_p = logits[:: self.streams].log_softmax(
             -1
         )  # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
-        ids, rows = self.choose(logits, log_p, self.grammar.legal())
-        if rows is not None:
-            self.state, self.grammar = self.state.take(rows), self.grammar.take(rows)
-            log_p, self.finite = log_p[rows], self.finite[rows]
+        ids = self.choose(logits, self.grammar.legal())
         self.grammar.update(ids)
         end_log_p = log_p[:, self.eos]
         self.finite &= ~end_log_p.isnan()
         self.ids = ids
-        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p, rows)
+        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p)
 
 
 class Row(NamedTuple):
@@ -154,7 +142,6 @@ def prefill(
 
 
 BLOCK = 256  # random numbers made ahead, one a token
-MAX_SEED = 2**63 - 1
 
 
 class Uniforms:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from musictx.errors import UserError
-from musictx.sampling.settings import Sampling
+from musictx.generate.requests import Sampling
 
 
 def filter_logits(logits: Tensor, sampling: Sampling, temperature: Tensor | float | None = None) -> Tensor:
@@ -60,6 +60,9 @@ def draw(logits: Tensor, sampling: Sampling, temperature: Tensor | float | None,
     return ids.clamp_(max=logits.shape[-1] - 1)  # NaN gives V, one past the last id: the caller checks for NaN
 
 
+NO_NUMBERS = "the model's logits are not finite numbers (NaN)"
+
+
 class NanError(UserError):
     """Logits are NaN or infinite: nothing can be drawn from them."""
 
@@ -72,7 +75,7 @@ def nan_error(model: Any, ids: Tensor) -> NanError:
     weights = [name for name, p in model.named_parameters() if not p.isfinite().all()] if first else []
     where = f"; {first} is the first layer to give them" if first else ""
     cause = f", and its weights have them ({weights[0]})" if weights else ""
-    return NanError(f"the model's logits are not finite numbers (NaN){where}{cause}: train it again, or use float32")
+    return NanError(f"{NO_NUMBERS}{where}{cause}", "train it again, or use weights=float32")
 
 
 def first_bad_module(model: nn.Module, ids: Tensor) -> str:

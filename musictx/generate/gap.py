@@ -8,12 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
+from musictx.generate.prompt import Prompt, program_of
 from musictx.model.protocol import newest
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.score import Meter, Score, marked
-from musictx.sampling.prompt import Prompt, program_of
-from musictx.sampling.settings import Settings
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.gap import STEPS, clock_of, longest, most_framing, read_first, split_at, step_of
 
@@ -48,18 +47,16 @@ def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
 def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
     """Cuts a gap out of a piece and leaves out what stood there; `heard` are the notes that the model can hear. Borders
     move to the nearest step. Raises ConfigError for an impossible region."""
-    here = f"⟨from_s⟩={from_s:g} ⟨to_s⟩={to_s:g}"
     if not (abs(from_s) < MOST_S and abs(to_s) < MOST_S):  # refuses NaN too
-        raise ConfigError(f"{here}: give seconds, as in ⟨from_s⟩=8 ⟨to_s⟩=12")
+        raise ConfigError("from_s", got=from_s, why=f"to_s={to_s:g}", allowed="seconds, as in from_s=8 to_s=12")
     step = step_s(tokenizer, heard.quarter_s)
     first, last, end = (round(at / step) for at in (from_s, to_s, heard.duration_s))
     if not 0 <= first < last:
-        raise ConfigError(f"{here}: give a region of at least one step, {step:g} s, from 0 on")
+        allowed = f"a region of at least one step, {step:g} s, from 0 on"
+        raise ConfigError("from_s", got=from_s, why=f"to_s={to_s:g}", allowed=allowed)
     if last >= end:
-        raise ConfigError(
-            f"{here}: the music ends at {heard.duration_s:.2f} s, and something must come after the gap: give a region "
-            "inside it, or continue it with ⟨continue_midi⟩"
-        )
+        why = f"the music ends at {heard.duration_s:.2f} s, and something must come after the gap"
+        raise ConfigError("to_s", got=to_s, why=why, allowed="an earlier one, or continue the music")
     unit = step_of(tokenizer)
     before, rest = split_at(tokenizer, tokenizer.encode(heard), first * unit)
     after = split_at(tokenizer, rest, (last - first) * unit)[1]
@@ -82,7 +79,7 @@ def join_with_gap(
     from_s = tokenizer.seconds(before, a.quarter_s)
     to_s = from_s + max(round(seconds / step), 0) * step
     if to_s <= from_s:
-        raise ConfigError(f"⟨length_seconds⟩={seconds:g}: give at least one step, {step:g} s, to be filled")
+        raise ConfigError("Length.seconds", got=seconds, allowed=f"at least one step, {step:g} s")
     later = replace(b, onset_s=b.onset_s + to_s, offset_s=b.offset_s + to_s)
     given = Score.merge([a, later], a.quarter_s)
     return Gap(given, before, ended(after, tokenizer), from_s, to_s, meter)
@@ -94,7 +91,7 @@ def ended(ids: Ids, tokenizer: Tokenizer) -> Ids:
 
 def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
     """What comes after the gap, then what comes before it: as much of both as fits into a window beside the gap.
-    Raises ConfigError for a gap that leaves no room."""
+    Raises UserError for a gap that leaves no room."""
     period, vocab = max(cycle, tokenizer.group), tokenizer.vocab
     before, after, needed = gap.before, gap.after, tokens_in(gap, tokenizer)
     lasts = steps_in(gap, tokenizer) * step_of(tokenizer)  # on the clock, as all that follows
@@ -123,7 +120,7 @@ def room_beside(
     gap: Gap, needed: int, lasts: float, tokenizer: Tokenizer, window: int | None, period: int
 ) -> tuple[int, float]:
     """How many tokens, and how much of the clock, both sides may take beside a gap that lasts so long and is about
-    `needed` tokens. Raises ConfigError for a gap that leaves too little."""
+    `needed` tokens. Raises UserError for a gap that leaves too little."""
     room, advice = len(gap.before) + len(gap.after), "and fill more in several steps"
     if window is not None:
         # the grid knows how many tokens come; elsewhere a fill may be denser than its sides
@@ -131,13 +128,11 @@ def room_beside(
         room = window - kept_free - 1 - most_framing(period)
         if kept_free > LARGEST * window or room < 2 * period:
             most = min(LARGEST * window, window - 1 - most_framing(period) - 2 * period) / kept_free
-            raise ConfigError(
-                f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all: give at "
-                f"most {math.floor(max(most, 0) * gap.seconds)} s, {advice}"
-            )
+            what = f"a gap of {gap.seconds:.1f} s is about {needed} tokens, and the model hears {window} in all"
+            raise UserError(what, f"give at most {math.floor(max(most, 0) * gap.seconds)} s, {advice}")
     if lasts > LARGEST * longest(tokenizer):
         most_s = LARGEST * longest(tokenizer) / lasts * gap.seconds
-        raise ConfigError(f"a gap of {gap.seconds:.1f} s: give at most {math.floor(most_s)} s, {advice}")
+        raise UserError(f"a gap of {gap.seconds:.1f} s is too long", f"give at most {math.floor(most_s)} s, {advice}")
     return room, longest(tokenizer) - lasts
 
 
@@ -169,17 +164,6 @@ def split_drawn(gap: Gap, ids: Ids, tokenizer: Tokenizer) -> Ids:
 
 def music_of(ids: Ids, tokenizer: Tokenizer) -> Ids:
     return ids[ids < tokenizer.vocab.n_events]
-
-
-def check_gaps(settings: Settings) -> None:
-    """Raises ConfigError for settings that only continuations take."""
-    for name, asked in (
-        ("⟨forced_ending⟩=true", settings.forced_ending),
-        ("⟨seed_guidance⟩", settings.sampling.strength is not None),
-        ("⟨beams⟩", settings.sampling.beams is not None),
-    ):
-        if asked:
-            raise ConfigError(f"{name} is for continuations, not for filling a gap: leave it out")
 
 
 def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple[Score, NDArray[np.bool_]]:

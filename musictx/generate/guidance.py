@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.generate.requests import Sampling
 from musictx.model.protocol import newest
-from musictx.sampling.settings import Sampling
 
 
 class NothingToHold(ConfigError):
@@ -37,7 +37,9 @@ def bare_prompt(heard: Tensor, sampling: Sampling, period: int, asked: bool = Tr
         return heard
     if len(ids) <= told:
         raise NothingToHold(
-            f"⟨seed_guidance⟩={sampling.strength:g}: the seed has {len(ids)} tokens, and guidance is about "
-            f"those before the last {told}: give a longer seed, fewer ⟨guidance_tokens⟩, or null for no guidance"
+            "seed_guidance",
+            got=sampling.strength,
+            why=f"the seed has {len(ids)} tokens, and guidance is about those before the last {told}",
+            allowed="null for no guidance, fewer guidance_tokens=, or a longer seed",
         )
     return ids[newest(len(ids), sampling.guidance_tokens, period) :]

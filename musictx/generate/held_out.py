@@ -9,7 +9,7 @@ N being the number of continuations offered.
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from musictx.analysis.likelihood import Scored
 from musictx.analysis.seed_gain import log_p_of_last
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
+from musictx.generate.draw import continue_primers
+from musictx.generate.primer import Primer
+from musictx.generate.requests import Continue, Length
 from musictx.model.protocol import LanguageModel
 from musictx.music.score import DRUMS, Meter, Score
-from musictx.sampling.music import continue_primers
-from musictx.sampling.primer import Primer
-from musictx.sampling.settings import Length, Settings
 from musictx.tokenizers import Tokenizer
 
 
@@ -72,8 +72,8 @@ def beginnings(
             break
     if len(seeds) < least:
         raise UserError(
-            f"{len(seeds)} pieces are long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it: "
-            "give a shorter seed_seconds or length_seconds"
+            f"{len(seeds)} pieces are long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it",
+            "give less for seed_seconds= or length_seconds=",
         )
     return Beginnings(seeds, true, seed_s, length_s)
 
@@ -84,16 +84,19 @@ def _hold(score: Score, cut_s: float) -> Score:
     return replace(score, onset_s=np.where(held, cut_s, score.onset_s))
 
 
-def continue_all(model: LanguageModel, tokenizer: Tokenizer, held_out: Beginnings, settings: Settings) -> Continued:
-    """One continuation of each seed, as long as the true one, batched. Raises UserError for one that stops early."""
-    settings = settings._replace(length=Length(seconds=held_out.length_s), include_seed=False)
+def continue_beginnings(
+    model: LanguageModel, tokenizer: Tokenizer, held_out: Beginnings, request: Continue, **given: Any
+) -> Continued:
+    """One continuation of each seed, as long as the true one, batched; `given` as in `Drawing`. Raises UserError for
+    one that stops early."""
+    request = replace(request, length=Length(seconds=held_out.length_s), include_seed=False)
     primers = [Primer(seed, held_out.seed_s, Meter(seed.quarter_s)) for seed in held_out.seeds]
     start = perf_counter()
-    drawn = continue_primers(primers, model, tokenizer, settings)
+    drawn = continue_primers(primers, model, tokenizer, request, **given)
     seconds = perf_counter() - start
     stopped = {row.stopped for rows in drawn for row in rows} - {""}
     if stopped:
-        raise UserError(f"continuations ended before {held_out.length_s:g} s: {', '.join(stopped)}")
+        raise UserError(f"continuations ended before {held_out.length_s:g} s", ", ".join(stopped))
     scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in drawn]
     return Continued(scores, count_tokens(tokenizer, scores) / seconds)
 
@@ -126,9 +129,7 @@ def identify(
     """Lets a model choose each seed's continuation. Raises ConfigError for fewer pieces than it must offer."""
     pieces = len(held_out.seeds)
     if pieces <= others:
-        raise ConfigError(
-            f"{pieces} pieces: each needs the continuations of {others} others; give more, or fewer others"
-        )
+        raise ConfigError("pieces", got=pieces, allowed=f"more than {others}: each needs so many others")
     rng, rows = np.random.default_rng(random_seed), []
     for i, begun in enumerate(held_out.seeds):
         drawn = rng.choice(pieces - 1, others, replace=False)

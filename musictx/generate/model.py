@@ -1,165 +1,250 @@
-"""`musictx.load`: a model that continues or accompanies music, from Python, as the commands do."""
+"""`musictx.load`: a model that continues, fills or accompanies music, from Python."""
 
 from pathlib import Path
 from typing import Any
 
-from musictx.analysis.ranking import Ranking
-from musictx.config.app import settings
-from musictx.config.train import AttentionConfig
-from musictx.config.use import AccompanyConfig, GenerateConfig
 from musictx.errors import ConfigError
-from musictx.model.bundle import BundleHeader
-from musictx.model.protocol import LanguageModel
-from musictx.model.shipped import bundle_path
-from musictx.music.score import Meter, Score
-from musictx.objectives import NEXT_TOKEN
-from musictx.playing.accompanying import (
+from musictx.generate.accompanying import (
     Accompanied,
     accompany_melody,
     check_accompanies,
     guided,
-    plan_accompaniment,
     read_melody,
     take_melody,
     window_of,
 )
-from musictx.playing.continuing import (
-    Beginning,
-    begin_with,
-    continue_all,
-    faster,
-    is_interrupted,
-    plan,
-    read_beginning,
-    refuse_part,
-)
-from musictx.playing.filling import (
-    Around,
-    around,
-    check_fills,
-    fill_all,
-    plan_fill,
-    read_around,
-    refuse_gaps,
-    seed_of,
-    sides,
-)
-from musictx.playing.opening import check_continues, check_device, open_bundle
-from musictx.playing.result import Music
-from musictx.playing.seeds import find_seeds
+from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
+from musictx.generate.filling import Around, around, check_fills, fill_all, read_around, seed_of
+from musictx.generate.opening import check_continues, check_device, faster, open_bundle
+from musictx.generate.primer import Part
+from musictx.generate.ranking import Ranking
+from musictx.generate.requests import DEFAULT_S, Accompany, Continue, Fill, Length, Sampling
+from musictx.generate.result import Music
+from musictx.generate.seeds import find_seeds
+from musictx.model.bundle import BundleHeader
+from musictx.model.protocol import LanguageModel
+from musictx.model.shipped import bundle_path, seed_path
+from musictx.model.weights import AUTO
+from musictx.music.score import Meter, Score
+from musictx.objectives import NEXT_TOKEN
 from musictx.tokenizers import Tokenizer
-
-WITH_THE_MODEL = ("bundle", "device", "weights", "graph", "attention")
-WITH_THE_FILES = ("out", "wav", "png", "overwrite")
+from musictx.tokenizers.rules import Rules
 
 
 def load(
-    bundle: str | Path,
-    *,
-    device: str = GenerateConfig.device,
-    weights: str = GenerateConfig.weights,
-    graph: bool = GenerateConfig.graph,
-    attention: str = AttentionConfig.impl,
-) -> "Player":
+    bundle: str | Path, *, device: str = "cpu", weights: str = AUTO, graph: bool = False, attention: str = AUTO
+) -> "Model":
     """The model that `bundle` names, ready to continue, fill or accompany.
 
     `bundle` is "piano", "chorale" or "harmoniser", which are inside musictx, a file that `musictx train` made, or the
-    folder of a run. The others are settings of `musictx generate`.
+    folder of a run. `weights` are "float32", "bfloat16", "int8", or "auto": int8 where it is faster. `graph` keeps
+    steps of one shape in a CUDA graph. `attention` is a kernel, as in `musictx train attention.impl=`.
 
     Raises:
         BundleError: for a file that is missing, damaged or no bundle.
         ConfigError: for a setting that does not exist, or that this machine cannot meet.
     """
-    asked = {"device": device, "weights": weights, "graph": graph, "attention": {"impl": attention}}
-    config: GenerateConfig = settings("generate", bundle=str(bundle), **asked)
-    plan(config)
     opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention, continues=False)
-    return Player(faster(opened.model, config), opened.tokenizer, opened.header, device)
+    return Model(faster(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
 
 
-class Player:
-    """A model with the tokenizer it was trained on. `header` tells what it learnt from, and under which licence."""
+class Model:
+    """A model with the tokenizer it was trained on. `header` says what it was trained on, and under which licence."""
 
     def __init__(
-        self,
-        model: LanguageModel,
-        tokenizer: Tokenizer,
-        header: BundleHeader | None = None,
-        device: str = GenerateConfig.device,
+        self, model: LanguageModel, tokenizer: Tokenizer, header: BundleHeader | None = None, device: str = "cpu"
     ) -> None:
         self.model, self.tokenizer, self.header, self.device = model, tokenizer, header, device
 
     @property
     def origin(self) -> str:
-        """What the weights were learnt from, and their licence."""
+        """What the weights were trained on, and their licence."""
         return self.header.origin if self.header is not None else "unknown"
 
     def continue_midi(
-        self, midi: str | Path | None, /, *, ranking: Ranking | None = None, **values: Any
+        self,
+        seed: str | Path | Score | None,
+        /,
+        *,
+        seconds: float = DEFAULT_S,
+        bars: float | None = None,
+        notes: int | None = None,
+        tokens: int | None = None,
+        from_s: float | None = None,
+        seed_seconds: float | None = None,
+        seed_bars: int | None = None,
+        seed_notes: int | None = None,
+        seed_from: str = Part.side,
+        include_seed: bool = Continue.include_seed,
+        forced_ending: bool = Continue.forced_ending,
+        variations: int = Continue.variations,
+        draws: int | None = None,
+        rank: str | Ranking = Continue.rank,
+        random_seed: int = Continue.random_seed,
+        temperature: float = Sampling.temperature,
+        temperature_end: float | None = None,
+        top_k: int | None = None,
+        top_p: float | str | None = AUTO,
+        min_p: float | None = None,
+        typical: float | None = None,
+        guard: bool = Sampling.guard,
+        seed_guidance: float | str | None = AUTO,
+        guidance_tokens: int = Sampling.guidance_tokens,
+        guidance_cut: float = Sampling.guidance_cut,
+        rules: Rules | None = None,
+        drums: bool = Continue.drums,
+        out_of_range: str = Continue.out_of_range,
+        max_tokens: int | None = None,
+        window: int | None = None,
+        rows_at_once: int = Continue.rows_at_once,
     ) -> list[Music]:
-        """Continuations of a MIDI file, of every one in a folder or pattern, or of nothing (None).
+        """Continuations of a MIDI file, of every one in a folder or pattern, of a score, or of nothing (None).
 
-        `midi` may be "elise", "gymnopedie" or "chorale", which are inside musictx. `values` are the settings of
-        `musictx generate`, with its defaults, as in `length_bars=8, variations=3, sampler={"temperature": 0.9}`.
-        `ranking` says how good a piece is, higher is better, in place of `rank=`.
-
-        Units:
-            `length_seconds=` and `seed_seconds=` in seconds, `length_bars=` and `seed_bars=` in bars of the seed.
-
-        Raises:
-            UserError: as the command does, in one line.
-            KeyboardInterrupt: on Ctrl-C.
-        """
-        config = self._settings(values)
-        refuse_gaps(config)
-        if isinstance(midi, Score):
-            raise ConfigError("continue_midi takes a file: give a Score to continue_score")
-        if midi is None:
-            refuse_part(config)
-            return self._continue([Beginning("new")], config, ranking)
-        files = find_seeds(str(midi))
-        return self._continue([read_beginning(file, self.tokenizer, config) for file in files], config, ranking)
-
-    def continue_score(self, score: Score | None, /, *, ranking: Ranking | None = None, **values: Any) -> list[Music]:
-        """Continuations of a score, which is in four beats a bar, or of nothing (None); else as `continue_midi`.
-
-        Raises:
-            UserError: as the command does, in one line.
-            KeyboardInterrupt: on Ctrl-C.
-        """
-        config = self._settings(values)
-        refuse_gaps(config)
-        if not isinstance(score, Score | None):
-            raise ConfigError(f"continue_score takes a Score, not {score!r}: give a file to continue_midi")
-        if score is None:
-            refuse_part(config)
-        beginning = Beginning("new") if score is None else begin_with(score, self.tokenizer, config)
-        return self._continue([beginning], config, ranking)
-
-    def fill(self, midi: str | Path | Score, /, **values: Any) -> list[Music]:
-        """A region of a MIDI file, or of a score, written anew, the rest kept as it is.
-
-        `values` say which, as in `from_s=8, to_s=12` or `from_bar=5, to_bar=8`; the others as in `continue_midi`.
+        `seed` may be "elise", "gymnopedie" or "chorale", which are inside musictx. A score counts four beats a bar.
+        One of `bars`, `notes` and `tokens` takes the place of `seconds`. `rank` may be a function that says how good a
+        piece is, higher is better. The other arguments mean what `musictx generate --help` says of them.
 
         Units:
-            `from_s=` and `to_s=` in seconds, `from_bar=` and `to_bar=` in bars, the first is 1.
+            `seconds`, `from_s` and `seed_seconds` in seconds, `bars` and `seed_bars` in bars of the seed.
 
         Raises:
             UserError: as the command does, in one line.
             KeyboardInterrupt: on Ctrl-C.
         """
-        what = "a score" if isinstance(midi, Score) else str(midi)
-        config = self._fill_settings(values | {"infill": what})
-        if isinstance(midi, Score):
-            gap = around(seed_of(midi), what, self.tokenizer, config)
+        usual = seconds == DEFAULT_S and (bars, notes, tokens) != (None, None, None)
+        request = Continue(
+            Sampling(
+                temperature,
+                temperature_end,
+                top_k,
+                top_p,
+                min_p,
+                typical,
+                guard,
+                seed_guidance,
+                guidance_tokens,
+                guidance_cut,
+            ),
+            Length(None if usual else seconds, bars, notes, tokens),
+            rules if rules is not None else Rules(),
+            random_seed,
+            variations,
+            Part(seed_seconds, seed_bars, seed_notes, seed_from, from_s),
+            draws,
+            rank if isinstance(rank, str) else Continue.rank,
+            max_tokens,
+            window,
+            include_seed,
+            forced_ending,
+            rows_at_once,
+            drums,
+            out_of_range,
+        )
+        return self.continue_as(request, seed, None if isinstance(rank, str) else rank)
+
+    def continue_as(
+        self, request: Continue, seed: str | Path | Score | None, ranking: Ranking | None = None
+    ) -> list[Music]:
+        """As `continue_midi`, for a request that is made already."""
+        check_continues(self.model, self.header, "this model")
+        if seed is None:
+            refuse_part(request)
+            beginnings = [Beginning("new")]
+        elif isinstance(seed, Score):
+            beginnings = [begin_with(seed, self.tokenizer, request)]
+        elif isinstance(seed, str | Path):
+            beginnings = [read_beginning(file, self.tokenizer, request) for file in find_seeds(str(seed))]
         else:
-            gap = read_around(sides(config), self.tokenizer, config)
-        return self._fill(gap, config)
+            raise ConfigError("seed_midi", got=seed, allowed="a MIDI file, a Score, or None")
+        own = self.header.sampling if self.header is not None else {}
+        how: dict[str, Any] = {"device": self.device, "own": own, "ranking": ranking}
+        kept = continue_all(beginnings, self.model, self.tokenizer, request, **how)
+        if is_interrupted(kept, request.variations):
+            raise KeyboardInterrupt
+        return [music for each in kept for music in each]
 
-    def fill_between(self, a: str | Path, b: str | Path, /, **values: Any) -> list[Music]:
-        """What goes between two MIDI files, `a` and `b`, which are kept as they are.
+    def fill(
+        self,
+        midi: str | Path | Score,
+        /,
+        *,
+        from_s: float | None = None,
+        to_s: float | None = None,
+        from_bar: int | None = None,
+        to_bar: int | None = None,
+        variations: int = Fill.variations,
+        random_seed: int = Fill.random_seed,
+        temperature: float = Sampling.temperature,
+        top_k: int | None = None,
+        top_p: float | str | None = AUTO,
+        min_p: float | None = None,
+        typical: float | None = None,
+        guard: bool = Sampling.guard,
+        rules: Rules | None = None,
+        drums: bool = Fill.drums,
+        out_of_range: str = Fill.out_of_range,
+        max_tokens: int | None = None,
+        window: int | None = None,
+        rows_at_once: int = Fill.rows_at_once,
+    ) -> list[Music]:
+        """A region of a MIDI file, or of a score, with new music in it; the rest is kept as it is.
 
-        `values` say how long it is, `length_seconds=4` or `length_bars=2`; the others as in `continue_midi`.
+        The region is `from_s` to `to_s`, or `from_bar` to `to_bar`.
+
+        Units:
+            `from_s` and `to_s` in seconds, `from_bar` and `to_bar` in bars: the first is 1, the last is included.
+
+        Raises:
+            UserError: as the command does, in one line.
+            KeyboardInterrupt: on Ctrl-C.
+        """
+        request = Fill(
+            Sampling(temperature, None, top_k, top_p, min_p, typical, guard),
+            rules if rules is not None else Rules(),
+            from_s,
+            to_s,
+            from_bar,
+            to_bar,
+            Length(),
+            random_seed,
+            variations,
+            max_tokens,
+            window,
+            rows_at_once,
+            drums,
+            out_of_range,
+        )
+        request.check_region()
+        check_fills("this model", self.tokenizer)
+        if isinstance(midi, Score):
+            return self._fill(around(seed_of(midi), "the score", self.tokenizer, request), request)
+        return self._fill(read_around([seed_path(str(midi))], self.tokenizer, request), request)
+
+    def fill_between(
+        self,
+        a: str | Path,
+        b: str | Path,
+        /,
+        *,
+        seconds: float = DEFAULT_S,
+        bars: float | None = None,
+        variations: int = Fill.variations,
+        random_seed: int = Fill.random_seed,
+        temperature: float = Sampling.temperature,
+        top_k: int | None = None,
+        top_p: float | str | None = AUTO,
+        min_p: float | None = None,
+        typical: float | None = None,
+        guard: bool = Sampling.guard,
+        rules: Rules | None = None,
+        drums: bool = Fill.drums,
+        out_of_range: str = Fill.out_of_range,
+        max_tokens: int | None = None,
+        window: int | None = None,
+        rows_at_once: int = Fill.rows_at_once,
+    ) -> list[Music]:
+        """What goes between two MIDI files, `a` and `b`, which are kept as they are. `bars` takes the place of
+        `seconds`.
 
         Raises:
             UserError: as the command does, in one line.
@@ -167,69 +252,85 @@ class Player:
         """
         for midi in (a, b):
             if not isinstance(midi, str | Path):
-                raise ConfigError(
-                    f"fill_between takes two MIDI files, not a {type(midi).__name__}: write it to one first"
-                )
-        config = self._fill_settings(values | {"between": f"{a},{b}"})
-        return self._fill(read_around(sides(config), self.tokenizer, config), config)
-
-    def _fill_settings(self, values: dict[str, Any]) -> GenerateConfig:
+                raise ConfigError("between", got=type(midi).__name__, allowed="two MIDI files; write a score to one")
+        request = Fill(
+            Sampling(temperature, None, top_k, top_p, min_p, typical, guard),
+            rules if rules is not None else Rules(),
+            length=Length(None if bars is not None and seconds == DEFAULT_S else seconds, bars),
+            random_seed=random_seed,
+            variations=variations,
+            max_tokens=max_tokens,
+            window=window,
+            rows_at_once=rows_at_once,
+            drums=drums,
+            out_of_range=out_of_range,
+        )
         check_fills("this model", self.tokenizer)
-        config = self._settings(values)
-        plan_fill(config)
-        return config
+        return self._fill(read_around([seed_path(str(midi)) for midi in (a, b)], self.tokenizer, request), request)
 
-    def _fill(self, gap: Around, config: GenerateConfig) -> list[Music]:
-        music = fill_all(gap, self.model, self.tokenizer, self.header, config)
-        if is_interrupted([music], config):
+    def _fill(self, gap: Around, request: Fill) -> list[Music]:
+        music = fill_all(gap, self.model, self.tokenizer, self.header, request, self.device)
+        if is_interrupted([music], request.variations):
             raise KeyboardInterrupt
         return music
 
-    def accompany(self, melody: str | Path | Score, /, **values: Any) -> list[Accompanied]:
+    def accompany(
+        self,
+        melody: str | Path | Score,
+        /,
+        *,
+        line: str = Accompany.line,
+        transpose: int = Accompany.transpose,
+        variations: int = Accompany.variations,
+        random_seed: int = Accompany.random_seed,
+        temperature: float = Sampling.temperature,
+        top_k: int | None = None,
+        top_p: float | str | None = AUTO,
+        min_p: float | None = None,
+        typical: float | None = None,
+        seed_guidance: float | str | None = AUTO,
+        guidance_cut: float = Sampling.guidance_cut,
+        rules: Rules | None = None,
+        rows_at_once: int = Accompany.rows_at_once,
+    ) -> list[Accompanied]:
         """Writes alto, tenor and bass below a melody, or the rest of a song with a model of songs; the melody stays.
 
         `melody` is a MIDI file, or a score, which counts four beats a bar.
 
-        `values` are the settings of `musictx accompany`, with its defaults, as in `variations=3, random_seed=7`.
+        Units:
+            `transpose` in semitones.
 
         Raises:
             UserError: as the command does, in one line.
         """
-        self._refuse(values, "melody")
-        config: AccompanyConfig = settings("accompany", "melody=given", device=self.device, **values)
-        plan_accompaniment(config)
+        request = Accompany(
+            Sampling(
+                temperature,
+                None,
+                top_k,
+                top_p,
+                min_p,
+                typical,
+                guard=False,
+                seed_guidance=seed_guidance,
+                guidance_cut=guidance_cut,
+            ),
+            rules if rules is not None else Accompany().rules,
+            line,
+            transpose,
+            random_seed,
+            variations,
+            rows_at_once,
+        )
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
-        config = guided(config, self.header, self.tokenizer, "this model")
-        if not isinstance(melody, str | Path | Score):
-            raise ConfigError(f"accompany takes a MIDI file or a Score, not {melody!r}")
+        request = guided(request, self.header, self.tokenizer, "this model")
         if isinstance(melody, Score):
-            heard = take_melody(melody, "the melody", config, self.tokenizer, Meter(melody.quarter_s))
+            heard = take_melody(melody, "the melody", request, self.tokenizer, Meter(melody.quarter_s))
+        elif isinstance(melody, str | Path):
+            heard = read_melody(Path(melody), request, self.tokenizer)
         else:
-            heard = read_melody(Path(melody), config, self.tokenizer)
-        model: Any = self.model  # takes a source, as `check_accompanies` made sure
-        return accompany_melody(heard, model, self.tokenizer, config, window_s=window_of(self.header))
-
-    def _settings(self, values: dict[str, Any]) -> GenerateConfig:
-        self._refuse(values, "seed_midi")
-        check_continues(self.model, self.header, "this model")
-        config: GenerateConfig = settings("generate", device=self.device, **values)
-        plan(config)
-        return config
-
-    def _refuse(self, values: dict[str, Any], first: str) -> None:
-        for name in values:
-            if name.partition(".")[0] in WITH_THE_MODEL:
-                raise ConfigError(f"{name}=…: give it to musictx.load, when the model is loaded")
-            if name in WITH_THE_FILES:
-                raise ConfigError(f"{name}=…: nothing is written yet; write each piece with music.write(path)")
-            if name == first:
-                what = first.partition("_")[0]
-                raise ConfigError(f"{first}=…: give the {what} first, without its name")
-
-    def _continue(self, beginnings: list[Beginning], config: GenerateConfig, ranking: Ranking | None) -> list[Music]:
-        own = self.header.sampling if self.header is not None else {}
-        kept = continue_all(beginnings, self.model, self.tokenizer, config, ranking, own)
-        if is_interrupted(kept, config):
-            raise KeyboardInterrupt
-        return [music for each in kept for music in each]
+            raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
+        model: Any = self.model  # it takes a source, as `check_accompanies` made sure
+        window_s = window_of(self.header)
+        return accompany_melody(heard, model, self.tokenizer, request, window_s=window_s, device=self.device)

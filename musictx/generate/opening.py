@@ -13,10 +13,12 @@ import torch
 
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError, TokenError
-from musictx.model.build import Model, inputs_of, kind_of
+from musictx.model.build import Model, can, inputs_of, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
+from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, shipped_bundle
-from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights
+from musictx.model.static_steps import StaticSteps
+from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights, for_steps
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
@@ -41,12 +43,14 @@ def open_bundle(path: Path, device: str = "cpu", attention: str = "auto", contin
     if tokenizer.vocab.without_added.fingerprint != header.vocab_fingerprint:
         raise BundleError(
             f"{path} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, this version makes "
-            f"{tokenizer.vocab.without_added.fingerprint}: use musictx {header.version}"
+            f"{tokenizer.vocab.without_added.fingerprint}",
+            f"use musictx {header.version}",
         )
     if header.model["vocab_size"] != tokenizer.vocab.size:
         raise BundleError(
             f"{path} is damaged: its model has {header.model['vocab_size']} tokens, its tokenizer "
-            f"{tokenizer.vocab.size}; copy or train it again"
+            f"{tokenizer.vocab.size}",
+            "copy or train it again",
         )
     return Opened(model, tokenizer, header)
 
@@ -56,10 +60,11 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
     music."""
     if (inputs := inputs_of(model)) != ("ids",):
         takes = " and ".join(inputs)
-        raise BundleError(f"{bundle}: ⟨kind⟩={kind_of(model)} takes {takes}, and cannot continue music: give another")
+        what = f"{bundle}: a {kind_of(model)} model takes {takes}, and cannot continue music"
+        raise BundleError(what, "give another")
     learnt = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
     if ":" not in learnt and not find_objective(learnt).continues:
-        raise BundleError(f"{bundle} was trained for ⟨objective⟩={learnt}, and cannot continue music: give another")
+        raise BundleError(f"{bundle} was trained for objective {learnt}, and cannot continue music", "give another")
 
 
 def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
@@ -75,6 +80,20 @@ def weights_told(weights: str, *models: Model) -> list[str]:
     if fewer := set(chosen) - {weights, "float32"}:
         print(f"weights: {fewer.pop()}, faster on this CPU; weights=float32 for the exact ones")
     return chosen
+
+
+def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str = "cpu") -> LanguageModel:
+    """The model prepared for fast single steps. Raises ConfigError."""
+    if graph and device != "cuda":
+        raise ConfigError("graph", got=graph, why="a CPU gains nothing", allowed="device=cuda, or leave it out")
+    fast = for_steps(model, choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model))
+    if not graph:
+        return fast
+    if not can(fast, "static_steps"):
+        raise ConfigError(
+            "graph", got=graph, why=f"a {kind_of(fast)} model has no steps of one shape", hint="leave it out"
+        )
+    return StaticSteps(fast)  # type: ignore[arg-type] # its row in build.py says so
 
 
 ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
@@ -109,7 +128,7 @@ def not_four_voices(music: Score) -> str:
         grid = score_to_grid(quantise(music).score)
         ChoraleTokenizer().encode_grid(grid)
     except TokenError as error:
-        return str(error).partition(";")[0]  # the mistake, without the advice
+        return error.what  # the mistake, without the advice
     voices = (grid != REST).sum(axis=1)
     full = np.count_nonzero(voices == grid.shape[1]) / np.count_nonzero(voices)
     return f"all four sound in {full:.0%} of it" if full < FULL else ""
@@ -138,7 +157,7 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
     """The bundle of each name, run folder, file or pattern, in order, each once. Raises ConfigError for a name
     without a bundle."""
     if not runs:
-        raise ConfigError(f"⟨{setting}⟩=[]: give at least one run folder, bundle or pattern of them")
+        raise ConfigError(setting, got=[], allowed="at least one run folder, bundle or pattern of them")
     found: list[Path] = []
     for run in runs:
         if run in BUNDLES:
@@ -148,10 +167,8 @@ def find_bundles(runs: Sequence[str], setting: str = "runs") -> list[Path]:
         bundles = [p / "model.safetensors" if p.is_dir() else p for p in paths]
         bundles = [p for p in bundles if p.is_file()]
         if not bundles:
-            raise ConfigError(
-                f"⟨{setting}⟩: {run} holds no model.safetensors; give run folders, bundles or patterns of them, or "
-                f"{KNOWN}"
-            )
+            allowed = f"run folders, bundles or patterns of them, or {KNOWN}"
+            raise ConfigError(setting, got=run, why="no model.safetensors there", allowed=allowed)
         found += bundles
     return list(dict.fromkeys(found))
 
@@ -161,22 +178,21 @@ def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: 
     own, which is not the composer's."""
     names = names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
     if len(names) != len(bundles) or len({*names, COMPOSER}) != len(names) + 1:
-        raise ConfigError(
-            f"⟨{setting}⟩= holds {len(bundles)} bundles, ⟨names⟩= {', '.join(names)}: give each one name of its own"
-        )
+        why = f"{setting}= has {len(bundles)} bundles"
+        raise ConfigError("names", got=list(names), why=why, allowed="each bundle another name")
     return list(names)
 
 
 def common_store(path: Path, bundles: Sequence[Path]) -> Store:
-    """Opens the store. Raises ConfigError for a bundle that was trained on other tokens."""
+    """Opens the store. Raises BundleError for a bundle that was trained on other tokens."""
     headers = [read_header(bundle) for bundle in bundles]
     store = Store(path)
     for bundle, header in zip(bundles, headers, strict=True):
         if header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
-            raise ConfigError(
-                f"{bundle} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, {path} holds "
-                f"{store.manifest.tokenizer} tokens {store.tokenizer.vocab.fingerprint}: give models and a store of "
-                "the same tokens"
+            raise BundleError(
+                f"{bundle} was trained on {header.tokenizer} tokens {header.vocab_fingerprint}, {path} has "
+                f"{store.manifest.tokenizer} tokens {store.tokenizer.vocab.fingerprint}",
+                "give models and a store of the same tokens",
             )
     return store
 
@@ -186,7 +202,7 @@ def check_device(device: str) -> str:
     if device == "cpu":
         return device
     if device != "cuda":
-        raise ConfigError(f"⟨device⟩={device}: choose cpu or cuda")
+        raise ConfigError("device", got=device, allowed="cpu or cuda")
     if not torch.cuda.is_available():
-        raise ConfigError("⟨device⟩=cuda, but this machine has no CUDA device: use ⟨device⟩=cpu")
+        raise ConfigError("device", got=device, why="this machine has no CUDA device", allowed="cpu")
     return device

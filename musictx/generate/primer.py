@@ -1,5 +1,6 @@
 """The primer: the part of a seed that the model continues, and the moment at which it ends."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,8 @@ from musictx.music.ending import ending_s
 from musictx.music.score import Meter, Score
 
 ENDS = ("start", "end")
+ONE = "one of them"
+AMOUNTS = ("seconds", "bars", "notes")
 
 
 class Primer(NamedTuple):
@@ -21,8 +24,10 @@ class Primer(NamedTuple):
     left_out_s: float | None = None
 
 
-class Part(NamedTuple):
-    """How much of a seed: at most one of the three (none: all of it), taken from its `start` or its `end`.
+@dataclass(frozen=True)
+class Part:
+    """How much of a seed: at most one of the three (none: all of it), taken from its `start` or its `end`. Raises
+    ConfigError for more than one, and for impossible amounts and sides.
 
     The seed ends at `until_s`, and the part is the last of it. None: it ends with its last note, but a finished piece,
     taken whole or from its end, ends before its ending. With `on_beat` the primer begins on a beat, and a shorter seed
@@ -32,32 +37,26 @@ class Part(NamedTuple):
     bars: int | None = None
     notes: int | None = None
     side: str = "start"
-    on_beat: bool = False  # for models of a grid, which read every primer from a beat on
     until_s: float | None = None
+    on_beat: bool = False  # for models of a grid, which read every primer from a beat on
+
+    def __post_init__(self) -> None:
+        given = {name: value for name in AMOUNTS if (value := getattr(self, name)) is not None}
+        for name, value in given.items():
+            for other in given.keys() - {name}:
+                raise ConfigError(f"seed_{name}", got=value, why=f"seed_{other}={given[other]} too", allowed=ONE)
+            if not 0 < value < float("inf"):
+                raise ConfigError(f"seed_{name}", got=value, allowed="more than 0, or leave it out for all")
+        if self.until_s is not None and not self.until_s > 0:  # refuses NaN too
+            raise ConfigError("from_s", got=self.until_s, allowed="more than 0, or leave it out for the music's end")
+        if self.side not in ENDS:
+            raise ConfigError("seed_from", got=self.side, allowed=f"one of {', '.join(ENDS)}")
 
 
-def check_part(part: Part) -> None:
-    """Raises ConfigError for more than one amount, and for impossible amounts and sides."""
-    given = {name: value for name in ("seconds", "bars", "notes") if (value := getattr(part, name)) is not None}
-    if len(given) > 1:
-        names = ", ".join(f"⟨seed_{name}⟩={value}" for name, value in given.items())
-        raise ConfigError(f"{names}: give one of them")
-    for name, value in given.items():
-        if not 0 < value < float("inf"):
-            raise ConfigError(f"⟨seed_{name}⟩={value}: give more than 0, or leave it out for all")
-    if part.until_s is not None and not part.until_s > 0:  # refuses NaN too
-        raise ConfigError(
-            f"⟨from_s⟩={part.until_s}: give more than 0, or leave it out to continue from the music's end"
-        )
-    if part.side not in ENDS:
-        raise ConfigError(f"⟨seed_from⟩={part.side}: choose one of {', '.join(ENDS)}")
-
-
-def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  # noqa: B008 - it is immutable
+def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     """The part of a seed that is asked for. It ends at `until_s` or where an ending begins; otherwise bars end at their
     bar line, all else with the last note at the latest.
-    Raises ConfigError for an impossible part, UserError for one without notes."""
-    check_part(part)
+    Raises UserError for a part without notes."""
     from_end, end_s, until_s = part.side == "end" or part.until_s is not None, score.duration_s, part.until_s
     if until_s is None and (from_end or (part.seconds, part.bars, part.notes) == (None, None, None)):
         until_s = ending_s(score)
@@ -86,9 +85,9 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:  #
         start_s = _beat(start_s, score)
     primer = score.clip(start_s, stop_s)
     if not len(primer):
-        given = [f"seed_{name}" for name in ("seconds", "bars", "notes") if getattr(part, name) is not None]
-        more = "from_s" if part.until_s is not None else (given or ["seed_seconds"])[0]
-        raise UserError(f"the seed has no notes: give one with music in it, or raise {more}")
+        given = [f"seed_{name}=" for name in AMOUNTS if getattr(part, name) is not None]
+        more = "from_s=" if part.until_s is not None else (given or ["seed_seconds="])[0]
+        raise UserError("the seed has no notes", f"give one with music in it, or raise {more}")
     return Primer(primer, stop_s - start_s, meter, left_out_s)
 
 

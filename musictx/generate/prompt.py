@@ -7,9 +7,9 @@ import numpy as np
 import torch
 
 from musictx.errors import UserError
+from musictx.generate.primer import Primer
 from musictx.model.protocol import newest
 from musictx.music.score import DRUMS, Meter, Score
-from musictx.sampling.primer import Primer
 from musictx.tokenizers import Ids, Tokenizer
 
 
@@ -33,7 +33,7 @@ def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None,
     if primer is None:
         primer = Primer(tokenizer.decode(np.zeros(0, np.uint16)), 0.0, Meter())
     elif not len(primer.score):
-        raise UserError("the seed has no notes: give one with music in it, or raise seed_seconds")
+        raise UserError("the seed has no notes", "give one with music in it, or raise seed_seconds=")
     quarter_s = primer.score.quarter_s
     ids = tokenizer.encode(primer.score)
     ids = np.concatenate([ids, tokenizer.silence(primer.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])

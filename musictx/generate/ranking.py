@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from musictx.analysis.motif import returns
-from musictx.errors import ConfigError, UserError
-from musictx.sampling.music import Continuation
-from musictx.sampling.primer import Primer
+from musictx.errors import UserError
+from musictx.generate.draw import Continuation
+from musictx.generate.primer import Primer
+from musictx.generate.requests import RANKS
 
 Ranking = Callable[[Primer | None, Continuation], float]
 
@@ -31,13 +32,7 @@ def by_primer(held_s: float) -> Ranking:
     return share
 
 
-RANKINGS = {"likelihood": (True, False), "motif": (False, True), "both": (True, True)}  # by likelihood, by motif
-
-
-def check_rank(rank: str) -> None:
-    """Raises ConfigError for a ranking that does not exist."""
-    if rank not in RANKINGS:
-        raise ConfigError(f"⟨rank⟩={rank}: choose one of {', '.join(RANKINGS)}")
+RANKINGS = dict(zip(RANKS, [(True, False), (False, True), (True, True)], strict=True))  # by likelihood, by motif
 
 
 def rankings(rank: str, held_s: float) -> list[Ranking]:

@@ -1,20 +1,13 @@
-"""What a person can ask of a continuation, with defaults: how the next token is drawn, how much, under which rules.
-
-The commands' schemas contain `Sampling` and `Rules` too, and `Settings` gives `musictx generate` its defaults.
-"""
+"""What a person can ask for: `Continue`, `Fill` or `Accompany`. Python, commands and the page share their defaults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
+from musictx.generate.primer import ONE, Part
 from musictx.setting import setting
-from musictx.tokenizers import Tokenizer
-from musictx.tokenizers.rules import Rules
+from musictx.tokenizers.rules import AUTO, Rules
 
 DEFAULT_S = 20.0
 MOST = {"seconds": 24 * 3600.0, "bars": 100_000.0, "notes": 1_000_000, "tokens": 1_000_000}
@@ -23,7 +16,8 @@ MOST_TOKENS = 1_000_000  # of all rows together
 
 @dataclass(frozen=True)
 class Length:
-    """At most one of the four; none means 20 seconds. Raises ConfigError for more, and for impossible amounts."""
+    """How much new music: at most one of the four; none means 20 seconds. Raises ConfigError for more, and for
+    impossible amounts."""
 
     seconds: float | None = None
     bars: float | None = None
@@ -32,12 +26,11 @@ class Length:
 
     def __post_init__(self) -> None:
         given = {name: value for name in MOST if (value := getattr(self, name)) is not None}
-        if len(given) > 1:
-            names = ", ".join(f"⟨length_{name}⟩={value}" for name, value in given.items())
-            raise ConfigError(f"{names}: give one of them")
         for name, value in given.items():
+            for other in given.keys() - {name}:
+                raise ConfigError(f"Length.{name}", got=value, why=f"Length.{other}={given[other]} too", allowed=ONE)
             if not 0 < value <= MOST[name]:  # refuses NaN too
-                raise ConfigError(f"⟨length_{name}⟩={value}: give more than 0 and at most {MOST[name]:g}")
+                raise ConfigError(f"Length.{name}", got=value, allowed=f"more than 0 and at most {MOST[name]:g}")
 
     def in_seconds(self, bar_s: float) -> float | None:
         """The seconds asked for; None for notes or tokens."""
@@ -46,51 +39,7 @@ class Length:
         return DEFAULT_S if self.notes is None and self.tokens is None and self.seconds is None else self.seconds
 
 
-class Progress:
-    """How far one row has come, measured at every look; 1 is the length asked for."""
-
-    def __init__(
-        self, length: Length, bar_s: float, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
-    ) -> None:
-        self.length, self.seconds = length, length.in_seconds(bar_s)
-        self.tokenizer, self.prompt, self.quarter_s = tokenizer, prompt, quarter_s
-        self.start_s = tokenizer.seconds(prompt, quarter_s)
-        self.start_notes = len(tokenizer.decode(prompt, quarter_s)) if length.notes is not None else 0
-        self.tokens, self.elapsed_s = 0, 0.0
-        self.seen: list[tuple[int, float]] = [(0, 0.0)]  # (tokens, share) at every look
-
-    def look(self, row: NDArray[np.integer]) -> float:
-        """The share after the ids (T,) drawn so far."""
-        share = self._share(row)
-        self.tokens = len(row)
-        self.seen.append((self.tokens, share))
-        return share
-
-    def _share(self, row: NDArray[np.integer]) -> float:
-        if self.length.tokens is not None:
-            return len(row) / self.length.tokens
-        if self.length.notes is not None:
-            notes = len(self.tokenizer.decode(np.concatenate([self.prompt, row]), self.quarter_s))
-            return (notes - self.start_notes) / self.length.notes
-        assert self.seconds is not None
-        if self.tokenizer.pace is not None:  # every id moves the clock by itself: measuring the new ones is enough
-            whole = self.tokens - self.tokens % self.tokenizer.group
-            before = self.tokenizer.seconds(row[whole : self.tokens], self.quarter_s)
-            self.elapsed_s += self.tokenizer.seconds(row[whole:], self.quarter_s) - before
-        else:
-            both = np.concatenate([self.prompt, row])
-            self.elapsed_s = self.tokenizer.seconds(both, self.quarter_s) - self.start_s
-        return self.elapsed_s / self.seconds
-
-    def at(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-        """The share after each number of tokens, interpolated linearly between the looks."""
-        at, share = np.array(self.seen).T
-        between: NDArray[np.float64] = np.interp(tokens, at, share)
-        return between
-
-
 MOST_GUIDANCE = 10.0
-AUTO = "auto"
 TOP_P = 0.98  # where neither a person nor the bundle says
 Own = Mapping[str, float | None]  # what a bundle says of the sampler: BundleHeader.sampling
 UNSAID: Own = MappingProxyType({})
@@ -122,9 +71,6 @@ class Sampling:
         "draw from the tokens with a surprise nearest to the expected, with this probability together; null: from all",
     )
     guard: bool = setting(True, "the repetition guard: raises the temperature while the music goes in circles")
-    beams: int | None = setting(
-        None, "search for the likeliest music with this many beams instead of drawing; needs length_tokens"
-    )
     seed_guidance: int | float | str | None = setting(
         AUTO,
         "hold on to the seed: 1 or 2 bring its motifs back, 0 only leaves out unlikely tokens; accompany: to the "
@@ -138,41 +84,29 @@ class Sampling:
     def __post_init__(self) -> None:
         # a smaller divisor makes logits overflow, a far larger one turns -inf into NaN
         if self.temperature != 0 and not 1e-3 <= self.temperature <= 1e3:
-            raise ConfigError(f"⟨temperature⟩={self.temperature}: give 0 (greedy) or 0.001 to 1000")
-        if self.temperature_end is not None:
-            if not 1e-3 <= self.temperature_end <= 1e3:
-                raise ConfigError(
-                    f"⟨temperature_end⟩={self.temperature_end}: give 0.001 to 1000, or null for no change"
-                )
+            raise ConfigError("temperature", got=self.temperature, allowed="0 (greedy) or 0.001 to 1000")
+        if (end := self.temperature_end) is not None:
+            if not 1e-3 <= end <= 1e3:
+                raise ConfigError("temperature_end", got=end, allowed="0.001 to 1000, or null for no change")
             if self.temperature == 0:
-                raise ConfigError(
-                    f"⟨temperature_end⟩={self.temperature_end}: ⟨temperature⟩=0 is greedy throughout; "
-                    "begin with 0.001 or more"
-                )
-        for name in ("top_k", "beams"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"⟨{name}⟩={value}: give 1 or more, or null for {_WITHOUT[name]}")
+                raise ConfigError("temperature_end", got=end, why="temperature=0 is greedy throughout")
+        if self.top_k is not None and self.top_k < 1:
+            raise ConfigError("top_k", got=self.top_k, allowed="1 or more, or null for no limit")
         for name in SHARES:
             value = getattr(self, name)
             if value is None or (name == "top_p" and value == AUTO):
                 continue
             if isinstance(value, str) or not 0 < value <= 1:  # refuses NaN too
                 auto = ", or auto for the bundle's own" if name == "top_p" else ""
-                raise ConfigError(f"⟨{name}⟩={value}: give a share above 0 up to 1, or null for no limit{auto}")
-        if self.seed_guidance is not None and self.seed_guidance != AUTO:
-            # refuses NaN too
-            if isinstance(self.seed_guidance, str) or not 0 <= self.seed_guidance <= MOST_GUIDANCE:
-                raise ConfigError(
-                    f"⟨seed_guidance⟩={self.seed_guidance}: give 0 to {MOST_GUIDANCE:g}, null for none, or auto "
-                    "for the bundle's own"
-                )
-            if self.beams is not None:
-                raise ConfigError("⟨seed_guidance⟩ is for drawing, and ⟨beams⟩ search: leave one of them out")
+                raise ConfigError(name, got=value, allowed=f"a share above 0 up to 1, or null for no limit{auto}")
+        given = self.seed_guidance
+        if given not in (None, AUTO) and (isinstance(given, str) or not 0 <= given <= MOST_GUIDANCE):
+            allowed = f"0 to {MOST_GUIDANCE:g}, null for none, or auto for the bundle's own"
+            raise ConfigError("seed_guidance", got=given, allowed=allowed)
         if self.guidance_tokens < 1:
-            raise ConfigError(f"⟨guidance_tokens⟩={self.guidance_tokens}: give 1 or more")
+            raise ConfigError("guidance_tokens", got=self.guidance_tokens, allowed="1 or more")
         if not 0 < self.guidance_cut <= 1:
-            raise ConfigError(f"⟨guidance_cut⟩={self.guidance_cut}: give a share above 0 up to 1")
+            raise ConfigError("guidance_cut", got=self.guidance_cut, allowed="a share above 0 up to 1")
 
     @property
     def strength(self) -> float | None:
@@ -188,10 +122,10 @@ class Sampling:
 
     def suited(self, own: Own) -> "Sampling":
         """With the bundle's `own` settings where these say auto; a top_p that a person gives goes without the bundle's
-        min_p, and beams search without guidance."""
+        min_p."""
         out = self
         if self.seed_guidance == AUTO:
-            out = replace(out, seed_guidance=None if self.beams else own.get("seed_guidance"))
+            out = replace(out, seed_guidance=own.get("seed_guidance"))
         if self.top_p == AUTO:
             min_p = own.get("min_p") if self.min_p is None else self.min_p
             out = replace(out, top_p=own.get("top_p", TOP_P), min_p=min_p)
@@ -204,21 +138,159 @@ class Sampling:
         return self.temperature + (self.temperature_end - self.temperature) * min(max(progress, 0.0), 1.0)
 
 
-_WITHOUT = {"top_k": "no limit", "beams": "drawing"}
 PLAIN = Sampling(top_p=None, guard=False, seed_guidance=None)  # the model's own distribution
 
+MOST_VARIATIONS = 1000
+MAX_SEED = 2**63 - 1
+RANGES = ("refuse", "drop")
+RANKS = ("likelihood", "motif", "both")
+LINES = ("only", "highest")
+FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
 
-class Settings(NamedTuple):
-    """The settings of all continuations of one call; `continue_primers` explains them."""
 
-    sampling: Sampling = Sampling()
-    length: Length = Length()
-    rules: Rules = Rules()
+USUAL, WHOLE = Length(), Part()
+
+
+@dataclass(frozen=True)
+class Continue:
+    """New music after a seed, or from nothing. Raises ConfigError for what no model can do."""
+
+    sampling: Sampling = field(default_factory=Sampling)
+    length: Length = USUAL
+    rules: Rules = field(default_factory=Rules)
+    random_seed: int = 0  # the same one gives the same music
+    variations: int = 1
+    part: Part = WHOLE  # of the seed, which is the primer
+    draws: int | None = None  # so many, of which the best are the variations; None: as many as variations
+    rank: str = RANKS[0]  # what is best
+    max_tokens: int | None = None  # of one variation, even if it is shorter than asked
+    window: int | None = None  # tokens that the model sees at once; None: its own
+    include_seed: bool = True  # the primer comes before the new music
+    forced_ending: bool = False  # it ends where an ending is likeliest, between 90 and 110 % of the length
+    rows_at_once: int = 16  # in one batch
+    drums: bool = False  # the seed's drums are heard
+    out_of_range: str = RANGES[0]  # what becomes of notes that the model has no token for
+
+    def __post_init__(self) -> None:
+        check_amounts(self.rows, self.random_seed, self.rows_at_once, self.rules)
+        if self.draws is not None and self.draws < self.variations:
+            raise ConfigError("draws", got=self.draws, allowed=f"at least variations={self.variations}, or null")
+        if self.rank not in RANKS:
+            raise ConfigError("rank", got=self.rank, allowed=f"one of {', '.join(RANKS)}")
+        if self.max_tokens is not None and not 0 < self.max_tokens <= MOST_TOKENS:
+            raise ConfigError("max_tokens", got=self.max_tokens, allowed=f"1 to {MOST_TOKENS}")
+        if self.max_tokens is not None and self.max_tokens * self.rows > MOST_TOKENS:
+            most = f"at most {MOST_TOKENS // self.rows} for variations={self.rows}"
+            raise ConfigError("max_tokens", got=self.max_tokens, allowed=most)
+        check_window(self.window)
+        check_range(self.out_of_range)
+
+    @property
+    def rows(self) -> int:
+        """How many are drawn for each seed."""
+        return self.draws or self.variations
+
+
+@dataclass(frozen=True)
+class Fill:
+    """A region of a piece, or what comes between two pieces. Raises ConfigError for what no model can do."""
+
+    sampling: Sampling = field(default_factory=Sampling)
+    rules: Rules = field(default_factory=Rules)
+    from_s: float | None = None  # of one piece: seconds
+    to_s: float | None = None
+    from_bar: int | None = None  # or bars; the first is 1, the last is included
+    to_bar: int | None = None
+    length: Length = USUAL  # of what comes between two, in seconds or bars
     random_seed: int = 0
+    variations: int = 1
     max_tokens: int | None = None
     window: int | None = None
-    include_seed: bool = True
-    forced_ending: bool = False
-    device: str = "cpu"
-    rows_at_once: int = 16  # in one batch
-    own: Own = UNSAID  # from the bundle's header, used where `sampling` says auto
+    rows_at_once: int = 16
+    drums: bool = False
+    out_of_range: str = RANGES[0]
+
+    def __post_init__(self) -> None:
+        if self.sampling.strength is not None:
+            raise ConfigError(
+                "seed_guidance", got=self.sampling.strength, why="a fill has no seed", hint="leave it out"
+            )
+        for name in ("notes", "tokens"):
+            if (value := getattr(self.length, name)) is not None:
+                raise ConfigError(f"Length.{name}", got=value, why="a gap lasts seconds or bars", hint="leave it out")
+        self.drawing(self.length)
+
+    def drawing(self, length: Length, window: int | None = None) -> Continue:
+        """How its notes are drawn."""
+        return Continue(
+            self.sampling,
+            length,
+            self.rules,
+            self.random_seed,
+            self.variations,
+            max_tokens=self.max_tokens,
+            window=self.window or window,
+            rows_at_once=self.rows_at_once,
+            drums=self.drums,
+            out_of_range=self.out_of_range,
+        )
+
+    def check_region(self) -> None:
+        """Raises ConfigError unless it names a region of a piece, in seconds or in bars."""
+        seconds, bars = [self.from_s, self.to_s], [self.from_bar, self.to_bar]
+        if (None in seconds) == (None in bars) or [None, None] not in (seconds, bars):
+            allowed = "it with to_s=, or from_bar= with to_bar=, the region to write"
+            raise ConfigError("from_s", got=self.from_s, allowed=allowed)
+
+
+@dataclass(frozen=True)
+class Accompany:
+    """Alto, tenor and bass below a melody, or the rest of a song. Raises ConfigError for what no model can do."""
+
+    sampling: Sampling = field(default_factory=lambda: Sampling(guard=False))
+    rules: Rules = field(  # what goes with a melody may wait, since the melody moves
+        default_factory=lambda: Rules(max_still_s=None, voice_order=True, voice_ranges=True, no_parallels=True)
+    )
+    line: str = LINES[0]  # the file is one line; highest: the melody is its highest notes
+    transpose: int = 0  # semitones by which the model hears the melody higher
+    random_seed: int = 0
+    variations: int = 1
+    rows_at_once: int = 16
+
+    def __post_init__(self) -> None:
+        usual, given = Sampling(guard=False), self.sampling
+        for name in ("temperature_end", "guard", "guidance_tokens"):
+            if getattr(given, name) != getattr(usual, name):
+                raise ConfigError(name, got=getattr(given, name), why="it is for continuations", hint="leave it out")
+        check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
+        if self.line not in LINES:
+            raise ConfigError("line", got=self.line, allowed=f"one of {', '.join(LINES)}")
+        if not FARTHEST[0] <= self.transpose <= FARTHEST[1]:
+            allowed = f"{FARTHEST[0]} to {FARTHEST[1]} semitones"
+            raise ConfigError("transpose", got=self.transpose, allowed=allowed)
+
+
+def check_amounts(variations: int, random_seed: int, rows_at_once: int, rules: Rules) -> None:
+    """Raises ConfigError for impossible amounts, and for rules that would not be applied."""
+    if not 0 < variations <= MOST_VARIATIONS:
+        raise ConfigError("variations", got=variations, allowed=f"more than 0 and at most {MOST_VARIATIONS}")
+    if not 0 <= random_seed <= MAX_SEED:
+        raise ConfigError("random_seed", got=random_seed, allowed=f"0 to {MAX_SEED}")
+    if rows_at_once < 1:
+        raise ConfigError("rows_at_once", got=rows_at_once, allowed="1 or more")
+    if not rules.masks and replace(rules, masks=True, max_still_s=rules.max_still_s or AUTO) != Rules():
+        raise ConfigError(
+            "masks", got=False, why="it forbids nothing", hint="leave out the other rules, or the masks on"
+        )
+
+
+def check_window(window: int | None) -> None:
+    """Raises ConfigError for a window without room."""
+    if window is not None and window < 8:
+        raise ConfigError("Continue.window", got=window, allowed="8 tokens or more, or null for the model's own")
+
+
+def check_range(out_of_range: str) -> None:
+    """Raises ConfigError for an unknown way."""
+    if out_of_range not in RANGES:
+        raise ConfigError("out_of_range", got=out_of_range, allowed=f"one of {', '.join(RANGES)}")

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
+from musictx.generate.draw import Continuation
 from musictx.music.score import Filled, Score
 from musictx.music.write import write_midi
 from musictx.viz import sound
@@ -38,18 +40,31 @@ class Music:
     new_to_s: float = np.inf  # when a fill ends
     after: Path | None = None  # the second file, if it goes between two
 
+    @classmethod
+    def of(
+        cls,
+        made: Continuation,
+        name: str,
+        signature: tuple[int, int] | None,
+        seed: Path | None = None,
+        after: Path | None = None,
+    ) -> Self:
+        """What was drawn, with its name and files."""
+        known = made.score, made.new_from_s, made.stopped, made.mean_log_p, made.unheard
+        return cls(name, *known, signature, seed, made.is_new, made.new_to_s, after)
+
     def write(self, path: str | Path) -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix of `path`.
 
         What is there is replaced, whole or not at all.
 
         Raises:
-            ConfigError: for another suffix, and for the seed's file.
+            UserError: for another suffix, and for the seed's file.
         """
         path = Path(path)
         suffix = path.suffix.lower()
         if path.resolve() in {file.resolve() for file in (self.seed, self.after) if file is not None}:
-            raise ConfigError(f"{path} is the seed and would be overwritten: give another name")
+            raise UserError(f"{path} is the seed and would be overwritten", "give another name")
         if suffix in MIDI:
             write_midi(self.score, path, self.signature)
         elif suffix in sound.FORMATS:
@@ -62,7 +77,7 @@ class Music:
         from musictx.viz.by_suffix import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
 
         if suffix not in FORMATS:
-            raise ConfigError(f"{path}: give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
+            raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
         write_as(self.score, path, self.name, self.new)
 
     @property

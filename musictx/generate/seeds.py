@@ -11,16 +11,15 @@ import numpy as np
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.generate.primer import Primer
 from musictx.model.shipped import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
-from musictx.sampling.primer import Primer
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
 NEW = Path("new")  # names music that begins from nothing
-RANGES = ("refuse", "drop")
 
 
 class Seed(NamedTuple):
@@ -34,7 +33,7 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
     """The files that `seed_midi` names: what `seed_path` says, all MIDI files in and below a folder, or those of a
     pattern; `new` for None. Raises UserError when a folder or pattern holds none, or two would get one name."""
     if seed_midi is not None and not seed_midi.strip():
-        raise ConfigError("⟨seed_midi⟩= is empty: give a file, a folder or a pattern")
+        raise ConfigError("seed_midi", got="", allowed="a file, a folder or a pattern")
     if seed_midi is None:
         return [NEW]
     path = Path(seed_midi)
@@ -45,13 +44,13 @@ def find_seeds(seed_midi: str | None) -> list[Path]:
     else:
         return [seed_path(seed_midi)]
     if not found:
-        there = f"no {', '.join(MIDI_SUFFIXES)} file there"
-        raise UserError(f"⟨seed_midi⟩={seed_midi}: {there}: give a file, folder or pattern, or {KNOWN_SEEDS}")
+        why = f"no {', '.join(MIDI_SUFFIXES)} file there"
+        raise ConfigError("seed_midi", got=seed_midi, why=why, allowed=f"a file, folder or pattern, or {KNOWN_SEEDS}")
     found.sort()
     name, count = Counter(p.stem.lower() for p in found).most_common(1)[0]
     if count > 1:
         one, two = [p for p in found if p.stem.lower() == name][:2]
-        raise UserError(f"{one} and {two} would get the same names: rename one, or continue them one by one")
+        raise UserError(f"{one} and {two} would get the same names", "rename one, or continue them one by one")
     return found
 
 
@@ -66,7 +65,7 @@ class Targets(NamedTuple):
 def name_targets(
     seeds: Sequence[Path], folder: Path, variations: int, *, wav: bool, png: bool, overwrite: bool
 ) -> list[Targets]:
-    """The files written for each seed. Raises ConfigError if two get one name, or one exists already or is a seed."""
+    """The files written for each seed. Raises UserError if two get one name, or one exists already or is a seed."""
     out = []
     for seed in seeds:
         midi = [folder / f"{seed.stem}-{k + 1}.mid" for k in range(variations)]
@@ -75,13 +74,13 @@ def name_targets(
     files = [path for t in out for path in (*t.midi, *t.wav, *([t.png] if t.png else []))]
     twice, count = Counter(str(path).lower() for path in files).most_common(1)[0]
     if count > 1:
-        raise ConfigError(f"{twice} would be the continuation of two seeds: rename one, or continue them one by one")
+        raise UserError(f"{twice} would be the continuation of two seeds", "rename one, or continue them one by one")
     read = {seed.resolve() for seed in seeds}
     for path in files:
         if path.resolve() in read:
-            raise ConfigError(f"{path} is a seed and would be overwritten: give another ⟨out⟩=")
+            raise UserError(f"{path} is a seed and would be overwritten", "give another out=")
         if path.exists() and not overwrite:
-            raise ConfigError(f"{path} exists already: give another ⟨out⟩= or ⟨overwrite⟩=true")
+            raise UserError(f"{path} exists already", "give another out= or overwrite=true")
     return out
 
 
@@ -91,9 +90,10 @@ def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: st
     tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):
-        raise UserError(f"{path}: the seed has only drums: ⟨drums⟩=true takes them, or give one with other instruments")
+        hint = "drums=true takes them, or give one with other instruments"
+        raise UserError(f"{path}: the seed has only drums", hint)
     if not len(score):
-        raise UserError(f"{path}: the seed has no notes: give one with music in it")
+        raise UserError(f"{path}: the seed has no notes", "give one with music in it")
     score = as_heard(score, tracks, tokenizer, path, drums)
     return Seed(fit_range(score, tokenizer, path, out_of_range), tracks.meter())
 
@@ -132,10 +132,10 @@ def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: 
     share = f"{int((~inside).sum())} of {len(score)}"
     what = f"{source}: notes of pitch {pitches} ({share}) lie outside the model's range {tokenizer.lo} … {tokenizer.hi}"
     if out_of_range != "drop":
-        raise TokenError(f"{what}: ⟨out_of_range⟩=drop leaves them out")
+        raise TokenError(what, "out_of_range=drop leaves them out")
     print(f"{what}: left out")
     if not inside.any():
-        raise UserError(f"{source}: the seed has no notes within the model's range: transpose it")
+        raise UserError(f"{source}: the seed has no notes within the model's range", "transpose it")
     return replace(score.select(inside), quarter_s=score.quarter_s)
 
 
@@ -161,6 +161,6 @@ def fit_voices(primer: Primer, tokenizer: Tokenizer, source: object, out_of_rang
         return primer
     what = f"{source}: {lost} of its {len(primer.score)} notes are more than the model's {N_VOICES} voices"
     if out_of_range != "drop":
-        raise TokenError(f"{what}: ⟨out_of_range⟩=drop keeps the outer and the newest ones")
+        raise TokenError(what, "out_of_range=drop keeps the outer and the newest ones")
     print(f"{what}: left out or cut short")
     return primer._replace(score=thin)

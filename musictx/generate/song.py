@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
+from musictx.generate.engine import ByChance, Stream
+from musictx.generate.filters import NO_NUMBERS, NanError
+from musictx.generate.requests import Sampling
+from musictx.generate.voices import Tell
 from musictx.model.protocol import SourceModel
 from musictx.music.score import Score
-from musictx.sampling.engine import ByChance, Stream
-from musictx.sampling.filters import NanError
-from musictx.sampling.settings import Sampling
-from musictx.sampling.voices import Tell
 from musictx.tokenizers.gap import split_at
 from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.performance.rules import EventRules
@@ -66,17 +66,13 @@ class Windows:
         assert tokenizer.pace is not None
         for each in stream:
             if not stream.finite.all():
-                raise NanError(
-                    "the model's logits are not finite numbers (NaN): train it again, or use ⟨weights⟩=float32"
-                )
+                raise NanError(NO_NUMBERS, "train it again, or use weights=float32")
             clock_s += float(tokenizer.pace[int(each.ids)])
             if clock_s > end_s - start_s - STEP_S / 2:
                 break
             if len(drawn) == most:
-                raise UserError(
-                    f"the model wrote {most} tokens and has come {clock_s:.1f} of {end_s - start_s:.1f} seconds far: "
-                    "lower ⟨temperature⟩, or train it for longer"
-                )
+                what = f"the model wrote {most} tokens for {clock_s:.1f} of {end_s - start_s:.1f} seconds"
+                raise UserError(what, "lower temperature=, or train it for longer")
             drawn.append(int(each.ids))
             self.log_p.append(float(each.log_p))
         last = max((n for n, i in enumerate(drawn, 1) if not tokenizer.pace[i]), default=0)
@@ -112,7 +108,7 @@ def draw_rest(
     a token under the model alone. Variation k is a function of melody, seed and k alone. `tell` gets how many windows
     of how many are drawn, and may raise to end it. Raises ConfigError, NanError, UserError."""
     if not rules.masks:
-        raise ConfigError("⟨masks⟩=false: what goes with a song would be notes of its melody too; leave it out")
+        raise ConfigError("masks", got=False, why="the model would write notes of the melody", hint="leave it out")
     ids = tokenizer.encode(tokenizer.sung_by(melody))
     hop_s = max(round(window_s / 2 / STEP_S), 1) * STEP_S
     end_s = tokenizer.seconds(ids)

@@ -14,11 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from musictx.generate.engine import ByChance, Stream
+from musictx.generate.filters import NO_NUMBERS, NanError
+from musictx.generate.requests import Sampling
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import REST, Grid
-from musictx.sampling.engine import ByChance, Stream
-from musictx.sampling.filters import NanError
-from musictx.sampling.settings import Sampling
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
@@ -108,7 +108,7 @@ def draw_voices(
             drawn.append(each)
             tell(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
         if not stream.finite.all():
-            raise NanError("the model's logits are not finite numbers (NaN): train it again, or use ⟨weights⟩=float32")
+            raise NanError(NO_NUMBERS, "train it again, or use weights=float32")
         ids, log_p = (
             torch.stack(column, 1).cpu().numpy() for column in list(zip(*(d[:2] for d in drawn), strict=True))
         )

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.generate.batch import LOOK_EVERY, warmed
+from musictx.generate.engine import PREFILL_BLOCK, ByChance, Stream, prefill
+from musictx.generate.filters import nan_error
+from musictx.generate.guidance import bare_prompt
+from musictx.generate.requests import Sampling
 from musictx.model.protocol import LanguageModel, newest
-from musictx.sampling.batch import LOOK_EVERY, warmed
-from musictx.sampling.engine import PREFILL_BLOCK, ByChance, Stream, prefill
-from musictx.sampling.filters import nan_error
-from musictx.sampling.guidance import bare_prompt
-from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
@@ -104,9 +104,9 @@ class Partner:
         eos = self.tokenizer.vocab.eos
         self.stream = Stream(self.model, logits, state, grammar, self._choose, eos, streams)
 
-    def _choose(self, logits: Tensor, log_p: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _choose(self, logits: Tensor, legal: Tensor) -> Tensor:
         at_once = legal & ~self.waits
-        return self.chance(logits, log_p, at_once if self.opening and at_once.any() else legal)
+        return self.chance(logits, at_once if self.opening and at_once.any() else legal)
 
     def end(self, heard: Ids) -> None:
         """Ends the reply; `heard` is the part of it that sounded."""

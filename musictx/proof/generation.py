@@ -15,7 +15,10 @@ import numpy as np
 import torch
 
 from musictx.config.bench import CheckConfig
-from musictx.config.use import GenerateConfig
+from musictx.generate.draw import Continuation, continue_primers
+from musictx.generate.opening import Opened, open_bundle
+from musictx.generate.primer import Primer
+from musictx.generate.requests import Continue, Length
 from musictx.model.build import Model
 from musictx.model.protocol import LanguageModel
 from musictx.model.shipped import CHORALE, shipped_bundle
@@ -23,12 +26,8 @@ from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
 from musictx.music.read import read_midi
 from musictx.music.score import Meter
-from musictx.playing.continuing import best
-from musictx.playing.opening import Opened, open_bundle
 from musictx.proof.machine import Check, Outcome, check_dtype, near_exact
 from musictx.proof.steps import DTYPES, along
-from musictx.sampling.music import Continuation
-from musictx.sampling.primer import Primer
 
 
 def checks(config: CheckConfig) -> Iterator[Check]:
@@ -61,12 +60,12 @@ def same_music(config: CheckConfig) -> Outcome:
     score = read_midi(seed)
     for static in (False, True):
         each = fast(model, config.device, "float32", static)
-        asked = GenerateConfig(variations=config.variations, device=config.device, length_tokens=config.tokens)
+        asked = Continue(length=Length(tokens=config.tokens), variations=config.variations)
         primer = Primer(score, score.duration_s, Meter(score.quarter_s))
         if config.device == "cuda":  # capturing the graph of this shape takes time
-            best([primer], each, tokenizer, asked)
+            continue_primers([primer], each, tokenizer, asked, device=config.device)
         start = perf_counter()
-        drawn.append(best([primer], each, tokenizer, asked)[0])
+        drawn.append(continue_primers([primer], each, tokenizer, asked, device=config.device)[0])
         rates.append(config.variations * config.tokens / (perf_counter() - start))
     differ = sum(not alike(a, b) for a, b in zip(*drawn, strict=True))
     return Outcome(differ, 0, "continuations that differ", f"{rates[0]:,.0f} tokens/s, of one shape {rates[1]:,.0f}")

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from musictx.data.store import Store
 from musictx.errors import UserError
-from musictx.music.score import Score
+from musictx.generate.draw import Continuation, continue_primers
+from musictx.generate.primer import Primer
+from musictx.generate.requests import Continue, Length, Sampling
+from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
-from musictx.sampling.music import Continuation, continue_score
-from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Tokenizer
 from musictx.training.module import LanguageModelTraining
 from musictx.viz.piano_roll import piano_roll
@@ -59,17 +60,10 @@ class Samples(L.Callback):
                 pl_module.model.train()
 
     def _draw(self, training: LanguageModelTraining) -> Continuation:
-        (music,) = continue_score(
-            held_out_seed(self.store),
-            training.model,
-            self.tokenizer,
-            sampling=SAMPLING,
-            length_seconds=LENGTH_S,
-            random_seed=self.random_seed,
-            max_tokens=MOST_TOKENS,
-            device=str(training.device),
-        )
-        return music
+        seed = held_out_seed(self.store)
+        primer = Primer(seed, seed.duration_s, Meter(seed.quarter_s))
+        asked = Continue(SAMPLING, Length(LENGTH_S), random_seed=self.random_seed, max_tokens=MOST_TOKENS)
+        return continue_primers([primer], training.model, self.tokenizer, asked, device=str(training.device))[0][0]
 
     def _write(self, trainer: L.Trainer, music: Continuation) -> None:
         self.folder.mkdir(exist_ok=True)

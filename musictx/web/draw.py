@@ -10,17 +10,18 @@ import numpy as np
 
 from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
+from musictx.generate.draw import Continuation, Drawing
+from musictx.generate.gap import Gap, cut_gap, step_s
+from musictx.generate.guidance import NothingToHold
+from musictx.generate.primer import Part, Primer, choose_primer
+from musictx.generate.requests import DEFAULT_S, TOP_P, UNSAID, Continue, Fill, Length, Own, Sampling
 from musictx.model.bundle import OWN_FILTERS
 from musictx.model.protocol import LanguageModel
 from musictx.music.grid import one_piano, quantise, thin_to_voices
 from musictx.music.score import Score
-from musictx.sampling.gap import Gap, cut_gap, step_s
-from musictx.sampling.guidance import NothingToHold
-from musictx.sampling.music import Continuation, Drawing
-from musictx.sampling.primer import Part, Primer, choose_primer
-from musictx.sampling.settings import AUTO, DEFAULT_S, TOP_P, UNSAID, Length, Own, Sampling, Settings
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.tokenizers.gap import knows_gaps
+from musictx.tokenizers.rules import AUTO
 from musictx.web.session import Heard, Music
 
 TELL_EVERY = 16  # tokens
@@ -66,10 +67,10 @@ def draw_takes(
     # with the slider at the model's own value, a primer too short to hold on to is not the person's mistake
     guidance = AUTO if wish.hold in (None, own.get("seed_guidance")) else wish.hold or None
     sampling = Sampling(wish.temperature, top_p=share(wish, own), seed_guidance=guidance)
-    settings = Settings(sampling, Length(wish.length_s), random_seed=chance, own=own)
+    request = Continue(sampling, Length(wish.length_s), random_seed=chance, variations=int(wish.variations))
     end_s = time.monotonic() + limits.seconds
     try:
-        drawing = Drawing([primer], ready.model, ready.tokenizer, settings, wish.variations)
+        drawing = Drawing([primer], ready.model, ready.tokenizer, request, own=own)
     except NothingToHold:
         raise UserError(f"the primer is too short to hold on to: take more of it, or move “{HOLD}” to 0") from None
     return in_time(drawing, music, limits, end_s, tell, ending)
@@ -220,9 +221,10 @@ def fill_takes(
     gap = make_gap(music, region, ready.tokenizer, limits)
     check_wish(wish._replace(length_s=gap.seconds), limits)
     sampling = Sampling(wish.temperature, top_p=share(wish, own))
-    settings = Settings(sampling, Length(gap.seconds), random_seed=chance, window=ready.window, own=own)
+    request = Fill(sampling, random_seed=chance, variations=int(wish.variations))
+    asked = request.drawing(Length(gap.seconds), ready.window)
     end_s = time.monotonic() + limits.seconds
-    drawing = Drawing([gap], ready.model, ready.tokenizer, settings, wish.variations)
+    drawing = Drawing([gap], ready.model, ready.tokenizer, asked, own=own)
     return in_time(drawing, music, limits, end_s, tell, ending)
 
 

@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from musictx.analysis.heads import ids_by_height, look, look_at_melody, repeats
-from musictx.config.use import AccompanyConfig
 from musictx.config.web import Limits
 from musictx.errors import UserError
+from musictx.generate.accompanying import Accompanied, accompany_melody, guided, nearest_within, take_melody
+from musictx.generate.requests import Accompany, Sampling
 from musictx.model.build import can
 from musictx.model.bundle import BundleHeader
 from musictx.music.melody import together, top_line
 from musictx.music.score import Score
-from musictx.playing.accompanying import Accompanied, accompany_melody, guided, nearest_within, take_melody
-from musictx.sampling.settings import Sampling
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 from musictx.tokenizers.tokenizer import Trace
@@ -120,17 +119,16 @@ def harmonise(
     line, told = "highest" if len(together(score)) else "only", list[str]()
     melody = top_line(score) if line == "highest" else score
     transpose = nearest_within(melody.pitch, *VOICE_RANGES[0]) or 0
-    config = AccompanyConfig(
-        melody=music.name,
+    request = Accompany(
+        Sampling(wish.temperature, guard=False, seed_guidance=wish.hold),
         line=line,
         transpose=transpose,
-        variations=int(wish.variations),
         random_seed=chance,
-        sampler=Sampling(wish.temperature, guard=False, seed_guidance=wish.hold),
+        variations=int(wish.variations),
     )
-    config = guided(config, harmoniser.header, harmoniser.tokenizer, "the model here")
+    request = guided(request, harmoniser.header, harmoniser.tokenizer, "the model here")
     say = lambda what: told.append(f"{what}.")  # noqa: E731
-    heard = take_melody(score, "The melody", config, harmoniser.tokenizer, meter, music.name, say=say)
+    heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name, say=say)
     if transpose:
         told.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}.")
     deadline_s, whole_s = time.monotonic() + limits.seconds, heard.score.duration_s
@@ -140,7 +138,7 @@ def harmonise(
             raise UserError(f"{limits.seconds:g} s went by before the voices were whole: give a shorter melody")
         tell(done / of * whole_s, whole_s)
 
-    made = accompany_melody(heard, harmoniser.model, harmoniser.tokenizer, config, watch)
+    made = accompany_melody(heard, harmoniser.model, harmoniser.tokenizer, request, watch)
     return Harmonised(tuple(made), " ".join(told))
 
 

@@ -13,11 +13,10 @@ from typing import Any
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
-from musictx.playing.accompanying import Accompanied
-from musictx.playing.opening import choose_bundle
-from musictx.sampling.engine import MAX_SEED
-from musictx.sampling.music import Continuation
-from musictx.sampling.settings import UNSAID, Own
+from musictx.generate.accompanying import Accompanied
+from musictx.generate.draw import Continuation
+from musictx.generate.opening import choose_bundle
+from musictx.generate.requests import MAX_SEED, UNSAID, Own
 from musictx.web.draw import Ready, Region, Tell, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
 from musictx.web.harmonise import Harmoniser, MelodyReader, Point, Reader, TellOf, VoicesWish, harmonise
 from musictx.web.session import Music, Session, Step, examples, read_played

@@ -9,12 +9,12 @@ import pytest
 from strategies import SHARED_DATA, slowing
 
 from musictx.errors import MidiError
+from musictx.generate.opening import choose_bundle, name_bundle, not_four_voices
+from musictx.generate.seeds import read_seed
 from musictx.model.shipped import FOLDER
 from musictx.music.grid import grid_to_score, quantise, score_to_grid
 from musictx.music.read import read_midi, read_tracks
 from musictx.music.score import Score
-from musictx.playing.opening import choose_bundle, name_bundle, not_four_voices
-from musictx.playing.seeds import read_seed
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 CHORDS = np.repeat(np.array([[72, 67, 64, 48], [71, 67, 62, 43], [72, 67, 64, 48]], np.int16), 4, axis=0)

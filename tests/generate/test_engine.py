@@ -4,10 +4,10 @@ import pytest
 import torch
 from stubs import Said
 
+from musictx.generate.engine import Row, begin_stream
+from musictx.generate.requests import PLAIN
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.engine import Row, begin_stream
-from musictx.sampling.settings import PLAIN
 
 V, EOS = 11, 10
 PROMPT = torch.tensor([9, 1, 2, 3])
@@ -114,7 +114,7 @@ def test_a_long_prompt_is_read_in_blocks_to_the_same_effect(model, monkeypatch, 
     drawn = {}
     for size in (512, 5):
         seen.clear()
-        monkeypatch.setattr("musictx.sampling.engine.PREFILL_BLOCK", size)
+        monkeypatch.setattr("musictx.generate.engine.PREFILL_BLOCK", size)
         drawn[size] = run(model, rows=2, prompts=[prompt])
         torch.testing.assert_close(logits[-1], model(prompt[None])[:, -1])
     assert seen == blocks

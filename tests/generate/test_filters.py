@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musictx.sampling.filters import draw, filter_logits
-from musictx.sampling.settings import PLAIN
+from musictx.generate.filters import draw, filter_logits
+from musictx.generate.requests import PLAIN
 
 P = [0.5, 0.3, 0.15, 0.05]
 LOGITS = torch.log(torch.tensor([P]))

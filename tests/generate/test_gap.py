@@ -8,11 +8,11 @@ from strategies import scores
 from stubs import noise
 
 from musictx.errors import ConfigError
+from musictx.generate.draw import continue_primers
+from musictx.generate.gap import Gap, cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s, tokens_in
+from musictx.generate.requests import PLAIN, Length, Sampling, Settings
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Meter, Score
-from musictx.sampling.gap import Gap, cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s, tokens_in
-from musictx.sampling.music import continue_primers
-from musictx.sampling.settings import PLAIN, Length, Sampling, Settings
 from musictx.tokenizers import with_added
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.gap import ADDED, clock_of, split_at, step_of, with_gap_clock

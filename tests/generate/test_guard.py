@@ -1,6 +1,6 @@
 import numpy as np
 
-from musictx.sampling.batch import LONGEST_LAG, LOOK, caught, warmed
+from musictx.generate.batch import LONGEST_LAG, LOOK, caught, warmed
 
 RNG = np.random.default_rng(0)
 FREE = RNG.integers(0, 388, (1, 400))

@@ -10,6 +10,15 @@ import torch
 from test_music import LONGER, SEED, build, same
 
 from musictx.errors import ConfigError
+from musictx.generate.draw import continue_primers, continue_score
+from musictx.generate.engine import Row, Uniforms, begin_stream
+from musictx.generate.filters import draw
+from musictx.generate.guidance import bare_prompt, guided
+from musictx.generate.model import Player
+from musictx.generate.opening import open_bundle
+from musictx.generate.primer import Primer
+from musictx.generate.prompt import make_prompt
+from musictx.generate.requests import PLAIN, Length, Own, Sampling, Settings
 from musictx.model.bundle import BundleHeader
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.shipped import CHORALE, shipped_bundle
@@ -17,15 +26,6 @@ from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
 from musictx.music.read import read_midi
 from musictx.music.score import Meter
-from musictx.playing.opening import open_bundle
-from musictx.playing.player import Player
-from musictx.sampling.engine import Row, Uniforms, begin_stream
-from musictx.sampling.filters import draw
-from musictx.sampling.guidance import bare_prompt, guided
-from musictx.sampling.music import continue_primers, continue_score
-from musictx.sampling.primer import Primer
-from musictx.sampling.prompt import make_prompt
-from musictx.sampling.settings import PLAIN, Length, Own, Sampling, Settings
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
 

@@ -10,12 +10,12 @@ from conftest import ROOT, ok, refused
 from safetensors import safe_open
 
 import musictx
+from musictx.generate.opening import open_bundle
 from musictx.model.shipped import FOLDER, shipped_bundle
 from musictx.music.grid import REST, grid_to_score, score_to_grid
 from musictx.music.read import read_midi
 from musictx.music.write import write_midi
 from musictx.objectives import Example, build_objective
-from musictx.playing.opening import open_bundle
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from musictx.analysis.continuations import beginnings
 from musictx.data.store import Split
 from musictx.errors import UserError
+from musictx.generate.held_out import beginnings
+from musictx.generate.primer import Primer
+from musictx.generate.prompt import make_prompt
 from musictx.music.score import Meter, Score
-from musictx.sampling.primer import Primer
-from musictx.sampling.prompt import make_prompt
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
 

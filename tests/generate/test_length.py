@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError
-from musictx.sampling.settings import Length, Progress
+from musictx.generate.requests import Length, Progress
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
 

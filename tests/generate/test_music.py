@@ -7,13 +7,13 @@ import torch
 from stubs import Said, noise
 
 from musictx.errors import ConfigError, TokenError, UserError
+from musictx.generate.draw import Continuation, Drawing, check, continue_primers, continue_score
+from musictx.generate.filters import NanError
+from musictx.generate.primer import Primer
+from musictx.generate.requests import PLAIN, Length, Settings
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import DRUMS, Meter, Score
-from musictx.sampling.filters import NanError
-from musictx.sampling.music import Continuation, Drawing, check, continue_primers, continue_score
-from musictx.sampling.primer import Primer
-from musictx.sampling.settings import PLAIN, Length, Settings
 from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.tokenizers.rules import Rules
 
@@ -327,7 +327,7 @@ def test_miditok_has_no_rules_to_break():
 
 
 def test_how_many_rows_share_a_batch_shortens_none(monkeypatch):
-    monkeypatch.setattr("musictx.sampling.music.MOST_TOKENS", 640)  # of sixteen rows: 40 each
+    monkeypatch.setattr("musictx.generate.draw.MOST_TOKENS", 640)  # of sixteen rows: 40 each
     model, tokenizer = build("performance")
     lengths = set()
     for rows in (16, 20):

@@ -1,8 +1,8 @@
 import torch
 from stubs import noise
 
+from musictx.generate.filters import first_bad_module, nan_error
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.filters import first_bad_module, nan_error
 
 IDS = torch.tensor([1, 2, 3])
 

@@ -10,12 +10,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from musictx.generate.engine import ByChance, Row, Stream, prefill
+from musictx.generate.prompt import make_prompt
+from musictx.generate.requests import PLAIN
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.engine import ByChance, Row, Stream, prefill
-from musictx.sampling.prompt import make_prompt
-from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules

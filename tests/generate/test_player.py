@@ -10,13 +10,13 @@ from matplotlib.image import imread
 
 import musictx
 from musictx.errors import BundleError, ConfigError, MidiError, TokenError, UserError
+from musictx.generate.model import Player
+from musictx.generate.requests import Sampling
+from musictx.generate.result import Music
+from musictx.generate.seeds import read_seed
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.playing.player import Player
-from musictx.playing.result import Music
-from musictx.playing.seeds import read_seed
-from musictx.sampling.settings import Sampling
 
 
 @pytest.fixture(scope="module")

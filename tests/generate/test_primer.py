@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError, UserError
+from musictx.generate.primer import Part, check_part, choose_primer
 from musictx.music.score import Meter, Score
-from musictx.sampling.primer import Part, check_part, choose_primer
 
 # eight quarters of half a second, each held for 0.4 s: two bars of four
 MUSIC = Score(np.arange(8) * 0.5, np.arange(8) * 0.5 + 0.4, np.arange(60, 68), np.full(8, 80), 0.5)

@@ -3,11 +3,11 @@ from math import inf
 import numpy as np
 import pytest
 
-from musictx.analysis.ranking import best_first, by_likelihood, by_primer, check_rank
 from musictx.errors import ConfigError
+from musictx.generate.draw import Continuation
+from musictx.generate.primer import Primer
+from musictx.generate.ranking import best_first, by_likelihood, by_primer, check_rank
 from musictx.music.score import Meter, Score
-from musictx.sampling.music import Continuation
-from musictx.sampling.primer import Primer
 
 
 def tune(pitches, from_s=0.0):

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from musictx.errors import ConfigError, UserError
+from musictx.generate.filters import NanError
+from musictx.generate.requests import PLAIN
+from musictx.generate.song import Windows, draw_rest
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
 from musictx.music.score import Score
 from musictx.objectives import build_objective
-from musictx.sampling.accompany_song import Windows, draw_rest
-from musictx.sampling.filters import NanError
-from musictx.sampling.settings import PLAIN
 from musictx.tokenizers.performance import MelodyTokenizer
 from musictx.tokenizers.rules import Rules
 

@@ -1,7 +1,7 @@
 import pytest
 
 from musictx.errors import ConfigError
-from musictx.sampling.settings import PLAIN, Own, Sampling
+from musictx.generate.requests import PLAIN, Own, Sampling
 
 
 @pytest.mark.parametrize(

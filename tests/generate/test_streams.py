@@ -1,6 +1,6 @@
 import torch
 
-from musictx.sampling.engine import BLOCK, MAX_SEED, Uniforms
+from musictx.generate.engine import BLOCK, MAX_SEED, Uniforms
 
 
 def numbers(keys, n=BLOCK + 3):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from musictx.generate.engine import Uniforms
+from musictx.generate.filters import NanError, draw
+from musictx.generate.requests import PLAIN, Sampling
+from musictx.generate.voices import BelowMelody, Voices, draw_voices
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
 from musictx.music.grid import REST
-from musictx.sampling.engine import Uniforms
-from musictx.sampling.filters import NanError, draw
-from musictx.sampling.settings import PLAIN, Sampling
-from musictx.sampling.voices import BelowMelody, Voices, draw_voices
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules
