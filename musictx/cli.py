@@ -1,59 +1,25 @@
-"""The `musictx` command: a screenful of help, and one Hydra app per subcommand."""
+"""The `musictx` command: a screenful of help, and one Hydra app per command. A command is a file of `commands/`."""
 
 import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-COMMANDS = {
-    "prepare": "musictx.commands.prepare:main",
-    "train": "musictx.commands.train:main",
-    "runs": "musictx.commands.runs:main",
-    "generate": "musictx.commands.generate:main",
-    "accompany": "musictx.commands.accompany:main",
-    "jam": "musictx.commands.jam:main",
-    "evaluate": "musictx.commands.evaluate:main",
-    "compare": "musictx.commands.compare:main",
-    "inspect": "musictx.commands.inspect:inspect_main",
-    "verify": "musictx.commands.inspect:verify_main",
-    "attend": "musictx.commands.attend:main",
-    "render": "musictx.commands.render:main",
-    "listen": "musictx.commands.listen:main",
-    "serve": "musictx.commands.serve:main",
-    "bench tokens": "musictx.bench.tokens:main",
-    "bench prepare": "musictx.bench.prepare:main",
-    "bench attention": "musictx.bench.attention:main",
-    "bench positions": "musictx.bench.positions:main",
-    "bench sampling": "musictx.bench.sampling:main",
-    "bench training": "musictx.bench.training:main",
-    "check": "musictx.commands.check:main",
-    "demo": "musictx.commands.demo:main",
-}
+FOLDER = Path(__file__).parent / "commands"
+FIRST = [
+    *("prepare", "train", "runs", "generate", "accompany", "jam", "evaluate", "compare", "inspect", "verify"),
+    *("attend", "render", "listen", "serve"),
+]
 
 HELP = """\
 musictx: language models of symbolic music. MIDI -> tokens -> relative Transformer -> continued MIDI
 
 usage: musictx COMMAND [KEY=VALUE ...]      musictx COMMAND --help      shows every setting      musictx --version
 
-  prepare WHAT   make a token store of your MIDI files, or of a corpus: folder, maestro, jsb, pop909, chorales
-  train          fit a model to a token store, keep the best as a bundle
-  runs           list the training runs below a folder: state, steps, NLL
-  generate       continue a seed MIDI file
-  accompany      write alto, tenor and bass below a melody, or the rest of a song; the melody stays
-  jam            continue what you play, whenever you pause: live, through MIDI ports
-  evaluate       measure nats per token of a split, beside uniform and unigram baselines
-  compare        measure several models on one store: a report with a table and pictures
-  inspect        show a MIDI file's tracks and tokens, a store's contents and histograms, what a bundle says of itself
-  verify         read a store again: fingerprint, offsets, ids, music
-  attend         draw arcs over a piano roll to the notes that the model looks at; what each head does
-  render         make a MIDI file a piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)
-  listen         make a blind listening sheet: one HTML page on which people tell models from composers
-  serve          open a page in the browser: drop music, continue it, hear it, see what the model looks at
-  bench WHAT     measure time and memory of tokens, prepare, attention, positions, sampling or training
-  check          prove kernels, training and sampling on your machine, device=cpu or cuda: a report to paste
-  demo           do all of it on Bach chorales, in about four minutes on two cores
+{commands}
 
 examples
   musictx prepare folder path=my_midi_files out=my_store
@@ -66,7 +32,7 @@ examples
 
 
 def main() -> None:
-    """Passes the words after the subcommand to its Hydra app."""
+    """Passes the words after the command to its Hydra app."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
@@ -82,29 +48,70 @@ def _leave(number: int, frame: FrameType | None) -> None:
     os._exit(130)
 
 
+def names() -> list[str]:
+    """Every command: the file names of `commands/`, in the order in which people meet them."""
+    there = {file.stem for file in FOLDER.glob("*.py")} - {"__init__"}
+    known = [name for name in FIRST if name in there]
+    return known + sorted(there - {*known})
+
+
+def rows() -> str:
+    """A line for each command: the first line of its file, which is `musictx NAME WHAT: what it does.`"""
+    lines = []
+    for name in names():
+        with open(FOLDER / f"{name}.py", encoding="utf-8") as file:
+            usage, _, about = file.readline().strip('"\n. ').partition(": ")
+        lines.append(f"  {usage.removeprefix('musictx '):<14} {about}")
+    return "\n".join(lines)
+
+
 def _command(args: list[str]) -> Any:
     """What the words ask for, imported."""
     if not args or args[0] in ("-h", "--help", "help"):
-        return lambda: print(HELP, end="")
+        return lambda: print(HELP.format(commands=rows()), end="")
     if args[0] == "--version":
         version = import_module("musictx").__version__
         return lambda: print(f"musictx {version}")
-    for words in (2, 1):
-        name = " ".join(args[:words])
-        if name in COMMANDS:
-            sys.argv = [f"musictx {name}", *args[words:]]
-            module, _, function = COMMANDS[name].partition(":")
-            return getattr(import_module(module), function)
-    in_one_line = import_module("musictx.config.app").in_one_line
-    return lambda: in_one_line(lambda: _unknown(args[0]))
+    name, *words = args
+    if name in names():
+        module = import_module(f"musictx.commands.{name}")
+        if hasattr(module, "COMMAND"):
+            sys.argv = [f"musictx {name}", *words]
+            return getattr(module, "main", module.COMMAND)
+        return lambda: _in_one_line(lambda: _second(module, name, words))
+    if name.endswith(".py"):
+        return lambda: _in_one_line(lambda: _from_file(name, words))
+    return lambda: _in_one_line(lambda: _unknown(name))
+
+
+def _in_one_line(task: Any) -> None:
+    import_module("musictx.config.app").in_one_line(task)
+
+
+def _second(module: Any, name: str, words: list[str]) -> None:
+    """A command of two words: `prepare folder`."""
+    what, *rest = words or ["--help"]
+    if what in ("-h", "--help"):
+        print(module.overview())
+        return
+    run = module.command(what)
+    sys.argv = [f"musictx {name} {what}", *rest]
+    run()
+
+
+def _from_file(path: str, words: list[str]) -> None:
+    """A person's own command: the COMMAND of a Python file."""
+    from musictx.config.command import load
+
+    run = load(path)
+    sys.argv = [f"musictx {path}", *words]
+    run()
 
 
 def _unknown(word: str) -> None:
     from musictx.errors import UserError  # imports here take place while Ctrl-C ends the process
 
-    if longer := [name for name in COMMANDS if name.startswith(f"{word} ")]:
-        raise UserError(f"musictx {word} needs one more word: {', '.join(longer)}; musictx --help explains")
-    raise UserError(f"{word!r} is not a command: choose one of {', '.join(COMMANDS)}; musictx --help explains")
+    raise UserError(f"{word!r} is not a command", f"choose one of {', '.join(names())}; musictx --help explains")
 
 
 if __name__ == "__main__":

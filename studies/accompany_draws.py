@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from musictx.config.use import AccompanyConfig
+from musictx.commands.accompany import AccompanyConfig
 from musictx.data.store import Store
 from musictx.generate.engine import ByChance, Stream, prefill
 from musictx.generate.opening import open_bundle

@@ -33,7 +33,7 @@ from musictx.analysis.repeats import CorpusIndex
 from musictx.bench.facts import keep
 from musictx.commands.generate import asked as asked_by
 from musictx.config.app import in_one_line, parse_options, settings
-from musictx.config.use import GenerateConfig
+from musictx.commands.generate import GenerateConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
 from musictx.generate.continuing import begin_with, continue_all

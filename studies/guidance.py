@@ -25,7 +25,7 @@ from musictx.analysis.distance import compare_all
 from musictx.analysis.statistics import features, statistics
 from musictx.commands.compare import memory
 from musictx.config.app import in_one_line, parse_options, settings
-from musictx.config.use import CompareConfig
+from musictx.commands.compare import CompareConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError
 from musictx.files import replacing

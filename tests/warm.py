@@ -30,7 +30,8 @@ def leave():
 # ruff: noqa: E402 - what is imported from here on has exit handlers of its own
 import numpy as np
 
-from musictx.cli import COMMANDS
+from musictx.cli import names
+from musictx.commands.bench import WHAT
 from musictx.config.app import compose
 
 
@@ -47,8 +48,8 @@ def serve():
     sys.exit()
 
 
-for place in COMMANDS.values():
-    import_module(place.partition(":")[0])
+for place in (*(f"commands.{name}" for name in names()), *(f"bench.{what}" for what in WHAT)):
+    import_module(f"musictx.{place}")
 import_module("musictx.training.fit")
 compose("train", ["trainer.lr=1e-3"])  # Hydra looks for its plugins and learns its grammar once
 

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from musictx.analysis.bootstrap import Interval
-from musictx.analysis.continuations import Beginnings
 from musictx.analysis.distance import Distance
 from musictx.analysis.likelihood import Evaluation
 from musictx.analysis.motif import Curve
 from musictx.analysis.seed_gain import SeedGain
-from musictx.config.use import CompareConfig
 from musictx.data.store import Store
 from musictx.files import replacing
+from musictx.generate.held_out import Beginnings
 from musictx.viz.curves import draw_bars, draw_curves
 
 EXPLAINED = """\
@@ -129,7 +128,7 @@ def _with_interval(figure: tuple[float, float, float], digits: int) -> str:
     return f"{mean:.{digits}f} ({low:.{digits}f} – {high:.{digits}f})"
 
 
-def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: CompareConfig, store: Store) -> None:
+def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: Any, store: Store) -> None:
     """Writes report.md and its PNGs."""
     models = [row for row in rows if row.nll]
     pictures = [("nll.png", "Likelihood")]

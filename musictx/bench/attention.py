@@ -22,17 +22,36 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from musictx.config.app import hydra_app
-from musictx.config.bench import BenchAttentionConfig
+from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import replacing
+from musictx.generate.opening import check_device
 from musictx.model.attention import IMPLEMENTATIONS, relative_attention
 from musictx.model.attention.plain import causal_attention
 from musictx.model.position.fourier import Fourier
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.objectives.next_token import NextToken
-from musictx.playing.opening import check_device
+from musictx.setting import setting
 from musictx.tokenizers import build_tokenizer
+
+
+@dataclass
+class BenchAttentionConfig:
+    """musictx bench attention: time and memory of the attention kernels, and of whole models."""
+
+    device: str = setting("cpu", "cpu or cuda")
+    dtype: str = setting("float32", "type of queries, keys and values")
+    lengths: list[int] = setting([512, 1024, 2048], "lengths of the input, in tokens")
+    batch_tokens: int = setting(4096, "batch size times length")
+    n_heads: int = setting(8, "heads of attention")
+    d_head: int = setting(64, "width of a head")
+    max_distance: int | None = setting(None, "longest distance in the relative table; null: as long as the input")
+    n_frequencies: int = setting(16, "position=relative_fourier: frequencies in each head")
+    model_length: int | None = setting(2048, "window length of a whole model's training step; null: skip it")
+    repeats: int = setting(5, "runs of each measurement")
+    threads: int | None = setting(None, "threads of the processor; null: all cores")
+    out: str | None = setting(None, "a JSON file for the figures, the plot goes beside it; null: none")
+
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 FLOOR = "none (sdpa)"
@@ -248,7 +267,4 @@ def bench_attention(config: BenchAttentionConfig) -> None:
         draw(rows, title, out.with_suffix(".png"))
 
 
-main = hydra_app("bench_attention", bench_attention)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("bench_attention", bench_attention, BenchAttentionConfig)

@@ -22,15 +22,31 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from musictx.analysis.likelihood import negative_log_likelihood
-from musictx.config.app import hydra_app, typed
-from musictx.config.bench import BenchPositionsConfig
+from musictx.config.app import typed
+from musictx.config.command import Command
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.playing.opening import open_bundle
+from musictx.generate.opening import open_bundle
+from musictx.setting import setting
 from musictx.training.fit import fit
 from musictx.training.start import starting_model
+
+
+@dataclass
+class BenchPositionsConfig:
+    """musictx bench positions: forms of position compared by training."""
+
+    store: str = setting("outputs/stores/chorales", "chorales, from `musictx prepare chorales`")
+    experiment: str = setting("demo", "the experiment of `musictx train` whose settings all forms share")
+    overrides: list[str] = setting([], "further settings of `musictx train`, for all forms")
+    steps: int = setting(500, "optimizer steps of each run")
+    random_seeds: int = setting(3, "runs of each form, each with its own random seed")
+    validations: int = setting(4, "validations in each run; whole pieces take long")
+    work: str = setting("outputs/positions", "the folder for the runs")
+    out: str = setting("outputs/positions.json", "a JSON file for the figures; the plot goes beside it")
+
 
 STEPS_TIMED = 9  # the first is not counted
 FORMS = {
@@ -151,7 +167,4 @@ def bench_positions(config: BenchPositionsConfig) -> None:
     draw(runs, out.with_suffix(".png"))
 
 
-main = hydra_app("bench_positions", bench_positions)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("bench_positions", bench_positions, BenchPositionsConfig)

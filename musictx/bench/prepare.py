@@ -16,10 +16,10 @@ from time import perf_counter
 from typing import Any
 
 import symusic
+from omegaconf import MISSING
 
 from musictx.bench.tokens import MAX_BYTES
-from musictx.config.app import hydra_app
-from musictx.config.bench import BenchPrepareConfig
+from musictx.config.command import Command
 from musictx.config.prepare import FilterConfig, PrepareConfig, SelectConfig
 from musictx.data.prepare import assign_splits, prepare
 from musictx.data.recipe import Recipe, encode_midi
@@ -28,8 +28,21 @@ from musictx.data.store import Corpus
 from musictx.data.work.crew import cores
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
+from musictx.setting import setting
 from musictx.system import peak_gib
 from musictx.tokenizers import build_tokenizer
+
+
+@dataclass
+class BenchPrepareConfig:
+    """musictx bench prepare: a corpus to a store, beside MidiTok, and for 1, 4 and 16 times the files."""
+
+    path: str = setting(MISSING, "a folder or zip of MIDI files")
+    max_files: int = setting(80, "read this many files from the start")
+    repeats: int = setting(3, "runs of each measurement")
+    workers: int | None = setting(None, "readers at once; null: one per core")
+    out: str | None = setting(None, "a JSON file for the figures; null: none")
+
 
 TIMES = (1, 4, 16)
 RECIPE = Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig())
@@ -146,7 +159,4 @@ def report(f: Figures) -> str:
     return "\n".join(lines)
 
 
-main = hydra_app("bench_prepare", bench_prepare)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("bench_prepare", bench_prepare, BenchPrepareConfig)

@@ -23,8 +23,7 @@ from matplotlib.figure import Figure
 
 from musictx.bench.facts import begin, keep, memory_mb, rates, wait, why
 from musictx.bench.public import NAME, PublicConfig, PublicTransformer, generate, next_id
-from musictx.config.app import hydra_app
-from musictx.config.bench import BenchSamplingConfig
+from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.generate.batch import Batch, Progress
@@ -39,9 +38,31 @@ from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
+from musictx.setting import setting
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
 from musictx.tokenizers.rules import Rules
+
+
+@dataclass
+class BenchSamplingConfig:
+    """musictx bench sampling: tokens per second of our engine, our rewrite of the public code and Hugging Face."""
+
+    device: str = setting("cpu", "cpu or cuda")
+    d_model: int = setting(512, "width of the models")
+    n_layers: int = setting(6, "layers of the models")
+    n_heads: int = setting(8, "heads of attention")
+    d_ff: int = setting(2048, "width inside the feed-forward layers")
+    max_distance: int = setting(1024, "longest distance in the relative table; the public model's is its longest input")
+    length: int = setting(1024, "new tokens in each row")
+    batches: list[int] = setting([16], "rows at once, beside one stream")
+    public_points: int = setting(5, "lengths at which a step of the uncached loop is timed; 0: run the whole loop")
+    context: int | None = setting(512, "tokens that the rolling cache shows; null: no curve")
+    contexts: int = setting(10, "the curve ends at this many times `context`")
+    repeats: int = setting(3, "runs of each measurement")
+    threads: int | None = setting(None, "threads of the processor; null: all cores")
+    out: str | None = setting(None, "a JSON file for the figures, the curve goes beside it; null: none")
+
 
 TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens
@@ -357,7 +378,4 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
             draw(curves, f"Rolling cache of {config.context} tokens; {where}", Path(config.out).with_suffix(".png"))
 
 
-main = hydra_app("bench_sampling", bench_sampling)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("bench_sampling", bench_sampling, BenchSamplingConfig)

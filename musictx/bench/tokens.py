@@ -16,15 +16,28 @@ from time import perf_counter
 
 import numpy as np
 
-from musictx.config.app import hydra_app
-from musictx.config.bench import BenchTokensConfig
+from musictx.config.command import Command
+from musictx.config.train import TokenizerConfig
 from musictx.data.source import open_source
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.files import replacing
 from musictx.music.read import read_tracks
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.setting import setting
 from musictx.tokenizers import build_tokenizer
+
+
+@dataclass
+class BenchTokensConfig:
+    """musictx bench tokens: files/s and events/s of reading, encoding and decoding."""
+
+    path: str | None = setting(None, "a folder or zip of MIDI files; null: random performances")
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    max_files: int = setting(100, "read this many files from the start")
+    repeats: int = setting(5, "runs of each measurement")
+    out: str | None = setting(None, "a JSON file for the figures; null: none")
+
 
 MAX_BYTES = 2**25
 
@@ -132,7 +145,4 @@ def read_all(files: list[bytes]) -> int:
     return count
 
 
-main = hydra_app("bench_tokens", bench_tokens)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("bench_tokens", bench_tokens, BenchTokensConfig, {"tokenizer": "performance"})

@@ -25,16 +25,44 @@ from torch.utils.data import DataLoader
 
 from musictx.bench.facts import begin, keep, rates, wait, why
 from musictx.bench.public import NAME, PublicConfig, PublicTraining, PublicTransformer
-from musictx.config.app import hydra_app
-from musictx.config.bench import BenchTrainingConfig
+from musictx.config.command import Command
 from musictx.data.dataset import RandomCrops
 from musictx.data.store import Split
 from musictx.errors import ConfigError
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Score
 from musictx.objectives.next_token import NextToken
+from musictx.setting import setting
 from musictx.tokenizers import build_tokenizer
 from musictx.training.optimizer import build_optimizer
+
+
+@dataclass
+class BenchTrainingConfig:
+    """musictx bench training: tokens per second of a training step beside our rewrite of the public code."""
+
+    device: str = setting("cpu", "cpu or cuda")
+    d_model: int = setting(512, "width of the models")
+    n_layers: int = setting(6, "layers of the models")
+    n_heads: int = setting(8, "heads of attention")
+    d_ff: int = setting(2048, "width inside the feed-forward layers")
+    dropout: float = setting(0.1, "dropout everywhere but on the attention weights")
+    attention_dropouts: list[float] = setting(
+        [0.1, 0.0], "dropout on the attention weights: with it, as the public code has it, and without"
+    )
+    length: int = setting(2048, "tokens in a window, as in the public code and the paper")
+    batch: int = setting(2, "windows at once")
+    precisions: list[str] = setting(["32-true", "bf16-mixed"], "precisions that our code trains in")
+    positions: list[str] = setting(["relative", "relative_fourier"], "forms of position of our models")
+    impl: str = setting("auto", "the kernel of position=relative")
+    compile: bool = setting(False, "measure ours once more under torch.compile")
+    workers: list[int] = setting([0, 1], "processes that load data, for the idle share")
+    loader_steps: int = setting(8, "steps over which the idle share is measured")
+    peak_size: int = setting(2048, "width of the square matrices whose product gives the machine's peak")
+    repeats: int = setting(5, "runs of each measurement")
+    threads: int | None = setting(None, "threads of the processor; null: all cores")
+    out: str | None = setting(None, "a JSON file for the figures; null: none")
+
 
 TOKENIZER = build_tokenizer("performance")
 DTYPES = {"32-true": torch.float32, "bf16-mixed": torch.bfloat16}
@@ -248,7 +276,4 @@ def bench_training(config: BenchTrainingConfig) -> None:
         keep(Path(config.out), facts)
 
 
-main = hydra_app("bench_training", bench_training)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("bench_training", bench_training, BenchTrainingConfig)

@@ -1,12 +1,13 @@
-"""musictx accompany: alto, tenor and bass for a melody, or the rest of a song; `Model.accompany` does the same from
-Python.
-"""
+"""musictx accompany: write alto, tenor and bass below a melody, or the rest of a song; the melody stays."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from musictx.config.app import hydra_app
-from musictx.config.use import AccompanyConfig
+from omegaconf import MISSING
+
+from musictx.config.command import Command
+from musictx.config.train import AttentionConfig
 from musictx.files import only_new
 from musictx.generate.accompanying import (
     Accompanied,
@@ -17,12 +18,46 @@ from musictx.generate.accompanying import (
     window_of,
 )
 from musictx.generate.opening import check_device, open_told, weights_told
-from musictx.generate.requests import Accompany
+from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
 from musictx.model.shipped import seed_path
 from musictx.model.weights import AUTO, WEIGHTS, check_weights, for_steps
 from musictx.objectives import NEXT_TOKEN
+from musictx.setting import setting
+from musictx.tokenizers.rules import Rules
+
+
+@dataclass
+class AccompanyConfig:
+    """musictx accompany: write alto, tenor and bass, or the rest of a song, and leave the melody unchanged."""
+
+    bundle: str = setting(
+        "harmoniser", "the model: harmoniser, a file that `musictx train objective=conditional` made, or a run's folder"
+    )
+    melody: str = setting(
+        MISSING, "a MIDI file with one line of notes; with line=highest also elise, gymnopedie or chorale"
+    )
+    out: str = setting("outputs/accompaniments", "a folder for the melody with its voices")
+    line: str = setting(
+        Accompany.line, "only: the file has one line; highest: take the highest notes of several lines as the melody"
+    )
+    transpose: int = setting(
+        Accompany.transpose, "the model hears the melody so many semitones higher; the output is moved back"
+    )
+    variations: int = setting(Accompany.variations, "accompaniments of the melody")
+    rows_at_once: int = setting(Accompany.rows_at_once, "rows drawn together; songs are drawn one by one")
+    random_seed: int = setting(Accompany.random_seed, "random seed: the same one gives the same music")
+    wav: bool = setting(False, "also write the sound of each accompaniment")
+    png: bool = setting(False, "also write a picture of melody and voices")
+    overwrite: bool = setting(False, "replace existing files")
+    device: str = setting("cpu", "cpu or cuda")
+    weights: str = setting(
+        "auto", "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster"
+    )
+    sampler: Sampling = field(default_factory=lambda: Accompany().sampling)
+    rules: Rules = field(default_factory=lambda: Accompany().rules)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
 def accompany(config: AccompanyConfig) -> None:
@@ -69,7 +104,4 @@ def write(pieces: list[Accompanied], files: Targets) -> None:
         print(f"{files.png}: the melody and its voices as piano rolls")
 
 
-main = hydra_app("accompany", only_new(accompany))
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("accompany", only_new(accompany), AccompanyConfig, {"sampler": "auto", "attention": "auto"})

@@ -1,31 +1,62 @@
-"""musictx attend: which past notes a model looks at while it generates a note, and what each of its heads does."""
+"""musictx attend: draw arcs over a piano roll to the notes that the model looks at; what each head does."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from omegaconf import MISSING
 from rich.console import Console
 from rich.table import Table
 
 from musictx.analysis.heads import Looks, MelodyLooks, ids_by_height, last_below, look, look_at_melody, repeats
 from musictx.analysis.seed_gain import raised_by_seed
-from musictx.config.app import hydra_app
-from musictx.config.look import AttendConfig
+from musictx.config.command import Command
+from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
+from musictx.generate.opening import check_device, name_bundle, open_told
+from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.shipped import seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
-from musictx.playing.opening import check_device, name_bundle, open_told
-from musictx.playing.seeds import fit_grid
+from musictx.setting import setting
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import Head, draw_arcs, draw_heads
 from musictx.viz.figure import FORMATS
 from musictx.viz.piano_roll import draw_raised
+
+
+@dataclass
+class AttendConfig:
+    """musictx attend: show which past notes the model looks at when it generates a note, and what each head does."""
+
+    bundle: str | None = setting(
+        None,
+        "piano, chorale, harmoniser (its voices look at their melody), a file that `musictx train` made "
+        "or a run's folder; null: piano, unless the music is four voices on a grid",
+    )
+    midi: str = setting(MISSING, "a MIDI file, say a continuation; or elise, gymnopedie, chorale")
+    out: str = setting("outputs/attention", "a folder for the pictures")
+    at: str | None = setting(
+        None, "12.5: the first note from this second on; note37: the 37th note; null: the last note"
+    )
+    seed_seconds: float | None = setting(
+        None, "second at which the seed ends: also draws which notes the seed made likelier; null: draws nothing more"
+    )
+    layer: int | None = setting(None, "layer, counted from 0; null: the mean of all")
+    head: int | None = setting(None, "head of that layer, counted from 0; null: all heads, each in its colour")
+    motif_notes: int = setting(4, "notes in a motif; its earlier occurrences are marked")
+    max_tokens: int = setting(2048, "how many tokens back the model sees")
+    format: str = setting("png", "format of the pictures: png, svg or pdf")
+    drums: bool = setting(False, "include the file's drums")
+    overwrite: bool = setting(False, "replace existing pictures")
+    device: str = setting("cpu", "cpu or cuda")
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
 def attend(config: AttendConfig) -> None:
@@ -180,7 +211,4 @@ def print_heads(looks: Looks) -> None:
         print("no motif had occurred before: give fewer motif_notes= or a longer piece")
 
 
-main = hydra_app("attend", only_new(attend))
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("attend", only_new(attend), AttendConfig, {"attention": "auto"})

@@ -1,4 +1,4 @@
-"""musictx check: proves kernels, training and sampling on this machine's device, and prints a report to paste."""
+"""musictx check: prove kernels, training and sampling on your machine, device=cpu or cuda: a report to paste."""
 
 import json
 import shlex
@@ -13,13 +13,13 @@ from time import perf_counter
 import torch
 
 from musictx.bench.facts import begin
-from musictx.config.app import hydra_app, settings
-from musictx.config.bench import CheckConfig
+from musictx.config.app import settings
+from musictx.config.command import Command
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.proof import generation, kernels, steps, training
-from musictx.proof.machine import FAILED, HEAD, NOT_HERE, OK, Check, Row, advice, facts, run
+from musictx.proof.machine import FAILED, HEAD, NOT_HERE, OK, Check, CheckConfig, Row, advice, facts, run
 
 # the parts most likely to hang a GPU come last
 PARTS: dict[str, list[Callable[[CheckConfig], Iterable[Check]]]] = {
@@ -101,7 +101,4 @@ class Report:
                 partial.write_text(self.text, encoding="utf-8")
 
 
-main = hydra_app("check", check)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("check", check, CheckConfig)

@@ -1,12 +1,13 @@
-"""musictx compare: measures several models on one store in the same way, and writes a report."""
+"""musictx compare: measure several models on one store: a report with a table and pictures."""
 
 import csv
 import json
 import statistics as stats
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
@@ -16,8 +17,8 @@ from musictx.analysis.report import Knowledge, Memory, Row, write_report
 from musictx.analysis.seed_gain import Place, places, seed_gain
 from musictx.analysis.statistics import features, statistics
 from musictx.commands.evaluate import measure
-from musictx.config.app import hydra_app
-from musictx.config.use import CompareConfig
+from musictx.config.command import Command
+from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
@@ -31,11 +32,38 @@ from musictx.generate.opening import (
     name_bundles,
     open_bundle,
 )
-from musictx.generate.requests import Continue
+from musictx.generate.requests import Continue, Sampling
 from musictx.model.bundle import read_header
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
+from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
+
+
+@dataclass
+class CompareConfig:
+    """musictx compare: compare several models on one store, in a report with a table and pictures."""
+
+    runs: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
+    names: list[str] | None = setting(None, "names for the table; null: each run's own")
+    store: str = setting(MISSING, "a store of the tokens that all of them were trained on")
+    out: str = setting("outputs/comparison", "a folder for report.md, report.json and pictures")
+    split: str = setting("validation", "train, validation or test")
+    segment: int | None = setting(None, "ids in a segment for scoring; null: whole pieces")
+    score_batch_tokens: int = setting(DataConfig.score_batch_tokens, "ids scored in one batch")
+    pieces: int = setting(64, "held-out pieces to continue")
+    seed_seconds: float = setting(10.0, "seconds of each piece to continue")
+    length_seconds: float = setting(30.0, "length of each continuation")
+    span_seconds: float = setting(5.0, "span in which motif retention and seed gain are measured")
+    copying: bool = setting(True, "search the whole training set for each continuation")
+    seed_gain: bool = setting(
+        True, "measure what the seed is worth, and whether the true continuation is found; draws nothing"
+    )
+    random_seed: int = setting(0, "random seed")
+    device: str = setting("cpu", "cpu or cuda")
+    overwrite: bool = setting(False, "replace an existing report")
+    sampler: Sampling = field(default_factory=Sampling)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
 def training_of(bundle: Path) -> tuple[float | None, list[tuple[int, float]]]:
@@ -170,7 +198,4 @@ def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
     return interval(told) if told else None
 
 
-main = hydra_app("compare", compare)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("compare", compare, CompareConfig, {"sampler": "auto", "attention": "auto"})

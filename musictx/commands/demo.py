@@ -1,13 +1,13 @@
-"""musictx demo: the whole path on Bach's chorales, through the commands that a person would type."""
+"""musictx demo: do all of it on Bach chorales, in about four minutes on two cores."""
 
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-from musictx.config.app import hydra_app
+from musictx.config.command import Command
 from musictx.config.prepare import PrepareChoralesConfig
-from musictx.config.use import DemoConfig
 from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps, prepare_chorales
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
@@ -15,7 +15,20 @@ from musictx.errors import ConfigError, StoreError, UserError
 from musictx.model.shipped import CHORALE, PIANO, absence, is_shipped
 from musictx.music.grid import N_VOICES
 from musictx.music.write import write_midi
+from musictx.setting import setting
 from musictx.training.run_folder import CONFIG, RunFolder
+
+
+@dataclass
+class DemoConfig:
+    """musictx demo: prepare Bach chorales, train on them and continue them."""
+
+    out: str = setting("outputs/demo", "the run's folder, which also gets the music")
+    store: str = setting("outputs/stores/chorales", "the store of chorales; prepared if it does not exist")
+    pieces: int | None = setting(None, "learn from so many chorales; null: all 371")
+    max_steps: int | None = setting(None, "optimizer steps; null: as in experiment=demo")
+    variations: int = setting(3, "continuations of each seed")
+
 
 SEED_BARS = 2
 
@@ -113,7 +126,4 @@ def _run(title: str, args: list[str]) -> None:
         raise UserError(f"the demo stopped at `musictx {args[0]}`: see the line above")
 
 
-main = hydra_app("demo", demo)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("demo", demo, DemoConfig)

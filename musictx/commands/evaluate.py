@@ -1,26 +1,43 @@
-"""musictx evaluate: nats per token, note and second of a split under a model, with intervals over pieces; `evaluate`
-does the same from Python.
-"""
+"""musictx evaluate: measure nats per token of a split, beside uniform and unigram baselines."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from omegaconf import MISSING
+
 from musictx.analysis.likelihood import Evaluation, negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
-from musictx.config.app import hydra_app, settings
-from musictx.config.fields import in_keys
-from musictx.config.use import EvaluateConfig
+from musictx.config.app import settings
+from musictx.config.command import Command
+from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
+from musictx.generate.opening import Opened, check_device, open_told
 from musictx.model.build import check_inputs, describe_model, kind_of
 from musictx.model.shipped import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
 from musictx.objectives.next_token import NextToken
-from musictx.playing.opening import Opened, check_device, open_told
+from musictx.setting import setting
+
+
+@dataclass
+class EvaluateConfig:
+    """musictx evaluate: measure a model's nats per token, note and second on a split, beside simple baselines."""
+
+    bundle: str = setting(MISSING, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
+    data: DataConfig = field(default_factory=DataConfig)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+    objective: str | None = setting(
+        None, "the objective to score: next_token, infill or another; null: the bundle's own, but never infill"
+    )
+    split: str = setting("validation", "train, validation or test")
+    out: str | None = setting(None, "a JSON file for the figures; null: none")
+    device: str = setting("cpu", "cpu or cuda")
+    weights: str = setting("float32", "float32, bfloat16 or int8: shows what `generate` loses by fewer bits")
 
 
 def measure(
@@ -88,7 +105,6 @@ def file_hash(path: str | Path) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
 
 
-@in_keys("evaluate")
 def evaluate(*words: str, **values: Any) -> Evaluation:
     """`musictx evaluate` from Python: `evaluate("data.path=my_store", bundle="mine")`.
 
@@ -135,7 +151,4 @@ def run(config: EvaluateConfig) -> Evaluation:
     return figures
 
 
-main = hydra_app("evaluate", run)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("evaluate", run, EvaluateConfig, {"data": "performances", "attention": "auto"})

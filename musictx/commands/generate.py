@@ -1,17 +1,17 @@
-"""musictx generate: continue seed MIDI files, or fill a gap; `musictx.load` does the same from Python."""
+"""musictx generate: continue a seed MIDI file, or fill a gap."""
 
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from musictx.config.app import hydra_app
-from musictx.config.use import GenerateConfig
+from musictx.config.command import Command
+from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.filling import check_fills, fill_all, read_around
 from musictx.generate.opening import check_device, faster, name_bundle, open_told, weights_told
 from musictx.generate.primer import Part
-from musictx.generate.requests import TOP_P, Continue, Fill, Length
+from musictx.generate.requests import DEFAULT_S, TOP_P, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import Targets, find_seeds, name_targets
 from musictx.model.build import describe_model
@@ -19,6 +19,78 @@ from musictx.model.bundle import OWN_FILTERS, BundleHeader
 from musictx.model.shipped import seed_path
 from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music.read import read_bytes
+from musictx.setting import setting
+from musictx.tokenizers.rules import Rules
+
+
+@dataclass
+class GenerateConfig:
+    """musictx generate: continue seed MIDI files, or fill a gap in one."""
+
+    bundle: str | None = setting(
+        None,
+        "the model: piano, chorale, a file that `musictx train` made or a run's folder; null: piano, unless the seed "
+        "is four voices on a grid",
+    )
+    seed_midi: str | None = setting(
+        "",
+        "a file, a folder or a pattern like 'mine/*.mid'; elise, gymnopedie or chorale; null: no seed; leave it out "
+        "with infill and between",
+    )
+    out: str = setting("outputs/continuations", "a folder for the music")
+    infill: str | None = setting(None, "a file in which to fill a gap: from_s and to_s, or from_bar and to_bar")
+    between: str | None = setting(None, "two files, a.mid,b.mid, to join: length_seconds or length_bars of new music")
+    from_s: float | None = setting(
+        None,
+        "where the new music begins, in seconds, at the latest where the seed ends; seed_seconds and its like are then "
+        "those before it; null: where the seed ends, or before the ending of a finished piece; infill: where the gap "
+        "begins",
+    )
+    to_s: float | None = setting(None, "infill: where the gap ends, in seconds")
+    from_bar: int | None = setting(None, "infill: the gap's first bar, counted from 1")
+    to_bar: int | None = setting(None, "infill: the gap's last bar")
+    seed_seconds: float | None = setting(
+        None, "length of the primer, the part of the seed to continue; give at most one of three; null: all of it"
+    )
+    seed_bars: int | None = setting(None, "the primer, in bars")
+    seed_notes: int | None = setting(None, "the primer, in notes")
+    seed_from: str = setting(
+        "start", "take the primer from this side of the seed, start or end; a grid rounds it to a beat"
+    )
+    length_seconds: float | None = setting(
+        None, f"how much new music; give at most one of four; all null: {DEFAULT_S:g} seconds"
+    )
+    length_bars: float | None = setting(None, "how much new music, in bars")
+    length_notes: int | None = setting(None, "how much new music, in notes")
+    length_tokens: int | None = setting(None, "how much new music, in tokens")
+    forced_ending: bool = setting(
+        Continue.forced_ending, "end where an ending is likeliest, between 90 and 110 % of the length"
+    )
+    max_tokens: int | None = setting(Continue.max_tokens, "stop here even if the length is not reached; null: go on")
+    window: int | None = setting(Continue.window, "tokens that the model sees at once; null: its own")
+    variations: int = setting(Continue.variations, "continuations of each seed")
+    rows_at_once: int = setting(Continue.rows_at_once, "rows drawn together; give more on a GPU")
+    draws: int | None = setting(None, "draw so many and keep the best as the variations; null: keep all")
+    rank: str = setting(Continue.rank, "how to rank them: likelihood, motif (how much of the seed returns) or both")
+    random_seed: int = setting(Continue.random_seed, "random seed: the same one gives the same music")
+    include_seed: bool = setting(Continue.include_seed, "write the primer before the new music")
+    drums: bool = setting(Continue.drums, "include the seed's drums")
+    out_of_range: str = setting(
+        Continue.out_of_range, "notes that the model has no token for, and notes beyond its voices: refuse or drop"
+    )
+    wav: bool = setting(False, "also write the sound of each continuation")
+    png: bool = setting(False, "also write a picture of seed and continuations")
+    overwrite: bool = setting(False, "replace existing files")
+    device: str = setting("cpu", "cpu or cuda")
+    weights: str = setting(
+        "auto",
+        "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster",
+    )
+    graph: bool = setting(False, "on cuda: keep steps of one shape in a CUDA graph, one launch a token")
+    sampler: Sampling = field(default_factory=Sampling)
+    rules: Rules = field(default_factory=Rules)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+
 
 OF_SEEDS = ("seed_midi", "seed_seconds", "seed_bars", "seed_notes", "seed_from", "include_seed", "draws", "rank")
 LENGTHS = ("length_seconds", "length_bars", "length_notes", "length_tokens")
@@ -193,7 +265,4 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
         print(f"{files.png}: {shown}, as piano rolls")
 
 
-main = hydra_app("generate", only_new(generate))
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("generate", only_new(generate), GenerateConfig, {"sampler": "auto", "attention": "auto"})

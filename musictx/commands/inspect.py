@@ -1,7 +1,7 @@
-"""musictx inspect: what a MIDI file, a token store or a bundle holds. musictx verify: whether a store is sound."""
+"""musictx inspect: show a MIDI file's tracks and tokens, a store's contents, what a bundle says of itself."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +9,30 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.app import hydra_app
-from musictx.config.look import InspectConfig, VerifyConfig
+from musictx.config.command import Command
+from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
-from musictx.data.store import Store, verify_split
-from musictx.errors import ConfigError, StoreError, TokenError, UserError
+from musictx.data.store import Store
+from musictx.errors import ConfigError, StoreError, TokenError
 from musictx.model.shipped import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
+from musictx.setting import setting
 from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.viz.curves import count_music, draw_histograms
+
+
+@dataclass
+class InspectConfig:
+    """musictx inspect: show a MIDI file's tracks and tokens, a store's contents, or what a bundle says of itself."""
+
+    midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale")
+    store: str | None = setting(None, "the folder of a token store")
+    bundle: str | None = setting(None, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
+    out: str | None = setting(None, "of a store: the picture, a .png file; null: STORE-histograms.png beside it")
+    json: bool = setting(False, "everything as JSON, for programs")
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+
 
 FIRST = 24  # tokens that are shown
 MOST_PIECES = 2000  # of a large store every n-th piece is counted
@@ -100,9 +114,9 @@ def inspect_store(path: Path, png: Path) -> dict[str, Any]:
 
 def inspect_bundle(bundle: str) -> dict[str, Any]:
     """What a bundle's header says, and what its model is made of. Raises BundleError."""
+    from musictx.generate.opening import open_bundle
     from musictx.model.build import describe_model  # PyTorch: a second that nobody else waits for
     from musictx.objectives import NEXT_TOKEN
-    from musictx.playing.opening import open_bundle
 
     path = bundle_path(bundle)
     opened = open_bundle(path, continues=False)
@@ -180,14 +194,4 @@ def picture(out: str) -> Path:
     return Path(out)
 
 
-def verify(config: VerifyConfig) -> None:
-    """Raises StoreError for a store that is not as it was written, UserError for one that holds nothing."""
-    store = Store(Path(config.store))
-    if not store.manifest.splits:
-        raise UserError(f"{config.store} has no splits: prepare the data again")
-    lines = [verify_split(store, name) for name in store.manifest.splits if store.manifest.splits[name].pieces]
-    print("\n".join([*lines, f"{config.store} is sound"]))
-
-
-inspect_main = hydra_app("inspect", inspect)
-verify_main = hydra_app("verify", verify)
+COMMAND = Command("inspect", inspect, InspectConfig, {"tokenizer": "performance"})

@@ -1,23 +1,24 @@
-"""musictx jam: play a phrase, pause, and a bundle's model continues it; play again, and it listens."""
+"""musictx jam: continue what you play, whenever you pause: live, through MIDI ports."""
 
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
+from omegaconf import MISSING
 
-from musictx.config.app import hydra_app
-from musictx.config.use import JamConfig
+from musictx.config.command import Command
+from musictx.config.train import AttentionConfig
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError
 from musictx.generate.opening import check_device, name_bundle, open_told, weights_told
-from musictx.generate.requests import MAX_SEED
+from musictx.generate.requests import MAX_SEED, Sampling
 from musictx.live.conversation import Conversation, Turns
 from musictx.live.keyboard import Keyboard
 from musictx.live.partner import Partner
@@ -27,7 +28,47 @@ from musictx.live.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
 from musictx.model.shipped import SEEDS, seed_path
 from musictx.model.weights import for_steps
+from musictx.setting import setting
+from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Event
+
+
+@dataclass
+class JamConfig:
+    """musictx jam: continue what a person plays, whenever they pause."""
+
+    bundle: str | None = setting(
+        None,
+        "piano, chorale, or a performance or chorale model that `musictx train` made; null: piano, unless the input is "
+        "a file of four voices on a grid",
+    )
+    input: str = setting(
+        MISSING,
+        "the player: a MIDI port by its name or a part of it, or a MIDI file to play; elise, gymnopedie, chorale",
+    )
+    output: str = setting(MISSING, "where the replies sound: a MIDI port, or a MIDI file for the whole session")
+    record: str | None = setting(None, "a MIDI file for the whole session, if the replies go to a port; null: none")
+    virtual: bool = setting(False, "make ports of these names, so that other programs can connect to them")
+    realtime: bool | None = setting(
+        None, "false: a clock that jumps, for files; null: true unless both input and output are files"
+    )
+    pause_s: float = setting(0.6, "a phrase ends after this long without a key held")
+    phrase_s: float = setting(0.0, "shorter phrases get no answer yet: the next notes join them")
+    reply_seconds: float | None = setting(8.0, "length of a reply; null: as long as the phrase")
+    bpm: float | None = setting(None, "quarters a minute of a chorale model's grid; null: the file's, or 100")
+    channel: int = setting(1, "MIDI channel of the replies, 1 to 16")
+    window: int | None = setting(None, "tokens that the model sees at once; null: its own")
+    random_seed: int = setting(0, "random seed")
+    overwrite: bool = setting(False, "replace existing files")
+    device: str = setting("cpu", "cpu or cuda")
+    weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it is faster")
+    threads: int = setting(
+        1, "processor threads for the model: a second one helps only large models, and waits on a busy core"
+    )
+    sampler: Sampling = field(default_factory=Sampling)
+    rules: Rules = field(default_factory=lambda: Rules(max_silence_s=1.0, max_note_s=8.0))
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+
 
 WRITTEN = (".mid", ".midi")  # suffixes of a recorded session
 QUARTER_S = 0.6  # if no tempo is given
@@ -184,7 +225,4 @@ def save(recording: Recording, files: list[Path]) -> None:
         print("nothing was played, nothing is recorded")
 
 
-main = hydra_app("jam", jam)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("jam", jam, JamConfig, {"sampler": "auto", "attention": "auto"})

@@ -1,25 +1,50 @@
-"""musictx listen: a blind listening sheet, on which people judge what likelihood cannot measure."""
+"""musictx listen: make a blind listening sheet: a page on which people tell models from composers."""
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from omegaconf import MISSING
 
-from musictx.config.app import hydra_app
-from musictx.config.look import ListenConfig
+from musictx.config.command import Command
+from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, replacing
 from musictx.generate.held_out import Beginnings, beginnings, continue_beginnings
 from musictx.generate.opening import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.primer import Part
-from musictx.generate.requests import MOST_GUIDANCE, Continue, Length
+from musictx.generate.requests import MOST_GUIDANCE, Continue, Length, Sampling
 from musictx.model.bundle import OWN_FILTERS, read_header
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
+from musictx.setting import setting
 from musictx.tokenizers.rules import Rules
 from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
+
+
+@dataclass
+class ListenConfig:
+    """musictx listen: make a blind listening sheet, one HTML file in which people tell models from composers."""
+
+    bundles: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
+    names: list[str] | None = setting(None, "names for the key; null: each run's own")
+    store: str = setting(MISSING, "a store of the tokens that all of them were trained on")
+    out: str = setting("outputs/listening.html", "the .html file")
+    split: str = setting("validation", "validation or test; or train, whose pieces the models may know")
+    pieces: int = setting(8, "held-out pieces whose beginnings are continued")
+    seed_seconds: float = setting(10.0, "seconds of each piece to continue")
+    length_seconds: float = setting(20.0, "length of each continuation")
+    guided: float | None = setting(None, "add each model once more with this sampler.seed_guidance; null: do not")
+    random_seed: int = setting(0, "random seed of the music and of the order in which people hear it")
+    soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one")
+    overwrite: bool = setting(False, "replace an existing sheet")
+    device: str = setting("cpu", "cpu or cuda")
+    sampler: Sampling = field(default_factory=Sampling)
+    rules: Rules = field(default_factory=Rules)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+
 
 GUIDED = ", guided"  # after a model's name
 OWN = ("seed_guidance", *OWN_FILTERS)  # what a bundle may say of the sampler
@@ -152,7 +177,4 @@ def soundfont(config: ListenConfig) -> Path | None:
     return Path(config.soundfont) if config.soundfont else None
 
 
-main = hydra_app("listen", only_new(listen))
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("listen", only_new(listen), ListenConfig, {"sampler": "auto", "attention": "auto"})

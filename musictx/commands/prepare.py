@@ -1,14 +1,19 @@
-"""musictx prepare: MIDI files, or a corpus of the literature, as a token store."""
+"""musictx prepare WHAT: make a token store of MIDI files, or of a corpus: folder, maestro, jsb, pop909, chorales."""
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from musictx.config import SCHEMAS
-from musictx.config.app import hydra_app, in_one_line, settings
-from musictx.config.fields import in_keys
+from musictx.config.app import settings
+from musictx.config.command import Command
+from musictx.config.prepare import (
+    PrepareChoralesConfig,
+    PrepareFolderConfig,
+    PrepareJsbConfig,
+    PrepareMaestroConfig,
+    PreparePop909Config,
+)
 from musictx.data.corpora.chorales import prepare_chorales
 from musictx.data.corpora.folder import prepare_folder
 from musictx.data.corpora.jsb import prepare_jsb
@@ -16,15 +21,16 @@ from musictx.data.corpora.maestro import prepare_maestro
 from musictx.data.corpora.pop909 import prepare_pop909
 from musictx.data.prepare import print_summary
 from musictx.data.store import Manifest, Store
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.setting import about
 
-CORPORA: dict[str, Callable[[Any], Manifest]] = {
-    "folder": prepare_folder,
-    "maestro": prepare_maestro,
-    "jsb": prepare_jsb,
-    "pop909": prepare_pop909,
-    "chorales": prepare_chorales,
+MIDI = {"tokenizer": "performance", "filters": "none"}
+CORPORA: dict[str, tuple[Callable[[Any], Manifest], type[Any], dict[str, str]]] = {
+    "folder": (prepare_folder, PrepareFolderConfig, MIDI),
+    "maestro": (prepare_maestro, PrepareMaestroConfig, MIDI),
+    "jsb": (prepare_jsb, PrepareJsbConfig, {}),
+    "pop909": (prepare_pop909, PreparePop909Config, MIDI),
+    "chorales": (prepare_chorales, PrepareChoralesConfig, {}),
 }
 HELP = """\
 musictx prepare: MIDI files, or a corpus of the literature, as a token store.
@@ -44,42 +50,28 @@ def prepare(corpus: str, /, *words: str, **values: Any) -> Store:
     Raises:
         UserError: as the command does, in one line.
     """
-    with in_keys(f"prepare_{known(corpus)}"):
-        return run(corpus, settings(f"prepare_{corpus}", *words, **values))
+    return run(known(corpus), settings(f"prepare_{corpus}", *words, **values))
 
 
 def run(corpus: str, config: Any) -> Store:
-    print_summary(Path(config.out), CORPORA[corpus](config))
+    print_summary(Path(config.out), CORPORA[corpus][0](config))
     return Store(Path(config.out))
 
 
 def known(corpus: str) -> str:
-    """Raises ConfigError for a corpus that does not exist."""
+    """Raises UserError for a corpus that does not exist."""
     if corpus not in CORPORA:
-        raise ConfigError(f"prepare {corpus}: choose one of {', '.join(CORPORA)}; musictx prepare explains each")
+        raise UserError(f"prepare {corpus}", f"give one of {', '.join(CORPORA)}; musictx prepare explains each")
     return corpus
 
 
-def command(corpus: str) -> Callable[[], None]:
-    """`musictx prepare CORPUS`, and the script of that name in data_prep/."""
-    return hydra_app(f"prepare_{corpus}", partial(run, corpus))
+def command(corpus: str) -> Command:
+    """`musictx prepare CORPUS`, and the script of that name in data_prep/. Raises UserError."""
+    _, schema, groups = CORPORA[known(corpus)]
+    return Command(f"prepare_{corpus}", partial(run, corpus), schema, groups)
 
 
 def overview() -> str:
     """A sentence for each corpus."""
-    rows = [f"  {name:<10} {about(SCHEMAS[f'prepare_{name}']).partition(': ')[2]}" for name in CORPORA]
+    rows = [f"  {name:<10} {about(schema).partition(': ')[2]}" for name, (_, schema, _) in CORPORA.items()]
     return "\n".join([HELP, *rows])
-
-
-def main() -> None:
-    corpus, *words = sys.argv[1:] or ["--help"]
-    if corpus in ("-h", "--help"):
-        print(overview())
-        return
-    in_one_line(lambda: known(corpus))
-    sys.argv = [f"musictx prepare {corpus}", *words]
-    command(corpus)()
-
-
-if __name__ == "__main__":
-    main()

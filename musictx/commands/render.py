@@ -1,17 +1,35 @@
-"""musictx render: writes a MIDI file as a picture, a film or sound; the suffix of out= says which."""
+"""musictx render: make a MIDI file a piano roll (.png .svg .pdf), film (.gif .mp4) or sound (.wav .flac)."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from omegaconf import MISSING
 
-from musictx.config.app import hydra_app
-from musictx.config.look import RenderConfig
+from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.model.shipped import seed_path
 from musictx.music.read import read_bytes, read_tracks
+from musictx.setting import setting
 from musictx.viz import sound
 from musictx.viz.by_suffix import FORMATS, write_as
+
+
+@dataclass
+class RenderConfig:
+    """musictx render: turn a MIDI file into a picture, a film or a sound, by the suffix of `out`."""
+
+    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
+    out: str = setting(MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound")
+    new_from: float | None = setting(None, "second at which a continuation begins; draws it in its own colour")
+    bars: bool = setting(False, "count bars instead of seconds")
+    row_seconds: float | None = setting(
+        None, "length of a row; longer music continues in a row below; null: about a minute"
+    )
+    drums: bool = setting(False, "draw the drums too; they always sound")
+    soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one")
+    overwrite: bool = setting(False, "replace an existing file")
 
 
 def render(config: RenderConfig) -> None:
@@ -36,7 +54,4 @@ def render(config: RenderConfig) -> None:
     print(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
 
 
-main = hydra_app("render", only_new(render))
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("render", only_new(render), RenderConfig)

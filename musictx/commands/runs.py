@@ -1,4 +1,4 @@
-"""musictx runs: the runs below a folder, how far each has come, and how good it is."""
+"""musictx runs: list the training runs below a folder: state, steps, NLL."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -7,11 +7,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.app import hydra_app
-from musictx.config.look import RunsConfig
+from musictx.config.command import Command
 from musictx.errors import UserError
 from musictx.files import printable
+from musictx.setting import setting
 from musictx.training.run_folder import RunFolder, find_runs
+
+
+@dataclass
+class RunsConfig:
+    """musictx runs: list the training runs below a folder, the best first: state, steps, NLL."""
+
+    folder: str = setting("outputs", "where they are looked for, at any depth")
+    json: bool = setting(False, "everything as JSON, for programs")
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,4 @@ def show(config: RunsConfig) -> None:
     Console(highlight=False, markup=False, soft_wrap=True).print(table)
 
 
-main = hydra_app("runs", show)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("runs", show, RunsConfig)

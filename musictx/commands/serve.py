@@ -1,24 +1,60 @@
-"""musictx serve: a page in the browser that continues music with a bundle's model."""
+"""musictx serve: open a page in the browser: drop music, continue it, hear it, see what the model looks at."""
 
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from tempfile import TemporaryDirectory
 
 import torch
 
-from musictx.config.app import hydra_app
-from musictx.config.fields import in_keys
-from musictx.config.web import Limits, ServeConfig
+from musictx.config.command import Command
+from musictx.config.train import AttentionConfig
+from musictx.config.web import LIMITS, MB, Limits
 from musictx.errors import ConfigError, UserError
+from musictx.generate.filling import hears
+from musictx.generate.opening import Opened, check_device, open_told, weights_told
 from musictx.model.shipped import HARMONISER, NAMES, absence, is_shipped
 from musictx.model.weights import choose_weights, for_steps
-from musictx.playing.filling import hears
-from musictx.playing.opening import Opened, check_device, open_told, weights_told
+from musictx.setting import setting
+
+
+@dataclass
+class ServeConfig:
+    """musictx serve: open a page on which people continue and fill music. The limits are for one request of one
+    person."""
+
+    bundle: str | None = setting(
+        None,
+        "piano, chorale, a file that `musictx train` made or a run's folder; null: piano and chorale, and the "
+        "harmoniser beside them",
+    )
+    host: str = setting(
+        "127.0.0.1", "127.0.0.1: only this machine; 0.0.0.0 or :: for everybody who reaches it, with allowed_hosts"
+    )
+    allowed_hosts: Any = setting(
+        None,
+        "the server's names, one or a list as [music.example.org,192.168.1.5]: other names are refused; if it listens "
+        "only for this machine, localhost, 127.0.0.1 and [::1] are allowed anyway",
+    )
+    port: int = setting(7860, "port of the page")
+    seconds: float = setting(LIMITS.seconds, "time to draw a continuation; the page shows what is drawn by then")
+    length_seconds: float = setting(LIMITS.length_s, "most new music")
+    variations: int = setting(LIMITS.variations, "most continuations at once")
+    upload_mb: float = setting(LIMITS.upload_bytes / MB, "largest file")
+    uploads_mb: float = setting(LIMITS.uploads_bytes / MB, "all people's files together, until they are read")
+    file_seconds: float = setting(LIMITS.file_seconds, "most time to read a file")
+    memory_mb: int = setting(LIMITS.memory_mb, "most memory to read a file")
+    at_once: int = setting(LIMITS.at_once, "people that the model serves at the same time; the others wait in line")
+    queue: int = setting(LIMITS.queue, "people who may wait")
+    device: str = setting("cpu", "cpu or cuda")
+    weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it is faster")
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
 def serve(config: ServeConfig) -> None:
@@ -57,8 +93,7 @@ def serve(config: ServeConfig) -> None:
         own = {name: m.header.sampling for name, m in models.items()}
         studio = Studio(ready, made, limits, voices, own)
         said = title(models | ({HARMONISER: below} if below else {}))
-        with in_keys(None):  # people on the page type no keys
-            run_page(studio, said, address, config.port, hosts, uploads)
+        run_page(studio, said, address, config.port, hosts, uploads)
 
 
 def offered(bundle: str | None) -> list[str]:
@@ -124,7 +159,4 @@ def check(config: ServeConfig) -> Limits:
     )
 
 
-main = hydra_app("serve", serve)
-
-if __name__ == "__main__":
-    main()
+COMMAND = Command("serve", serve, ServeConfig, {"attention": "auto"})

@@ -1,4 +1,4 @@
-"""musictx train: fits a model to a token store, from the command line and from Python."""
+"""musictx train: fit a model to a token store, keep the best as a bundle."""
 
 import math
 import re
@@ -14,11 +14,12 @@ from hydra.types import RunMode
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
-from musictx.config.app import hydra_app, in_one_line, settings, typed
-from musictx.config.fields import in_keys
+from musictx.config.app import in_one_line, settings, typed
+from musictx.config.command import Command
+from musictx.config.fields import keys_of
 from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.model.bundle import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.training.failure import TrainingError
@@ -27,7 +28,6 @@ from musictx.training.run_folder import RunFolder
 from musictx.training.start import check_given
 
 
-@in_keys("train")
 def train(*words: str, **values: Any) -> Path | None:
     """`musictx train` from Python: `train("experiment=demo", "trainer.max_steps=5", out="mine")`.
 
@@ -74,7 +74,8 @@ def run(config: TrainConfig) -> float | None:
     except TrainingError as error:
         if not one_job:
             raise
-        print(f"error: {config.out}: {error}", file=sys.stderr)  # inf below is the worst figure; the other jobs go on
+        print(f"error: {error.of(config.out).line(keys_of('train'))}", file=sys.stderr)
+        # inf below is the worst figure; the other jobs go on
         return math.inf
     if getattr(rank_zero_only, "rank", 0):  # only the first process prints
         return None
@@ -98,10 +99,9 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     schema = OmegaConf.structured(TrainConfig(model=schema_of(stored.model.kind)))
     begun: TrainConfig = typed(OmegaConf.merge(schema, stored), TrainConfig)  # type: ignore[arg-type]
     if ":" in begun.objective and not named:
-        raise ConfigError(
-            f"⟨resume⟩={config.resume} was begun with ⟨objective⟩={begun.objective}, which is not in musictx: give "
-            f"⟨objective⟩={begun.objective} too to run it"
-        )
+        why = f"it was begun with objective={begun.objective}, which is not in musictx"
+        allowed = f"objective={begun.objective} too to run it"
+        raise ConfigError("resume", got=config.resume, why=why, allowed=allowed)
     return replace(
         begun, resume=config.resume, overwrite=False, objective=config.objective if named else begun.objective
     )
@@ -117,28 +117,40 @@ def check_cluster(words: list[str]) -> None:
     launchers = [word for word in words if word.startswith("hydra/launcher=")]
     slurm = launchers == ["hydra/launcher=submitit_slurm"] or (not launchers and "sweep=slurm" in words)
     if slurm and {"-m", "--multirun"} & set(words) and "--help" not in words and shutil.which("srun") is None:
-        raise ConfigError(
-            "sweep=slurm: srun is not found on this machine: run the command on a node of the cluster, or give "
-            "sweep=joblib to run the jobs here"
-        )
+        hint = "run the command on a node of the cluster, or give sweep=joblib to run the jobs here"
+        raise ConfigError("sweep", got="slurm", why="srun is not found on this machine", hint=hint)
 
 
-_run = hydra_app("train", run)
+COMMAND = Command(
+    "train",
+    run,
+    TrainConfig,
+    {
+        "data": "performances",
+        "tokenizer": "performance",
+        "model": "small",
+        "attention": "auto",
+        "trainer": "cpu",
+        "logger": "csv",
+        "experiment": None,
+        "sweep": None,
+    },
+)
 
 
-def told_by_job(error: Exception) -> ConfigError | None:
+def told_by_job(error: Exception) -> UserError | None:
     """The one line of a failed job, out of submitit's error, and where its other output is; None if the job reported no
     mistake."""
     text = str(error)
     mistakes = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")]
     place = re.search(r"with path (.+)/[^/\n]+\n", text)
     where = f"; its whole output is in {place[1]}" if place else ""
-    return ConfigError(f"a job of the sweep failed: {mistakes[-1]}{where}") if mistakes else None
+    return UserError(f"a job of the sweep failed: {mistakes[-1]}{where}") if mistakes else None
 
 
 def _or_what_a_job_says() -> None:
     try:
-        _run()
+        COMMAND()
     except Exception as error:
         mistake = told_by_job(error) if type(error).__module__.startswith("submitit.") else None
         if mistake is None:
@@ -149,7 +161,3 @@ def _or_what_a_job_says() -> None:
 def main() -> None:
     in_one_line(lambda: check_cluster(sys.argv[1:]))
     in_one_line(_or_what_a_job_says)
-
-
-if __name__ == "__main__":
-    main()

@@ -24,7 +24,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
-from musictx.config import PLAIN_COMMANDS, PRESETS, SCHEMAS, register_schemas
+from musictx.config import PRESETS, register
+from musictx.config.command import Command, find
 from musictx.config.fields import keys_of
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
@@ -47,27 +48,24 @@ def conf_dir() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[2] / "conf"
 
 
-def hydra_app(name: str, task: Callable[[Any], object]) -> Callable[[], None]:
-    """`task(config)` as a command: Hydra composes `conf/<name>.yaml` and the overrides into its schema. A sweep
-    minimises the task's return value."""
-    register_schemas()
+def main_of(command: Command) -> None:
+    """Runs a command on the words of the command line: Hydra composes its settings, and a sweep's jobs."""
+    name = command.name
+    register(command)
 
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)
     def run(config: DictConfig) -> object:
         # in_one_line here already: Hydra adds its own line to an error that it sees
-        return in_one_line(lambda: task(own_place(typed(config, SCHEMAS[name]), name)), name)
+        return in_one_line(lambda: command.run(own_place(typed(config, command.schema), name)), name)
 
-    def main() -> None:
-        words = sys.argv[1:]
-        if {"-h", "--help"} & set(words):
-            in_one_line(lambda: print(helped(name, [word for word in words if not word.startswith("-")])))
-            return
-        in_one_line(lambda: refuse_words(words))
-        sys.argv[1:] = [quote_path(word) for word in words]
-        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
-        in_one_line(run)
-
-    return main
+    words = sys.argv[1:]
+    if {"-h", "--help"} & set(words):
+        in_one_line(lambda: print(helped(command, [word for word in words if not word.startswith("-")])))
+        return
+    in_one_line(lambda: refuse_words(words), name)
+    sys.argv[1:] = [quote_path(word) for word in words]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
+    in_one_line(run, name)
 
 
 def own_place(config: Any, name: str) -> Any:
@@ -91,7 +89,7 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
         refuse_huge(key, value)
     presets = [f"{key}={value}" for key, value in values.items() if _is_preset(key, value)]
     try:
-        return typed(changed(compose(command, [*words, *presets]), values), SCHEMAS[command])
+        return typed(changed(compose(command, [*words, *presets]), values), find(command).schema)
     except (HydraException, OmegaConfBaseException) as error:
         raise explained(error) from None
     except ValueError as error:
@@ -141,7 +139,7 @@ def refuse_huge(key: str, value: Any) -> None:
 
 def compose(name: str, words: Sequence[str]) -> DictConfig:
     """The config that Hydra composes from a command's words; works inside another Hydra program too."""
-    register_schemas()
+    register(find(name))
     outer = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
@@ -163,23 +161,14 @@ def _is_preset(key: str, value: Any) -> bool:
     return isinstance(value, str) and (key in PRESETS or (conf_dir() / key).is_dir())
 
 
-def helped(name: str, words: Sequence[str]) -> str:
+def helped(command: Command, words: Sequence[str]) -> str:
     """The text of a command's `--help`, with the values that these words give."""
-    config = compose(name, words)
+    config = compose(command.name, words)
     values: Any = OmegaConf.to_container(config)
     groups = {key: kind for key in values if dataclasses.is_dataclass(kind := OmegaConf.get_type(config, key))}
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    return help_text(SCHEMAS[name], groups, values, presets(name), width)
-
-
-def presets(name: str) -> dict[str, list[str]]:
-    """The groups of a command, and the options of each."""
-    if name in PLAIN_COMMANDS:
-        groups = list(PLAIN_COMMANDS[name])
-    else:
-        chosen: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
-        groups = [group for entry in chosen["defaults"] if isinstance(entry, dict) for group in entry]
-    return {group: options(group) for group in groups}
+    presets = {group: options(group) for group in command.groups}
+    return help_text(command.schema, groups, values, presets, width)
 
 
 def options(group: str) -> list[str]:

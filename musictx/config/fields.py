@@ -9,8 +9,9 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
-from musictx.config import SCHEMAS
+from musictx.config.command import find
 from musictx.config.model import MODELS
+from musictx.config.train import TrainConfig
 
 OTHERWISE = {  # what has another name among the settings, or no schema
     "plain": "objective_settings.plain",
@@ -22,8 +23,8 @@ OTHERWISE = {  # what has another name among the settings, or no schema
 @cache
 def keys_of(command: str) -> Mapping[str, str]:
     """Each field's key in the settings of a command. For a field that it has not, the key of `musictx train`, since
-    many errors advise to train otherwise, or of `generate`: a command may draw as that does."""
-    keys = OTHERWISE | _keys(SCHEMAS["generate"]) | _keys(SCHEMAS["train"]) | _keys(SCHEMAS[command])
+    many errors advise to train otherwise."""
+    keys = OTHERWISE | _keys(TrainConfig) | _keys(find(command).schema)
     return keys | {"TransformerConfig.attention": keys["impl"]}  # the kernel, which a person gives as `impl`
 
 

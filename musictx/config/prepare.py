@@ -7,6 +7,8 @@ from omegaconf import MISSING
 from musictx.config.train import TokenizerConfig
 from musictx.setting import setting
 
+STORE = "the store, a folder"
+
 
 @dataclass
 class SelectConfig:
@@ -52,7 +54,7 @@ class WorkConfig:
 class PrepareConfig(WorkConfig):
     """Settings of every preparation."""
 
-    out: str = setting(MISSING, "the store, a folder")
+    out: str = setting(MISSING, STORE)
     overwrite: bool = setting(False, "replace an existing store")
 
 
@@ -69,6 +71,7 @@ class SplitConfig:
 class PrepareChoralesConfig(SplitConfig, PrepareConfig):
     """musictx prepare chorales: Bach's 371 chorales, from the music21 package."""
 
+    out: str = setting("outputs/stores/chorales", STORE)
     pieces: int | None = setting(None, "use only the first so many, for a quick trial; null: all 371")
 
 
@@ -76,8 +79,9 @@ class PrepareChoralesConfig(SplitConfig, PrepareConfig):
 class PrepareJsbConfig(PrepareConfig):
     """musictx prepare jsb: the JSB chorales of the literature, on their official split; downloads without path=."""
 
+    out: str = setting("outputs/stores/jsb", STORE)
     path: str | None = setting(None, "Jsb16thSeparated.json; null: download it")
-    downloads: str = setting(MISSING, "the folder for downloads")
+    downloads: str = setting("outputs/downloads", "the folder for downloads")
 
 
 @dataclass
@@ -93,6 +97,7 @@ class PrepareMidiConfig(PrepareConfig):
 class PrepareFolderConfig(SplitConfig, PrepareMidiConfig):
     """musictx prepare folder: your own MIDI files, a folder or zip, nested, any names."""
 
+    out: str = setting("outputs/stores/performances", STORE)
     path: str = setting(MISSING, "a folder or zip of MIDI files")
     corpus: str | None = setting(None, "name of the corpus; null: the folder's name")
     licence: str = setting("not stated", "licence, which the models trained on it will show")
@@ -102,9 +107,10 @@ class PrepareFolderConfig(SplitConfig, PrepareMidiConfig):
 class PrepareMaestroConfig(PrepareMidiConfig):
     """musictx prepare maestro: MAESTRO, piano performances, on its official split; downloads without path=."""
 
+    out: str = setting("outputs/stores/maestro", STORE)
     path: str | None = setting(None, "the archive, zip or folder; null: download it")
     version: str = setting("v3", "the version to download: v1, v2 or v3")
-    downloads: str = setting(MISSING, "the folder for downloads")
+    downloads: str = setting("outputs/downloads", "the folder for downloads")
     allow_missing: bool = setting(False, "go on without files that the table names but the archive lacks")
 
 
@@ -112,6 +118,10 @@ class PrepareMaestroConfig(PrepareMidiConfig):
 class PreparePop909Config(SplitConfig, PrepareMidiConfig):
     """musictx prepare pop909: POP909, pop songs on a piano, split by song; downloads without path=."""
 
+    out: str = setting("outputs/stores/pop909", STORE)
     path: str | None = setting(None, "the archive, zip or folder; null: download it")
-    downloads: str = setting(MISSING, "the folder for downloads")
+    downloads: str = setting("outputs/downloads", "the folder for downloads")
     versions: bool = setting(False, "include the other versions of each song")
+    select: SelectConfig = field(  # [PIANO] keeps only the accompaniment
+        default_factory=lambda: SelectConfig(names=["MELODY", "BRIDGE", "PIANO"])
+    )

@@ -1,10 +1,6 @@
-"""The settings of the page in the browser, and the limits of one person's request."""
+"""The limits of one person's request to the page in the browser."""
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
-from musictx.config.train import AttentionConfig
-from musictx.setting import setting
+from typing import NamedTuple
 
 MOST_STEPS = 20  # steps that can be undone
 
@@ -27,36 +23,3 @@ class Limits(NamedTuple):
 
 
 LIMITS, MB = Limits(), 2**20
-
-
-@dataclass
-class ServeConfig:
-    """musictx serve: open a page on which people continue and fill music. The limits are for one request of one
-    person."""
-
-    bundle: str | None = setting(
-        None,
-        "piano, chorale, a file that `musictx train` made or a run's folder; null: piano and chorale, and the "
-        "harmoniser beside them",
-    )
-    host: str = setting(
-        "127.0.0.1", "127.0.0.1: only this machine; 0.0.0.0 or :: for everybody who reaches it, with allowed_hosts"
-    )
-    allowed_hosts: Any = setting(
-        None,
-        "the server's names, one or a list as [music.example.org,192.168.1.5]: other names are refused; if it listens "
-        "only for this machine, localhost, 127.0.0.1 and [::1] are allowed anyway",
-    )
-    port: int = setting(7860, "port of the page")
-    seconds: float = setting(LIMITS.seconds, "time to draw a continuation; the page shows what is drawn by then")
-    length_seconds: float = setting(LIMITS.length_s, "most new music")
-    variations: int = setting(LIMITS.variations, "most continuations at once")
-    upload_mb: float = setting(LIMITS.upload_bytes / MB, "largest file")
-    uploads_mb: float = setting(LIMITS.uploads_bytes / MB, "all people's files together, until they are read")
-    file_seconds: float = setting(LIMITS.file_seconds, "most time to read a file")
-    memory_mb: int = setting(LIMITS.memory_mb, "most memory to read a file")
-    at_once: int = setting(LIMITS.at_once, "people that the model serves at the same time; the others wait in line")
-    queue: int = setting(LIMITS.queue, "people who may wait")
-    device: str = setting("cpu", "cpu or cuda")
-    weights: str = setting("auto", "float32, bfloat16 or int8; auto: int8 where it is faster")
-    attention: AttentionConfig = field(default_factory=AttentionConfig)

@@ -14,7 +14,6 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from musictx.config.bench import CheckConfig
 from musictx.generate.draw import Continuation, continue_primers
 from musictx.generate.opening import Opened, open_bundle
 from musictx.generate.primer import Primer
@@ -26,7 +25,7 @@ from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
 from musictx.music.read import read_midi
 from musictx.music.score import Meter
-from musictx.proof.machine import Check, Outcome, check_dtype, near_exact
+from musictx.proof.machine import Check, CheckConfig, Outcome, check_dtype, near_exact
 from musictx.proof.steps import DTYPES, along
 
 

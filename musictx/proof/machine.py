@@ -11,7 +11,28 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from musictx.setting import setting
 from musictx.training.run_folder import git_commit
+
+
+@dataclass
+class CheckConfig:
+    """musictx check: check kernels, training and sampling on this machine's device, and print a report to paste."""
+
+    device: str = setting("cpu", "cpu or cuda")
+    parts: list[str] = setting(["kernels", "training", "steps", "generation", "triton"], "what to check")
+    longest: int = setting(300, "keys in the largest attention check")
+    timed_length: int = setting(1024, "tokens in the timed attention")
+    steps: int = setting(50, "optimizer steps of each training")
+    store: str | None = setting(
+        None, "a store of chorales to train on; null: the one chorale inside musictx, in all keys"
+    )
+    overrides: list[str] = setting([], "further settings of `musictx train`, for each training")
+    tokens: int = setting(192, "new tokens in each variation")
+    variations: int = setting(4, "continuations to draw")
+    threads: int | None = setting(None, "threads of the processor; null: all cores")
+    out: str | None = setting(None, "a text file for the report; null: none")
+
 
 PACKAGES = ("musictx", "torch", "triton", "lightning", "numpy")
 SWITCHES = ("TRITON_INTERPRET", "NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF")

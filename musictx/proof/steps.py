@@ -12,13 +12,12 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from musictx.config.bench import CheckConfig
+from musictx.generate.engine import prefill
 from musictx.model.position import FORMS, timed_forms
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.proof.machine import Check, Outcome, check_dtype, near_exact, worst
-from musictx.sampling.engine import prefill
+from musictx.proof.machine import Check, CheckConfig, Outcome, check_dtype, near_exact, worst
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 TIMED = tuple((form, "time") for form in timed_forms())

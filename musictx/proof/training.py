@@ -17,13 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.config.app import settings
-from musictx.config.bench import CheckConfig
 from musictx.data.store import Corpus, Piece, write_store
-from musictx.errors import told
 from musictx.model.attention.fused import HAS_TRITON
 from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.music.read import read_midi
-from musictx.proof.machine import Check, Outcome, Unable, check_dtype
+from musictx.proof.machine import Check, CheckConfig, Outcome, Unable, check_dtype
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.training.fit import fit
 from musictx.training.preflight import PRECISIONS
@@ -73,10 +71,10 @@ def _beside(train: Callable[..., Curve], device: str, precision: str, triton: bo
         check_dtype(device, precision)
         if triton and (device == "cpu" or not HAS_TRITON):  # not in Triton's interpreter either: it would take days
             raise Unable(
-                told("⟨attention⟩=triton trains on a CUDA GPU, with the package triton: choose ⟨attention⟩=chunked")
+                "attention.impl=triton trains on a CUDA GPU, with the package triton: choose attention.impl=chunked"
             )
         if precision == "16-mixed" and device == "cpu":
-            raise Unable(told("⟨precision⟩=16-mixed needs ⟨accelerator⟩=cuda"))
+            raise Unable("trainer.precision=16-mixed needs trainer.accelerator=cuda")
         words = ("model.position=relative",) if triton else ()
         mine = train(device, precision, *words, *(("attention=triton",) if triton else ()))
         return near(mine, train("cpu", "32-true", *words), APART[precision])

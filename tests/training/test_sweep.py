@@ -8,9 +8,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from musictx.commands.runs import list_runs
-from musictx.config import register_schemas
+from musictx.config import register
 from musictx.config.app import conf_dir
-from musictx.playing.opening import find_bundles
+from musictx.config.command import find
+from musictx.generate.opening import find_bundles
 
 
 def settings(world):
@@ -71,7 +72,7 @@ def test_slurm_where_there_is_none(tmp_path):
 
 
 def test_what_is_shipped_for_optuna_and_slurm():
-    register_schemas()
+    register(find("train"))
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         slurm = compose("train", ["sweep=slurm", "out=x"], return_hydra_config=True).hydra
         optuna = compose("train", ["sweep=optuna", "out=x"], return_hydra_config=True).hydra

@@ -1,0 +1,54 @@
+"""A command as one record: what it does, its settings, and the presets that it begins with."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from musictx.errors import UserError
+
+
+class Command(NamedTuple):
+    """A command of `musictx`. Its file is `musictx/commands/NAME.py`, or any file whose path a person types."""
+
+    name: str  # as Hydra composes it: generate, prepare_folder
+    run: Callable[[Any], object]  # a sweep minimises what it returns
+    schema: type[Any]  # a dataclass of its settings, each with `setting(default, meaning)`
+    groups: Mapping[str, str | None] = {}  # a group of conf/ or of `PRESETS`, and the preset that it begins with
+
+    def __call__(self) -> None:
+        """Runs it on the words of the command line."""
+        import_module("musictx.config.app").main_of(self)
+
+
+OWN: dict[str, Command] = {}  # those of a person's own files
+
+
+def load(path: str) -> Command:
+    """The COMMAND of a person's own file. Raises UserError."""
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file", "give a command, or a Python file with one")
+    spec = spec_from_file_location(Path(path).stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = getattr(module, "COMMAND", None)
+    if not isinstance(found, Command):
+        raise UserError(f"{path} has no COMMAND", "docs/extending.md shows one")
+    OWN[found.name] = found
+    return found
+
+
+def find(name: str) -> Command:
+    """The command that Hydra composes as `name`. Raises UserError."""
+    if name in OWN:
+        return OWN[name]
+    first, _, rest = name.partition("_")
+    try:
+        module = import_module(f"musictx.commands.{first}")
+    except ModuleNotFoundError:
+        raise UserError(f"{name} is not a command", "musictx --help lists them") from None
+    found: Command = module.command(rest) if rest else module.COMMAND
+    return found
