@@ -1,5 +1,6 @@
 """A command as one record: what it does, its settings, and the presets that it begins with."""
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -29,11 +30,14 @@ def load(path: str) -> Command:
     """The COMMAND of a person's own file. Raises UserError."""
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file", "give a command, or a Python file with one")
-    spec = spec_from_file_location(Path(path).stem, path)
+    spec = spec_from_file_location(f"own_{Path(path).stem}", path)
     assert spec is not None
     assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = sys.modules[spec.name] = module_from_spec(spec)  # there, OmegaConf finds what its annotations mean
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a person's own file may raise anything
+        raise UserError(f"{path} cannot be imported ({type(error).__name__}: {error})") from None
     found = getattr(module, "COMMAND", None)
     if not isinstance(found, Command):
         raise UserError(f"{path} has no COMMAND", "docs/extending.md shows one")
