@@ -51,7 +51,7 @@ def test_the_commands_train_draw_and_look_with_it(world, tmp_path):
     assert read_metrics(tmp_path / "my_run/metrics.csv")[-1]["step"] == "4"  # five, counted from 0
     # without its file it is gone, and what was made with it is refused
     error = refused(["musictx", *asked[1], "overwrite=true"], tmp_path)
-    assert "model.position=alibi: choose one of relative, relative_fourier, rope, sinusoidal, learned, none" in error
+    assert "position=alibi: give one of relative, relative_fourier, rope, sinusoidal, learned, none" in error
 
 
 @pytest.mark.parametrize("block", BLOCKS)

@@ -12,6 +12,7 @@ from musictx.model.keyboard import Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
+from musictx.model.sizes import one_of
 from musictx.model.transformer import Transformer, TransformerConfig
 
 Model = Transformer | Recurrent  # these continue music; the others obey `protocol.SourceModel`
@@ -86,8 +87,7 @@ KINDS: dict[str, Kind] = {
 
 def check_kind(kind: str) -> None:
     """Raises ConfigError for an unknown kind of model."""
-    if kind not in KINDS:
-        raise ConfigError(f"⟨kind⟩={kind}: choose one of {', '.join(KINDS)}")
+    one_of("kind", kind, KINDS)
 
 
 def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
@@ -95,10 +95,9 @@ def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
     if KINDS[kind].inputs != inputs:
         gives, takes = (" and ".join(names) for names in (inputs, KINDS[kind].inputs))
         able = " or ".join(name for name, row in KINDS.items() if row.inputs == inputs)
-        advice = f"⟨kind⟩={able}, or " if able else ""
-        raise ConfigError(
-            f"⟨objective⟩={objective} gives {gives}, ⟨kind⟩={kind} takes {takes}: choose {advice}another objective"
-        )
+        why = f"it gives {gives}, kind={kind} takes {takes}"
+        allowed = f"another, or kind={able}" if able else "another"
+        raise ConfigError("objective", got=objective, why=why, allowed=allowed)
 
 
 def settings_of(kind: str) -> set[str]:

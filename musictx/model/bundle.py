@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from musictx.errors import BundleError, ConfigError, UserError
+from musictx.errors import BundleError, UserError
 from musictx.files import all_printable, replacing
 from musictx.model.build import Model, build_model, model_config
 from musictx.model.lora import merged
@@ -29,6 +29,7 @@ DAMAGE = (
     *(SafetensorError, zipfile.BadZipFile, OSError, RuntimeError, ValueError, TypeError, EOFError, AssertionError),
     *(LookupError, AttributeError, ArithmeticError),
 )
+AGAIN, OURS = "copy or train it again", "give a file that `musictx train` wrote"
 OWN_FILTERS = ("top_p", "min_p")  # of the sampler, which a bundle may name
 
 
@@ -122,7 +123,7 @@ def write_header(path: Path, header: BundleHeader) -> None:
 def read_header(path: Path) -> BundleHeader:
     """Reads only the header. Raises BundleError for a file that is missing, damaged, or not a musictx bundle."""
     if not path.is_file():
-        raise BundleError(f"{path}: no such bundle; `musictx train` writes one as model.safetensors")
+        raise BundleError(f"{path}: no such bundle", "`musictx train` writes one as model.safetensors")
     try:
         if _is_checkpoint(path):
             metadata = _checkpoint(path)
@@ -130,20 +131,18 @@ def read_header(path: Path) -> BundleHeader:
             with safe_open(path, "pt") as file:
                 metadata = file.metadata() or {}
     except pickle.UnpicklingError:
-        raise BundleError(
-            f"{path} holds more than tensors and plain values, which could run code: it is not opened; give a file "
-            "that `musictx train` wrote"
-        ) from None
+        what = f"{path} holds more than tensors and plain values, which could run code, and is not opened"
+        raise BundleError(what, OURS) from None
     except DAMAGE as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BundleError(f"{path} is damaged or not a bundle ({reason}): copy or train it again") from None
+        raise BundleError(f"{path} is damaged or not a bundle ({reason(error)})", AGAIN) from None
     if KEY not in metadata:
         kind = "checkpoint" if _is_checkpoint(path) else "safetensors file"
-        raise BundleError(f"{path} is a {kind}, but not a musictx bundle: give one that `musictx train` wrote")
+        raise BundleError(f"{path} is a {kind}, but not a musictx bundle", OURS)
     try:
         raw = {key: x if key == "tokenizer_state" else all_printable(x) for key, x in json.loads(metadata[KEY]).items()}
         if raw["format"] > FORMAT:
-            raise BundleError(f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}: upgrade")
+            what = f"{path} has bundle format {raw['format']}, this version reads up to {FORMAT}"
+            raise BundleError(what, "upgrade musictx")
         header = BundleHeader(**raw)
         for name, kinds in TYPES.items():
             if type(value := getattr(header, name)) not in kinds:
@@ -153,8 +152,12 @@ def read_header(path: Path) -> BundleHeader:
         _ = header.added, header.sampling  # raise here if unreadable
         return header
     except DAMAGE as error:
-        reason = repr(error)[:200]
-        raise BundleError(f"{path}: its header is damaged ({reason}): copy or train it again") from None
+        raise BundleError(f"{path}: its header is damaged ({repr(error)[:200]})", AGAIN) from None
+
+
+def reason(error: Exception) -> str:
+    """What a library says of a damaged file, as one short line."""
+    return " ".join(str(error).split())[:200]
 
 
 def _is_checkpoint(path: Path) -> bool:
@@ -208,7 +211,7 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
         settings = dict(header.model)
         config = model_config(settings.pop("kind", "transformer"), settings)
     except (TypeError, ValueError, AttributeError, UserError) as error:
-        raise BundleError(f"{path}: its model config is damaged ({error}): copy or train it again") from None
+        raise BundleError(f"{path}: its model config is damaged ({error})", AGAIN) from None
     if attention and hasattr(config, "attention"):
         config = replace(config, attention=attention)
     try:
@@ -216,7 +219,6 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
             raise ValueError(wrong)
         model = build_model(config)
         model.load_state_dict(_tensors(path))
-    except (*DAMAGE, ConfigError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BundleError(f"{path}: its weights are damaged ({reason}): copy or train it again") from None
+    except (*DAMAGE, UserError) as error:
+        raise BundleError(f"{path}: its weights are damaged ({reason(error)})", AGAIN) from None
     return Bundle(model.to(device).eval(), header)

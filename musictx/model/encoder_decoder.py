@@ -39,11 +39,11 @@ class EncoderDecoderConfig(TransformerConfig):
         super().__post_init__()
         check_sizes(self, "n_encoder_layers", "source_group", "target_group")
         if self.clock != "index" and not self.paced:
-            raise ConfigError(f"⟨clock⟩={self.clock}: on a grid an encoder-decoder has its own clock; leave it out")
+            why = "on a grid an encoder-decoder has its own clock"
+            raise ConfigError("clock", got=self.clock, why=why, allowed="index")
         if self.cycle > 1 and self.cycle % self.group:
-            raise ConfigError(
-                f"⟨cycle⟩={self.cycle}: a step has {self.group} ids; give a multiple of {self.group}, or 1"
-            )
+            why = f"a step has {self.group} ids"
+            raise ConfigError("cycle", got=self.cycle, why=why, allowed=f"a multiple of {self.group}, or 1")
 
     @property
     def group(self) -> int:
@@ -231,16 +231,14 @@ class EncoderDecoder(nn.Module):
 
     @property
     def reach(self) -> int | None:
-        """How many positions source and target have each; None: unlimited."""
-        limit = FORMS[self.config.position].limit
-        return getattr(self.config, limit) if limit else None
+        return self.config.reach
 
     def forward(self, source: Tensor, ids: Tensor) -> Tensor:
         return self._run(ids, self.encode(source), None)
 
     def encode(self, source: Tensor) -> Source:
         """The encoded source (B, S), PAD where a row has ended."""
-        self.check_reach(source.shape[1])
+        self.config.check_reach(source.shape[1])
         index = indices(0, source.shape[1], source.device)  # (1, S)
         at = self.pace[source].double().cumsum(1) if self.config.paced else index // self.config.source_group
         masked = padding(source, self.config.pad)
@@ -277,7 +275,7 @@ class EncoderDecoder(nn.Module):
 
     def _run(self, ids: Tensor, source: Source, cache: KVCache | None) -> Tensor:
         t = ids.shape[1]
-        self.check_reach(t if cache is None else cache.length + t)
+        self.config.check_reach(t if cache is None else cache.length + t)
         index = indices(0, t, ids.device) if cache is None else cache.begin(t)  # (1, T)
         at = self._times(ids, cache) if self.config.paced else index // self.config.target_group
         x, first_v = self.dropout(self.target(self.embed(ids), index)), None
@@ -294,12 +292,3 @@ class EncoderDecoder(nn.Module):
         if cache is None or not cache.length:
             moves[:, 0] = 0  # it stands before the target
         return moves.cumsum(1) + (cache.clock if cache is not None else 0)
-
-    def check_reach(self, n_tokens: int) -> None:
-        """Raises ConfigError if the model has too few positions for this many tokens of source or target."""
-        if self.reach is not None and n_tokens > self.reach:
-            form = self.config.position
-            raise ConfigError(
-                f"{n_tokens} tokens are more than ⟨{FORMS[form].limit}⟩={self.reach} of ⟨position⟩={form}: "
-                "choose a shorter piece (⟨segment⟩=…) or another form"
-            )

@@ -11,8 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from musictx.errors import ConfigError
-
 N_KEYS = 128
 STRIKE, RELEASE, CLEAR = 1, 2, 3  # what an id does to its key; CLEAR: other music begins, and all keys are up
 KEYBOARDS = ("none", "input", "head", "both")
@@ -29,12 +27,6 @@ class Keys(NamedTuple):
     key: Tensor
     act: Tensor
     wait_us: Tensor
-
-
-def check_keyboard(keyboard: str) -> None:
-    """Raises ConfigError for an unknown form."""
-    if keyboard not in KEYBOARDS:
-        raise ConfigError(f"⟨keyboard⟩={keyboard}: choose one of {', '.join(KEYBOARDS)}")
 
 
 class Keyboard(nn.Module):

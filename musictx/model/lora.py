@@ -35,10 +35,8 @@ def add_adapters(model: Transformer, rank: int) -> None:
     layers = [m for m in model.blocks.modules() if isinstance(m, nn.Linear)]
     least = min(min(layer.weight.shape) for layer in layers)
     if rank > least:
-        raise ConfigError(
-            f"⟨lora_rank⟩={rank}: the matrices of this model have rank {least} at most; give 1 to {least}, "
-            "or leave it out to learn all weights"
-        )
+        why = f"the matrices of this model have rank {least} at most"
+        raise ConfigError("lora_rank", got=rank, why=why, allowed=f"1 to {least}, or null to learn all weights")
     model.requires_grad_(False)
     for layer in layers:
         parametrize.register_parametrization(layer, "weight", Adapter(layer.weight, rank))

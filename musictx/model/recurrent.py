@@ -15,9 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from musictx.errors import ConfigError
-from musictx.model.keyboard import LONG_S, Keyboard, check_keyboard
-from musictx.model.sizes import check_shares, check_sizes
+from musictx.model.keyboard import KEYBOARDS, LONG_S, Keyboard
+from musictx.model.sizes import check_shares, check_sizes, one_of
 
 CELLS = ("lstm", "rnn")
 
@@ -37,11 +36,10 @@ class RecurrentConfig:
     keyboard: str = "none"  # where the model sees which keys are down: none, input, head or both
 
     def __post_init__(self) -> None:
-        check_keyboard(self.keyboard)
+        one_of("keyboard", self.keyboard, KEYBOARDS)
         check_sizes(self, "vocab_size", "d_model", "n_layers", "d_attention", "window")
         check_shares(self, "dropout")
-        if self.cell not in CELLS:
-            raise ConfigError(f"⟨cell⟩={self.cell}: choose one of {', '.join(CELLS)}")
+        one_of("cell", self.cell, CELLS)
 
 
 class RecurrentState:

@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import padding
 from musictx.model.recurrent import BLOCK, AdditiveAttention
-from musictx.model.sizes import check_shares, check_sizes
+from musictx.model.sizes import check_shares, check_sizes, one_of
 
 CELLS: dict[str, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -41,13 +41,12 @@ class RecurrentEncoderDecoderConfig:
         check_sizes(self, "vocab_size", "d_model", "n_encoder_layers", "n_layers", "d_attention")
         check_shares(self, "dropout")
         if self.n_layers < 2:
-            raise ConfigError(
-                f"⟨n_layers⟩={self.n_layers}: one layer queries the source, the next uses it; give 2 or more"
-            )
+            why = "one layer queries the source, the next uses it"
+            raise ConfigError("n_layers", got=self.n_layers, why=why, allowed="2 or more")
         if self.d_model % 2:
-            raise ConfigError(f"⟨d_model⟩={self.d_model}: each half reads in one direction; give an even number")
-        if self.cell not in CELLS:
-            raise ConfigError(f"⟨cell⟩={self.cell}: choose one of {', '.join(CELLS)}")
+            why = "each half reads in one direction"
+            raise ConfigError("d_model", got=self.d_model, why=why, allowed="an even number")
+        one_of("cell", self.cell, CELLS)
 
 
 class SourceAttention(AdditiveAttention):

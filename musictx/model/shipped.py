@@ -21,12 +21,12 @@ def is_shipped(name: str) -> bool:
     return (FOLDER / f"{name}.safetensors").is_file()
 
 
-def absence(name: str) -> str:
+def absence(name: str) -> BundleError:
     """Why the model of that name is missing, and where to get it."""
-    return (
-        f"this musictx was built without its {name} model: install the full wheel of the same version, "
-        f"{version('musictx')}, from where you got this one, or build it from a checkout, python -m build --wheel, "
-        "or give another bundle="
+    return BundleError(
+        f"this musictx was built without its {name} model",
+        f"install the full wheel of the same version, {version('musictx')}, from where you got this one, or build it "
+        "from a checkout, python -m build --wheel, or give another bundle=",
     )
 
 
@@ -40,7 +40,7 @@ def tell_taken(name: str, what: str) -> None:
 def shipped_bundle(name: str) -> Path:
     """The path of that model inside the package. Raises BundleError if the package was built without it."""
     if not is_shipped(name):
-        raise BundleError(absence(name))
+        raise absence(name)
     return FOLDER / f"{name}.safetensors"
 
 
@@ -55,7 +55,7 @@ def bundle_path(bundle: str) -> Path:
         return _of_run(path)
     if not path.is_file():
         known = f"{', '.join(BUNDLES[:-1])} or {BUNDLES[-1]}, the models inside musictx"
-        raise BundleError(f"{bundle}: no such bundle; give {known}, or a file that `musictx train` wrote")
+        raise BundleError(f"{bundle}: no such bundle", f"give {known}, or a file that `musictx train` wrote")
     return path
 
 
@@ -65,11 +65,9 @@ def _of_run(folder: Path) -> Path:
         return folder / BUNDLE
     checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
     if checkpoints:  # best.ckpt before last.ckpt
-        raise BundleError(
-            f"{folder} holds no {BUNDLE}, its run is unfinished: resume it, musictx train ⟨resume⟩={folder}, or give "
-            f"{checkpoints[0]}"
-        )
-    raise BundleError(f"{folder} is a folder without {BUNDLE}: give the folder of a run that is finished, or a file")
+        hint = f"resume it, `musictx train resume=` and this folder, or give checkpoints/{checkpoints[0].name} in it"
+        raise BundleError(f"{folder} holds no {BUNDLE}, its run is unfinished", hint)
+    raise BundleError(f"{folder} is a folder without {BUNDLE}", "give the folder of a run that is finished, or a file")
 
 
 def seed_path(midi: str) -> Path:
@@ -79,5 +77,5 @@ def seed_path(midi: str) -> Path:
         tell_taken(midi, "seed")
         return FOLDER / f"{midi}.mid"
     if not Path(midi).exists():
-        raise MidiError(midi, f"no such file: give an existing MIDI file, or {KNOWN_SEEDS}")
+        raise MidiError(midi, "no such file", f"give an existing MIDI file, or {KNOWN_SEEDS}")
     return Path(midi)

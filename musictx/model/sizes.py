@@ -1,13 +1,13 @@
 """What the sizes of a model may be, and whether they are those of a file, before any memory is taken."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 
 LARGEST, MOST_LAYERS = 2**20, 2**10  # no model of any size known comes near
 BYTES = 4  # of a weight
@@ -19,7 +19,7 @@ def check_sizes(config: object, *names: str, least: int = 1) -> None:
     for name in names:
         value, most = getattr(config, name), MOST_LAYERS if "layers" in name else LARGEST
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise ConfigError(f"⟨{name}⟩={value}: give a whole number from {least} to {most}")
+            raise ConfigError(name, got=value, allowed=f"a whole number from {least} to {most}")
 
 
 def check_shares(config: object, *names: str) -> None:
@@ -27,7 +27,14 @@ def check_shares(config: object, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if not isinstance(value, int | float) or not 0 <= value < 1:
-            raise ConfigError(f"⟨{name}⟩={value}: give a share from 0 up to below 1")
+            raise ConfigError(name, got=value, allowed="a share from 0 up to below 1")
+
+
+def one_of(field: str, value: str, known: Iterable[str]) -> str:
+    """The value. Raises ConfigError for one that is not known."""
+    if value not in known:
+        raise ConfigError(field, got=value, allowed=f"one of {', '.join(known)}")
+    return value
 
 
 def differing(model: nn.Module, shapes: Mapping[str, tuple[int, ...]]) -> str:
@@ -58,11 +65,11 @@ class NoValues(TorchFunctionMode):
 
 
 def without_memory(build: Any) -> nn.Module:
-    """What `build` makes, on the device "meta": shapes without values. Raises ConfigError for sizes beyond all
+    """What `build` makes, on the device "meta": shapes without values. Raises UserError for sizes beyond all
     numbers."""
     try:
         with torch.device("meta"), NoValues():
             made: nn.Module = build()
     except (RuntimeError, OverflowError) as error:
-        raise ConfigError(f"a model of these sizes cannot be built ({' '.join(str(error).split())[:100]})") from None
+        raise UserError(f"a model of these sizes cannot be built ({' '.join(str(error).split())[:100]})") from None
     return made

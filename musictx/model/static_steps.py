@@ -56,7 +56,7 @@ class StaticSteps:
             raise ValueError(
                 f"{state.length + 1} tokens do not fit a cache of {state.length}: raise max_T in init_state"
             )
-        self.model.check_reach(state.length + 1)
+        self.model.config.check_reach(state.length + 1)
         self.ring.length = state.length
         state.length += 1
         self.ids.copy_(ids)

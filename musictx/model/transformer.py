@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.attention import check_impl
 from musictx.model.cache import Cache, KVCache, indices
-from musictx.model.keyboard import Keyboard, check_keyboard
+from musictx.model.keyboard import KEYBOARDS, Keyboard
 from musictx.model.position import CLOCKS, FORMS, timed_forms
-from musictx.model.sizes import check_shares, check_sizes
+from musictx.model.sizes import check_shares, check_sizes, one_of
 
 MLPS = ("gelu", "swiglu")
 
@@ -46,18 +46,26 @@ class TransformerConfig:
         check_sizes(self, "max_positions", "cycle", *["trained_length"] * (self.trained_length is not None))
         check_shares(self, "dropout", "attention_dropout")
         if self.d_model % self.n_heads:
-            raise ConfigError(
-                f"⟨d_model⟩={self.d_model} cannot be shared by ⟨n_heads⟩={self.n_heads}: "
-                "give a multiple of the number of heads"
-            )
-        for name, known in (("position", FORMS), ("clock", CLOCKS), ("mlp", MLPS)):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"⟨{name}⟩={getattr(self, name)}: choose one of {', '.join(known)}")
+            raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of n_heads={self.n_heads}")
+        for name, known in (("position", FORMS), ("clock", CLOCKS), ("mlp", MLPS), ("keyboard", KEYBOARDS)):
+            one_of(name, getattr(self, name), known)
         if self.clock == "time" and not FORMS[self.position].timed:
-            able = " or ".join(timed_forms())
-            raise ConfigError(f"⟨clock⟩=time: ⟨position⟩={self.position} counts tokens; choose {able}")
-        check_keyboard(self.keyboard)
+            able = f"index, or position={' or '.join(timed_forms())}"
+            raise ConfigError("clock", got="time", why=f"position={self.position} counts tokens", allowed=able)
         check_impl(self.attention, "TransformerConfig.attention")
+
+    @property
+    def reach(self) -> int | None:
+        """How many positions there are; None: unlimited."""
+        limit = FORMS[self.position].limit
+        return getattr(self, limit) if limit else None
+
+    def check_reach(self, n_tokens: int) -> None:
+        """Raises ConfigError if there are too few positions for this many tokens of a stream."""
+        if self.reach is not None and n_tokens > self.reach:
+            why = f"{n_tokens} tokens are more than position={self.position} has"
+            hint = "take a shorter piece, a smaller segment= or another position="
+            raise ConfigError(FORMS[self.position].limit or "", got=self.reach, why=why, hint=hint)
 
 
 class SwiGLU(nn.Module):
@@ -185,9 +193,7 @@ class Transformer(nn.Module):
 
     @property
     def reach(self) -> int | None:
-        """How many positions there are; None: unlimited."""
-        limit = FORMS[self.config.position].limit
-        return getattr(self.config, limit) if limit else None
+        return self.config.reach
 
     @property
     def cycle(self) -> int:
@@ -209,7 +215,7 @@ class Transformer(nn.Module):
 
     def _run(self, ids: Tensor, cache: Cache | None) -> Tensor:
         t = ids.shape[1]
-        self.check_reach(t if cache is None else cache.length + t)
+        self.config.check_reach(t if cache is None else cache.length + t)
         index = indices(0, t, ids.device) if cache is None else cache.begin(t)  # (B or 1, T)
         at = index
         if self.config.clock == "time":
@@ -230,15 +236,6 @@ class Transformer(nn.Module):
         if self.keyboard is not None and features is not None:
             logits = self.keyboard.onto(logits, y, features[:, -y.shape[1] :])
         return logits
-
-    def check_reach(self, n_tokens: int) -> None:
-        """Raises ConfigError if the model has too few positions for this many tokens."""
-        if self.reach is not None and n_tokens > self.reach:
-            form = self.config.position
-            raise ConfigError(
-                f"{n_tokens} tokens are more than ⟨{FORMS[form].limit}⟩={self.reach} of ⟨position⟩={form}: "
-                "choose shorter inputs (⟨segment⟩=…) or another form"
-            )
 
     def embed_at(self, ids: Tensor, index: Tensor) -> Tensor:
         """ids (B, T) at `index` (B or 1, T) -> (B, T, C)."""

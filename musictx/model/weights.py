@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from musictx.errors import ConfigError
 from musictx.model.build import can
+from musictx.model.sizes import one_of
 from musictx.model.transformer import Block
 
 M = TypeVar("M", bound=nn.Module)
@@ -21,9 +22,7 @@ AUTO = "auto"
 
 def check_weights(weights: str, allowed: tuple[str, ...] = WEIGHTS) -> str:
     """The kind of weights. Raises ConfigError for an unknown one."""
-    if weights not in allowed:
-        raise ConfigError(f"⟨weights⟩={weights}: choose one of {', '.join(allowed)}")
-    return weights
+    return one_of("weights", weights, allowed)
 
 
 def choose_weights(weights: str, model: nn.Module) -> str:
@@ -42,7 +41,7 @@ def with_weights(model: M, weights: str) -> M:
     hold nearly all weights, and attention stays exact; for other models, on a CPU without kernels for it, and on a GPU
     it means the whole model. Raises ConfigError."""
     if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
-        raise ConfigError(f"⟨weights⟩={weights}: this model was packed already; open its bundle again")
+        raise ConfigError("weights", got=weights, why="this model was packed already", hint="open its bundle again")
     if weights == "int8":
         to_int8(model)
     elif weights == "bfloat16":
@@ -107,12 +106,12 @@ def to_int8(model: M) -> M:
     """Replaces every linear layer, in place; embeddings, norms and positions stay. Raises ConfigError off the CPU, and
     for a model without linear layers."""
     if any(p.device.type != "cpu" for p in model.parameters()):
-        raise ConfigError("⟨weights⟩=int8 is for a CPU: give ⟨device⟩=cpu, or ⟨weights⟩=bfloat16")
+        raise ConfigError("weights", got="int8", why="it is for a CPU", allowed="bfloat16, or device=cpu")
     found = [
         (parent, name) for parent in model.modules() for name, m in parent.named_children() if type(m) is nn.Linear
     ]
     if not found:
-        raise ConfigError("⟨weights⟩=int8: this model has no linear layers to shrink; give ⟨weights⟩=float32")
+        raise ConfigError("weights", got="int8", why="this model has no linear layers to shrink", allowed="float32")
     for parent, name in found:
         setattr(parent, name, Int8Linear(getattr(parent, name)))
     return model

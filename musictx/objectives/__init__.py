@@ -65,21 +65,21 @@ def find_objective(name: str) -> type[Any]:
     known = sorted(found.name for found in iter_modules(__path__))
     if ":" not in name:
         if name not in known:
-            raise ConfigError(f"⟨objective⟩={name}: choose one of {', '.join(known)}, or give my_module:MyObjective")
+            allowed = f"one of {', '.join(known)}, or my_module:MyObjective"
+            raise ConfigError("objective", got=name, allowed=allowed)
         module, cls = f"{__name__}.{name}", name.title().replace("_", "")
     elif os.getcwd() not in sys.path:  # as `python -m` does; last, so that it hides no package
         sys.path.append(os.getcwd())
     try:
         found = getattr(import_module(module), cls, None)
     except Exception as error:  # a person's own file may raise anything
-        raise ConfigError(
-            f"⟨objective⟩={name}: {module} cannot be imported from this folder or the installed packages "
-            f"({type(error).__name__}: {error})"
-        ) from None
+        why = f"{module} cannot be imported from this folder or the installed packages"
+        raise ConfigError("objective", got=name, why=f"{why} ({type(error).__name__}: {error})") from None
     if not isinstance(found, type):
-        raise ConfigError(f"⟨objective⟩={name}: {module} has no class {cls!r}")
+        raise ConfigError("objective", got=name, why=f"{module} has no class {cls!r}")
     if missing := [part for part in PARTS if not hasattr(found, part)]:
-        raise ConfigError(f"⟨objective⟩={name}: {cls} has no {', '.join(missing)}: let it inherit those of NextToken")
+        why = f"{cls} has no {', '.join(missing)}"
+        raise ConfigError("objective", got=name, why=why, hint="let it inherit those of NextToken")
     return found
 
 
@@ -88,13 +88,15 @@ def build_objective(name: str, settings: Any, tokenizer: Tokenizer, cycle: int =
     objective with a parameter `cycle` gets the model's. Raises ConfigError."""
     cls = find_objective(name)
     if not isinstance(settings, Mapping | None):
-        raise ConfigError(f"⟨objective_settings⟩={settings}: give names and values, '⟨objective_settings⟩={{name: 1}}'")
+        hint = "as in 'objective_settings={name: 1}'"
+        raise ConfigError("objective_settings", got=settings, allowed="names and values", hint=hint)
     parameters = list(signature(cls).parameters)[1:]
     allowed = [each for each in parameters if each != "cycle"]
-    for setting in settings or {}:
+    for setting, value in (settings or {}).items():
         if setting not in allowed:
             has = ", ".join(allowed) or "no settings"
-            raise ConfigError(f"⟨objective_settings⟩.{setting} is not a setting: ⟨objective⟩={name} has {has}")
+            why = f"it is not a setting, objective={name} has {has}"
+            raise ConfigError(f"objective_settings.{setting}", got=value, why=why)
     known = {"cycle": cycle} if "cycle" in parameters else {}
     built: Objective = cls(with_added(tokenizer, cls.added), **(settings or {}), **known)
     return built

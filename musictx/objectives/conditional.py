@@ -32,10 +32,9 @@ def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
     ConfigError for windows of other lengths."""
     steps, vocab = window[1:], tokenizer.vocab
     if len(steps) % tokenizer.voices:
-        raise ConfigError(
-            f"⟨objective⟩={name}: windows of {len(steps)} ids are not whole steps of {tokenizer.voices} voices; give "
-            f"⟨length⟩ and ⟨segment⟩ as multiples of {tokenizer.voices}"
-        )
+        why = f"windows of {len(steps)} ids are not whole steps of {tokenizer.voices} voices"
+        hint = f"give length= and segment= as multiples of {tokenizer.voices}"
+        raise ConfigError("objective", got=name, why=why, hint=hint)
     steps = steps.masked_fill(steps == vocab.eos, vocab.pad).view(-1, tokenizer.voices)  # (S, 4)
     return Parts(window[:1], steps[:, 0], steps[:, 1:].flatten())
 
@@ -61,10 +60,9 @@ class Conditional(NextToken):
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)
         if not tokenizer.voices and tokenizer.melody is None:
-            raise ConfigError(
-                f"⟨objective⟩={self.name}: {tokenizer.name} tokens do not tell a melody from the rest; choose "
-                "⟨tokenizer⟩=chorale or performance_melody"
-            )
+            why = f"{tokenizer.name} tokens do not tell a melody from the rest"
+            hint = "choose tokenizer=chorale or performance_melody"
+            raise ConfigError("objective", got=self.name, why=why, hint=hint)
 
     def parts(self, window: Tensor) -> Parts:
         """Of a window (T + 1,), filled up with PAD. Raises ConfigError as `by_voice`."""

@@ -22,7 +22,7 @@ class Infill(NextToken):
 
     def __init__(self, tokenizer: Tokenizer, plain: float = 0.5, cycle: int = 1) -> None:
         if not 0 <= plain <= 1:
-            raise ConfigError(f"⟨plain⟩={plain}: give a share of the windows, 0 to 1")
+            raise ConfigError("plain", got=plain, allowed="a share of the windows, 0 to 1")
         super().__init__(with_gap_clock(tokenizer))
         self.plain, self.period = plain, max(cycle, tokenizer.group)
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.miditok import KINDS, MidiTokTokenizer
 from musictx.tokenizers.performance import MelodyTokenizer, PerformanceTokenizer
@@ -27,29 +27,28 @@ T = TypeVar("T", bound=Tokenizer)
 
 def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] = ()) -> Tokenizer:
     """The tokenizer of that name, with what it has learnt, and with ids that an objective adds, (type, min, max) each.
-    Raises ConfigError for an unknown name, for a package that is not installed, for a state that is not this
+    Raises UserError for an unknown name, for a package that is not installed, for a state that is not this
     tokenizer's, and for a tokenizer that contradicts itself."""
     if name not in TOKENIZERS:
-        raise ConfigError(f"tokenizer {name!r} does not exist: choose one of {', '.join(TOKENIZERS)}")
+        raise UserError(f"tokenizer {name!r} does not exist", f"choose one of {', '.join(TOKENIZERS)}")
     tokenizer = TOKENIZERS[name](state)
     _check(name, tokenizer)
     return with_added(tokenizer, (EventRange(*row) for row in added))
 
 
 def _check(name: str, tokenizer: Tokenizer) -> None:
-    """Raises ConfigError if stores and bundles could not be opened again, or ids would have a wrong clock."""
+    """Raises UserError if stores and bundles could not be opened again, or ids would have a wrong clock."""
     if (own := getattr(tokenizer, "name", None)) != name:
-        raise ConfigError(
-            f"tokenizer {name!r} calls itself {own!r}, as its stores would: give its class ⟨Tokenizer.name⟩={name!r}"
-        )
+        hint = f"give its class the name {name!r}"
+        raise UserError(f"tokenizer {name!r} calls itself {own!r}, as its stores would", hint)
     pace, size = tokenizer.pace, tokenizer.vocab.size
     if pace is not None and len(pace) != size:
-        raise ConfigError(f"tokenizer {name} has a pace of {len(pace)} numbers: give {size}, one for each id")
+        raise UserError(f"tokenizer {name} has a pace of {len(pace)} numbers", f"give {size}, one for each id")
 
 
 def with_added(tokenizer: T, added: Iterable[EventRange]) -> T:
     """The tokenizer with more ids after its own. No music uses them: only an objective does; they take no time and are
-    never drawn. Its stores stay the same. Raises ConfigError as `Vocab`."""
+    never drawn. Its stores stay the same. Raises UserError as `Vocab`."""
     rows = tuple(added)
     if not rows:
         return tokenizer

@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, TokenError
 from musictx.tokenizers.tokenizer import Tokenizer
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
@@ -50,10 +50,8 @@ def unit_of(tokenizer: Tokenizer) -> float:
 def with_gap_clock(tokenizer: T) -> T:
     """The tokenizer, which has `ADDED`, with a clock that BACK moves back. Raises ConfigError if it has no clock."""
     if tokenizer.pace is None:
-        raise ConfigError(
-            f"⟨objective⟩=infill: {tokenizer.name} tokens carry no time, and gaps are times: choose "
-            "⟨tokenizer⟩=chorale or performance"
-        )
+        why = f"{tokenizer.name} tokens carry no time, and gaps are times"
+        raise ConfigError("objective", got="infill", why=why, hint="choose tokenizer=chorale or performance")
     moved, vocab = copy.copy(tokenizer), tokenizer.vocab
     moved.pace = tokenizer.pace.copy()
     for worth in DIGITS:
@@ -93,11 +91,11 @@ def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
 
 def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: float, period: int) -> Ids:
     """The ids before x: C and its frame. `before_tokens` is the number of tokens of A and B; only its remainder by
-    `period` matters. `length` is that of x, A, B and C together, on the clock. Raises ConfigError for a length that
+    `period` matters. `length` is that of x, A, B and C together, on the clock. Raises TokenError for a length that
     BACK cannot hold."""
     units, vocab = round(length / unit_of(tokenizer)), tokenizer.vocab
     if not 0 <= units < 32 * DIGITS[0]:
-        raise ConfigError(f"{length:g} of music around a gap: give at most {longest(tokenizer):g}")
+        raise TokenError(f"{length:g} of music around a gap", f"give at most {longest(tokenizer):g}")
     begin = [vocab.id("AFTER")] * (before_tokens % period + 1)
     back = [vocab.id(f"BACK_{worth}", units // worth % 32) for worth in DIGITS]
     filled = len(begin) + len(after) + len(back)

@@ -67,9 +67,8 @@ def build_grammar(
     cannot keep."""
     if not rules.masks:
         return Free(tokenizer, len(prompts), device)
-    if (rules.voice_order or rules.voice_ranges or rules.no_parallels) and not tokenizer.voices:
-        raise ConfigError(
-            "⟨no_parallels⟩, ⟨voice_order⟩ and ⟨voice_ranges⟩ are for chorale models, and "
-            f"{tokenizer.name} has no voices"
-        )
+    for name in () if tokenizer.voices else ("voice_order", "voice_ranges", "no_parallels"):
+        if getattr(rules, name):
+            why = f"it is for chorale models, and {tokenizer.name} has no voices"
+            raise ConfigError(name, got=True, why=why, allowed="false")
     return tokenizer.grammar(rules, prompts, quarter_s, device)

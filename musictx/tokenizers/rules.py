@@ -78,20 +78,18 @@ class Rules:
                 continue
             is_number = isinstance(value, Real) and not isinstance(value, bool)
             if not is_number or not 0 < value <= MOST_S:  # refuses NaN too
-                auto = ", or auto for the seed's own" * has_auto
-                raise ConfigError(f"⟨{name}⟩={value}: give more than 0 and at most {MOST_S:g} seconds{auto}")
+                allowed = f"more than 0 and at most {MOST_S:g} seconds" + ", or auto for the seed's own" * has_auto
+                raise ConfigError(name, got=value, allowed=allowed)
         most = self.max_polyphony
         if most is not None and not (isinstance(most, Integral) and 1 <= most <= 128):
-            raise ConfigError(f"⟨max_polyphony⟩={self.max_polyphony}: give 1 to 128, or null for no limit")
-        ends = self.lowest, self.highest
-        if not all(isinstance(end, Integral) for end in ends) or not 0 <= ends[0] <= ends[1] <= 127:
-            raise ConfigError(
-                f"⟨lowest⟩={self.lowest}, ⟨highest⟩={self.highest}: give pitches 0 to 127, the lowest first"
-            )
+            raise ConfigError("max_polyphony", got=most, allowed="1 to 128, or null for no limit")
+        if not isinstance(self.highest, Integral) or not 0 <= self.highest <= 127:
+            raise ConfigError("highest", got=self.highest, allowed="a pitch, 0 to 127")
+        if not isinstance(self.lowest, Integral) or not 0 <= self.lowest <= self.highest:
+            raise ConfigError("lowest", got=self.lowest, allowed=f"a pitch, 0 to highest={self.highest}")
         if not self.pitches().any():
-            raise ConfigError(
-                f"⟨scale⟩={self.scale} has no pitch from {self.lowest} to {self.highest}: give a wider range"
-            )
+            why = f"it has no pitch from {self.lowest} to {self.highest}"
+            raise ConfigError("scale", got=self.scale, why=why, hint="give a wider range")
 
     def note_s(self, seed_s: Sequence[float] | NDArray[np.floating]) -> float:
         """The longest note after a seed whose notes are so long."""
@@ -116,6 +114,6 @@ def scale_classes(name: str) -> list[int]:
     """The pitch classes of a scale given by name: `C major`, `F# minor`, `Bb blues`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?)[ _-]+(\w+)", name.strip())
     if not words or words[3].lower() not in SCALES:
-        raise ConfigError(f"⟨scale⟩={name}: give a tonic and one of {', '.join(SCALES)}, as in 'F# minor'")
+        raise ConfigError("scale", got=name, allowed=f"a tonic and one of {', '.join(SCALES)}, as in 'F# minor'")
     tonic = TONICS[words[1]] + {"": 0, "#": 1, "b": -1}[words[2]]
     return [(tonic + step) % 12 for step in SCALES[words[3].lower()]]

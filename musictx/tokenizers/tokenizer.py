@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import ConfigError, UserError
 from musictx.music.score import Score
 from musictx.tokenizers.vocab import Ids, Vocab
 
@@ -73,7 +73,7 @@ class Idiom(Protocol):
 
 
 class Tokenizer:
-    """An encoding. `state` is what it has learnt from a corpus, as JSON. Raises ConfigError if it learns nothing but
+    """An encoding. `state` is what it has learnt from a corpus, as JSON. Raises UserError if it learns nothing but
     gets a state."""
 
     name: str
@@ -91,7 +91,7 @@ class Tokenizer:
 
     def __init__(self, state: str = "") -> None:
         if state:
-            raise ConfigError(f"tokenizer {self.name} learns no BPE merges, and was given some")
+            raise UserError(f"tokenizer {self.name} learns no BPE merges, and was given some")
         self.state, self.pitch = state, self.vocab.values(*self.pitched)
 
     @property
@@ -129,8 +129,9 @@ class Tokenizer:
 
     def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
         """A window's melody and the rest of it, each with waits of its own and as long as the window. Raises
-        ConfigError where ids do not tell them apart."""
-        raise ConfigError(f"{self.name} ids do not tell a melody from the rest: choose ⟨tokenizer⟩=performance_melody")
+        UserError where ids do not tell them apart."""
+        what = f"{self.name} ids do not tell a melody from the rest"
+        raise UserError(what, "choose tokenizer=performance_melody")
 
     def certain(self, ids: Ids) -> Ids:
         """A window's ids without a wait at its end that would be longer if the window were: of that, only whole shifts
@@ -149,9 +150,10 @@ class Tokenizer:
         return np.where(self.pitch[ids] >= 0, ids + np.int32(semitones), ids).astype(np.uint16)
 
     def stretch(self, ids: Ids, factor: float) -> Ids:
-        """Ids with their clock slowed. Raises TokenError if the encoding counts beats and the factor is not 1."""
+        """Ids with their clock slowed. Raises ConfigError if the encoding counts beats and the factor is not 1."""
         if factor != 1.0:
-            raise TokenError(f"stretch {factor}: {self.name} counts beats and has no clock; set ⟨stretch⟩=[1.0]")
+            why = f"{self.name} counts beats and has no clock"
+            raise ConfigError("stretch", got=factor, why=why, allowed="[1.0]")
         return ids
 
     def grammar(
@@ -163,13 +165,14 @@ class Tokenizer:
         from musictx.tokenizers.rules import Rules
 
         if rules != Rules():
-            raise ConfigError(f"⟨rules⟩.…: all tokens of {self.name} are legal at any time; leave the rules out")
+            why = f"all tokens of {self.name} are legal at any time"
+            raise ConfigError("rules", why=why, hint="leave the rules out")
         return Free(self, len(prompts), device)
 
     def idiom(self, quarter_s: float) -> Idiom:
-        """How the encoding plays live. Raises ConfigError if a note is known only with later ids."""
-        raise ConfigError(f"a bundle of {self.name} tokens cannot play live: give one of performance or chorale")
+        """How the encoding plays live. Raises UserError if a note is known only with later ids."""
+        raise UserError(f"a bundle of {self.name} tokens cannot play live", "give one of performance or chorale")
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
-        """The note of each id, for ids that `encode` made. Raises ConfigError if the encoding does not say."""
-        raise ConfigError(f"{self.name} does not say which token belongs to which note: give its tokenizer a trace")
+        """The note of each id, for ids that `encode` made. Raises UserError if the encoding does not say."""
+        raise UserError(f"{self.name} does not say which token belongs to which note", "give its tokenizer a trace")

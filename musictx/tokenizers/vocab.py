@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import TokenError, UserError
 
 Ids = NDArray[np.uint16]  # (T,)
 MAX_IDS = 2**16 - 1  # the most that stores can hold
@@ -34,7 +34,7 @@ class Vocab:
     objective adds, so that stores of the encoding keep their ids.
 
     `encoding` names the rules that give the ids their meaning. It enters the fingerprint, so old stores and bundles
-    refuse to load even if the rules change and the table does not. Raises ConfigError for a table with ambiguous ids.
+    refuse to load even if the rules change and the table does not. Raises UserError for a table with ambiguous ids.
     """
 
     encoding: str
@@ -44,13 +44,13 @@ class Vocab:
     def __post_init__(self) -> None:
         name = self.encoding.partition(" ")[0]
         if twice := [type for type, n in Counter(row.type for row in self.table).items() if n > 1]:
-            raise ConfigError(
-                f"vocabulary {name} has {', '.join(twice)} more than once: give other names; {_SPECIAL} are in each"
-            )
+            hint = f"give other names; {_SPECIAL} are in each"
+            raise UserError(f"vocabulary {name} has {', '.join(twice)} more than once", hint)
         if empty := [f"{row.type} {row.lo} … {row.hi}" for row in self.table if row.hi < row.lo]:
-            raise ConfigError(f"vocabulary {name} has no ids for {', '.join(empty)}: give the lower value first")
+            raise UserError(f"vocabulary {name} has no ids for {', '.join(empty)}", "give the lower value first")
         if self.size > MAX_IDS:
-            raise ConfigError(f"vocabulary {name} has {self.size:,} ids: give {MAX_IDS:,} at most, stores hold no more")
+            hint = f"give {MAX_IDS:,} at most, stores hold no more"
+            raise UserError(f"vocabulary {name} has {self.size:,} ids", hint)
 
     @cached_property
     def table(self) -> tuple[EventRange, ...]:
@@ -91,7 +91,7 @@ class Vocab:
         """The id of one event. Raises TokenError when the value is outside the table."""
         row = self.row(type)
         if not row.lo <= value <= row.hi:
-            raise TokenError(f"{type} {value} is not in the vocabulary: {type} goes from {row.lo} to {row.hi}")
+            raise TokenError(f"{type} {value} is not in the vocabulary", f"{type} goes from {row.lo} to {row.hi}")
         return self.offsets[type] + value - row.lo
 
     def mask(self, *types: str) -> NDArray[np.bool_]:
@@ -116,7 +116,7 @@ class Vocab:
             value = id - self.offsets[row.type] + row.lo
             if row.lo <= value <= row.hi:
                 return row.type if row.lo == row.hi else f"{row.type} {value}"
-        raise TokenError(f"id {id} is not in the vocabulary: ids go from 0 to {self.size - 1}")
+        raise TokenError(f"id {id} is not in the vocabulary", f"ids go from 0 to {self.size - 1}")
 
     def check(self, ids: NDArray[np.integer]) -> None:
         """Raises TokenError when an id lies outside the table."""

@@ -240,12 +240,10 @@ def test_each_kernel_is_launched_with_the_tuning_of_the_card(card, d, expected, 
 @pytest.mark.parametrize("tuning", [None, INTERPRETED])
 def test_a_card_older_than_ampere_is_refused_with_what_it_can_do(tuning, monkeypatch):
     monkeypatch.setattr(Card, "of", lambda _: Card("Tesla T4", 75, 65536))
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(
+        ConfigError, match="^impl=triton: it needs compute capability 8.0 or more, this Tesla T4 has 7.5"
+    ):
         triton_attention(*inputs(2, 2, 32, 2), tuning=tuning)
-    assert str(error.value) == (
-        "impl=triton needs a GPU of compute capability 8.0 or more, and this Tesla T4 has 7.5: choose "
-        "impl=chunked, and to train precision=16-mixed or 32-true, for it has no bfloat16"
-    )
 
 
 @pytest.mark.parametrize("kernel", ["forward", "query_gradient", "table_gradient", "key_gradient"])
@@ -262,12 +260,11 @@ def test_a_kernel_that_the_card_has_no_room_for_says_what_to_change(kernel, monk
             return launch
 
     monkeypatch.setattr(triton_kernels, kernel, TooLarge())
-    with pytest.raises(ConfigError) as error:  # through the backward pass too, where PyTorch's engine calls
-        results(triton_attention, inputs(2, 2, 59, 2, dtype=torch.bfloat16), deterministic=True)
-    assert str(error.value) == (
-        "impl=triton, heads of 64 in bfloat16: a kernel needs 115200 of the GPU's shared memory, and it has "
-        "101376: raise n_heads or choose impl=chunked"
+    text = (
+        "^impl=triton: heads of 64 in bfloat16 need 115200 of the GPU's shared memory, and it has 101376: give chunked"
     )
+    with pytest.raises(ConfigError, match=text):  # through the backward pass too, where PyTorch's engine calls
+        results(triton_attention, inputs(2, 2, 59, 2, dtype=torch.bfloat16), deterministic=True)
 
 
 def test_both_operators_obey_the_rules_of_torch():
@@ -289,10 +286,8 @@ def test_torch_compile_sees_through_it_in_one_graph():
 
 
 def test_dropout_is_refused():
-    message = "impl=triton has no dropout on the attention weights: set attention_dropout=0 or choose impl=chunked"
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match="^impl=triton: it has no dropout .*: give chunked, or attention_dropout=0"):
         triton_attention(*inputs(2, 2, 32, 2), 0.1)
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("missing", ["gpu", "triton", "nvidia"])
@@ -304,16 +299,15 @@ def test_a_machine_that_cannot_is_refused(missing, monkeypatch):
     else:
         monkeypatch.setattr(torch.version, "hip", "7.0")
     q, k, v, rel = (t.cpu() for t in inputs(2, 2, 32, 2))
-    with pytest.raises(ConfigError) as error:
+    here = "an AMD GPU" if missing == "nvidia" else "cpu"
+    with pytest.raises(
+        ConfigError, match=f"^impl=triton: it needs a CUDA GPU and .*, this tensor is on {here}: give chu"
+    ):
         triton_attention(q, k, v, rel)
-    assert str(error.value) == (
-        "impl=triton needs a CUDA GPU and the package triton (this tensor is on "
-        f"{'an AMD GPU' if missing == 'nvidia' else 'cpu'}): choose impl=chunked"
-    )
 
 
 def test_heads_too_large_and_numbers_too_wide_are_refused():
-    with pytest.raises(ConfigError, match="takes heads of size 1 to 128, not 129: raise n_heads"):
+    with pytest.raises(ConfigError, match="takes heads of size 1 to 128, not 129: give chunked, or a larger n_heads="):
         triton_attention(*inputs(2, 2, 129, 2))
     with pytest.raises(ConfigError, match="computes in float32, float16 and bfloat16, not float64"):
         triton_attention(*inputs(2, 2, 32, 2, dtype=torch.float64))

@@ -33,7 +33,7 @@ def test_each_kind_is_built_and_described():
 
 
 def test_an_unknown_kind():
-    with pytest.raises(ConfigError, match="^kind=mamba: choose one of transformer, recurrent"):
+    with pytest.raises(ConfigError, match="^kind=mamba: give one of transformer, recurrent"):
         model_config("mamba", {"vocab_size": 3})
 
 
@@ -45,10 +45,10 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
     model = build_model(model_config("pair", {"vocab_size": 7, "d_model": 4}))
     assert kind_of(model) == kind_of(type("Wrapped", (type(model),), {})(PairConfig(7))) == "pair"  # as fsdp wraps it
     assert describe_model(model) == "model: 1 layers for pairs, 183 parameters"
-    text = "^objective=next_token gives ids, kind=pair takes source and ids: choose kind=transformer or recur"
+    text = "^objective=next_token: it gives ids, kind=pair takes source and ids: give another, or kind=transf"
     with pytest.raises(ConfigError, match=text):
         check_inputs("pair", "next_token", ("ids",))
-    with pytest.raises(ConfigError, match="^objective=classes gives pictures, kind=pair .* choose another objective"):
+    with pytest.raises(ConfigError, match="^objective=classes: it gives pictures, kind=pair .*: give another$"):
         check_inputs("pair", "classes", ("pictures",))
 
 

@@ -8,6 +8,7 @@ from proofs import BLOCKS
 from torch import nn
 
 from musictx.errors import ConfigError
+from musictx.generate.filters import nan_error
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import (
@@ -20,7 +21,6 @@ from musictx.model.weights import (
     pack,
     with_weights,
 )
-from musictx.sampling.filters import nan_error
 
 pytestmark = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorch has no oneDNN")
 CONFIG = TransformerConfig(vocab_size=50, d_model=64, n_layers=2, n_heads=2, d_ff=128)

@@ -172,16 +172,19 @@ def test_a_model_drops_attention_weights_in_training_alone():
 def test_learned_places_end():
     model = build("learned", max_positions=12)
     model(tokens(1, 12))
-    with pytest.raises(ConfigError, match=r"13 tokens are more than max_positions=12 of position=learned"):
+    with pytest.raises(ConfigError, match="^max_positions=12: 13 tokens are more than position=learned has"):
         model(tokens(1, 13))
 
 
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"position": "alibi"}, "^position=alibi: choose one of relative, relative_fourier, rope"),
-        ({"clock": "beats"}, f"^clock=beats: choose one of {', '.join(CLOCKS)}"),
-        ({"clock": "time"}, "^clock=time: position=relative counts tokens; choose relative_fourier or rope"),
+        ({"position": "alibi"}, "^position=alibi: give one of relative, relative_fourier, rope"),
+        ({"clock": "beats"}, f"^clock=beats: give one of {', '.join(CLOCKS)}"),
+        (
+            {"clock": "time"},
+            "^clock=time: position=relative counts tokens: give index, or position=relative_fourier or rope",
+        ),
         ({"attention_dropout": 1.0}, "^attention_dropout=1.0: give a share"),
     ],
 )

@@ -334,19 +334,18 @@ def test_dropout_acts_in_training_only(kind):
 
 
 @pytest.mark.parametrize(
-    ("changes", "text"),
+    ("field", "value"),
     [
-        ({"vocab_size": 0}, "vocab_size=0: give a whole number from 1 to"),
-        ({"d_model": 0}, "d_model=0: give a whole number from 1 to"),
-        ({"n_layers": -1}, "n_layers=-1: give a whole number from 1 to"),
-        ({"d_attention": 0}, "d_attention=0: give a whole number from 1 to"),
-        ({"window": 0}, "window=0: give a whole number from 1 to"),
-        ({"cell": "gru"}, "cell=gru: choose one of lstm, rnn"),
-        ({"dropout": 1.0}, "dropout=1.0: give a share from 0 up to below 1"),
-        ({"dropout": -0.1}, "dropout=-0.1: give a share from 0 up to below 1"),
+        ("vocab_size", 0),
+        ("d_model", 0),
+        ("n_layers", -1),
+        ("d_attention", 0),
+        ("window", 0),
+        ("cell", "gru"),
+        ("dropout", 1.0),
+        ("dropout", -0.1),
     ],
 )
-def test_impossible_sizes_are_refused(changes, text):
-    with pytest.raises(ConfigError) as error:
-        replace(CONFIG, **changes)
-    assert str(error.value).startswith(text)
+def test_impossible_sizes_are_refused(field, value):
+    with pytest.raises(ConfigError, match=f"^{field}={value}: .*give"):
+        replace(CONFIG, **{field: value})

@@ -153,18 +153,18 @@ def test_dropout_acts_in_training_only():
 
 
 @pytest.mark.parametrize(
-    ("changes", "text"),
+    ("field", "value"),
     [
-        ({"d_model": 25}, "^d_model=25 cannot be shared by n_heads=3: give a multiple"),
-        ({"n_layers": 0}, "^n_layers=0: give a whole number from 1 to"),
-        ({"max_distance": 0}, "^max_distance=0: give a whole number from 1 to"),
-        ({"cycle": 0}, "^cycle=0: give a whole number from 1 to"),
-        ({"trained_length": 0}, "^trained_length=0: give a whole number from 1 to"),
-        ({"mlp": "relu"}, "^mlp=relu: choose one of gelu, swiglu"),
-        ({"dropout": 1.0}, "^dropout=1.0: give a share from 0 up to below 1"),
-        ({"attention": "none"}, "^attention=none: choose one of auto, reference, skew, chunked, triton"),
+        ("d_model", 25),
+        ("n_layers", 0),
+        ("max_distance", 0),
+        ("cycle", 0),
+        ("trained_length", 0),
+        ("mlp", "relu"),
+        ("dropout", 1.0),
+        ("attention", "none"),
     ],
 )
-def test_impossible_sizes_are_refused(changes, text):
-    with pytest.raises(ConfigError, match=text):
-        replace(CONFIG, **changes)
+def test_impossible_sizes_are_refused(field, value):
+    with pytest.raises(ConfigError, match=f"^{field}={value}: .*give"):
+        replace(CONFIG, **{field: value})

@@ -62,11 +62,11 @@ def test_one_stream_that_hears_no_soprano_is_asked_for_the_same():
 
 @pytest.mark.parametrize("name", ["conditional", "melody_first", "lower_voices"])
 def test_what_has_no_melody_or_no_whole_steps_is_refused(name):
-    text = f"^objective={name}: performance tokens do not tell a melody from the rest; choose tokenizer=chorale or perf"
+    text = f"^objective={name}: performance tokens do not tell a melody from the rest: choose tokenizer=chorale or perf"
     with pytest.raises(ConfigError, match=text):
         build_objective(name, None, PerformanceTokenizer())
     objective = build_objective(name, None, TOK)
-    with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids are not whole steps of 4 voices; give"):
+    with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids are not whole steps of 4 voices: give"):
         objective.example(ENDED[:8], RNG)
 
 

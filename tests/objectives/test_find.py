@@ -21,7 +21,7 @@ def test_a_name_is_a_file_of_the_package_and_a_place_a_class_of_ones_own():
     [
         (
             "nxt",
-            "objective=nxt: choose one of conditional, infill, lower_voices, melody_first, next_token, or give my_",
+            "objective=nxt: give one of conditional, infill, lower_voices, melody_first, next_token, or my_module:My",
         ),
         ("nowhere:Mine", r"objective=nowhere:Mine: nowhere cannot be imported .*ModuleNotFoundError"),
         (":Mine", "objective=:Mine: "),
@@ -52,9 +52,13 @@ def test_settings_go_to_the_objective_and_others_are_refused():
     assert isinstance(infill, Infill)
     assert infill.plain == 0.25
     for name, settings, text in (
-        ("toys:Infill", {"plian": 0.25}, "objective_settings.plian is not a setting: objective=toys:Infill has plain"),
-        ("next_token", {"p": 1}, "objective_settings.p is not a setting: objective=next_token has no settings"),
-        ("toys:Infill", 0.5, r"objective_settings=0.5: give names and values, 'objective_settings=\{name: 1\}'"),
+        (
+            "toys:Infill",
+            {"plian": 0.25},
+            "objective_settings.plian=0.25: it is not a setting, objective=toys:Infill has plain",
+        ),
+        ("next_token", {"p": 1}, "objective_settings.p=1: it is not a setting, objective=next_token has no settings"),
+        ("toys:Infill", 0.5, r"objective_settings=0.5: give names and values; as in 'objective_settings=\{name: 1\}'"),
     ):
         with pytest.raises(ConfigError, match=f"^{text}"):
             build_objective(name, settings, TOK)

@@ -69,7 +69,9 @@ def test_shares_that_are_none(plain):
 
 
 def test_the_cycle_is_the_models_and_no_setting():
-    with pytest.raises(ConfigError, match=r"^objective_settings.cycle is not a setting: objective=infill has plain$"):
+    with pytest.raises(
+        ConfigError, match=r"^objective_settings.cycle=4: it is not a setting, objective=infill has plain$"
+    ):
         build_objective("infill", {"cycle": 4}, build_tokenizer("chorale"))
     assert built("chorale", cycle=16).period == 16
     assert [row.type for row in ADDED] == ["AFTER", "BACK_1024", "BACK_32", "BACK_1", "BEFORE"]

@@ -7,8 +7,8 @@ from strategies import scores
 from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.sampling.engine import Row, begin_stream
-from musictx.sampling.settings import PLAIN
+from musictx.generate.engine import Row, begin_stream
+from musictx.generate.requests import PLAIN
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import Rules
@@ -152,8 +152,9 @@ def test_a_prompt_that_ends_in_a_velocity_has_a_way_on():
 
 
 def test_voices_are_for_chorales():
-    with pytest.raises(ConfigError, match="^no_parallels, voice_order and voice_ranges are for chorale models, and p"):
-        grammar(stream(), voice_order=True)
+    for rule in ("voice_order", "voice_ranges", "no_parallels"):
+        with pytest.raises(ConfigError, match=f"^{rule}=true: it is for chorale models"):
+            grammar(stream(), **{rule: True})
 
 
 def check(ids, rules, start=0):

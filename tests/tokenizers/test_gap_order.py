@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import scores
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, TokenError
 from musictx.tokenizers import build_tokenizer, with_added
 from musictx.tokenizers.gap import ADDED, clock_of, knows_gaps, most_framing, read_first, split_at, with_gap_clock
 
@@ -73,7 +73,7 @@ def test_a_clock_of_seconds_goes_back_too():
 
 
 def test_a_length_beyond_the_digits_is_told():
-    with pytest.raises(ConfigError, match=r"^400 of music around a gap: give at most 327\.67$"):
+    with pytest.raises(TokenError, match=r"^400 of music around a gap: give at most 327\.67$"):
         read_first(PERFORMANCE, ids(60), 0, 400.0, 1)
 
 

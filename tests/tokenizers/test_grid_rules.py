@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from stubs import noise
 
 from musictx.errors import ConfigError
+from musictx.generate.engine import Row, begin_stream
+from musictx.generate.requests import PLAIN
 from musictx.music.grid import REST
-from musictx.sampling.engine import Row, begin_stream
-from musictx.sampling.settings import PLAIN
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 from musictx.tokenizers.rules import VOICE_RANGES, Rules

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from session_parts import QUARTER_S, phrase_score, random_playing
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.live.keyboard import Keyboard
 from musictx.music.grid import REST, score_to_grid
 from musictx.music.score import Score
@@ -101,5 +101,5 @@ def test_the_same_key_again_is_one_note_after_another():
 
 
 def test_encodings_that_say_a_note_only_when_it_is_over_are_refused():
-    with pytest.raises(ConfigError, match="a bundle of miditok-remi tokens cannot play live: give one of performance"):
+    with pytest.raises(UserError, match="a bundle of miditok-remi tokens cannot play live: give one of performance"):
         build_tokenizer("miditok-remi").idiom(QUARTER_S)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ids, scores
 
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import DRUMS, Score
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.miditok import KINDS
@@ -169,7 +169,7 @@ def test_drums_are_never_transposed(tok):
 def test_beats_have_no_clock_to_stretch(tok):
     stream = tok.encode(BAND)
     assert tok.stretch(stream, 1.0) is stream
-    with pytest.raises(TokenError, match=r"stretch 1.05: .* set stretch=\[1.0\]"):
+    with pytest.raises(ConfigError, match=r"^stretch=1.05: .* give \[1.0\]"):
         tok.stretch(stream, 1.05)
 
 
@@ -207,16 +207,15 @@ def test_the_package_is_imported_only_when_wanted():
 
 def test_without_the_package_one_line_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "miditok", None)
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(
+        UserError, match=r"^tokenizer miditok-remi needs the package miditok, .*: pip install 'musictx\["
+    ):
         build_tokenizer("miditok-remi")
-    assert str(error.value) == (
-        "tokenizer miditok-remi needs the package miditok, which is not installed: pip install 'musictx[miditok]'"
-    )
 
 
 def test_an_unknown_tokenizer_is_refused_with_the_known_ones():
     with pytest.raises(
-        ConfigError, match="choose one of performance, chorale, miditok-remi, miditok-tsd, miditok-structured"
+        UserError, match="choose one of performance, chorale, miditok-remi, miditok-tsd, miditok-struct"
     ):
         build_tokenizer("miditok-octuple")
 
@@ -298,12 +297,9 @@ def test_merges_literally():
 
 
 def test_a_bpe_vocabulary_that_is_too_small_or_too_large_is_refused():
-    with pytest.raises(
-        ConfigError, match="a BPE vocabulary of 600 tokens: give 661, the size of miditok-remi, to 65535"
-    ):
-        train_bpe("miditok-remi", [], 600)
-    with pytest.raises(ConfigError, match="a BPE vocabulary of 65536 tokens"):
-        train_bpe("miditok-remi", [], 65536)
+    for size in (600, 65536):
+        with pytest.raises(ConfigError, match=f"^bpe_vocab={size}: give 661, the size of miditok-remi, to 65535"):
+            train_bpe("miditok-remi", [], size)
     assert train_bpe("miditok-remi", [], 661).state == ""
 
 
@@ -311,16 +307,16 @@ def test_a_bpe_vocabulary_that_is_too_small_or_too_large_is_refused():
     "state", ["x", "{}x", "[1]", "[[0,9999]]", "[[-1,0]]", '[["a","b"]]', "[[0,1.5]]", "[" * 99999]
 )
 def test_damaged_merges_are_refused(state):
-    with pytest.raises(ConfigError, match="BPE merges are damaged"):
+    with pytest.raises(UserError, match="BPE merges are damaged"):
         build_tokenizer("miditok-remi", state)
 
 
 def test_merges_that_double_for_ever_are_refused():
     doubling = "[[1,1]," + ",".join(f"[{658 + i},{658 + i}]" for i in range(60)) + "]"
-    with pytest.raises(ConfigError, match="BPE merges are damaged"):
+    with pytest.raises(UserError, match="BPE merges are damaged"):
         build_tokenizer("miditok-remi", doubling)
 
 
 def test_merges_for_a_tokenizer_that_learns_none_are_refused():
-    with pytest.raises(ConfigError, match="tokenizer performance learns no BPE merges"):
+    with pytest.raises(UserError, match="tokenizer performance learns no BPE merges"):
         build_tokenizer("performance", "[[0,1]]")

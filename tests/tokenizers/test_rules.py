@@ -6,30 +6,33 @@ from musictx.tokenizers.rules import Rules, scale_classes
 
 
 @pytest.mark.parametrize(
-    ("settings", "text"),
+    ("settings", "field"),
     [
-        ({"max_silence_s": 0.0}, "^max_silence_s=0.0: give more than 0 and at most 3600 seconds"),
-        ({"max_note_s": float("nan")}, "^max_note_s=nan: give more than 0"),
-        ({"max_note_s": "long"}, "^max_note_s=long: give more than 0 .*, or auto for the seed's own"),
-        ({"max_still_s": 0}, "^max_still_s=0: give more than 0 and at most 3600 seconds, or auto for the seed's own"),
-        ({"max_silence_s": "auto"}, "^max_silence_s=auto: give more than 0 and at most 3600 seconds$"),
-        ({"max_note_s": None}, "^max_note_s=None: give more than 0"),
-        ({"max_still_s": [1.0]}, r"^max_still_s=\[1.0\]: give more than 0"),
-        ({"max_silence_s": True}, "^max_silence_s=True: give more than 0"),
-        ({"max_polyphony": "two"}, "^max_polyphony=two: give 1 to 128"),
-        ({"lowest": None}, "^lowest=None, highest=127: give pitches"),
-        ({"max_polyphony": 10**30}, "^max_polyphony=10+: give 1 to 128"),
-        ({"max_polyphony": 0}, "^max_polyphony=0: give 1 to 128, or null for no limit"),
-        ({"lowest": 61, "highest": 60}, "^lowest=61, highest=60: give pitches 0 to 127, the lowest first"),
-        ({"highest": 128}, " highest=128: give pitches 0 to 127"),
-        ({"scale": "H major"}, "^scale=H major: give a tonic and one of major, minor, .* as in 'F# minor'"),
-        ({"scale": "C locrian"}, "^scale=C locrian: give a tonic"),
-        ({"scale": "C major", "lowest": 61, "highest": 61}, "^scale=C major has no pitch from 61 to 61"),
+        ({"max_silence_s": 0.0}, "max_silence_s"),
+        ({"max_note_s": float("nan")}, "max_note_s"),
+        ({"max_note_s": "long"}, "max_note_s"),
+        ({"max_still_s": 0}, "max_still_s"),
+        ({"max_silence_s": "auto"}, "max_silence_s"),
+        ({"max_note_s": None}, "max_note_s"),
+        ({"max_still_s": [1.0]}, "max_still_s"),
+        ({"max_silence_s": True}, "max_silence_s"),
+        ({"max_polyphony": "two"}, "max_polyphony"),
+        ({"lowest": None}, "lowest"),
+        ({"max_polyphony": 10**30}, "max_polyphony"),
+        ({"max_polyphony": 0}, "max_polyphony"),
+        ({"lowest": 61, "highest": 60}, "lowest"),
+        ({"highest": 128}, "highest"),
+        ({"scale": "H major"}, "scale"),
+        ({"scale": "C locrian"}, "scale"),
+        ({"scale": "C major", "lowest": 61, "highest": 61}, "scale"),
     ],
 )
-def test_rules_that_no_music_can_keep_are_refused(settings, text):
-    with pytest.raises(ConfigError, match=text):
+def test_rules_that_no_music_can_keep_are_refused(settings, field):
+    with pytest.raises(ConfigError) as refused:
         Rules(**settings)
+    assert refused.value.field == field
+    assert refused.value.got is settings[field]
+    assert ("auto" in refused.value.allowed) == (field in ("max_note_s", "max_still_s"))
 
 
 def test_no_masks_and_nothing_else_is_a_rule_too():

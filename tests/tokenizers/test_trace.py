@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import scores
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
@@ -89,6 +89,6 @@ def test_tokens_of_several_notes_are_refused():
     ids = tokenizer.encode(score)
     merged = train_bpe("miditok-tsd", [ids], tokenizer.vocab.size + 5)
     with pytest.raises(
-        ConfigError, match="a token of miditok-tsd with BPE holds several notes, .* give a bundle without"
+        UserError, match="a token of miditok-tsd with BPE holds several notes, .* give a bundle without"
     ):
         merged.trace(merged.encode(score), 0.5)

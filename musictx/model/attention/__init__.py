@@ -2,10 +2,10 @@
 
 from torch import Tensor
 
-from musictx.errors import ConfigError
 from musictx.model.attention.chunked import chunked
 from musictx.model.attention.fused import suits, triton_attention
 from musictx.model.attention.relative import reference, skew
+from musictx.model.sizes import one_of
 
 IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "triton": triton_attention}
 AUTO = "auto"
@@ -13,9 +13,7 @@ AUTO = "auto"
 
 def check_impl(impl: str, field: str = "impl") -> str:
     """Raises ConfigError for an unknown implementation, in terms of the field that it was given in."""
-    if impl not in (AUTO, *IMPLEMENTATIONS):
-        raise ConfigError(f"⟨{field}⟩={impl}: choose one of {', '.join((AUTO, *IMPLEMENTATIONS))}")
-    return impl
+    return one_of(field, impl, (AUTO, *IMPLEMENTATIONS))
 
 
 def choose(

@@ -15,6 +15,8 @@ from torch.autograd.function import once_differentiable
 
 from musictx.errors import ConfigError
 
+OUT_OF_ORDER = "it reads keys in their order, which graph=true does not keep"
+ANY_ORDER = "auto, skew or reference, or graph=false"
 DRAWS = 2**16  # values of a draw: the probability is a multiple of 1 / DRAWS
 
 
@@ -63,10 +65,7 @@ def chunked(
     """Shapes as in `relative_attention`. On a CPU it takes one row of the batch after the other: a block stays in the
     cache. Raises ConfigError for keys that are not in order: its blocks need consecutive distances."""
     if age is not None:
-        raise ConfigError(
-            "⟨impl⟩=chunked reads keys in their order, which ⟨graph⟩=true does not keep: "
-            "choose ⟨impl⟩=auto, skew or reference, or ⟨graph⟩=false"
-        )
+        raise ConfigError("impl", got="chunked", why=OUT_OF_ORDER, allowed=ANY_ORDER)
     on_cpu = q.device.type == "cpu"
     block = block or (CPU_BYTES // q.element_size() if on_cpu else BLOCK)
     if on_cpu and len(q) > 1:

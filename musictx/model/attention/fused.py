@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from musictx.errors import ConfigError
+from musictx.model.attention.chunked import ANY_ORDER, OUT_OF_ORDER
 from musictx.model.attention.triton_tuning import LARGEST_D, OLDEST, Card, Tuning, launches
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -69,42 +70,31 @@ def suits(q: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor | None
     return able and not dropout_p and masked is None and age is None
 
 
+def _cannot(why: str, instead: str = "chunked") -> ConfigError:
+    return ConfigError("impl", got="triton", why=why, allowed=instead)
+
+
 def _check(q: Tensor, dropout_p: float) -> None:
     """Raises ConfigError for dropout, a device, a head size or a dtype that these kernels cannot take."""
     if dropout_p > 0:
-        raise ConfigError(
-            "⟨impl⟩=triton has no dropout on the attention weights: set ⟨attention_dropout⟩=0 or choose ⟨impl⟩=chunked"
-        )
+        raise _cannot("it has no dropout on the attention weights", "chunked, or attention_dropout=0")
     amd = torch.version.hip is not None  # PyTorch calls AMD's GPUs cuda too
     if not HAS_TRITON or amd or not (q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
-        raise ConfigError(
-            "⟨impl⟩=triton needs a CUDA GPU and the package triton "
-            f"(this tensor is on {'an AMD GPU' if amd else q.device.type}): choose ⟨impl⟩=chunked"
-        )
+        here = "an AMD GPU" if amd else q.device.type
+        raise _cannot(f"it needs a CUDA GPU and the package triton, this tensor is on {here}")
     if q.shape[-1] > LARGEST_D:
-        raise ConfigError(
-            f"⟨impl⟩=triton takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}: "
-            "raise ⟨n_heads⟩ or choose ⟨impl⟩=chunked"
-        )
+        raise _cannot(f"it takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}", "chunked, or a larger n_heads=")
     if q.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        raise ConfigError(
-            f"⟨impl⟩=triton computes in float32, float16 and bfloat16, not "
-            f"{str(q.dtype).removeprefix('torch.')}: choose ⟨impl⟩=chunked"
-        )
+        raise _cannot(f"it computes in float32, float16 and bfloat16, not {str(q.dtype).removeprefix('torch.')}")
 
 
 def _check_sight(masked: Tensor | None, age: Tensor | None) -> None:
     """Raises ConfigError for masks and orders of keys that these kernels cannot read."""
     if age is not None:
-        raise ConfigError(
-            "⟨impl⟩=triton reads keys in their order, which ⟨graph⟩=true does not keep: "
-            "choose ⟨impl⟩=auto, skew or reference, or ⟨graph⟩=false"
-        )
+        raise _cannot(OUT_OF_ORDER, ANY_ORDER)
     if masked is not None:
-        raise ConfigError(
-            "⟨impl⟩=triton masks no keys, which prompts of different lengths in one batch need: "
-            "choose ⟨impl⟩=auto, skew, chunked or reference"
-        )
+        why = "it masks no keys, which prompts of different lengths in one batch need"
+        raise _cannot(why, "auto, skew, chunked or reference")
 
 
 @contextmanager
@@ -117,11 +107,9 @@ def _on_its_device(t: Tensor) -> Iterator[None]:
         with torch.cuda.device(t.device) if t.is_cuda else nullcontext():
             yield
     except OutOfResources as error:
-        raise ConfigError(
-            f"⟨impl⟩=triton, heads of {t.shape[-1]} in {str(t.dtype).removeprefix('torch.')}: a kernel needs "
-            f"{error.required} of the GPU's {error.name}, and it has {error.limit}: raise ⟨n_heads⟩ or choose "
-            "⟨impl⟩=chunked"
-        ) from None
+        heads = f"heads of {t.shape[-1]} in {str(t.dtype).removeprefix('torch.')}"
+        why = f"{heads} need {error.required} of the GPU's {error.name}, and it has {error.limit}"
+        raise _cannot(why, "chunked, or a larger n_heads=") from None
 
 
 def load_kernels() -> ModuleType:

@@ -103,9 +103,11 @@ def launches(q: Tensor, asked: Sequence[int]) -> Sequence[int]:
     card = Card.of(q)
     if card and card.capability < OLDEST:
         raise ConfigError(
-            f"⟨impl⟩=triton needs a GPU of compute capability {OLDEST / 10} or more, and this {card.name} has "
-            f"{card.capability / 10}: choose ⟨impl⟩=chunked, and to train ⟨precision⟩=16-mixed or "
-            "32-true, for it has no bfloat16"
+            "impl",
+            got="triton",
+            why=f"it needs compute capability {OLDEST / 10} or more, this {card.name} has {card.capability / 10}",
+            allowed="chunked",
+            hint="it has no bfloat16: train with precision=16-mixed or 32-true",
         )
     if asked:
         return asked

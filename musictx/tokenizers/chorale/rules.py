@@ -44,7 +44,7 @@ class GridRules:
             allowed &= np.array([(at >= low) & (at <= high) for low, high in VOICE_RANGES])
         allowed = allowed[:, lo : hi + 1]  # (4, P)
         if not allowed.any():
-            raise ConfigError(f"⟨rules⟩.…: no voice has a pitch left from {lo} to {hi}: give wider limits")
+            raise ConfigError("rules", why=f"no voice has a pitch left from {lo} to {hi}", hint="give wider limits")
         self.allowed = torch.from_numpy(allowed).to(device)
         per_step = np.array(quarter_s)[:, None] / STEPS_PER_QUARTER  # (B, 1) seconds
         grids = [tokenizer.whole_steps(prompt) for prompt in prompts]

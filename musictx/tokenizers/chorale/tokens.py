@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import TokenError, UserError
 from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid, snap_to_grid
 from musictx.music.score import Score
 from musictx.tokenizers.chorale.idiom import GridIdiom
@@ -54,10 +54,8 @@ class ChoraleTokenizer(Tokenizer):
         sung = grid[grid != REST]
         if sung.size and (sung.min() < self.lo or sung.max() > self.hi):
             wrong = int(sung.min() if sung.min() < self.lo else sung.max())
-            raise TokenError(
-                f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}; "
-                "transpose the piece or use a performance model"
-            )
+            what = f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}"
+            raise TokenError(what, "transpose the piece or use a performance model")
         return np.where(grid == REST, self.rest, grid - self.lo).astype(np.uint16).reshape(-1)
 
     def decode_grid(self, ids: NDArray[np.integer]) -> Grid:
@@ -103,11 +101,11 @@ class ChoraleTokenizer(Tokenizer):
 
 
 def _check(name: str, vocab: Vocab) -> None:
-    """Raises ConfigError for events that the encoding cannot read."""
+    """Raises UserError for events that the encoding cannot read."""
     pitch = vocab.events[0]
     if (pitch.type, *vocab.events[1:]) != ("PITCH", ("REST", 0, 0)) or not 0 <= pitch.lo <= pitch.hi <= 127:
         given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
-        raise ConfigError(f"tokenizer {name} has {given}: give PITCH, 0 … 127 at most, and one REST")
+        raise UserError(f"tokenizer {name} has {given}", "give PITCH, 0 … 127 at most, and one REST")
 
 
 def trace_grid(tokenizer: Tokenizer, ids: Ids, quarter_s: float) -> Trace:

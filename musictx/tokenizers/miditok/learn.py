@@ -16,9 +16,8 @@ def check_size(name: str, vocab_size: int) -> MidiTokTokenizer:
     """The tokenizer without merges. Raises ConfigError for a size below its vocabulary or above 65,535."""
     tokenizer = MidiTokTokenizer(name)
     if not tokenizer.vocab.size <= vocab_size <= MAX_IDS:
-        raise ConfigError(
-            f"a BPE vocabulary of {vocab_size} tokens: give {tokenizer.vocab.size}, the size of {name}, to {MAX_IDS}"
-        )
+        allowed = f"{tokenizer.vocab.size}, the size of {name}, to {MAX_IDS}"
+        raise ConfigError("bpe_vocab", got=vocab_size, allowed=allowed)
     return tokenizer
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.tokenizers.vocab import Ids
 
 MAX_PART = 256  # base tokens in one BPE token
@@ -18,7 +18,7 @@ BaseIds = NDArray[np.int64]  # (T,) ids of MidiTok's own tokens only: no BPE, no
 class Merges:
     """The learnt BPE merges: `parts[id]` are the base ids that an id stands for.
 
-    `state` lists the pairs of ids that become one, in the order of learning. Raises ConfigError otherwise.
+    `state` lists the pairs of ids that become one, in the order of learning. Raises UserError otherwise.
     """
 
     def __init__(self, n_base: int, state: str) -> None:
@@ -37,7 +37,7 @@ class Merges:
                     known.add(whole)
                     self.parts.append(whole)
         except (ValueError, TypeError, IndexError, RecursionError):
-            raise ConfigError("the tokenizer's BPE merges are damaged: prepare the data again") from None
+            raise UserError("the tokenizer's BPE merges are damaged", "prepare the data again") from None
         self._model = Tokenizer(BPE({as_text(part): i for i, part in enumerate(self.parts)}, merges))
 
     def expand(self, ids: NDArray[np.integer]) -> BaseIds:

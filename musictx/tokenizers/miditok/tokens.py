@@ -15,7 +15,7 @@ import numpy as np
 import symusic
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import TokenError, UserError
 from musictx.music.score import DRUMS, Score
 from musictx.tokenizers.miditok.merges import BaseIds, Merges, as_text
 from musictx.tokenizers.tokenizer import Tokenizer, Trace, waiting_notes
@@ -51,7 +51,7 @@ def _backend(name: str) -> Any:
 class MidiTokTokenizer(Tokenizer):
     """Music of several instruments on a grid of twelfths of a quarter, at one tempo, in 4/4.
 
-    Raises ConfigError when MidiTok is not installed or `state` holds no merges of this vocabulary.
+    Raises UserError when MidiTok is not installed or `state` holds no merges of this vocabulary.
     """
 
     metrical = True
@@ -61,9 +61,8 @@ class MidiTokTokenizer(Tokenizer):
         try:
             import miditok  # noqa: F401
         except ImportError:
-            raise ConfigError(
-                f"tokenizer {name} needs the package miditok, which is not installed: pip install 'musictx[miditok]'"
-            ) from None
+            what = f"tokenizer {name} needs the package miditok, which is not installed"
+            raise UserError(what, "pip install 'musictx[miditok]'") from None
         words = [word for word in _backend(name).vocab if word != "PAD_None"]
         self.name, self.state, self._words = name, state, words
         self._is_bar = np.array([word == "Bar_None" for word in words])
@@ -122,10 +121,8 @@ class MidiTokTokenizer(Tokenizer):
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
         if self._merges is not None:
-            raise ConfigError(
-                f"a token of {self.name} with BPE holds several notes, and attention cannot tell them apart: give a "
-                "bundle without BPE"
-            )
+            what = f"a token of {self.name} with BPE holds several notes, and attention cannot tell them apart"
+            raise UserError(what, "give a bundle without BPE")
         return trace_words(self, ids, quarter_s, STEPS_PER_QUARTER)
 
     def _expand(self, ids: NDArray[np.integer]) -> BaseIds:
@@ -138,7 +135,7 @@ class MidiTokTokenizer(Tokenizer):
 
     def events(self, ids: NDArray[np.integer]) -> BaseIds:
         if (ids >= self.vocab.n_events).any():
-            raise TokenError("PAD, BOS and EOS have no pitch and no merges: give a window of events only")
+            raise TokenError("PAD, BOS and EOS have no pitch and no merges", "give a window of events only")
         return self._expand(ids)
 
     def _apply(self, base: BaseIds) -> Ids:
@@ -183,10 +180,9 @@ class MidiTokTokenizer(Tokenizer):
 def _to_grid(score: Score) -> Notes:
     """Moves onsets and ends to the nearest step; every note is at least one step long."""
     if not score.duration_s / score.quarter_s * STEPS_PER_QUARTER <= MAX_STEPS:
-        raise TokenError(
-            f"{score.duration_s:.6g} seconds at {score.quarter_s:.3g} seconds a quarter are more than "
-            f"{MAX_STEPS // STEPS_PER_QUARTER} quarters: mend the tempo, or cut the piece"
-        )
+        given = f"{score.duration_s:.6g} seconds at {score.quarter_s:.3g} seconds a quarter"
+        most = MAX_STEPS // STEPS_PER_QUARTER
+        raise TokenError(f"{given} are more than {most} quarters", "mend the tempo, or cut the piece")
     onset, end = (np.rint(t / score.quarter_s * STEPS_PER_QUARTER) for t in (score.onset_s, score.offset_s))
     rows = (score.program, onset, score.pitch, np.maximum(end - onset, 1), score.velocity)
     return _merge_copies(np.array(rows).astype(np.int64))

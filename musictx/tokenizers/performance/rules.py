@@ -39,7 +39,8 @@ class EventRules:
         table = EventTable(tokenizer.vocab)
         allowed = rules.pitches()[tokenizer.lo : tokenizer.hi + 1]  # (P,)
         if not allowed.any():
-            raise ConfigError(f"⟨rules⟩.…: no pitch is left from {tokenizer.lo} to {tokenizer.hi}: give wider limits")
+            why = f"no pitch is left from {tokenizer.lo} to {tokenizer.hi}"
+            raise ConfigError("rules", why=why, hint="give wider limits")
         note, self.n_pitches = table.on | table.off, len(allowed)
         # an extra column beside the pitches': ids that are not notes write to it
         pitch, later = np.where(note, table.pitch - table.lo, self.n_pitches), np.where(table.on, 0, NEVER)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import Score
 from musictx.tokenizers.performance.events import STEPS_PER_S, VELOCITY_BIN, EventTable
 from musictx.tokenizers.performance.idiom import EventIdiom
@@ -30,7 +30,7 @@ Steps = NDArray[np.int64]
 
 class PerformanceTokenizer(Tokenizer):
     """Expressive piano music as events on a 10 ms clock. The `vocab` of a subclass may have other pitches and shifts,
-    and more events after these four, which this class leaves out of the music. Raises ConfigError for other events."""
+    and more events after these four, which this class leaves out of the music. Raises UserError for other events."""
 
     name = "performance"
     pitched: tuple[str, ...] = ("NOTE_ON", "NOTE_OFF")
@@ -66,10 +66,8 @@ class PerformanceTokenizer(Tokenizer):
         onset, offset, pitch, velocity_bin = self._steps(score)
         if len(pitch) and not self.lo <= pitch[0] <= pitch[-1] <= self.hi:  # they are sorted by pitch
             wrong = pitch[0] if pitch[0] < self.lo else pitch[-1]
-            raise TokenError(
-                f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}; "
-                "transpose the piece or leave the note out"
-            )
+            what = f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}"
+            raise TokenError(what, "transpose the piece or leave the note out")
         time = np.concatenate([offset, onset])
         is_on = np.repeat([False, True], len(onset))
         # within one step every NOTE_OFF goes first, so that a pitch can be struck again
@@ -115,13 +113,13 @@ class PerformanceTokenizer(Tokenizer):
         """A window of ids with its clock slowed by `factor`; the number of ids may change.
 
         It scales times from the window's start and rounds them, so errors do not add up. Two notes of one pitch in
-        neighbouring steps stay apart, since merging them would lose a note. Raises TokenError for a factor outside
+        neighbouring steps stay apart, since merging them would lose a note. Raises ConfigError for a factor outside
         0.5 … 2, which would make other music.
         """
         if (ids >= self.vocab.n_events).any():
             raise ValueError("stretch takes a window of events only: cut BOS, EOS and PAD off first")
         if not 0.5 <= factor <= 2:
-            raise TokenError(f"stretch {factor}: give a factor from 0.5 to 2 in ⟨stretch⟩")
+            raise ConfigError("stretch", got=factor, allowed="factors from 0.5 to 2")
         time, key, end = self.in_steps(ids)
         step, group = np.unique(time, return_inverse=True)
         scaled = np.rint(step * factor).astype(np.int64)
@@ -203,7 +201,7 @@ class PerformanceTokenizer(Tokenizer):
 
 
 def _check(name: str, vocab: Vocab) -> None:
-    """Raises ConfigError for events that the encoding cannot read."""
+    """Raises UserError for events that the encoding cannot read."""
     known = PerformanceTokenizer.vocab.events
     if readable := [row.type for row in vocab.events[:4]] == [row.type for row in known]:
         on, off, shift, velocity = vocab.events[:4]
@@ -212,10 +210,9 @@ def _check(name: str, vocab: Vocab) -> None:
         )
     if not readable:
         given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
-        raise ConfigError(
-            f"tokenizer {name} has {given}: give NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most, "
-            "TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
-        )
+        pitches = "NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most"
+        hint = f"give {pitches}, TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
+        raise UserError(f"tokenizer {name} has {given}", hint)
 
 
 def trace_events(tokenizer: Tokenizer, ids: Ids, quarter_s: float) -> Trace:
