@@ -54,10 +54,9 @@ def score_to_grid(score: Score) -> Grid:
         free = [v for v in range(N_VOICES) if busy_until[v] <= step]
         if len(new) > len(free):
             sounding = len(new) + N_VOICES - len(free)
-            raise TokenError(
-                f"step {step} (quarter {step / STEPS_PER_QUARTER:g}) has {sounding} notes sounding; the chorale "
-                f"grid holds {N_VOICES} voices: reduce the piece to four voices or use a performance model"
-            )
+            what = f"step {step} (quarter {step / STEPS_PER_QUARTER:g}) has {sounding} notes sounding; the chorale grid"
+            hint = "reduce the piece to four voices or use a performance model"
+            raise TokenError(f"{what} holds {N_VOICES} voices", hint)
         voices = min(
             combinations(free, len(new)),
             key=lambda choice: sum(abs(note[2] - last[v]) for note, v in zip(new, choice, strict=True)),

@@ -59,7 +59,8 @@ def on_grid(line: Score) -> Line:
     onset = np.rint(line.onset_s / step_s).astype(np.int64)
     end = np.maximum(np.rint(line.offset_s / step_s).astype(np.int64), onset + 1)
     if end.max() > MOST_STEPS:
-        raise UserError(f"{end.max():,} sixteenths long, at most {MOST_STEPS:,} can be accompanied: give a part of it")
+        what = f"{end.max():,} sixteenths long, at most {MOST_STEPS:,} can be accompanied"
+        raise UserError(what, "give a part of it")
     first = int(onset.min()) // STEPS_PER_QUARTER * STEPS_PER_QUARTER
     pitch = np.full(int(end.max()) - first, REST, np.int16)
     by_length = np.lexsort((line.offset_s - line.onset_s, onset))  # within a step the longest comes last

@@ -30,6 +30,7 @@ def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True, on
 
 
 MOST_BYTES = 2**26
+GIVE = "give a MIDI file"
 META, SYSEX, ONE_BYTE = 0xFF, (0xF0, 0xF7), (0xC, 0xD)  # first bytes of events
 END_OF_TRACK = b"\x00\xff\x2f\x00"
 
@@ -38,19 +39,19 @@ def read_bytes(path: str | Path) -> bytes:
     """A file's bytes. Raises MidiError when it cannot be read, is empty, or is larger than any music."""
     try:
         if not (stat.S_ISREG(mode := os.stat(path).st_mode) or stat.S_ISDIR(mode)):  # a pipe may never end
-            raise MidiError(path, "is a pipe or device: give a MIDI file")
+            raise MidiError(path, "is a pipe or device", GIVE)
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except IsADirectoryError:
-        raise MidiError(path, "is a folder: give a MIDI file") from None
+        raise MidiError(path, "is a folder", GIVE) from None
     except FileNotFoundError:
-        raise MidiError(path, "no such file: give an existing MIDI file") from None
+        raise MidiError(path, "no such file", "give an existing MIDI file") from None
     except OSError as error:
-        raise MidiError(path, f"cannot be read ({error.strerror}): give a readable MIDI file") from None
+        raise MidiError(path, f"cannot be read ({error.strerror})", "give a readable MIDI file") from None
     if not data:
-        raise MidiError(path, "the file is empty: give a MIDI file")
+        raise MidiError(path, "the file is empty", GIVE)
     if len(data) > MOST_BYTES:
-        raise MidiError(path, f"more than {MOST_BYTES >> 20} MB: no music is so large; give a MIDI file")
+        raise MidiError(path, f"more than {MOST_BYTES >> 20} MB, no music is so large", GIVE)
     return data
 
 

@@ -12,10 +12,11 @@ from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 from PIL import Image
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import Score
 from musictx.viz.figure import INK, new_figure
+from musictx.viz.formats import check_suffix
 from musictx.viz.piano_roll import (
     KEY_IN,
     LEAST_IN,
@@ -45,14 +46,13 @@ Picture = NDArray[np.uint8]  # (height, width, 3)
 def film(title: str, score: Score, new: New, path: Path, bars_s: NDArray[Any] | None = None) -> None:
     """Writes a GIF, or an MP4 with sound, by the suffix, whole or not at all; `bars_s` as in `piano_roll`.
 
-    Raises ConfigError for another suffix, for music of more than a quarter of an hour, and for MP4 if
+    Raises UserError for another suffix, for music of more than a quarter of an hour, and for MP4 if
     imageio-ffmpeg is not installed.
     """
     suffix = path.suffix.lower()
-    if suffix not in FORMATS:
-        raise ConfigError(f"{path}: a film is {' or '.join(FORMATS)}: give a name that ends in one of them")
+    check_suffix(path, FORMATS)
     if score.duration_s > MOST_S:
-        raise ConfigError(f"a film of {score.duration_s:.0f} s: at most {MOST_S:.0f} s can be made; cut the piece")
+        raise UserError(f"a film of {score.duration_s:.0f} s, at most {MOST_S:.0f} s can be made", "cut the piece")
     write = _write_gif if suffix == ".gif" else _write_mp4
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
@@ -106,9 +106,8 @@ def _write_mp4(shots: Iterator[Picture], score: Score, path: Path) -> None:
     try:
         import imageio_ffmpeg
     except ImportError:
-        raise ConfigError(
-            "MP4 needs the package imageio-ffmpeg, which is not installed: pip install 'musictx[film]', or choose .gif"
-        ) from None
+        what = "MP4 needs the package imageio-ffmpeg, which is not installed"
+        raise UserError(what, "pip install 'musictx[film]', or choose .gif") from None
     first = next(shots)
     with TemporaryDirectory() as folder:
         sound = Path(folder, "sound.wav")

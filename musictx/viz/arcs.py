@@ -13,7 +13,8 @@ from matplotlib.path import Path as Curve
 from numpy.typing import NDArray
 
 from musictx.music.score import Score
-from musictx.viz.figure import FAINT, INK, check_format, new_figure, save_figure
+from musictx.viz.figure import FAINT, FORMATS, INK, new_figure, save_figure
+from musictx.viz.formats import check_suffix
 from musictx.viz.piano_roll import boxes, draw_keys, draw_time, key_range, shades
 
 GREY, MOTIF_COLOUR = "#80868b", "#009E73"
@@ -37,9 +38,9 @@ def draw_arcs(
     that the heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark, oldest first, the one
     that leads to the note last.
 
-    Writes the file whole or not at all. Raises ConfigError for another suffix.
+    Writes the file whole or not at all. Raises UserError for another suffix.
     """
-    check_format(path)
+    check_suffix(path, FORMATS)
     now_s, motif = float(score.onset_s[note]), motif[-MOST_MARKED:]
     counts = np.zeros(len(score), bool)
     for head in heads:
@@ -118,9 +119,9 @@ def draw_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> Non
     """Writes a PNG, SVG or PDF: one heat map a (title, values (L, H), format) side by side, layers downwards, heads
     across.
 
-    Writes the file whole or not at all. Raises ConfigError for another suffix.
+    Writes the file whole or not at all. Raises UserError for another suffix.
     """
-    check_format(path)
+    check_suffix(path, FORMATS)
     n_layers, n_heads = maps[0][1].shape
     figure = new_figure((0.62 * n_heads + 0.9) * len(maps) + 0.6, 0.42 * n_layers + 1.1)
     for axes, (title, values, how) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):

@@ -13,9 +13,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import Score
+from musictx.viz.formats import check_suffix
 from musictx.viz.piano_roll import SEED_COLOUR
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")  # Okabe and Ito 2008
@@ -36,18 +37,17 @@ def draw_curves(
     dashed level per (y, label) of `references`. For a name in `solid` a solid line joins that many first points and a
     dashed one the others.
 
-    NaN leaves a gap. Writes the file whole or not at all. Raises ConfigError for no curve, for columns of different
+    NaN leaves a gap. Writes the file whole or not at all. Raises UserError for no curve, for columns of different
     lengths and for another suffix.
     """
     columns = {name: [np.asarray(c, dtype=np.float64) for c in curve] for name, curve in curves.items()}
     if not columns:
-        raise ConfigError("no curve to draw: give at least one")
-    if path.suffix.lower() not in SUFFIXES:
-        raise ConfigError(f"{path}: curves are drawn as {' or '.join(SUFFIXES)}; give a name that ends in one of them")
+        raise UserError("no curve to draw", "give at least one")
+    check_suffix(path, SUFFIXES)
     for name, (x, *ys) in columns.items():
         if any(y.shape != x.shape or x.ndim != 1 for y in ys):
             shapes = ", ".join(str(c.shape) for c in (x, *ys))
-            raise ConfigError(f"curve {name!r} has columns of shapes {shapes}: give four of one length")
+            raise UserError(f"curve {name!r} has columns of shapes {shapes}", "give four of one length")
     figure = Figure(figsize=(8, 4.5), dpi=140, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()

@@ -6,8 +6,8 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from musictx.errors import ConfigError
 from musictx.files import replacing
+from musictx.viz.formats import check_suffix
 
 FORMATS = (".png", ".svg", ".pdf")
 INK, FAINT = "#3c4043", "#9aa0a6"
@@ -19,16 +19,10 @@ def new_figure(width_in: float, height_in: float, dpi: int = 110) -> Figure:
     return figure
 
 
-def check_format(path: Path) -> None:
-    """Raises ConfigError for a suffix that is not a picture's."""
-    if path.suffix.lower() not in FORMATS:
-        raise ConfigError(f"{path}: a picture is one of {', '.join(FORMATS)}: give a name that ends in one of them")
-
-
 def save_figure(figure: Figure, path: Path) -> None:
     """Writes a PNG, SVG or PDF by the suffix, whole or not at all; the same figure gives the same bytes. Raises
-    ConfigError for another suffix."""
-    check_format(path)
+    UserError for another suffix."""
+    check_suffix(path, FORMATS)
     suffix = path.suffix.lower()
     when = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     path.parent.mkdir(parents=True, exist_ok=True)

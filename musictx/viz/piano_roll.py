@@ -16,7 +16,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from musictx.music.score import Filled, Score, marked
-from musictx.viz.figure import FAINT, INK, check_format, new_figure, save_figure
+from musictx.viz.figure import FAINT, FORMATS, INK, new_figure, save_figure
+from musictx.viz.formats import check_suffix
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # distinct for colour-blind eyes too (Okabe and Ito 2008)
 BLACK_KEYS = {1, 3, 6, 8, 10}
@@ -41,10 +42,10 @@ def piano_roll(
     """Writes a PNG, SVG or PDF by the suffix: the panels below each other, with one time axis and one range of pitch.
 
     With `bars_s`, seconds at which bars begin, as `Meter.bars_s` gives them, time is counted in bars. Music longer than
-    `row_s` (None: about a minute) continues in further rows. Writes the file whole or not at all. Raises ConfigError
+    `row_s` (None: about a minute) continues in further rows. Writes the file whole or not at all. Raises UserError
     for another suffix, ValueError without panels.
     """
-    check_format(path)
+    check_suffix(path, FORMATS)
     save_figure(draw_rolls(panels, bars_s, row_s), path)
 
 
@@ -192,8 +193,8 @@ class Pair(NamedTuple):
 
 
 def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
-    """Writes a PNG, SVG or PDF by the suffix, whole or not at all. Raises ConfigError for another suffix."""
-    check_format(path)
+    """Writes a PNG, SVG or PDF by the suffix, whole or not at all. Raises UserError for another suffix."""
+    check_suffix(path, FORMATS)
     save_figure(draw_accompanied(panels), path)
 
 
@@ -210,8 +211,8 @@ LEAST_NATS = 0.5  # small gains must look small
 
 def draw_raised(title: str, score: Score, raised: NDArray[Any], note: int, path: Path) -> None:
     """Writes a PNG, SVG or PDF. `raised` (N,): nats by which the seed made each note likelier, NaN for the seed's own;
-    a frame marks number `note`. Writes the file whole or not at all. Raises ConfigError for another suffix."""
-    check_format(path)
+    a frame marks number `note`. Writes the file whole or not at all. Raises UserError for another suffix."""
+    check_suffix(path, FORMATS)
     low, high = key_range([score])
     width_s = max(score.duration_s, 1.0)
     most = max(float(np.nanmax(np.abs(raised), initial=0.0)), LEAST_NATS)

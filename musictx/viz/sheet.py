@@ -96,7 +96,7 @@ HIGH_PASS = (1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621)
 def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audio:
     """(samples,) mono, of exactly this many seconds: longer sound fades out, silence fills up shorter sound.
 
-    Raises SoundFontError."""
+    Raises ConfigError for the font."""
     sound = np.zeros(round(seconds * RATE), np.float32)
     heard = synthesize(score.clip(0.0, seconds), RATE, soundfont).mean(axis=1)[: len(sound)]
     sound[: len(heard)] = heard
@@ -136,10 +136,8 @@ def mp3(sound: Audio) -> bytes:
 
     Raises UserError if libsndfile is too old to write it."""
     if "MP3" not in soundfile.available_formats():
-        raise UserError(
-            f"libsndfile {soundfile.__libsndfile_version__} cannot write MP3: pip install --force-reinstall soundfile "
-            "brings one that can, 1.1 or newer"
-        )
+        hint = "pip install --force-reinstall soundfile brings one that can, 1.1 or newer"
+        raise UserError(f"libsndfile {soundfile.__libsndfile_version__} cannot write MP3", hint)
     file = io.BytesIO()
     soundfile.write(
         file, sound, RATE, "MPEG_LAYER_III", format="MP3", compression_level=COMPRESSION, bitrate_mode="CONSTANT"

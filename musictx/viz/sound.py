@@ -17,9 +17,10 @@ import soundfile
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import DRUMS, Score
+from musictx.viz.formats import check_suffix
 from musictx.viz.soundfont import Envelope, Region, SoundFont
 
 Audio = NDArray[np.floating[Any]]  # float32
@@ -148,17 +149,16 @@ GENERAL_MIDI = Path(pretty_midi.__file__).with_name("TimGM6mb.sf2")  # Tim Brech
 def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Path | None = None) -> None:
     """Writes 16-bit stereo, peak-normalised, as WAV or FLAC by the name's suffix, whole or not at all.
 
-    `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for another suffix, SoundFontError
-    for a font that it cannot read, UserError where the disk has no room for the sound.
+    `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for a font that it cannot read,
+    UserError for another suffix, and where the disk has no room for the sound.
     """
-    if path.suffix.lower() not in FORMATS:
-        raise ConfigError(f"{path}: sound is written as {' or '.join(FORMATS)}: give a name that ends in one of them")
+    check_suffix(path, FORMATS)
     needed = 12 * int(score.duration_s * sample_rate)  # bytes, of float32 and then of 16 bits
     if needed > (free := shutil.disk_usage(path.parent).free):
-        raise UserError(
-            f"{path}: {score.duration_s / 60:.0f} minutes of sound take {needed / 1e9:.1f} GB of disk, and "
-            f"{free / 1e9:.1f} GB are free: give shorter music, or leave the sound out"
+        what = (
+            f"{score.duration_s / 60:.0f} minutes of sound take {needed / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB"
         )
+        raise UserError(f"{path}: {what} are free", "give shorter music, or leave the sound out")
     audio = render(score, _font(soundfont or GENERAL_MIDI), sample_rate, path.parent)
     blocks = range(0, len(audio), BLOCK)
     peak = max((float(np.abs(audio[k : k + BLOCK]).max()) for k in blocks), default=0.0)
@@ -173,7 +173,7 @@ def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Pa
 
 
 def synthesize(score: Score, sample_rate: int = 44_100, soundfont: Path | None = None) -> Audio:
-    """(samples, 2) float32, as loud as the font and the velocities make it. Raises SoundFontError."""
+    """(samples, 2) float32, as loud as the font and the velocities make it. Raises ConfigError."""
     return render(score, _font(soundfont or GENERAL_MIDI), sample_rate)
 
 

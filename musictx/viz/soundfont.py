@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import UserError
+from musictx.errors import ConfigError
 
 DRUM_BANK = 128
 ROWS = {  # of the tables in the `pdta` list, section 7
@@ -36,10 +36,6 @@ DEFAULTS = {CUTOFF: 13500, SCALE: 100, FIXED_KEY: -1, ROOT: -1}
 DEFAULTS |= {first + i: -12000 for first in (SWEEP_ENVELOPE, LOUDNESS_ENVELOPE) for i in (0, 1, 2, 3, 5)}
 INNER_ONLY = {*START, *END, *LOOP, *LOOP_END, FIXED_KEY, MODE, CHOKE, ROOT}  # all others add up, section 8.5
 Zone = dict[int, int]  # generator -> amount
-
-
-class SoundFontError(UserError):
-    """A SoundFont that is missing, damaged, or of another format."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +69,12 @@ class Region:
 
 
 class SoundFont:
-    """An open SoundFont. Raises SoundFontError for a file that is missing, damaged or not a SoundFont 2."""
+    """An open SoundFont. Raises ConfigError for a file that is missing, damaged or not a SoundFont 2."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise SoundFontError(f"⟨soundfont⟩={path}: no such file: give a .sf2 file, or null for the one built in")
+            allowed = "a .sf2 file, or null for the one built in"
+            raise ConfigError("soundfont", got=path, why="no such file", allowed=allowed)
         try:
             chunks = dict(_chunks(path.read_bytes()))
             if missing := {*ROWS, b"smpl"} - chunks.keys():
@@ -97,11 +94,10 @@ class SoundFont:
                     self._region(zones, 60)
         except (KeyError, IndexError, ValueError, OverflowError, struct.error) as error:
             reason = " ".join(str(error).split())
-            raise SoundFontError(
-                f"⟨soundfont⟩={path} is damaged or not a SoundFont 2 ({reason}): give another .sf2 file"
-            ) from None
+            why = f"damaged, or not a SoundFont 2 ({reason})"
+            raise ConfigError("soundfont", got=path, why=why, allowed="another .sf2 file") from None
         if not self._presets:
-            raise SoundFontError(f"⟨soundfont⟩={path} holds no instruments: give another .sf2 file")
+            raise ConfigError("soundfont", got=path, why="no instruments in it", allowed="another .sf2 file")
 
     def regions(self, program: int, is_drums: bool, key: int, velocity: int) -> list[Region]:
         """The regions that sound together for one note: the same objects for the same key. The next lower program

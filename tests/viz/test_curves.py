@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.viz.curves import COLOURS, draw_curves
 
 X = np.arange(5.0)
@@ -52,12 +52,12 @@ def test_more_curves_than_colours_can_be_drawn(tmp_path):
     ("curves", "name", "message"),
     [
         ({}, "c.png", "at least one"),
-        ({"a": CURVE}, "c.gif", "c.gif: curves are drawn as .png or .svg"),
+        ({"a": CURVE}, "c.gif", "c.gif: give a name that ends in .png or .svg"),
         ({"a": (X, X, X, X[:3])}, "c.png", "curve 'a' has columns of shapes"),
         ({"a": (1.0, 1.0, 1.0, 1.0)}, "c.png", "give four of one length"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_in_one_line(tmp_path, curves, name, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(UserError, match=message):
         draw_curves(curves, tmp_path / name, "x", "y")
     assert list(tmp_path.iterdir()) == []

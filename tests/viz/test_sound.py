@@ -10,7 +10,6 @@ from musictx.errors import ConfigError, UserError
 from musictx.music.score import DRUMS, Score
 from musictx.viz import sound
 from musictx.viz.sound import write_wav
-from musictx.viz.soundfont import SoundFontError
 
 RATE = 44_100
 
@@ -94,11 +93,9 @@ def test_silence_is_silent(tmp_path):
 
 
 def test_another_suffix_and_another_font(tmp_path):
-    with pytest.raises(
-        ConfigError, match="a.mp3: sound is written as .wav or .flac: give a name that ends in one of them"
-    ):
+    with pytest.raises(UserError, match=r"a.mp3: give a name that ends in .wav or .flac"):
         write_wav(Score.empty(), tmp_path / "a.mp3")
-    with pytest.raises(SoundFontError, match="x.sf2: no such file"):
+    with pytest.raises(ConfigError, match="x.sf2: no such file"):
         write_wav(Score.empty(), tmp_path / "a.wav", soundfont=tmp_path / "x.sf2")
     assert list(tmp_path.iterdir()) == []
 
