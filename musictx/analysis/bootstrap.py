@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 
 
 class Interval(NamedTuple):
@@ -29,13 +29,13 @@ def interval(
 ) -> Interval:
     """The ratio of sums of `values` (N,) and `weights` (N,), by default 1 each: the mean.
 
-    For nats per token give each piece's summed nats and its tokens. Raises ConfigError.
+    For nats per token give each piece's summed nats and its tokens. Raises UserError.
     """
     top = np.asarray(values, dtype=np.float64)
     bottom = np.ones(len(top)) if weights is None else np.asarray(weights, dtype=np.float64)
     check(len(top), confidence, resamples)
     if len(bottom) != len(top) or (bottom < 0).any() or not bottom.sum() > 0:
-        raise ConfigError(f"{len(bottom)} weights for {len(top)} pieces: give each one of 0 or more, not all 0")
+        raise UserError(f"{len(bottom)} weights for {len(top)} pieces", "give each one of 0 or more, not all 0")
     drawn = draw(len(top), resamples, np.random.default_rng(random_seed))
     with np.errstate(invalid="ignore"):  # a resample may have no weight: `percentiles` leaves it out
         figures = (drawn @ top) / (drawn @ bottom)
@@ -49,14 +49,14 @@ def interval_of(
     resamples: int = 2000,
     random_seed: int = 0,
 ) -> Interval:
-    """Any statistic of columns (N,), with a row for each piece, resampled together. Raises ConfigError.
+    """Any statistic of columns (N,), with a row for each piece, resampled together. Raises UserError.
 
     `statistic` takes each resampled column, (R, N), and returns (R,).
     """
     n = len(arrays[0])
     check(n, confidence, resamples)
     if any(len(a) != n for a in arrays):
-        raise ConfigError(f"columns of {', '.join(str(len(a)) for a in arrays)} pieces: give columns of one length")
+        raise UserError(f"columns of {', '.join(str(len(a)) for a in arrays)} pieces", "give columns of one length")
     rows = np.random.default_rng(random_seed).integers(0, n, (resamples, n))
     mean = float(statistic(*(a[None] for a in arrays))[0])
     return percentiles(mean, statistic(*(a[rows] for a in arrays)), confidence)
@@ -76,10 +76,10 @@ def percentiles(mean: float, figures: NDArray[Any], confidence: float) -> Interv
 
 
 def check(pieces: int, confidence: float, resamples: int) -> None:
-    """Raises ConfigError for settings that give no interval."""
+    """Raises UserError for no pieces, ConfigError for settings that give no interval."""
     if not pieces:
-        raise ConfigError("0 pieces: an interval needs at least 1, better 30 or more")
+        raise UserError("0 pieces", "an interval needs at least 1, better 30 or more")
     if not 0 < confidence < 1:
-        raise ConfigError(f"⟨confidence⟩={confidence}: give a share between 0 and 1, such as 0.95")
+        raise ConfigError("confidence", got=confidence, allowed="a share between 0 and 1, such as 0.95")
     if resamples < 1:
-        raise ConfigError(f"⟨resamples⟩={resamples}: give 1 or more, such as 2000")
+        raise ConfigError("resamples", got=resamples, allowed="1 or more, such as 2000")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import Interval, check, draw, percentiles
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 
 POINTS = 1024  # of the grid that densities are evaluated on
 TAILS = 4  # bandwidths beyond the outermost values
@@ -43,15 +43,15 @@ def compare_all(
     random_seed: int = 0,
 ) -> dict[str, Distance]:
     """Calls `compare` for each feature of both sets. Leaves out pieces without a value (NaN), and features without a
-    value in either set. Raises ConfigError."""
+    value in either set. Raises UserError."""
     result = {}
     for name in (name for name in real if name in generated):
         a, b = (values[name][~np.isnan(values[name])] for values in (real, generated))
         if len(a) or len(b):
             try:
                 result[name] = compare(a, b, confidence, resamples, random_seed)
-            except ConfigError as error:
-                raise ConfigError(f"{name}: {error}") from None
+            except UserError as error:
+                raise error.of(name) from None
     return result
 
 
@@ -61,10 +61,11 @@ def compare(
     """One feature of N real (N,) and M generated pieces (M,), with bootstrap intervals over pieces.
 
     A piece and its own copy in a resample do not count as a pair, and the bandwidth is that of the original sets. If
-    all pieces have one value, overlap is 1 and divergence 0. Raises ConfigError for fewer than 2 pieces of either.
+    all pieces have one value, overlap is 1 and divergence 0. Raises UserError for fewer than 2 pieces of either.
     """
     if min(len(real), len(generated)) < 2:
-        raise ConfigError(f"{len(real)} real and {len(generated)} generated pieces: distances need 2 or more of each")
+        what = f"{len(real)} real and {len(generated)} generated pieces"
+        raise UserError(what, "distances need 2 or more of each")
     check(len(real), confidence, resamples)
     rng = np.random.default_rng(random_seed)
     a, b = (_Set(x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
@@ -152,7 +153,7 @@ def _interval(figures: Floats, confidence: float, most: float) -> Interval:
 
 def _densities(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     if not (len(a) and len(b)):
-        raise ConfigError(f"samples of {len(a)} and {len(b)} values: a density needs 1 or more of each")
+        raise UserError(f"samples of {len(a)} and {len(b)} values", "a density needs 1 or more of each")
     grid = Grid.over((a, b), float(np.abs(np.concatenate([a, b])).max()))
     p, q = (grid.densities(x, [np.ones(len(x))]) for x in (a, b))
     return p, q

@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from torch import Tensor
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.protocol import newest
 from musictx.model.readout import read_attention, read_cross_attention
@@ -58,16 +58,16 @@ def look(
     before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note, and for impossible
     sizes."""
     if not 2 <= motif_notes <= 32:
-        raise ConfigError(f"⟨motif_notes⟩={motif_notes}: give 2 to 32")
+        raise ConfigError("motif_notes", got=motif_notes, allowed="2 to 32")
     if max_tokens < FEWEST_TOKENS:
-        raise ConfigError(f"⟨max_tokens⟩={max_tokens}: give {FEWEST_TOKENS} or more")
+        raise ConfigError("max_tokens", got=max_tokens, allowed=f"{FEWEST_TOKENS} or more")
     end = int(traced.struck_by[note])
     period = max(model.cycle, tokenizer.group)
     lead = 1 if end < max(max_tokens, period) else 0  # BOS
     start = 0 if lead else newest(end, max_tokens, period)
     window = np.concatenate([[tokenizer.vocab.bos] * lead, ids[start:end]]).astype(np.int64)
     if len(window) == lead:
-        raise ConfigError("the first note has nothing before it to look at: give a later ⟨at⟩=")
+        raise ConfigError("at", why="the first note has nothing before it to look at", allowed="a later note")
 
     place = traced.struck_by - start - 1 + lead  # (N,) the position that generates each note
     asked = np.flatnonzero((place >= lead) & (place <= place[note]))
@@ -163,10 +163,9 @@ def look_at_melody(
     steps = ids.reshape(-1, tokenizer.voices).astype(np.int64)  # (S, 4)
     step, voice = divmod(int(traced.struck_by[note]), tokenizer.voices)
     if voice == 0:
-        raise ConfigError(
-            f"note {note + 1}, at {traced.score.onset_s[note]:.2f} s, belongs to the melody, which the model does not "
-            "write: give the ⟨at⟩= of a note below it"
-        )
+        where = f"note {note + 1}, at {traced.score.onset_s[note]:.2f} s"
+        why = f"{where}, belongs to the melody, which the model does not write"
+        raise ConfigError("at", why=why, allowed="a note below it")
     lower = steps[:, 1:].reshape(-1)
     query = step * (tokenizer.voices - 1) + voice - 1
     read = np.concatenate([[tokenizer.vocab.bos], lower[:query]])
@@ -182,8 +181,9 @@ def look_at_melody(
 
 
 def last_below(traced: Trace, tokenizer: Tokenizer) -> int:
-    """The last note below the melody. Raises ConfigError if there is none."""
+    """The last note below the melody. Raises UserError if there is none."""
     below = np.flatnonzero(traced.struck_by % tokenizer.voices > 0)
     if not len(below):
-        raise ConfigError("all notes are in one line: give a file that `musictx accompany` wrote, or other four voices")
+        hint = "give a file that `musictx accompany` wrote, or other four voices"
+        raise UserError("all notes are in one line", hint)
     return int(below[np.argmax(traced.struck_by[below])])

@@ -98,7 +98,7 @@ def ngrams(score: Score, held_s: float, n: int = NOTES) -> tuple[NDArray[np.int6
     """The motifs of the highest line, then those of the lowest: a number that identifies each, and the onset of its
     first note, in seconds. Leaves out drums. Raises ConfigError for n outside 3 … 7."""
     if not 3 <= n <= MOST_NOTES:
-        raise ConfigError(f"a motif of {n} notes: give 3 (the first with a rhythm) to {MOST_NOTES}")
+        raise ConfigError("n", got=n, allowed=f"3 (the first with a rhythm) to {MOST_NOTES} notes")
     found = [_ngrams(line, n) for line in lines(score.select(score.program != DRUMS), held_s)]
     keys, onset_s = (np.concatenate(column) for column in zip(*found, strict=True))
     return keys, onset_s
@@ -123,7 +123,7 @@ def returns(
     `edges_s` of the continuation. Raises UserError for a seed without motifs, ConfigError."""
     keys = np.unique(ngrams(seed, held_s, n)[0])
     if not len(keys):
-        raise UserError(f"the seed has no motif of {n} notes in its outer lines: give a longer one")
+        raise UserError(f"the seed has no motif of {n} notes in its outer lines", "give a longer one")
     return _shares([keys], [continuation], np.asarray(edges_s, np.float64), held_s, n)[:, 0, 0]
 
 
@@ -147,14 +147,13 @@ def retention(
     UserError if the pieces are too few, or their true continuations retain too little, for a scale; ConfigError.
     """
     if not len(seeds) == len(generated) == len(true):
-        raise ConfigError(f"{len(seeds)} seeds, {len(generated)} generated, {len(true)} true: give one of each a piece")
+        raise UserError(f"{len(seeds)} seeds, {len(generated)} generated, {len(true)} true", "give one of each a piece")
     if not 0 < window_s <= horizon_s < np.inf:
-        raise ConfigError(f"⟨window_s⟩={window_s}, ⟨horizon_s⟩={horizon_s}: give 0 < window_s <= horizon_s")
+        raise ConfigError("window_s", got=window_s, allowed=f"more than 0, up to horizon_s={horizon_s}, a finite time")
     edges_s: NDArray[Any] = np.arange(int(horizon_s / window_s + 1e-9) + 1) * window_s
     keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
     kept = [i for i, k in enumerate(keys) if len(k)]
-    if len(kept) < 2:
-        raise UserError(f"{len(kept)} seeds hold motifs of {n} notes: give at least 2 such pieces, better 30")
+    _check_count(kept, n)
     made, real = (_shares([keys[i] for i in kept], [c[i] for i in kept], edges_s, held_s, n) for c in (generated, true))
     lasts_s = np.array([true[i].duration_s for i in kept])
     rows = []
@@ -174,11 +173,14 @@ def retention(
         rows.append([*scaled, own, shuffled, true_own, true_shuffled, len(there)])
     curve = Curve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
     if np.isnan(curve.mean).all():
-        raise UserError(
-            f"the true continuations of {len(kept)} pieces return to their seeds no more than chance in any span "
-            f"of {window_s:g} s that they fill: give more pieces, longer ones, or another window_s"
-        )
+        what = f"the true continuations of {len(kept)} pieces return to their seeds no more than chance in any span of"
+        raise UserError(f"{what} {window_s:g} s that they fill", "give more pieces, longer ones, or another window_s=")
     return curve
+
+
+def _check_count(kept: list[int], n: int) -> None:
+    if len(kept) < 2:
+        raise UserError(f"{len(kept)} seeds hold motifs of {n} notes", "give at least 2 such pieces, better 30")
 
 
 def above_chance(
@@ -191,8 +193,7 @@ def above_chance(
     """
     keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
     kept = [i for i, k in enumerate(keys) if len(k)]
-    if len(kept) < 2:
-        raise UserError(f"{len(kept)} seeds hold motifs of {n} notes: give at least 2 such pieces, better 30")
+    _check_count(kept, n)
     edges = np.asarray(edges_s, np.float64)
     shares = _shares([keys[i] for i in kept], [generated[i] for i in kept], edges, held_s, n)
     own, others, excess = zip(*map(_excess, shares), strict=True)

@@ -53,7 +53,8 @@ class CorpusIndex:
         self.text = np.concatenate([*text, np.zeros(STRIDE, np.uint8)])  # (notes + 16,)
         self.onset_s = np.concatenate([np.zeros(0), *(onset_s for _, onset_s in lines)])  # (notes,)
         if not self.text.any():
-            raise UserError(f"{len(lines)} training pieces without two notes in a row: give pieces with music in them")
+            what = f"{len(lines)} training pieces without two notes in a row"
+            raise UserError(what, "give pieces with music in them")
         self.order = suffix_order(self.text[:-STRIDE])  # (notes,) positions, sorted by the text that follows
 
     def longest_copy(self, score: Score) -> Copy:
@@ -146,7 +147,7 @@ def bars(score: Score, bar_quarters: float = 4.0) -> list[Bar]:
     ConfigError for a bar that holds no sixteenth."""
     steps = round(bar_quarters * STEPS_PER_QUARTER)
     if steps < 1:
-        raise ConfigError(f"⟨bar_quarters⟩={bar_quarters}: give 0.25, a sixteenth, or more")
+        raise ConfigError("bar_quarters", got=bar_quarters, allowed="0.25, a sixteenth, or more")
     score = score.select(score.program != DRUMS)
     if not len(score):
         return []
@@ -169,7 +170,7 @@ def likeness_over_lags(score: Score, lags: Sequence[int], bar_quarters: float = 
     out = np.full(len(lags), np.nan)
     for k, lag in enumerate(lags):
         if lag < 1:
-            raise ConfigError(f"lag {lag}: give 1 bar or more")
+            raise ConfigError("lags", got=lag, allowed="1 bar or more")
         pairs = [likeness(a, b) for a, b in zip(music, music[lag:], strict=False)]
         pairs = [x for x in pairs if np.isfinite(x)]
         out[k] = np.mean(pairs) if pairs else np.nan

@@ -52,8 +52,9 @@ def places(
 ) -> list[Place]:
     """All pieces long enough for the seed and its continuation, each cut at the first whole `period` of tokens at or
     after each time. Raises UserError for fewer than two, ConfigError for impossible times."""
-    if not (seed_s > 0 and part_s > 0 and parts > 0):
-        raise ConfigError(f"⟨seed_s⟩={seed_s}, {parts} parts of {part_s} s: give more than 0 of each")
+    for name, value in (("seed_s", seed_s), ("parts", parts), ("part_s", part_s)):
+        if not value > 0:
+            raise ConfigError(name, got=value, allowed="more than 0")
     found = []
     for piece in pieces:
         ids = np.asarray(piece)
@@ -61,10 +62,8 @@ def places(
         if cuts[-1] <= len(ids) and cuts[0] > max(told, period):
             found.append(Place(ids[: cuts[-1]], cuts))
     if len(found) < 2:
-        raise UserError(
-            f"{len(found)} pieces are long enough for a seed of {seed_s:g} s and {parts * part_s:g} s after it: "
-            "give shorter times"
-        )
+        what = f"{len(found)} pieces are long enough for a seed of {seed_s:g} s and {parts * part_s:g} s after it"
+        raise UserError(what, "give shorter times")
     return found
 
 
@@ -138,10 +137,9 @@ def raised_by_seed(
     period = max(model.cycle, tokenizer.group)
     n = _index_at(ids, lambda some: tokenizer.seconds(some, quarter_s), seed_s, period)
     if not max(told, period) < n < len(ids):
-        raise ConfigError(
-            f"⟨seed_seconds⟩={seed_s:g}: {min(n, len(ids))} of {len(ids)} tokens are the seed; give a time before the "
-            f"end and after more than {max(told, period)} tokens"
-        )
+        why = f"{min(n, len(ids))} of {len(ids)} tokens are the seed"
+        allowed = f"a time before the end and after more than {max(told, period)} tokens"
+        raise ConfigError("seed_seconds", got=seed_s, why=why, allowed=allowed)
     seed, rest = ids[:n], ids[n:]
     readings = np.concatenate([[tokenizer.vocab.bos], seed]), seed[newest(n, told, period) :]
     gain = [log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings]

@@ -42,9 +42,8 @@ def statistics(score: Score, grid_s: float | None = None) -> Statistics:
     """The figures of a piece, without drums. Only groove consistency needs `grid_s`, seconds per step of a grid with 16
     steps a bar. A score without notes has no figures. Raises ConfigError for a grid_s of 0 or less."""
     if grid_s is not None and not grid_s > 0:
-        raise ConfigError(
-            f"⟨grid_s⟩={grid_s}: give the seconds of a sixteenth, more than 0, or null for music off a grid"
-        )
+        allowed = "the seconds of a sixteenth, more than 0, or null for music off a grid"
+        raise ConfigError("grid_s", got=grid_s, allowed=allowed)
     music = score.select(score.program != DRUMS)
     values = [row.measure(music, grid_s) if len(music) else NAN for row in TABLE]
     return Statistics(*(None if np.isnan(value) else float(value) for value in values))

@@ -36,7 +36,7 @@ def test_likeness_is_the_share_in_common():
 def test_likeness_over_lags_finds_the_form():
     got = likeness_over_lags(music(A, B, A, B, []), [1, 2, 3, 9])
     np.testing.assert_allclose(got, [0.2, 1.0, 0.2, np.nan])
-    with pytest.raises(ConfigError, match="lag 0: give 1 bar or more"):
+    with pytest.raises(ConfigError, match="lags=0: "):
         likeness_over_lags(music(A), [0])
 
 
@@ -45,7 +45,7 @@ def test_repeated_bars_are_those_that_came_before_note_for_note():
     assert repeated_share(music(A, B, A, A), from_bar=2) == 1.0
     assert repeated_share(music(A, [], [], B)) == 0.0  # silence repeats nothing
     assert np.isnan(repeated_share(Score.empty()))
-    with pytest.raises(ConfigError, match="bar_quarters=0.1: give 0.25, a sixteenth, or more"):
+    with pytest.raises(ConfigError, match="bar_quarters=0.1: "):
         repeated_share(music(A), bar_quarters=0.1)
 
 

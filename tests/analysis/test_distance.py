@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from musictx.analysis.distance import Grid, compare, compare_all, kl_divergence, overlap_area
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 
 SAMPLES = arrays(np.float64, st.integers(1, 30), elements=st.floats(-100, 100, width=32))
 
@@ -47,7 +47,7 @@ def test_overlap_is_symmetric_and_both_are_bounded(a, b):
 def test_samples_that_never_meet():
     assert overlap_area(np.zeros(3), np.full(3, 7.0)) == pytest.approx(0)
     assert kl_divergence(np.zeros(3), np.full(3, 7.0)) == pytest.approx(33, abs=2)  # finite: ln(1024 / 1e-12) at most
-    with pytest.raises(ConfigError, match="samples of 0 and 3 values"):
+    with pytest.raises(UserError, match="samples of 0 and 3 values"):
         overlap_area(np.zeros(0), np.zeros(3))
 
 
@@ -124,7 +124,7 @@ def test_one_odd_piece_of_many_is_one_of_many(odd):
 def test_two_pieces_are_enough_and_one_is_not():
     result = compare(np.array([0.0, 1.0]), np.array([0.5, 2.0]), resamples=50)
     assert all(math.isfinite(number) for figure in result for number in figure)
-    with pytest.raises(ConfigError, match="1 real and 2 generated pieces: distances need 2 or more of each"):
+    with pytest.raises(UserError, match="1 real and 2 generated pieces"):
         compare(np.zeros(1), np.zeros(2))
 
 
@@ -140,5 +140,5 @@ def test_pieces_without_a_value_are_left_out_feature_by_feature():
     a, b = np.array([1.0, 2.0, nan, 4.0]), np.array([1.5, nan, 3.0])
     columns = ({"x": a, "groove": np.full(4, nan), "only real": a}, {"x": b, "groove": np.full(3, nan)})
     assert compare_all(*columns, resamples=5) == {"x": compare(a[[0, 1, 3]], b[[0, 2]], resamples=5)}
-    with pytest.raises(ConfigError, match="x: 3 real and 1 generated pieces"):
+    with pytest.raises(UserError, match="x: 3 real and 1 generated pieces"):
         compare_all({"x": a}, {"x": b[:2]})

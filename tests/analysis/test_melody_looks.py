@@ -9,12 +9,12 @@ from conftest import ok, refused
 from untrained import TOK
 
 from musictx.analysis.heads import ids_by_height, last_below, look_at_melody
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
+from musictx.generate.opening import open_bundle
 from musictx.model.encoder_decoder import DecoderBlock, EncoderDecoder
 from musictx.model.readout import read_cross_attention
 from musictx.music.grid import REST, grid_to_score
 from musictx.music.write import write_midi
-from musictx.playing.opening import open_bundle
 
 # a crotchet, a rest and a crotchet above, held voices below, a bass that moves
 GRID = np.array([[72, 67, 60, 48]] * 4 + [[REST, 67, 60, 50]] * 4 + [[74, 67, 59, 50]] * 4, np.int16)
@@ -63,13 +63,11 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(voices):
     assert looks.sounding == pytest.approx(rows[..., 4], abs=1e-6)
     away = [4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7]
     assert looks.steps_away == pytest.approx((rows * away).sum(-1), abs=1e-5)
-    with pytest.raises(
-        ConfigError, match=r"^note \d+, at 0.00 s, belongs to the melody, which the model does not write: give"
-    ):
+    with pytest.raises(ConfigError, match=r"^at=…: note \d+, at 0.00 s, belongs to the melody"):
         look_at_melody(model, TOK, ids, traced, melody[0], "cpu")
     assert pitch[last_below(traced, TOK)] == 59
     alone = TOK.encode_grid(np.where(np.arange(4) == 0, GRID, REST).astype(np.int16))
-    with pytest.raises(ConfigError, match="^all notes are in one line: give a file that `musictx accompany` wrote"):
+    with pytest.raises(UserError, match="^all notes are in one line"):
         last_below(TOK.trace(alone, 0.6), TOK)
 
 

@@ -84,7 +84,7 @@ def test_drums_are_left_out():
 
 @pytest.mark.parametrize("grid_s", [0, -0.1, float("nan")])
 def test_a_grid_without_steps_is_refused(grid_s):
-    with pytest.raises(ConfigError, match="grid_s=.*give the seconds of a sixteenth"):
+    with pytest.raises(ConfigError, match="^grid_s="):
         statistics(score_of((0, 1, 60)), grid_s)
 
 

@@ -10,7 +10,7 @@ from strategies import SHARED_DATA
 
 from musictx.analysis.voice_leading import RANGES, VoiceLeading, per_hundred_beats, voice_leading
 from musictx.data.corpora.chorales import read_chorale
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 
 _ = -1  # a rest
 
@@ -134,9 +134,9 @@ def test_a_hundred_beats_is_a_ratio_of_sums_over_pieces():
         "dissonant_beats": 60.0,
     }
     assert rates["parallel_fifths"][1:] == (2.5, 10.0)  # of either piece alone
-    with pytest.raises(ConfigError, match="0 pieces: an interval needs at least 1"):
+    with pytest.raises(UserError, match="0 pieces: an interval needs at least 1"):
         per_hundred_beats([])
-    with pytest.raises(ConfigError, match="not all 0"):
+    with pytest.raises(UserError, match="not all 0"):
         per_hundred_beats([voice_leading(grid((_, _, _, _)))])
 
 
