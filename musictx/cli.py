@@ -11,7 +11,7 @@ from typing import Any
 FOLDER = Path(__file__).parent / "commands"
 FIRST = [
     *("prepare", "train", "runs", "generate", "accompany", "jam", "evaluate", "compare", "inspect", "verify"),
-    *("attend", "render", "listen", "serve"),
+    *("attend", "render", "listen", "serve", "check", "demo"),
 ]
 
 HELP = """\

@@ -30,10 +30,9 @@ import numpy as np
 
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex
-from musictx.bench.facts import keep
+from musictx.commands.generate import GenerateConfig
 from musictx.commands.generate import asked as asked_by
 from musictx.config.app import in_one_line, parse_options, settings
-from musictx.commands.generate import GenerateConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
 from musictx.generate.continuing import begin_with, continue_all
@@ -45,6 +44,7 @@ from musictx.model.weights import choose_weights, for_steps
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.proof.facts import keep
 from musictx.tokenizers.rules import AUTO
 from musictx.viz.piano_roll import piano_roll
 

@@ -25,7 +25,6 @@ from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
 from musictx.analysis.repeats import CorpusIndex
 from musictx.analysis.statistics import features, statistics
-from musictx.bench.facts import keep
 from musictx.config.app import in_one_line
 from musictx.data.store import Store
 from musictx.generate.draw import Drawing
@@ -38,6 +37,7 @@ from musictx.model.shipped import bundle_path
 from musictx.model.weights import WEIGHTS, for_steps
 from musictx.music.score import Score
 from musictx.music.write import write_midi
+from musictx.proof.facts import keep
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.viz.curves import draw_curves
 

@@ -23,9 +23,8 @@ import numpy as np
 
 from musictx.analysis.distance import compare_all
 from musictx.analysis.statistics import features, statistics
-from musictx.commands.compare import memory
+from musictx.commands.compare import CompareConfig, memory
 from musictx.config.app import in_one_line, parse_options, settings
-from musictx.commands.compare import CompareConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError
 from musictx.files import replacing

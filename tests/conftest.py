@@ -30,6 +30,7 @@ settings.register_profile("quick", settings.get_profile("no clock"), max_example
 settings.load_profile("no clock")  # an example that is slow on a busy machine is no mistake
 
 ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
 TINY = ["model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.d_ff=32", "model.max_distance=16"]
 QUICK = ["data.length=32", "trainer.batch_size=4", "trainer.max_steps=4", "trainer.validate_every=2"]
 AT_START = {"PYTHONPATH", "PYTHONHASHSEED"}  # what a process reads when it starts: no warm one will do

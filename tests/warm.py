@@ -31,7 +31,6 @@ def leave():
 import numpy as np
 
 from musictx.cli import names
-from musictx.commands.bench import WHAT
 from musictx.config.app import compose
 
 
@@ -48,8 +47,8 @@ def serve():
     sys.exit()
 
 
-for place in (*(f"commands.{name}" for name in names()), *(f"bench.{what}" for what in WHAT)):
-    import_module(f"musictx.{place}")
+for name in names():
+    import_module(f"musictx.commands.{name}")
 import_module("musictx.training.fit")
 compose("train", ["trainer.lr=1e-3"])  # Hydra looks for its plugins and learns its grammar once
 

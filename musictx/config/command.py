@@ -30,6 +30,10 @@ def load(path: str) -> Command:
     """The COMMAND of a person's own file. Raises UserError."""
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file", "give a command, or a Python file with one")
+    if (
+        folder := str(Path(path).resolve().parent)
+    ) not in sys.path:  # its neighbours; last, so that it hides no package
+        sys.path.append(folder)
     spec = spec_from_file_location(f"own_{Path(path).stem}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -4,13 +4,13 @@ A library does not know which command called it, if any: its errors name its own
 command knows the tree of its settings, and so how a person types each of them.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
 from musictx.config.command import find
-from musictx.config.model import MODELS
 from musictx.config.train import TrainConfig
 
 OTHERWISE = {  # what has another name among the settings, or no schema
@@ -44,5 +44,9 @@ def _keys(schema: type[Any]) -> dict[str, str]:
 
 def _schemas(group: str, hint: Any) -> list[type[Any]]:
     if group == "model":  # its preset chooses one
-        return list(MODELS.values())
+        if "musictx.model.build" not in sys.modules:
+            return []  # it takes a second to import, and without it no model has refused a setting
+        from musictx.config.model import schemas
+
+        return list(schemas().values())
     return [hint] if is_dataclass(hint) and isinstance(hint, type) else []

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from musictx.bench.facts import wait
 from musictx.errors import ConfigError
 from musictx.model.attention import IMPLEMENTATIONS
 from musictx.model.attention.fused import triton_attention
 from musictx.model.attention.plain import causal_attention
 from musictx.model.attention.relative import reference
+from musictx.proof.facts import wait
 from musictx.proof.machine import Check, CheckConfig, Outcome, Unable, check_dtype, near_exact, worst
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

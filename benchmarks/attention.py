@@ -1,4 +1,4 @@
-"""musictx bench attention: what the relative term costs, forward and backward, beside attention without it.
+"""What the relative term costs, forward and backward, beside attention without it.
 
 All kernels take turns in one run over the same inputs; each figure is the median of the repeats with its range. Peak
 memory is what a pass needs beyond its inputs: on a GPU as the allocator counts it, on a CPU the growth of a separate
@@ -37,7 +37,7 @@ from musictx.tokenizers import build_tokenizer
 
 @dataclass
 class BenchAttentionConfig:
-    """musictx bench attention: time and memory of the attention kernels, and of whole models."""
+    """musictx benchmarks/attention.py: time and memory of the attention kernels, and of whole models."""
 
     device: str = setting("cpu", "cpu or cuda")
     dtype: str = setting("float32", "type of queries, keys and values")
@@ -243,10 +243,10 @@ def draw(rows: list[Row], title: str, path: Path) -> None:
 def bench_attention(config: BenchAttentionConfig) -> None:
     check_device(config.device)
     if config.dtype not in DTYPES:
-        raise ConfigError(f"⟨dtype⟩={config.dtype}: choose one of {', '.join(DTYPES)}")
+        raise ConfigError("dtype", got=config.dtype, allowed=f"one of {', '.join(DTYPES)}")
     for name in ("repeats", "batch_tokens", "n_heads", "d_head", "n_frequencies"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
+            raise ConfigError(name, got=getattr(config, name), allowed="1 or more")
     if config.threads:
         torch.set_num_threads(config.threads)
     where = torch.cuda.get_device_name() if config.device != "cpu" else f"CPU, {torch.get_num_threads()} threads"

@@ -1,10 +1,18 @@
 import json
 
-from conftest import ok, refused
+from conftest import BENCHMARKS, ok, refused
 
 
 def test_the_bench_measures_both_and_the_growth(world, tmp_path):
-    args = ["musictx", "bench", "prepare", f"path={world.midi}", "max_files=6", "repeats=2", "workers=1", "out=f.json"]
+    args = [
+        "musictx",
+        BENCHMARKS / "prepare.py",
+        f"path={world.midi}",
+        "max_files=6",
+        "repeats=2",
+        "workers=1",
+        "out=f.json",
+    ]
     out = ok(args, tmp_path).stdout
     figures = json.loads((tmp_path / "f.json").read_text())
     assert set(figures["one_core_s"]) == {"musictx", "MidiTok MIDILike"}

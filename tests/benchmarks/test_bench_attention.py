@@ -1,12 +1,18 @@
 import json
 
-from conftest import ok, refused
-
-from musictx.bench.attention import FLOOR
+from attention import FLOOR
+from conftest import BENCHMARKS, ok, refused
 
 
 def test_every_kernel_is_measured_and_the_figures_kept(tmp_path):
-    args = ["musictx", "bench", "attention", "lengths=[16]", "batch_tokens=32", "n_heads=2", "d_head=8"]
+    args = [
+        "musictx",
+        BENCHMARKS / "attention.py",
+        "lengths=[16]",
+        "batch_tokens=32",
+        "n_heads=2",
+        "d_head=8",
+    ]
     out = ok([*args, "repeats=2", "model_length=8", "out=deep/f.json"], tmp_path).stdout
     figures = json.loads((tmp_path / "deep" / "f.json").read_text())
     assert {(r["kernel"], r["length"], r["batch"]) for r in figures["kernels"]} == {
@@ -19,6 +25,6 @@ def test_every_kernel_is_measured_and_the_figures_kept(tmp_path):
 
 
 def test_what_cannot_be_measured(tmp_path):
-    args = ["musictx", "bench", "attention"]
+    args = ["musictx", BENCHMARKS / "attention.py"]
     assert "dtype=int8: choose one of float32, bfloat16, float16" in refused([*args, "dtype=int8"], tmp_path)
     assert "repeats=0: give 1 or more" in refused([*args, "repeats=0"], tmp_path)

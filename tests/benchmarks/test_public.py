@@ -1,8 +1,8 @@
 """The model of the public code is the same mathematics as ours, in another order."""
 
 import torch
+from public import PublicAttention, PublicConfig, PublicTraining, PublicTransformer, generate
 
-from musictx.bench.public import PublicAttention, PublicConfig, PublicTraining, PublicTransformer, generate
 from musictx.model.attention.relative import reference
 
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 4, "d_ff": 24}

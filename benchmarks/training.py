@@ -1,4 +1,4 @@
-"""musictx bench training: tokens per second of a training step, beside our rewrite of the public Music Transformer
+"""Tokens per second of a training step, beside our rewrite of the public Music Transformer
 code.
 
 All take turns in one process over one batch of random ids, with weights of one size and the same dropout. The public
@@ -20,18 +20,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from public import NAME, PublicConfig, PublicTraining, PublicTransformer
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from musictx.bench.facts import begin, keep, rates, wait, why
-from musictx.bench.public import NAME, PublicConfig, PublicTraining, PublicTransformer
 from musictx.config.command import Command
 from musictx.data.dataset import RandomCrops
 from musictx.data.store import Split
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Score
 from musictx.objectives.next_token import NextToken
+from musictx.proof.facts import begin, keep, rates, wait, why
 from musictx.setting import setting
 from musictx.tokenizers import build_tokenizer
 from musictx.training.optimizer import build_optimizer
@@ -39,7 +39,7 @@ from musictx.training.optimizer import build_optimizer
 
 @dataclass
 class BenchTrainingConfig:
-    """musictx bench training: tokens per second of a training step beside our rewrite of the public code."""
+    """musictx benchmarks/training.py: tokens per second of a training step beside our rewrite of the public code."""
 
     device: str = setting("cpu", "cpu or cuda")
     d_model: int = setting(512, "width of the models")
@@ -165,7 +165,7 @@ def measure(config: BenchTrainingConfig) -> tuple[list[Row], Step]:
     mine = [(row, step) for row, step in able if not row.name.startswith(NAME)]
     if not mine:
         failed = next(row.failed for row in rows if row.failed and not row.name.startswith(NAME))
-        raise ConfigError(f"none of ours can run: {failed}")
+        raise UserError(f"none of ours can run: {failed}")
     for _ in range(config.repeats):
         for row, step in able:
             wait(config.device)
@@ -249,12 +249,12 @@ def check(config: BenchTrainingConfig) -> None:
     """Raises ConfigError for unknown precisions, and if there is nothing to measure."""
     for name in ("precisions", "positions", "attention_dropouts"):
         if not getattr(config, name):
-            raise ConfigError(f"⟨{name}⟩=[]: give at least one")
+            raise ConfigError(name, got=[], allowed="at least one")
     for precision in config.precisions:
         if precision not in DTYPES:
-            raise ConfigError(f"⟨precisions⟩={config.precisions}: choose among {', '.join(DTYPES)}")
+            raise ConfigError("precisions", got=config.precisions, allowed=f"some of {', '.join(DTYPES)}")
     if min(config.workers, default=0) < 0:
-        raise ConfigError(f"⟨workers⟩={config.workers}: give 0 or more each")
+        raise ConfigError("workers", got=config.workers, allowed="0 or more each")
     for position, p in product(config.positions, config.attention_dropouts):
         heads, impl = config.n_heads, config.impl
         # refuses before the first step what TransformerConfig refuses

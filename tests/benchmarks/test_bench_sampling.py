@@ -1,11 +1,10 @@
 import json
 
 import pytest
-from conftest import ok, refused
+from conftest import BENCHMARKS, ok, refused
+from sampling import GUARD, HOLDING, HUGGING_FACE, OURS, PUBLIC, report_guidance, report_masks
 
-from musictx.bench.sampling import GUARD, HOLDING, HUGGING_FACE, OURS, PUBLIC, report_guidance, report_masks
-
-BENCH = ["musictx", "bench", "sampling"]
+BENCH = ["musictx", BENCHMARKS / "sampling.py"]
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 24}
 TINY = [*BENCH, *(f"{name}={value}" for name, value in SIZES.items()), "length=6", "repeats=2", "threads=1"]
 

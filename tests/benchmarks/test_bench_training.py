@@ -2,13 +2,12 @@ import json
 
 import pytest
 import torch
-from conftest import ok, refused
+from conftest import BENCHMARKS, ok, refused
+from training import FLOPS, BenchTrainingConfig, Row, contestants, report, step_flops
 
-from musictx.bench.training import FLOPS, Row, contestants, report, step_flops
-from musictx.config.bench import BenchTrainingConfig
 from musictx.tokenizers import build_tokenizer
 
-BENCH = ["musictx", "bench", "training"]
+BENCH = ["musictx", BENCHMARKS / "training.py"]
 TINY = [*BENCH, "d_model=16", "n_layers=1", "n_heads=2", "d_ff=32", "length=12", "peak_size=32", "threads=1"]
 
 

@@ -1,6 +1,6 @@
 import json
 
-from conftest import TINY, ok, refused
+from conftest import BENCHMARKS, TINY, ok, refused
 
 
 def test_each_form_is_trained_and_scored(world, tmp_path):
@@ -26,4 +26,4 @@ def test_each_form_is_trained_and_scored(world, tmp_path):
 
 
 def test_no_steps(tmp_path):
-    assert "steps=0: give 1 or more" in refused(["musictx", "bench", "positions", "steps=0"], tmp_path)
+    assert "steps=0: give 1 or more" in refused(["musictx", BENCHMARKS / "positions.py", "steps=0"], tmp_path)

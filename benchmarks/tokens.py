@@ -1,4 +1,4 @@
-"""musictx bench tokens: how fast MIDI becomes Scores and Scores become ids, on one core.
+"""How fast MIDI becomes Scores and Scores become ids, on one core.
 
 The three jobs take turns over the same files; each figure is the median of the repeats with its range.
 """
@@ -30,7 +30,7 @@ from musictx.tokenizers import build_tokenizer
 
 @dataclass
 class BenchTokensConfig:
-    """musictx bench tokens: files/s and events/s of reading, encoding and decoding."""
+    """musictx benchmarks/tokens.py: files/s and events/s of reading, encoding and decoding."""
 
     path: str | None = setting(None, "a folder or zip of MIDI files; null: random performances")
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
@@ -59,7 +59,7 @@ class Figures:
 def bench_tokens(config: BenchTokensConfig) -> None:
     for name in ("max_files", "repeats"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
+            raise ConfigError(name, got=getattr(config, name), allowed="1 or more")
     with TemporaryDirectory(prefix="musictx-") as temporary:
         folder = Path(config.path) if config.path else Path(temporary)
         if not config.path:
@@ -90,7 +90,7 @@ def measure(files: list[bytes], tokenizer_name: str, repeats: int) -> Figures:
     ids = [tokenizer.encode(score) for score in scores]
     events = sum(map(len, ids))
     if not events:
-        raise UserError(f"none of the {len(files)} files can be encoded by ⟨tokenizer⟩={tokenizer_name}")
+        raise UserError(f"none of the {len(files)} files can be encoded by {tokenizer_name}")
     jobs: dict[str, Callable[[], object]] = {
         "read": lambda: read_all(files),
         "encode": lambda: [tokenizer.encode(score) for score in scores],

@@ -1,4 +1,4 @@
-"""musictx bench sampling: how fast musictx draws music, beside our rewrite of the public Music Transformer code and
+"""How fast musictx draws music, beside our rewrite of the public Music Transformer code and
 beside Hugging Face.
 
 All take turns in one process, with random weights of one size, after the same short prompt; a figure is the median of
@@ -20,9 +20,8 @@ import numpy as np
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from public import NAME, PublicConfig, PublicTransformer, generate, next_id
 
-from musictx.bench.facts import begin, keep, memory_mb, rates, wait, why
-from musictx.bench.public import NAME, PublicConfig, PublicTransformer, generate, next_id
 from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import replacing
@@ -38,6 +37,7 @@ from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
+from musictx.proof.facts import begin, keep, memory_mb, rates, wait, why
 from musictx.setting import setting
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar
@@ -46,7 +46,7 @@ from musictx.tokenizers.rules import Rules
 
 @dataclass
 class BenchSamplingConfig:
-    """musictx bench sampling: tokens per second of our engine, our rewrite of the public code and Hugging Face."""
+    """musictx benchmarks/sampling.py: tokens per second of our engine, a rewrite of the public code, Hugging Face."""
 
     device: str = setting("cpu", "cpu or cuda")
     d_model: int = setting(512, "width of the models")
@@ -354,10 +354,10 @@ def draw(curves: list[list[Point]], title: str, path: Path) -> None:
 def bench_sampling(config: BenchSamplingConfig) -> None:
     where = begin(config, ("length", "repeats", "contexts"))
     if min(config.batches, default=2) < 2:
-        raise ConfigError(f"⟨batches⟩={config.batches}: give 2 or more each; one stream is always measured")
+        raise ConfigError("batches", got=config.batches, allowed="2 or more each; one stream is always measured")
     for name, low in (("public_points", 0), ("context", 8)):
         if (value := getattr(config, name)) is not None and value < low:
-            raise ConfigError(f"⟨{name}⟩={value}: give {low} or more")
+            raise ConfigError(name, got=value, allowed=f"{low} or more")
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
     print(f"{where}\n{size}; {config.length} new tokens after {len(prompt('cpu').heard)}")
     rows = measure(config)

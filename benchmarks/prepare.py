@@ -1,4 +1,4 @@
-"""musictx bench prepare: how fast a corpus becomes a store, beside MidiTok's MIDILike, and how its cost grows.
+"""How fast a corpus becomes a store, beside MidiTok's MIDILike, and how its cost grows.
 
 Both encode the same bytes in one process, in turn; then the whole preparation runs on 1, 4 and 16 times the files.
 """
@@ -17,8 +17,8 @@ from typing import Any
 
 import symusic
 from omegaconf import MISSING
+from tokens import MAX_BYTES
 
-from musictx.bench.tokens import MAX_BYTES
 from musictx.config.command import Command
 from musictx.config.prepare import FilterConfig, PrepareConfig, SelectConfig
 from musictx.data.prepare import assign_splits, prepare
@@ -35,7 +35,7 @@ from musictx.tokenizers import build_tokenizer
 
 @dataclass
 class BenchPrepareConfig:
-    """musictx bench prepare: a corpus to a store, beside MidiTok, and for 1, 4 and 16 times the files."""
+    """musictx benchmarks/prepare.py: a corpus to a store, beside MidiTok, and for 1, 4 and 16 times the files."""
 
     path: str = setting(MISSING, "a folder or zip of MIDI files")
     max_files: int = setting(80, "read this many files from the start")
@@ -63,7 +63,7 @@ class Figures:
 def bench_prepare(config: BenchPrepareConfig) -> None:
     for name in ("max_files", "repeats"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
+            raise ConfigError(name, got=getattr(config, name), allowed="1 or more")
     with open_source(Path(config.path)) as found:
         chosen = found[:: max(len(found) // config.max_files, 1)][: config.max_files]
         files = [(item.name, item.load(MAX_BYTES)) for item in chosen]
@@ -87,13 +87,13 @@ def beside_miditok(files: Sequence[bytes], repeats: int) -> tuple[dict[str, list
     try:
         from miditok import MIDILike
     except ImportError:
-        raise ConfigError("bench prepare needs the package miditok: pip install 'musictx[miditok]'") from None
+        raise UserError("it needs the package miditok", "pip install 'musictx[miditok]'") from None
     theirs = MIDILike()
 
     def ours(data: bytes) -> int:
         result = encode_midi(data, RECIPE)
         if isinstance(result, str):
-            raise UserError(f"a file of the corpus cannot be used ({result}): give a corpus of sound files")
+            raise UserError(f"a file of the corpus cannot be used ({result})", "give a corpus of sound files")
         return len(result[0]) // 2
 
     def their(data: bytes) -> int:

@@ -20,10 +20,10 @@ def begin(config: Any, at_least_1: tuple[str, ...]) -> str:
     for name in at_least_1:
         value = getattr(config, name)
         if min(value if isinstance(value, list) else [value], default=0) < 1:
-            raise ConfigError(f"⟨{name}⟩={value}: give 1 or more")
+            raise ConfigError(name, got=value, allowed="1 or more")
     if config.threads is not None:
         if config.threads < 1:
-            raise ConfigError(f"⟨threads⟩={config.threads}: give 1 or more, or null for all cores")
+            raise ConfigError("threads", got=config.threads, allowed="1 or more, or null for all cores")
         torch.set_num_threads(config.threads)
     machine = torch.cuda.get_device_name() if config.device == "cuda" else "CPU"
     versions = f"torch {torch.__version__}, Python {platform.python_version()}"

@@ -1,4 +1,4 @@
-"""musictx bench positions: which form of position learns chorales best, at one size, schedule and data order.
+"""Which form of position learns chorales best, at one size, schedule and data order.
 
 Each form trains with each random seed. Validation NLL at equal steps comes from whole pieces, several times longer than
 the training window, and at the end also from inputs as long as the window. For NLL at equal time each curve is read
@@ -36,7 +36,7 @@ from musictx.training.start import starting_model
 
 @dataclass
 class BenchPositionsConfig:
-    """musictx bench positions: forms of position compared by training."""
+    """musictx benchmarks/positions.py: forms of position compared by training."""
 
     store: str = setting("outputs/stores/chorales", "chorales, from `musictx prepare chorales`")
     experiment: str = setting("demo", "the experiment of `musictx train` whose settings all forms share")
@@ -152,7 +152,7 @@ def draw(runs: list[Run], path: Path) -> None:
 def bench_positions(config: BenchPositionsConfig) -> None:
     for name in ("steps", "random_seeds", "validations"):
         if getattr(config, name) < 1:
-            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give 1 or more")
+            raise ConfigError(name, got=getattr(config, name), allowed="1 or more")
     Store(Path(config.store))
     out, runs = Path(config.out), []
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,0 @@
-"""Benchmarks: speed and memory are measured here, never in a test."""
