@@ -1,6 +1,11 @@
-"""Models that say what a test wants, without weights."""
+"""Models that say what a test wants, without weights, and a score continued."""
 
 import torch
+
+from musictx.generate.draw import continue_primers
+from musictx.generate.primer import Primer
+from musictx.generate.requests import Continue
+from musictx.music.score import Meter
 
 
 class Rows:
@@ -48,3 +53,9 @@ def noise(vocab_size, seed=0, loud=3.0, favourites=0):
     liked = torch.zeros(vocab_size)
     liked[torch.randperm(vocab_size, generator=chance)[:favourites]] = 30.0
     return Said(lambda length, rows: torch.randn(rows, vocab_size, generator=chance) * loud + liked)
+
+
+def continued(score, model, tokenizer, request=Continue()):
+    """The continuations of a whole score, or of nothing."""
+    primer = None if score is None else Primer(score, score.duration_s, Meter(score.quarter_s))
+    return continue_primers([primer], model, tokenizer, request)[0]

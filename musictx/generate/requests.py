@@ -172,9 +172,10 @@ class Continue:
     out_of_range: str = RANGES[0]  # what becomes of notes that the model has no token for
 
     def __post_init__(self) -> None:
-        check_amounts(self.rows, self.random_seed, self.rows_at_once, self.rules)
-        if self.draws is not None and self.draws < self.variations:
-            raise ConfigError("draws", got=self.draws, allowed=f"at least variations={self.variations}, or null")
+        check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
+        if self.draws is not None and not self.variations <= self.draws <= MOST_VARIATIONS:
+            allowed = f"at least variations={self.variations} and at most {MOST_VARIATIONS}, or null"
+            raise ConfigError("draws", got=self.draws, allowed=allowed)
         if self.rank not in RANKS:
             raise ConfigError("rank", got=self.rank, allowed=f"one of {', '.join(RANKS)}")
         if self.max_tokens is not None and not 0 < self.max_tokens <= MOST_TOKENS:

@@ -1,6 +1,7 @@
 """Which model plays where none is named: literal music, and real files."""
 
 import json
+import re
 import zipfile
 from collections import Counter
 
@@ -52,37 +53,36 @@ def voices(count) -> Score:
     [
         (HYMN, ""),
         (moved(0.014), ""),  # a sixteenth lasts 0.15 s
-        (moved(0.016), "1 of 10 notes begin beside the sixteenths, the first at quarter 0.03"),
+        (moved(0.016), "1 of 10 notes .* quarter 0.03"),
         (HYMN.stretch(1.7), ""),
-        (with_note(0.6, 1.2, 60), "step 4 (quarter 1) has 5 notes sounding"),
-        (with_note(1.8, 2.4, 20), "pitch 20 is outside the chorale vocabulary, which holds 21 … 108"),
+        (with_note(0.6, 1.2, 60), "quarter 1.* 5 notes"),
+        (with_note(1.8, 2.4, 20), "pitch 20 .* 21 … 108"),
         (with_note(1.8, 2.4, 60), ""),  # three quarters of it in four voices, the last in one
-        (with_note(1.8, 4.8, 60), "all four sound in 38% of it"),
-        (voices(3), "all four sound in 0% of it"),
-        (Score([0.0], [1e6], [60], [80], 0.5), "8,000,000 sixteenths long, at most 1,048,576 can be written"),
-        (Score.empty(), "there are no notes"),
+        (with_note(1.8, 4.8, 60), "38%"),
+        (voices(3), " 0%"),
+        (Score([0.0], [1e6], [60], [80], 0.5), "8,000,000 sixteenths"),
+        (Score.empty(), "no notes"),
         (ornamented(1), ""),
         (ornamented(3), ""),  # of 67 notes
-        (ornamented(4), "4 of 68 notes begin beside the sixteenths, the first at quarter 0.88"),
+        (ornamented(4), "4 of 68 notes .* quarter 0.88"),
     ],
 )
 def test_four_voices_on_a_grid_are_what_the_encoding_takes(music, reason):
-    assert not_four_voices(music) == reason
+    assert re.search(reason or "^$", not_four_voices(music))
     assert choose_bundle(music, "it").bundle == ("piano" if reason else "chorale")
 
 
 def test_a_few_ornaments_are_told():
-    why = choose_bundle(ornamented(1), "it").why
-    assert why == "it is four voices on a grid, except for 1 of its 65 notes"
+    assert "1 of its 65 notes" in choose_bundle(ornamented(1), "it").why
 
 
 def test_a_chorale_that_slows_down_is_continued_as_it_is_written(tmp_path, capsys):
     path = slowing(HYMN, tmp_path / "slow.mid")
-    assert not_four_voices(read_midi(path)).startswith("3 of 10 notes begin beside")
+    assert "3 of 10 notes" in not_four_voices(read_midi(path))
     assert name_bundle(None, [path]) == "chorale"
-    assert "since slow.mid is four voices on a grid\n" in capsys.readouterr().out
+    assert "slow.mid" in capsys.readouterr().out
     seed = read_seed(path, ChoraleTokenizer(), drums=False, out_of_range="refuse")
-    assert capsys.readouterr().out == f"{path}: its first tempo holds throughout, since the model counts beats\n"
+    assert capsys.readouterr().out.startswith(f"{path}: its first tempo holds")
     assert np.array_equal(score_to_grid(seed.score), CHORDS)
     assert seed.score.quarter_s == pytest.approx(0.6)
     assert seed.meter.bars_s(1.8).tolist() == pytest.approx([0.0, 2.4])
@@ -96,15 +96,17 @@ def test_the_seeds_inside_the_package():
     chosen = {
         name: choose_bundle(read_midi(FOLDER / f"{name}.mid"), name) for name in ("chorale", "elise", "gymnopedie")
     }
-    assert [choice.bundle for choice in chosen.values()] == ["chorale", "piano", "piano"]
-    assert chosen["chorale"].why == "chorale is four voices on a grid"
-    assert chosen["gymnopedie"].why.startswith("gymnopedie is not four voices on a grid: ")
+    assert {name: choice.bundle for name, choice in chosen.items()} == {
+        "chorale": "chorale",
+        "elise": "piano",
+        "gymnopedie": "piano",
+    }
 
 
 def test_what_a_person_names_is_never_looked_at(tmp_path, capsys):
     assert name_bundle("mine.safetensors", [tmp_path / "missing.mid"]) == "mine.safetensors"
     assert capsys.readouterr().out == ""
-    with pytest.raises(MidiError, match=r"missing.mid.* no such file"):
+    with pytest.raises(MidiError, match="missing.mid"):
         name_bundle(None, [tmp_path / "missing.mid"])
 
 

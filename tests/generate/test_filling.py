@@ -1,5 +1,7 @@
 """A region written anew, from the command and from Python; wrong input in one line, and nothing written."""
 
+import re
+
 import numpy as np
 import pytest
 from conftest import QUICK, TINY, ok, refused
@@ -7,7 +9,7 @@ from matplotlib.image import imread
 
 import musictx
 from musictx.config.app import settings
-from musictx.errors import BundleError, ConfigError
+from musictx.errors import BundleError, ConfigError, UserError
 from musictx.model.bundle import read_header
 from musictx.music.read import read_midi
 from musictx.music.score import Filled, Score
@@ -54,24 +56,24 @@ def test_a_region_is_written_anew_and_all_else_is_the_files(world, filler, hymn_
         assert outside(piece, 2.4, 3.6) == outside(file, 2.4, 3.6)
         assert len(outside(file, 2.4, 3.6)) > 10
     assert pieces[0] != pieces[1]
-    player = musictx.load(bundle)
-    same = player.fill(midi, from_s=2.4, to_s=3.6, variations=2)
+    model = musictx.load(bundle)
+    same = model.fill(midi, from_s=2.4, to_s=3.6, variations=2)
     for music, piece in zip(same, pieces, strict=True):
         music.write(tmp_path / "it.mid")
         assert read_midi(tmp_path / "it.mid") == piece
         assert music.is_new is not None
         new = music.score.select(music.is_new)
         assert ((new.onset_s >= 2.4 - 1e-6) & (new.onset_s < 3.6)).all()
-    again = player.fill(file, from_s=2.4, to_s=3.6, variations=2, random_seed=0)
+    again = model.fill(file, from_s=2.4, to_s=3.6, variations=2, random_seed=0)
     assert [music.score.pitch.tolist() for music in again] == [music.score.pitch.tolist() for music in same]
-    assert player.fill(midi, from_s=2.4, to_s=3.6, random_seed=1)[0].score != same[0].score
+    assert model.fill(midi, from_s=2.4, to_s=3.6, random_seed=1)[0].score != same[0].score
 
 
 def test_bars_are_counted_from_one_and_the_last_is_part_of_it(world, hymn_filler):
-    player = musictx.load(hymn_filler)
+    model = musictx.load(hymn_filler)
     bar_s = 4 * read_midi(world.hymn).quarter_s
-    (by_bars,) = player.fill(world.hymn, from_bar=2, to_bar=2)
-    (by_seconds,) = player.fill(world.hymn, from_s=bar_s, to_s=2 * bar_s)
+    (by_bars,) = model.fill(world.hymn, from_bar=2, to_bar=2)
+    (by_seconds,) = model.fill(world.hymn, from_s=bar_s, to_s=2 * bar_s)
     assert by_bars.score == by_seconds.score
     assert isinstance(by_bars.new, Filled)
     assert by_bars.new[1:] == (by_bars.new_from_s, by_bars.new_to_s) == pytest.approx((bar_s, 2 * bar_s))
@@ -90,10 +92,10 @@ def test_what_goes_between_two_files(world, filler, tmp_path):
     assert later.pitch.tolist() == second.pitch.tolist()
     assert np.allclose(later.onset_s - second.onset_s, end_s + 1.5, atol=2e-3)
     assert (tmp_path / "o" / "tune 0-to-tune 1-1.wav").stat().st_size > 10_000
-    (music,) = musictx.load(filler).fill_between(a, b, length_seconds=1.5)
+    (music,) = musictx.load(filler).fill_between(a, b, seconds=1.5)
     assert music.score.pitch.tolist() == piece.pitch.tolist()
     for midi in (a, b):
-        with pytest.raises(ConfigError, match="is the seed and would be overwritten: give another name"):
+        with pytest.raises(UserError, match=f"{midi.name} is the seed"):
             music.write(midi)
 
 
@@ -113,29 +115,26 @@ def test_its_bundle_says_how_much_music_it_learnt_with(filler):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["infill={seed}", "from_s=2"], "infill= needs a region: give from_s= and to_s=, or from_bar= and to_bar="),
-        (["infill={seed}", "from_s=2", "to_s=3", "to_bar=3"], "infill= needs a region"),
-        (["infill={seed}", "from_s=3", "to_s=3"], "tune 0.mid: from_s=3 to_s=3: give a region of at least one step"),
-        (["infill={seed}", "from_s=3", "to_s=2"], "tune 0.mid: from_s=3 to_s=2: give a region of at least one step"),
-        (["infill={seed}", "from_s=3", "to_s=nan"], "tune 0.mid: from_s=3 to_s=nan: give seconds"),
-        (["infill={seed}", "from_s=900", "to_s=905"], "something must come after the gap: give a region inside it"),
-        (["infill={seed}", "from_bar=0", "to_bar=2"], "from_bar=0 to_bar=2: it has bars 1 to "),
-        (["infill={seed}", "from_bar=1", "to_bar=900"], "from_bar=1 to_bar=900: it has bars 1 to "),
-        (["infill=none.mid", "from_s=1", "to_s=2"], "none.mid: no such file: give an existing MIDI file"),
-        (["infill={seed}", "from_s=1", "to_s=2", "length_seconds=3"], "length_seconds=3.0 does not go with infill="),
-        (["infill={seed}", "from_s=1", "to_s=2", "draws=4"], "draws=4 does not go with infill=: leave it out"),
-        (["infill={seed}", "from_s=1", "to_s=2", "seed_midi=elise"], "seed_midi=elise does not go with infill="),
-        (
-            ["infill={seed}", "between={seed},{seed}"],
-            "infill= and between= are both given: fill a gap inside one",
-        ),
-        (["between={seed},"], "give two files with a comma between them, as in between=a.mid,b.mid"),
-        (["between={seed}"], "give two files with a comma between them, as in between=a.mid,b.mid"),
-        (["between={seed},none.mid"], "none.mid: no such file: give an existing MIDI file"),
-        (["between={seed},{seed}", "from_s=1"], "from_s=1.0 does not go with between=: leave it out"),
-        (["between={seed},{seed}", "length_seconds=0"], "length_seconds=0.0: give more than 0"),
-        (["between={seed},{seed}", "length_seconds=1000"], "a gap of 1000.0 s is about "),
-        ([], "seed_midi=… is required and was not given, nor infill= or between=; see --help"),
+        (["infill={seed}", "from_s=2"], "from_s=2.0: "),
+        (["infill={seed}", "from_s=2", "to_s=3", "to_bar=3"], "from_s=2.0: "),
+        (["infill={seed}", "from_s=3", "to_s=3"], "tune 0.mid: from_s=3.0: to_s=3: "),
+        (["infill={seed}", "from_s=3", "to_s=2"], "tune 0.mid: from_s=3.0: to_s=2: "),
+        (["infill={seed}", "from_s=3", "to_s=nan"], "tune 0.mid: from_s=3.0: to_s=nan: "),
+        (["infill={seed}", "from_s=900", "to_s=905"], "tune 0.mid: to_s=905.0: "),
+        (["infill={seed}", "from_bar=0", "to_bar=2"], "tune 0.mid: from_bar=0: to_bar=2: "),
+        (["infill={seed}", "from_bar=1", "to_bar=900"], "tune 0.mid: from_bar=1: to_bar=900: "),
+        (["infill=none.mid", "from_s=1", "to_s=2"], "none.mid: "),
+        (["infill={seed}", "from_s=1", "to_s=2", "length_seconds=3"], "length_seconds=3.0: "),
+        (["infill={seed}", "from_s=1", "to_s=2", "draws=4"], "draws=4: "),
+        (["infill={seed}", "from_s=1", "to_s=2", "seed_midi=elise"], "seed_midi=elise: "),
+        (["infill={seed}", "between={seed},{seed}"], "between="),
+        (["between={seed},"], "between="),
+        (["between={seed}"], "between="),
+        (["between={seed},none.mid"], "none.mid: "),
+        (["between={seed},{seed}", "from_s=1"], "from_s=1.0: "),
+        (["between={seed},{seed}", "length_seconds=0"], "length_seconds=0.0: "),
+        (["between={seed},{seed}", "length_seconds=1000"], "a gap of 1000.0 s "),
+        ([], "seed_midi=…: "),
     ],
 )
 def test_wrong_input_is_told_in_a_line_and_nothing_is_written(world, filler, tmp_path, words, text):
@@ -146,32 +145,30 @@ def test_wrong_input_is_told_in_a_line_and_nothing_is_written(world, filler, tmp
 
 def test_a_model_that_never_learnt_it(world, tmp_path):
     words = [f"infill={world.seed}", "from_s=1", "to_s=2", "out=o", f"bundle={world.bundle}"]
-    text = "never learnt to fill a gap: give a bundle that was trained with objective=infill, or continue music with"
-    assert f"error: {world.bundle} {text}" in refused(["musictx", "generate", *words], tmp_path)
+    assert refused(["musictx", "generate", *words], tmp_path).startswith(f"error: {world.bundle} never learnt to fill")
     assert not (tmp_path / "o").exists()
-    with pytest.raises(BundleError, match="^this model never learnt to fill a gap"):
+    with pytest.raises(BundleError, match="^this model never learnt to fill"):
         musictx.load(world.bundle).fill(world.seed, from_s=1, to_s=2)
 
 
 def test_music_of_another_texture(world, hymn_filler, tmp_path):
     onset = np.arange(40) * 0.5
     write_midi(Score(onset, onset + 3, np.arange(40) + 40, np.full(40, 80), quarter_s=0.5), tmp_path / "thick.mid")
-    said = refused(
-        ["musictx", "generate", "infill=thick.mid", "from_s=4", "to_s=6", f"bundle={hymn_filler}", "out=o"], tmp_path
-    )
-    assert "thick.mid: " in said
-    assert "more than the model's 4 voices: out_of_range=drop keeps the outer and the newest ones" in said
+    words = ["infill=thick.mid", "from_s=4", "to_s=6", f"bundle={hymn_filler}", "out=o"]
+    assert re.search("thick.mid: .* 4 voices: out_of_range=drop", refused(["musictx", "generate", *words], tmp_path))
     assert not (tmp_path / "o").exists()
 
 
-def test_what_python_is_told_otherwise(world, filler):
-    player = musictx.load(filler)
-    with pytest.raises(ConfigError, match="^infill=…: music is filled with fill and fill_between, and continued here"):
-        player.continue_midi(world.seed, infill="a.mid")
-    with pytest.raises(ConfigError, match="^fill needs a region: give from_s= and to_s="):
-        player.fill(world.seed)
-    with pytest.raises(ConfigError, match="^fill_between takes two MIDI files, not a Score: write it to one first$"):
-        player.fill_between(read_midi(world.seed), world.seed)  # type: ignore[arg-type]
+def test_wrong_input_from_python(world, filler):
+    model = musictx.load(filler)
+    with pytest.raises(ConfigError) as refused:
+        model.fill(world.seed)
+    assert refused.value.field == "from_s"
+    with pytest.raises(ConfigError) as refused:
+        model.fill_between(read_midi(world.seed), world.seed)  # type: ignore[arg-type]
+    assert (refused.value.field, refused.value.got) == ("between", "Score")
+    with pytest.raises(UserError, match="no notes"):
+        model.fill(Score.empty(), from_s=1, to_s=2)
 
 
 def test_a_gap_that_is_not_full_is_told(world, filler, tmp_path):

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +8,10 @@ from hypothesis import strategies as st
 from strategies import scores
 from stubs import noise
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.generate.draw import continue_primers
 from musictx.generate.gap import Gap, cut_gap, fill, gap_prompt, join_with_gap, split_drawn, step_s, tokens_in
-from musictx.generate.requests import PLAIN, Length, Sampling, Settings
+from musictx.generate.requests import PLAIN, UNSAID, Continue, Length, Sampling
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Meter, Score
 from musictx.tokenizers import with_added
@@ -121,21 +122,22 @@ def test_notes_outside_keep_their_own_times_velocities_and_programs():
 
 
 @pytest.mark.parametrize(
-    ("from_s", "to_s", "text"),
+    ("from_s", "to_s", "field"),
     [
-        (1.0, 1.0, "from_s=1 to_s=1: give a region of at least one step, 0.01 s, from 0 on"),
-        (2.0, 1.0, "from_s=2 to_s=1: give a region of at least one step"),
-        (-1.0, 1.0, "from_s=-1 to_s=1: give a region of at least one step"),
-        (2.0, 3.0, r"from_s=2 to_s=3: the music ends at 3\.00 s, and something must come after the gap"),
-        (5.0, 6.0, "from_s=5 to_s=6: the music ends at"),
-        (float("nan"), 1.0, "from_s=nan to_s=1: give seconds"),
-        (1e308, 1e308, "from_s=1e[+]308 to_s=1e[+]308: give seconds"),
-        (1.0, float("inf"), "from_s=1 to_s=inf: give seconds"),
+        (1.0, 1.0, "from_s"),
+        (2.0, 1.0, "from_s"),
+        (-1.0, 1.0, "from_s"),
+        (2.0, 3.0, "to_s"),  # where the music ends
+        (5.0, 6.0, "to_s"),
+        (math.nan, 1.0, "from_s"),
+        (1e308, 1e308, "from_s"),
+        (1.0, math.inf, "from_s"),
     ],
 )
-def test_regions_that_are_none(from_s, to_s, text):
-    with pytest.raises(ConfigError, match=f"^{text}"):
+def test_regions_that_are_none(from_s, to_s, field):
+    with pytest.raises(ConfigError) as refused:
         gap_of(HELD, from_s, to_s)
+    assert (refused.value.field, refused.value.got) == (field, {"from_s": from_s, "to_s": to_s}[field])
 
 
 def long_piece(tokenizer, n=60) -> Score:
@@ -176,12 +178,11 @@ def test_as_much_of_both_sides_is_heard_as_there_is_room_for(tokenizer, window, 
 
 def test_a_gap_that_leaves_no_room_is_refused():
     gap = gap_of(long_piece(CHORALE), 2.0, 12.0, CHORALE)
-    text = r"^a gap of 10\.0 s is about 400 tokens, and the model hears 512 in all: give at most 10 s, and fill more in"
-    with pytest.raises(ConfigError, match=text.replace("10 s, and", "9 s, and").replace("512", "500")):
+    with pytest.raises(UserError, match=r"10\.0 s is about 400 tokens.* 500 in all: give at most 9 s"):
         gap_prompt(gap, CHORALE, 500, "cpu")
     short = gap_of(long_piece(CHORALE), 2.0, 2.4, CHORALE)
     for window, cycle in ((16, 1), (36, 1), (64, 16)):
-        with pytest.raises(ConfigError, match=f"is about 16 tokens, and the model hears {window} in all"):
+        with pytest.raises(UserError, match=f"16 tokens.* {window} in all"):
             gap_prompt(short, CHORALE, window, "cpu", cycle)
 
 
@@ -211,7 +212,7 @@ def test_sides_are_no_longer_than_a_length_can_be_told():
     first = gap_prompt(gap_of(slow_piece(600), 30.0, 33.0), PERFORMANCE, 2048, "cpu")
     assert (first.unheard, first.heard.tolist().count(vocab.bos)) == (0, 1)  # the short side is whole
     assert gap_prompt(gap, PERFORMANCE, None, "cpu").heard.tolist() == heard.tolist()
-    with pytest.raises(ConfigError, match=r"^a gap of 250\.0 s: give at most 245 s, and fill more in several steps$"):
+    with pytest.raises(UserError, match=r"250\.0 s.* at most 245 s"):
         gap_prompt(gap_of(slow_piece(600), 100.0, 350.0), PERFORMANCE, None, "cpu")
     assert len(gap_prompt(gap_of(slow_piece(600), 100.0, 345.0), PERFORMANCE, None, "cpu").heard)
 
@@ -220,10 +221,9 @@ def test_sides_are_no_longer_than_a_length_can_be_told():
 def test_variations_keep_what_is_outside_and_depend_on_the_seed_and_their_number_alone(tokenizer):
     piece = long_piece(tokenizer)
     gap = gap_of(piece, 10.0, 12.0, tokenizer)
-    settings = Settings(PLAIN, Length(seconds=gap.seconds), random_seed=3, window=500)
-    model = noise(tokenizer.vocab.size)
-    one, two = continue_primers([gap], model, tokenizer, settings, 2)[0]
-    again = continue_primers([gap], noise(tokenizer.vocab.size), tokenizer, settings, 2)[0]
+    asked = Continue(PLAIN, Length(seconds=gap.seconds), random_seed=3, variations=2, window=500)
+    one, two = continue_primers([gap], noise(tokenizer.vocab.size), tokenizer, asked)[0]
+    again = continue_primers([gap], noise(tokenizer.vocab.size), tokenizer, asked)[0]
     assert (one.score, two.score) == (again[0].score, again[1].score)
     assert one.score != two.score
     for each in (one, two):
@@ -248,7 +248,7 @@ def test_between_two_pieces_both_stay_as_they_are():
     later = score.select(score.onset_s >= 4.5)
     assert notes(replace(later, onset_s=later.onset_s - 4.5, offset_s=later.offset_s - 4.5)) == notes(b)
     assert notes(score.select(new)) == [(3.0, 4.5, 50, 58)]
-    with pytest.raises(ConfigError, match="^length_seconds=0.001: give at least one step, 0.01 s, to be filled$"):
+    with pytest.raises(ConfigError, match="^seconds=0.001: "):
         join_with_gap((a, a), (b, b), 0.001, METER, PERFORMANCE)
 
 
@@ -264,24 +264,11 @@ def test_between_two_pieces_what_is_not_heard_of_the_first_stays_too():
 
 def test_a_bundles_filters_hold_for_fills_and_its_guidance_for_seeds_alone():
     gap = gap_of(long_piece(CHORALE), 10.0, 12.0, CHORALE)
-    usual = Settings(length=Length(seconds=gap.seconds), window=500)
 
-    def drawn(settings):
-        return continue_primers([gap], noise(CHORALE.vocab.size), CHORALE, settings)[0][0].score
+    def drawn(sampling=Sampling(), own=UNSAID):
+        asked = Continue(sampling, Length(seconds=gap.seconds), window=500)
+        return continue_primers([gap], noise(CHORALE.vocab.size), CHORALE, asked, own=own)[0][0].score
 
-    asked = drawn(usual._replace(sampling=Sampling(top_p=None, min_p=0.9)))
-    assert asked != drawn(usual)
-    assert asked == drawn(usual._replace(own={"top_p": None, "min_p": 0.9, "seed_guidance": 2.0}))
-
-
-@pytest.mark.parametrize(
-    ("changed", "text"),
-    [
-        ({"forced_ending": True}, "forced_ending=true is for continuations"),
-        ({"sampling": Sampling(seed_guidance=1.0)}, "^seed_guidance is for continuations"),
-    ],
-)
-def test_what_is_of_continuations_alone(changed, text):
-    settings = Settings(length=Length(seconds=1.0))._replace(**changed)
-    with pytest.raises(ConfigError, match=f"^{text}, not for filling a gap: leave it out$"):
-        continue_primers([gap_of()], noise(PERFORMANCE.vocab.size), PERFORMANCE, settings)
+    asked = drawn(Sampling(top_p=None, min_p=0.9))
+    assert asked != drawn()
+    assert asked == drawn(own={"top_p": None, "min_p": 0.9, "seed_guidance": 2.0})

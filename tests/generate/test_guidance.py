@@ -7,18 +7,19 @@ from dataclasses import replace
 
 import pytest
 import torch
+from stubs import continued
 from test_music import LONGER, SEED, build, same
 
 from musictx.errors import ConfigError
-from musictx.generate.draw import continue_primers, continue_score
+from musictx.generate.draw import continue_primers
 from musictx.generate.engine import Row, Uniforms, begin_stream
 from musictx.generate.filters import draw
-from musictx.generate.guidance import bare_prompt, guided
-from musictx.generate.model import Player
+from musictx.generate.guidance import NothingToHold, bare_prompt, guided
+from musictx.generate.model import Model
 from musictx.generate.opening import open_bundle
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
-from musictx.generate.requests import PLAIN, Length, Own, Sampling, Settings
+from musictx.generate.requests import PLAIN, Continue, Length, Own, Sampling
 from musictx.model.bundle import BundleHeader
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.shipped import CHORALE, shipped_bundle
@@ -31,6 +32,7 @@ from musictx.tokenizers.rules import Rules
 
 PRIMER = Primer(LONGER, 2.7, Meter(0.6))
 N = 24  # tokens
+HELD_ON = Continue(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), random_seed=7)
 
 
 def ln(*p):
@@ -117,23 +119,20 @@ def test_a_row_draws_the_same_whoever_else_is_in_the_batch_and_rolling_too():
     other = Primer(LONGER.transpose(5), 2.7, Meter(0.6))
     primers = [PRIMER, other]
     for window in (None, 24):
-        settings = Settings(
-            replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), random_seed=7, window=window
-        )
-        together = continue_primers(primers, model, tokenizer, settings, 2)
+        asked = replace(HELD_ON, window=window, variations=2)
+        together = continue_primers(primers, model, tokenizer, asked)
         for primer, rows in zip(primers, together, strict=True):
-            alone = continue_primers([primer], model, tokenizer, settings, 2)[0]
+            alone = continue_primers([primer], model, tokenizer, asked)[0]
             assert all(same(one, two) for one, two in zip(rows, alone, strict=True))
 
 
 def test_steps_of_one_shape_and_packed_weights_are_guided_alike():
     model, tokenizer = build("performance", "relative_fourier")
     told_apart(model).float()
-    settings = Settings(replace(PLAIN, seed_guidance=2.0, guidance_tokens=4), Length(tokens=60), random_seed=7)
-    plain = continue_primers([PRIMER], model, tokenizer, settings)[0][0]
+    plain = continue_primers([PRIMER], model, tokenizer, HELD_ON)[0][0]
     for other in (StaticSteps(model), for_steps(copy.deepcopy(model))):
-        assert same(continue_primers([PRIMER], other, tokenizer, settings)[0][0], plain)
-    assert continue_primers([PRIMER], for_steps(model, "int8"), tokenizer, settings)[0][0].complete
+        assert same(continue_primers([PRIMER], other, tokenizer, HELD_ON)[0][0], plain)
+    assert continue_primers([PRIMER], for_steps(model, "int8"), tokenizer, HELD_ON)[0][0].complete
 
 
 def test_the_shipped_model_draws_what_its_seed_makes_likelier():
@@ -156,30 +155,12 @@ def test_the_shipped_model_draws_what_its_seed_makes_likelier():
     assert gains[1] > gains[0] + 0.05
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"seed_guidance": -1.0}, r"^seed_guidance=-1.0: give 0 to 10, null for none, or auto for the"),
-        ({"seed_guidance": "much"}, "^seed_guidance=much: give 0 to 10, null for none, or auto"),
-        ({"seed_guidance": math.nan}, "^seed_guidance=nan"),
-        ({"seed_guidance": math.inf}, "^seed_guidance=inf"),
-        ({"seed_guidance": 1.0, "beams": 2}, "^seed_guidance is for drawing, and beams search"),
-        ({"guidance_tokens": 0}, "^guidance_tokens=0: give 1 or more"),
-        ({"guidance_cut": 0.0}, "^guidance_cut=0.0: give a share above 0 up to 1"),
-        ({"guidance_cut": math.nan}, "^guidance_cut=nan"),
-    ],
-)
-def test_impossible_values_are_refused(settings, text):
-    with pytest.raises(ConfigError, match=text):
-        Sampling(**settings)
-
-
 def drawn(primer, own=None, guidance_tokens=4, seed_guidance="auto"):
     model, tokenizer = build("performance")
     told_apart(model)
     sampling = replace(PLAIN, guidance_tokens=guidance_tokens, seed_guidance=seed_guidance)
-    settings = Settings(sampling, Length(tokens=40), own={"seed_guidance": own})
-    return continue_primers([primer], model, tokenizer, settings)[0][0]
+    asked = Continue(sampling, Length(tokens=40))
+    return continue_primers([primer], model, tokenizer, asked, own={"seed_guidance": own})[0][0]
 
 
 def test_a_bundle_says_how_closely_its_model_holds_on_and_a_person_has_the_last_word():
@@ -192,7 +173,6 @@ def test_a_bundle_says_how_closely_its_model_holds_on_and_a_person_has_the_last_
     strong: Own = {"seed_guidance": 2.0}
     assert Sampling().suited(strong).strength == 2.0
     assert PLAIN.suited(strong).strength is None
-    assert Sampling(beams=2).suited(strong).strength is None  # a search needs no default of drawing
 
 
 def test_a_bundle_that_guides_takes_seeds_that_are_nothing_or_too_short():
@@ -206,19 +186,18 @@ def test_the_header_carries_it_to_python():
     told_apart(model)
     header = BundleHeader({}, tokenizer.name, "", "tunes", "none", None, "0", notes={"seed_guidance": 2})
     assert replace(header, notes={}).seed_guidance is None
-    how = {"guidance_tokens": 4}
-    own = Player(model, tokenizer, header).continue_score(LONGER, length_tokens=40, sampler=how)
+    (own,) = Model(model, tokenizer, header).continue_midi(LONGER, tokens=40, guidance_tokens=4)
     for strength, alike in ((2, True), (None, False)):
-        asked = Player(model, tokenizer).continue_score(
-            LONGER, length_tokens=40, sampler=how | {"seed_guidance": strength}
+        (asked,) = Model(model, tokenizer).continue_midi(
+            LONGER, tokens=40, guidance_tokens=4, seed_guidance=strength
         )
-        assert (own[0].score == asked[0].score) is alike
+        assert (own.score == asked.score) is alike
 
 
 def test_guidance_needs_a_seed_with_something_before_its_end():
     model, tokenizer = build("performance")
-    with pytest.raises(ConfigError, match="^seed_guidance: there is no seed to hold on to; give one"):
-        continue_score(None, model, tokenizer, sampling=Sampling(seed_guidance=1.0))
-    text = "the seed has 7 tokens, and guidance is about those before the last 17: give a longer seed, fewer"
-    with pytest.raises(ConfigError, match=text):
-        continue_score(SEED, model, tokenizer, sampling=Sampling(seed_guidance=1.0))
+    asked = Continue(Sampling(seed_guidance=1.0))
+    with pytest.raises(ConfigError, match=r"^seed_guidance=1\.0: "):
+        continued(None, model, tokenizer, asked)
+    with pytest.raises(NothingToHold, match=r"^seed_guidance=1\.0: .* 7 tokens.* 17"):
+        continued(SEED, model, tokenizer, asked)

@@ -49,9 +49,7 @@ def test_a_performance_holds_nothing_over_the_cut():
 
 def test_too_few_are_refused():
     split, tokenizer = split_of(chorale(), 1), ChoraleTokenizer()
-    with pytest.raises(
-        UserError, match="1 pieces are long enough for a seed of 1.8 s and 1.2 s of music after it: give"
-    ):
+    with pytest.raises(UserError, match="seed_seconds= or length_seconds="):
         beginnings(split, tokenizer, 2, 1.8, 1.2)
     assert len(beginnings(split, tokenizer, 2, 1.8, 1.2, least=1).seeds) == 1
     assert len(beginnings(split, tokenizer, 2, 0.01, 1.2, least=0).seeds) == 0

@@ -4,13 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from stubs import Said, noise
+from stubs import Said, continued, noise
 
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.generate.draw import Continuation, Drawing, check, continue_primers, continue_score
+from musictx.generate.draw import Continuation, Drawing, continue_primers
 from musictx.generate.filters import NanError
 from musictx.generate.primer import Primer
-from musictx.generate.requests import PLAIN, Length, Settings
+from musictx.generate.requests import PLAIN, Continue, Length
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import DRUMS, Meter, Score
@@ -28,11 +28,8 @@ def build(name, position="relative", max_distance=64) -> tuple[Transformer, Toke
     return Transformer(replace(config, position=position, max_distance=max_distance)).eval(), tokenizer
 
 
-def go(name="performance", seed=SEED, sampling=PLAIN, model=None, **settings) -> list[Continuation]:
-    built, tokenizer = build(name)
-    if "length" not in settings:
-        settings = {"length_seconds": 2.0} | settings
-    return continue_score(seed, model or built, tokenizer, sampling=sampling, **settings)
+def go(name="performance", seed=SEED, **asked) -> list[Continuation]:
+    return continued(seed, *build(name), Continue(**{"sampling": PLAIN, "length": Length(seconds=2.0)} | asked))
 
 
 def same(one, other):
@@ -54,15 +51,15 @@ def test_bars_notes_and_tokens_are_lengths_too(name):
     primer = Primer(SEED, 1.8, Meter(0.6, (3, 4)))  # ends at its bar line, 0.6 s after its last note
 
     def made(**amount):
-        settings = Settings(PLAIN, Length(**amount), include_seed=False)
-        return continue_primers([primer], model, tokenizer, settings)[0][0]
+        asked = Continue(PLAIN, Length(**amount), include_seed=False)
+        return continue_primers([primer], model, tokenizer, asked)[0][0]
 
     assert 2.5 < made(bars=2).score.duration_s <= 3.6 + 1e-9
     assert made(bars=2).score.pitch.tolist() == made(seconds=3.6).score.pitch.tolist()
     assert len(made(notes=5).score) == 5
     assert made(tokens=40).complete
     assert made(tokens=40).score.duration_s <= made(tokens=80).score.duration_s
-    whole = continue_primers([primer], model, tokenizer, Settings(PLAIN, Length(bars=2)))[0][0]
+    whole = continue_primers([primer], model, tokenizer, Continue(PLAIN, Length(bars=2)))[0][0]
     assert whole.new_from_s == pytest.approx(1.8)
     new = whole.score.select(whole.score.onset_s > 1.2)
     assert (new.onset_s >= 1.8 - 1e-9).all()
@@ -76,11 +73,7 @@ def test_a_variation_depends_on_the_seed_and_its_number_alone():
 
 
 def test_another_seed_number_gives_other_music():
-    model, tokenizer = build("performance")
-    results = [
-        continue_score(SEED, model, tokenizer, sampling=PLAIN, length_seconds=2.0, random_seed=s)[0] for s in (0, 1)
-    ]
-    assert results[0].score != results[1].score
+    assert go(random_seed=0)[0].score != go(random_seed=1)[0].score
 
 
 @pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope", "sinusoidal", "learned", "none"])
@@ -88,23 +81,23 @@ def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
     model, tokenizer = build("performance", position)
     model.double()
     primers = [Primer(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
-    settings = Settings(replace(PLAIN, guard=True, temperature_end=0.8), Length(tokens=40))
-    together = continue_primers(primers, model, tokenizer, settings, 2)
+    asked = Continue(replace(PLAIN, guard=True, temperature_end=0.8), Length(tokens=40), variations=2)
+    together = continue_primers(primers, model, tokenizer, asked)
     for primer, results in zip(primers, together, strict=True):
-        alone = continue_primers([primer], model, tokenizer, settings, 2)[0]
+        alone = continue_primers([primer], model, tokenizer, asked)[0]
         assert all(same(a, b) for a, b in zip(alone, results, strict=True))
-    parts = continue_primers(primers, model, tokenizer, settings._replace(rows_at_once=2), 2)
+    parts = continue_primers(primers, model, tokenizer, replace(asked, rows_at_once=2))
     assert together[0][0].complete
-    steps_of_one_shape = continue_primers(primers, StaticSteps(model), tokenizer, settings, 2)
+    steps_of_one_shape = continue_primers(primers, StaticSteps(model), tokenizer, asked)
     for others in (parts, steps_of_one_shape):
         assert all(same(a, b) for x, y in zip(others, together, strict=True) for a, b in zip(x, y, strict=True))
 
 
 def test_rows_that_come_to_their_end_at_different_times_are_as_if_alone():
     model, tokenizer = build("performance")
-    settings = Settings(PLAIN, Length(seconds=1.0))
-    eight = continue_primers([None], model.double(), tokenizer, settings, 8)[0]
-    two = continue_primers([None], model, tokenizer, settings, 2)[0]
+    eight, two = (
+        continued(None, model.double(), tokenizer, Continue(PLAIN, Length(seconds=1.0), variations=n)) for n in (8, 2)
+    )
     assert all(same(a, b) for a, b in zip(two, eight, strict=False))
 
 
@@ -122,27 +115,28 @@ def test_the_program_of_the_seed_is_kept():
 def test_longer_than_the_window_keeps_the_newest_part_and_says_so():
     model, tokenizer = build("performance", max_distance=8)  # looks back 16 tokens
     long = Score(np.arange(30) * 0.1, np.arange(30) * 0.1 + 0.1, np.arange(30) + 40, np.full(30, 80))
-    (result,) = continue_score(long, model, tokenizer, sampling=PLAIN, length_seconds=1.0)
+    asked = Continue(PLAIN, Length(seconds=1.0))
+    (result,) = continued(long, model, tokenizer, asked)
     n = len(tokenizer.encode(long))
     assert result.unheard == n - 16
     assert result.new_from_s == pytest.approx(3.0)
     assert (result.score.clip(0, 2.95).pitch == long.clip(0, 2.95).pitch).all()
-    (wider,) = continue_score(long, model, tokenizer, sampling=PLAIN, length_seconds=1.0, window=500)
+    (wider,) = continued(long, model, tokenizer, replace(asked, window=500))
     assert wider.unheard == 0
     hymns, tokenizer = build("chorale", max_distance=5)
-    (result,) = continue_score(long.clip(0, 0.1), hymns, tokenizer, sampling=PLAIN, length_seconds=9.0, window=10)
+    (result,) = continued(long.clip(0, 0.1), hymns, tokenizer, Continue(PLAIN, Length(seconds=9.0), window=10))
     assert result.complete
 
 
 def test_positions_that_run_out_end_the_music_and_say_so():
     model, tokenizer = build("performance", "learned")
-    (result,) = continue_score(SEED, model, tokenizer, sampling=PLAIN, length=Length(tokens=200))
-    assert "101 tokens are more than max_positions=100" in result.stopped
+    (result,) = continued(SEED, model, tokenizer, Continue(PLAIN, Length(tokens=200)))
+    assert result.stopped.startswith("max_positions=100: 101 tokens")
     assert result.score.duration_s > 1.2
 
 
 def test_a_token_limit_that_comes_first_is_told():
-    (result,) = go(max_tokens=3, length_seconds=60.0)
+    (result,) = go(max_tokens=3, length=Length(seconds=60.0))
     assert not result.complete
     assert result.stopped == "max_tokens=3"
     assert result.score.duration_s < 10
@@ -174,8 +168,7 @@ def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length
         return Score.empty()
 
     monkeypatch.setattr(type(tokenizer), "decode", decode)
-    settings = Settings(PLAIN, Length(tokens=100), forced_ending=True)
-    continue_primers([None], ends_at(tokenizer.vocab, step), tokenizer, settings)
+    continued(None, ends_at(tokenizer.vocab, step), tokenizer, Continue(PLAIN, Length(tokens=100), forced_ending=True))
     if expected is None:
         assert 90 <= used[-1] <= 110
     else:
@@ -183,9 +176,7 @@ def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length
 
 
 def test_a_forced_ending_lets_a_chorale_end_between_steps_alone():
-    model, tokenizer = build("chorale")
-    settings = Settings(PLAIN, Length(seconds=3.0), forced_ending=True)
-    for result in continue_primers([Primer(SEED, 1.2, Meter(0.6))], model, tokenizer, settings, 4)[0]:
+    for result in go("chorale", length=Length(seconds=3.0), forced_ending=True, variations=4):
         assert 2.7 - 0.15 <= result.score.duration_s - 1.2 <= 3.3 + 0.15
 
 
@@ -201,27 +192,15 @@ def test_the_guard_warms_a_row_that_is_stuck():
         return logits
 
     def different(guard):
-        settings = Settings(replace(PLAIN, guard=guard), Length(tokens=600))
-        notes = continue_primers([None], Said(say), tokenizer, settings)[0][0].score
+        asked = Continue(replace(PLAIN, guard=guard), Length(tokens=600))
+        notes = continued(None, Said(say), tokenizer, asked)[0].score
         return len(set(notes.pitch.tolist()))
 
     assert different(True) > different(False)
 
 
-def test_beams_are_the_likeliest_music_and_need_a_length_in_tokens():
-    free = Rules(max_note_s=20.0, max_still_s=None)  # what no beam may do, greedy drawing may not either
-    results = go(rules=free, sampling=replace(PLAIN, beams=4), length=Length(tokens=20), variations=2)
-    greedy = go(rules=free, sampling=replace(PLAIN, temperature=0.0), length=Length(tokens=20))[0]
-    assert results[0].mean_log_p >= results[1].mean_log_p
-    assert results[0].mean_log_p >= greedy.mean_log_p - 1e-6
-    with pytest.raises(ConfigError, match="^beams=4: beams are compared at one length; give length_tokens="):
-        go(sampling=replace(PLAIN, beams=4))
-    with pytest.raises(ConfigError, match="variations=5: beams=4 find at most as many"):
-        go(sampling=replace(PLAIN, beams=4), length=Length(tokens=20), variations=5)
-
-
-def until_ctrl_c(model, settings, variations):
-    drawing = Drawing([None], model, build_tokenizer("performance"), settings, variations)
+def until_ctrl_c(model, asked):
+    drawing = Drawing([None], model, build_tokenizer("performance"), asked)
     with pytest.raises(KeyboardInterrupt):
         for _ in drawing:
             pass
@@ -239,7 +218,7 @@ def test_ctrl_c_keeps_what_exists(after):
             raise KeyboardInterrupt
         return voice.say(length, rows)
 
-    results = until_ctrl_c(Said(say), Settings(PLAIN, Length(seconds=500.0)), 2)
+    results = until_ctrl_c(Said(say), Continue(PLAIN, Length(seconds=500.0), variations=2))
     assert len(results) == 2
     assert {result.stopped for result in results} == {"interrupted"}
     if after >= 40:
@@ -255,8 +234,7 @@ def test_ctrl_c_while_a_later_batch_reads_its_prompts_keeps_the_earlier_ones():
             raise KeyboardInterrupt
         return voice.say(length, rows)
 
-    settings = Settings(PLAIN, Length(tokens=40), rows_at_once=2)
-    results = until_ctrl_c(Said(say), settings, 4)
+    results = until_ctrl_c(Said(say), Continue(PLAIN, Length(tokens=40), variations=4, rows_at_once=2))
     assert [(result.variation, result.stopped) for result in results] == [(0, ""), (1, "")]
 
 
@@ -264,14 +242,15 @@ def test_ctrl_c_before_the_first_token_leaves_nothing():
     def say(length, rows):
         raise KeyboardInterrupt
 
-    assert until_ctrl_c(Said(say), Settings(PLAIN), 1) == []
+    assert until_ctrl_c(Said(say), Continue(PLAIN)) == []
 
 
 def test_whoever_iterates_may_stop_after_any_step():
     model, tokenizer = build("performance")
-    whole = continue_primers([None], model, tokenizer, Settings(PLAIN, Length(tokens=70)), 2)[0]
+    asked = Continue(PLAIN, Length(tokens=70), variations=2)
+    whole = continued(None, model, tokenizer, asked)
     for n in (1, 33, 71):
-        drawing = Drawing([None], model, tokenizer, Settings(PLAIN, Length(tokens=70), rows_at_once=1), 2)
+        drawing = Drawing([None], model, tokenizer, replace(asked, rows_at_once=1))
         seen = [int(step.ids[0]) for step in itertools.islice(drawing, n)]
         drawing.stop("it is late")
         results = drawing.continuations()[0]
@@ -284,37 +263,15 @@ def test_whoever_iterates_may_stop_after_any_step():
 def test_logits_that_are_no_numbers_are_named_with_their_layer():
     model, tokenizer = build("performance")
     model.get_parameter("blocks.0.down.weight").data[0, 0] = torch.nan
-    with pytest.raises(NanError, match=r"not finite numbers \(NaN\); blocks.0.down is the first layer to give them"):
-        continue_score(SEED, model, tokenizer, sampling=PLAIN, length_seconds=2.0)
-    with pytest.raises(NanError, match=r"\(NaN\); blocks.0.down is the first layer"):
-        continue_score(SEED, StaticSteps(model), tokenizer, sampling=PLAIN, length_seconds=2.0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "variations", "text"),
-    [
-        ({"max_tokens": 10**30}, 1, "max_tokens=10{30}: give more than 0 and at most 1000000"),
-        ({"max_tokens": 0}, 1, "max_tokens=0: give more than 0"),
-        ({}, 10**12, "variations=10{12}: give more than 0 and at most 1000"),
-        ({"max_tokens": 1001}, 1000, "max_tokens=1001 for variations=1000: give at most 1000000 tokens in all"),
-        ({"random_seed": -1}, 1, "random_seed=-1: give 0 to 9223372036854775807"),
-        ({"random_seed": 2**63}, 1, "random_seed=9223372036854775808: give 0 to 9223372036854775807"),
-        ({"rows_at_once": 0}, 1, "rows_at_once=0: give 1 or more"),
-        ({"rules": Rules(masks=False, lowest=30)}, 1, "^masks=false forbids nothing: leave out the other rules"),
-        ({"window": 7}, 1, "window=7: give 8 tokens or more, or null for the model's own"),
-    ],
-)
-def test_absurd_amounts_and_seeds_are_refused(settings, variations, text):
-    with pytest.raises(ConfigError, match=text):
-        check(Settings(**settings), variations)
+    for broken in (model, StaticSteps(model)):
+        with pytest.raises(NanError, match=r"\(NaN\); blocks\.0\.down "):
+            continued(SEED, broken, tokenizer, Continue(PLAIN))
 
 
 def test_a_silent_seed_and_one_that_does_not_fit_are_refused():
-    with pytest.raises(UserError, match="the seed has no notes"):
+    with pytest.raises(UserError, match="no notes"):
         go(seed=Score.empty())
-    with pytest.raises(ConfigError, match="length_seconds=-1: give more than 0"):
-        go(length_seconds=-1)
-    with pytest.raises(TokenError, match="pitch 10 is outside the chorale vocabulary"):
+    with pytest.raises(TokenError, match="pitch 10 "):
         go("chorale", seed=Score([0], [1], [10], [80]))
 
 
@@ -322,7 +279,7 @@ def test_miditok_has_no_rules_to_break():
     pytest.importorskip("miditok")
     (result,) = go("miditok-tsd")
     assert result.complete
-    with pytest.raises(ConfigError, match=r"rules.…: all tokens of miditok-tsd are legal at any time; leave the rules"):
+    with pytest.raises(ConfigError, match="^rules="):
         go("miditok-tsd", rules=Rules(lowest=40))
 
 
@@ -331,7 +288,6 @@ def test_how_many_rows_share_a_batch_shortens_none(monkeypatch):
     model, tokenizer = build("performance")
     lengths = set()
     for rows in (16, 20):
-        settings = Settings(PLAIN, Length(seconds=1e4), rows_at_once=rows)
-        (results,) = continue_primers([None], model, tokenizer, settings, 20)
-        lengths |= {result.stopped for result in results}
+        asked = Continue(PLAIN, Length(seconds=1e4), variations=20, rows_at_once=rows)
+        lengths |= {result.stopped for result in continued(None, model, tokenizer, asked)}
     assert lengths == {"max_tokens=40"}

@@ -16,20 +16,17 @@ def test_the_first_layer_with_broken_weights_is_named():
     model = build()
     model.blocks[1].up.weight.data[0, 0] = torch.nan
     assert first_bad_module(model, IDS) == "blocks.1.up"
-    assert str(nan_error(model, IDS)) == (
-        "the model's logits are not finite numbers (NaN); blocks.1.up is the first layer to give them, and its weights "
-        "have them (blocks.1.up.weight): train it again, or use float32"
-    )
+    assert "(blocks.1.up.weight)" in str(nan_error(model, IDS))
 
 
 def test_a_layer_that_overflows_is_named_without_blaming_its_weights():
     model = build()
     model.blocks[0].up.weight.data.fill_(1e38)
     model.blocks[0].down.weight.data.fill_(1e38)
-    text = str(nan_error(model, IDS))
-    assert "blocks.0.up is the first layer to give them: train" in text or "blocks.0.down is the first" in text
+    assert first_bad_module(model, IDS) in ("blocks.0.up", "blocks.0.down")
+    assert ".weight)" not in str(nan_error(model, IDS))
 
 
 def test_a_sound_model_and_one_that_is_no_module_name_nothing():
     assert first_bad_module(build(), IDS) == ""
-    assert str(nan_error(noise(5), IDS)).startswith("the model's logits are not finite numbers (NaN): train it again")
+    assert "(NaN): " in str(nan_error(noise(5), IDS))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from musictx.errors import ConfigError, UserError
-from musictx.generate.primer import Part, check_part, choose_primer
+from musictx.generate.primer import Part, choose_primer
 from musictx.music.score import Meter, Score
 
 # eight quarters of half a second, each held for 0.4 s: two bars of four
@@ -79,26 +79,26 @@ def test_a_note_is_cut_where_the_motif_ends():
 
 
 @pytest.mark.parametrize(
-    ("amounts", "text"),
+    ("amounts", "told"),
     [
-        ({"seconds": 1.0, "notes": 3}, "seed_seconds=1.0, seed_notes=3: give one of them"),
-        ({"seconds": -1.0}, "seed_seconds=-1.0: give more than 0, or leave it out for all"),
-        ({"seconds": float("nan")}, "seed_seconds=nan: give more than 0"),
-        ({"bars": 0}, "seed_bars=0: give more than 0"),
-        ({"notes": -2}, "seed_notes=-2: give more than 0"),
-        ({"until_s": 0.0}, "from_s=0.0: give more than 0, or leave it out to continue from the music's end"),
-        ({"until_s": float("nan")}, "from_s=nan: give more than 0"),
-        ({"side": "middle"}, "seed_from=middle: choose one of start, end"),
+        ({"seconds": 1.0, "notes": 3}, "seed_seconds=1.0: seed_notes=3"),
+        ({"seconds": -1.0}, "seed_seconds=-1.0"),
+        ({"seconds": float("nan")}, "seed_seconds=nan"),
+        ({"bars": 0}, "seed_bars=0"),
+        ({"notes": -2}, "seed_notes=-2"),
+        ({"until_s": 0.0}, "from_s=0.0"),
+        ({"until_s": float("nan")}, "from_s=nan"),
+        ({"side": "middle"}, "seed_from=middle"),
     ],
 )
-def test_impossible_parts_are_refused(amounts, text):
-    with pytest.raises(ConfigError, match=text):
-        check_part(Part(**amounts))
+def test_impossible_parts_are_refused(amounts, told):
+    with pytest.raises(ConfigError, match=f"^{told}"):
+        Part(**amounts)
 
 
 def test_a_part_without_notes_is_refused():
     late = Score([5.0], [6.0], [60], [80])
-    with pytest.raises(UserError, match="the seed has no notes: give one with music in it, or raise seed_seconds"):
+    with pytest.raises(UserError, match="seed_seconds="):
         choose_primer(late, Meter(), Part(seconds=2.0))
-    with pytest.raises(UserError, match="or raise seed_bars"):
+    with pytest.raises(UserError, match="seed_bars="):
         choose_primer(late, Meter(), Part(bars=1))

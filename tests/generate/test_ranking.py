@@ -1,12 +1,10 @@
 from math import inf
 
 import numpy as np
-import pytest
 
-from musictx.errors import ConfigError
 from musictx.generate.draw import Continuation
 from musictx.generate.primer import Primer
-from musictx.generate.ranking import best_first, by_likelihood, by_primer, check_rank
+from musictx.generate.ranking import best_first, by_likelihood, by_primer
 from musictx.music.score import Meter, Score
 
 
@@ -31,8 +29,3 @@ def test_each_ranking_puts_its_best_first():
     assert best_first(SEED, [OTHER, ECHO], [by_primer(inf)]) == [ECHO, OTHER]
     assert best_first(SEED, [ECHO, OTHER], [by_likelihood]) == [OTHER, ECHO]
     assert best_first(SEED, [ECHO, OTHER], [by_likelihood, by_primer(inf)]) == [ECHO, OTHER]  # a tie: the earlier draw
-
-
-def test_an_unknown_ranking():
-    with pytest.raises(ConfigError, match="rank=beauty: choose one of likelihood, motif, both"):
-        check_rank("beauty")

@@ -132,14 +132,14 @@ def test_a_model_that_lets_no_time_pass_is_told(monkeypatch):
     model = build()
     read = model.prefill
     monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) - 1e4 * torch.from_numpy(TOK.pace > 0))
-    with pytest.raises(UserError, match=r"^the model wrote 91 tokens and has come 0.\d of 0.9 seconds far: lower temp"):
+    with pytest.raises(UserError, match=r"91 tokens.* of 0\.9 seconds.*temperature="):
         drawn(model=model, melody=MELODY.clip(0.1, 1.0))
 
 
 def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(ConfigError, match=r"^masks=false: what goes with a song would be notes of its melody"):
+    with pytest.raises(ConfigError, match="^masks=false: "):
         drawn(rules=Rules(masks=False))
     model = build()
     torch.nn.init.constant_(model.embed.weight, torch.nan)
-    with pytest.raises(NanError, match=r"the model's logits are not finite numbers \(NaN\)"):
+    with pytest.raises(NanError, match=r"\(NaN\)"):
         drawn(model=model)

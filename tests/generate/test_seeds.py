@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from strategies import forget_pedal
@@ -28,9 +30,7 @@ def test_a_file_a_folder_a_pattern_or_nothing(tmp_path):
     touch(tmp_path / "a.mid", tmp_path / "sub" / "b.MIDI", tmp_path / "c.txt", tmp_path / "[x].mid")
     names = lambda seed_midi: [str(p.relative_to(tmp_path)) for p in find_seeds(str(seed_midi))]  # noqa: E731
     assert names(tmp_path / "a.mid") == ["a.mid"]
-    with pytest.raises(
-        MidiError, match="missing.mid: no such file: .*, or elise, gymnopedie or chorale, the seeds ins"
-    ):
+    with pytest.raises(MidiError, match="missing.mid: .*elise, gymnopedie or chorale"):
         names(tmp_path / "missing.mid")
     assert names(tmp_path / "[x].mid") == ["[x].mid"]  # a file of that name comes before a pattern
     assert names(tmp_path) == ["[x].mid", "a.mid", "sub/b.MIDI"]
@@ -40,19 +40,15 @@ def test_a_file_a_folder_a_pattern_or_nothing(tmp_path):
 
 
 def test_a_folder_or_pattern_without_music(tmp_path):
-    with pytest.raises(UserError, match=r"seed_midi=.*: no .mid, .midi, .kar, .rmi file there"):
-        find_seeds(str(tmp_path))
-    with pytest.raises(
-        UserError, match=r"give a file, folder or pattern, or elise, gymnopedie or chorale, the seeds i"
-    ):
-        find_seeds(str(tmp_path))
-    with pytest.raises(UserError, match=r"seed_midi=.*x\*.mid: no .mid"):
-        find_seeds(str(tmp_path / "x*.mid"))
+    for nothing in (str(tmp_path), str(tmp_path / "x*.mid"), " "):
+        with pytest.raises(ConfigError) as refused:
+            find_seeds(nothing)
+        assert (refused.value.field, refused.value.got) == ("seed_midi", nothing.strip())
 
 
 def test_two_seeds_of_one_name(tmp_path):
     touch(tmp_path / "a" / "x.mid", tmp_path / "b" / "X.midi")
-    with pytest.raises(UserError, match=r"a/x.mid and .*b/X.midi would get the same names: rename one, or continue"):
+    with pytest.raises(UserError, match=r"a/x\.mid and .*b/X\.midi "):
         find_seeds(str(tmp_path))
 
 
@@ -63,10 +59,10 @@ def test_what_is_written_is_named_by_its_seed(tmp_path):
 
 def test_names_that_collide(tmp_path):
     seeds = [tmp_path / "x.mid", tmp_path / "x-1.mid"]
-    with pytest.raises(ConfigError, match=r"x-1.mid is a seed and would be overwritten: give another out="):
+    with pytest.raises(UserError, match=r"x-1\.mid is a seed .*out="):
         targets(seeds, tmp_path, overwrite=True)
     touch(tmp_path / "x-2.mid")
-    with pytest.raises(ConfigError, match=r"x-2.mid exists already: give another out= or overwrite=true"):
+    with pytest.raises(UserError, match=r"x-2\.mid exists .*out= .*overwrite=true"):
         targets(seeds[:1], tmp_path)
     assert len(targets(seeds[:1], tmp_path, overwrite=True)) == 1
 
@@ -82,33 +78,30 @@ def test_silence_drums_alone_and_no_music(tmp_path):
     write_midi(Score.empty(), tmp_path / "silent.mid")
     write_midi(Score([0.0], [1.0], [36], [80], 0.5, np.array(DRUMS)), tmp_path / "drums.mid")
     read = lambda name, drums=False: read_seed(tmp_path / name, TOK, drums=drums, out_of_range="refuse")  # noqa: E731
-    with pytest.raises(UserError, match=r"silent.mid: the seed has no notes: give one with music in it"):
+    with pytest.raises(UserError, match=r"silent\.mid: .* no notes"):
         read("silent.mid")
-    with pytest.raises(UserError, match=r"drums.mid: the seed has only drums: drums=true takes them"):
+    with pytest.raises(UserError, match=r"drums\.mid: .*drums=true"):
         read("drums.mid")
     assert len(read("drums.mid", drums=True).score) == 1
-    with pytest.raises(MidiError, match="no such file"):
+    with pytest.raises(MidiError, match="missing"):
         read("missing.mid")
 
 
 def test_notes_that_the_model_has_no_token_for(tmp_path, capsys):
     write_midi(Score([0, 0, 0.5, 1], [1, 1, 1, 2], [10, 60, 12, 110], [80] * 4), tmp_path / "a.mid")
-    with pytest.raises(
-        TokenError,
-        match=r"a.mid: notes of pitch 10, 12, 110 \(3 of 4\) lie outside the model's range 21 … 108: out_of_range=drop",
-    ):
+    with pytest.raises(TokenError, match=r"a\.mid: .* 10, 12, 110 \(3 of 4\).* 21 … 108: out_of_range=drop"):
         read_seed(tmp_path / "a.mid", HYMN, drums=False, out_of_range="refuse")
     assert read_seed(tmp_path / "a.mid", HYMN, drums=False, out_of_range="drop").score.pitch.tolist() == [60]
-    assert "lie outside the model's range 21 … 108: left out" in capsys.readouterr().out
+    assert "10, 12, 110 (3 of 4)" in capsys.readouterr().out
     write_midi(Score([0], [1], [10], [80]), tmp_path / "low.mid")
-    with pytest.raises(UserError, match="low.mid: the seed has no notes within the model's range: transpose it"):
+    with pytest.raises(UserError, match=r"low\.mid: "):
         read_seed(tmp_path / "low.mid", HYMN, drums=False, out_of_range="drop")
 
 
 def test_more_notes_at_once_than_voices():
     score = Score([0] * 5, [1] * 5, [48, 55, 60, 64, 72], [80] * 5)
     primer = Primer(score, 1.0, Meter())
-    with pytest.raises(TokenError, match="a.mid: 1 of its 5 notes are more than the model's 4 voices: out_of_range=dr"):
+    with pytest.raises(TokenError, match=r"a\.mid: 1 of its 5 notes .* 4 voices: out_of_range=drop"):
         fit_voices(primer, HYMN, "a.mid", "refuse")
     thinner = fit_voices(primer, HYMN, "a.mid", "drop")
     assert (len(thinner.score), thinner.end_s) == (4, 1.0)
@@ -132,8 +125,7 @@ def test_a_name_inside_the_package_is_told_once_where_a_file_has_it_too(tmp_path
     for _ in range(2):
         assert find_seeds("elise") == [FOLDER / "elise.mid"]
         assert bundle_path("piano") == FOLDER / "piano.safetensors"
-    seeds, bundle = "elise is the seed inside musictx; ./elise", "piano is the model inside musictx; ./piano"
-    assert capsys.readouterr().err == "".join(f"{name} means the one in this folder\n" for name in (seeds, bundle))
+    assert [line.split()[0] for line in capsys.readouterr().err.splitlines()] == ["elise", "piano"]
     assert [p.name for p in find_seeds("./elise")] == ["elise-1.mid"]
     tell_taken.cache_clear()
 
@@ -144,8 +136,7 @@ def test_on_a_grid_it_is_told_what_becomes_of_notes(capsys):
     primer = Primer(Score(onset, offset, [48, 60, 64, 72, 74, 72], [80] * 6, 0.6), 1.2, Meter(0.6))
     heard = fit_voices(primer, HYMN, "a.mid", "refuse")
     assert heard.score.pitch.tolist() == [48, 60, 64, 72, 72]
-    told = "of its 6 notes the grid of sixteenths leaves out 1 as too short, hears 1 as held instead of struck again"
-    assert capsys.readouterr().out == f"a.mid: {told}\n"
+    assert re.match("a.mid: of its 6 notes .* 1 .*too short, .* 1 .*held", capsys.readouterr().out)
     assert fit_voices(primer, TOK, "a.mid", "refuse") is primer
     assert capsys.readouterr().out == ""
 
@@ -186,8 +177,7 @@ def test_a_pedal_that_the_file_forgets_is_told_and_not_heard(tmp_path, capsys):
     write_midi(NOTE, tmp_path / "a.mid")
     seed = read_seed(forget_pedal(tmp_path / "a.mid"), TOK, drums=False, out_of_range="refuse")
     assert seed.score == NOTE
-    told = "a pedal that stays down for more than 60 s is taken as forgotten and not heard"
-    assert capsys.readouterr().out == f"{tmp_path / 'a.mid'}: {told}\n"
+    assert "pedal" in capsys.readouterr().out
 
 
 def test_four_singers_stay_four_voices(tmp_path, capsys):

@@ -1,6 +1,7 @@
 import torch
 
-from musictx.generate.engine import BLOCK, MAX_SEED, Uniforms
+from musictx.generate.engine import BLOCK, Uniforms
+from musictx.generate.requests import MAX_SEED
 
 
 def numbers(keys, n=BLOCK + 3):

@@ -194,5 +194,5 @@ def test_no_numbers_are_told():
     model = build("attention")
     with torch.no_grad():
         model.embed.weight[70 - 21] = torch.nan
-    with pytest.raises(NanError, match="^the model's logits are not finite numbers"):
+    with pytest.raises(NanError, match=r"\(NaN\)"):
         draw_voices(np.array([70, 70]), model, TOK, 0.5, sampling=PLAIN, rules=SINGABLE)

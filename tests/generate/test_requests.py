@@ -1,0 +1,114 @@
+"""What a person can ask for: impossible values are refused where the request is made, and defaults have one place."""
+
+from dataclasses import replace
+from math import inf, nan
+
+import pytest
+
+from musictx.errors import ConfigError
+from musictx.generate.primer import Part
+from musictx.generate.requests import PLAIN, Accompany, Continue, Fill, Length, Own, Sampling
+from musictx.tokenizers.rules import Rules
+
+
+def refusal(make):
+    with pytest.raises(ConfigError) as refused:
+        make()
+    return refused.value.field, str(refused.value.got)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("temperature", (-1.0, nan, inf, 1e-4, 1e39)),
+        ("temperature_end", (0.0, nan)),
+        ("top_k", (0,)),
+        ("top_p", (1.5, "much", nan)),
+        ("min_p", (0.0,)),
+        ("typical", (-1.0,)),
+        ("seed_guidance", (-1.0, "much", nan, inf)),
+        ("guidance_tokens", (0,)),
+        ("guidance_cut", (0.0, nan)),
+    ],
+)
+def test_impossible_draws_are_refused(field, values):
+    for value in values:
+        assert refusal(lambda value=value: Sampling(**{field: value})) == (field, str(value))
+
+
+@pytest.mark.parametrize(
+    ("request_of", "values", "field"),
+    [
+        (Sampling, {"temperature_end": 1.0, "temperature": 0.0}, "temperature_end"),
+        (Continue, {"max_tokens": 10**30}, "max_tokens"),
+        (Continue, {"max_tokens": 0}, "max_tokens"),
+        (Continue, {"max_tokens": 1001, "variations": 1000}, "max_tokens"),
+        (Continue, {"variations": 10**12}, "variations"),
+        (Continue, {"draws": 1001}, "draws"),
+        (Continue, {"draws": 2, "variations": 3}, "draws"),
+        (Continue, {"rank": "beauty"}, "rank"),
+        (Continue, {"random_seed": -1}, "random_seed"),
+        (Continue, {"random_seed": 2**63}, "random_seed"),
+        (Continue, {"rows_at_once": 0}, "rows_at_once"),
+        (Continue, {"rules": Rules(masks=False, lowest=30)}, "masks"),
+        (Continue, {"window": 7}, "Continue.window"),
+        (Continue, {"out_of_range": "clamp"}, "out_of_range"),
+        (Fill, {"sampling": Sampling(seed_guidance=1.0)}, "seed_guidance"),
+        (Fill, {"length": Length(notes=3)}, "Length.notes"),
+        (Fill, {"length": Length(tokens=3)}, "Length.tokens"),
+        (Fill, {"variations": 0}, "variations"),
+        (Fill, {"window": 7}, "Continue.window"),
+        (Accompany, {"sampling": Sampling(guard=True)}, "guard"),
+        (Accompany, {"sampling": Sampling(guard=False, temperature_end=0.5)}, "temperature_end"),
+        (Accompany, {"sampling": Sampling(guard=False, guidance_tokens=8)}, "guidance_tokens"),
+        (Accompany, {"line": "lowest"}, "line"),
+        (Accompany, {"transpose": 30}, "transpose"),
+        (Accompany, {"variations": 0}, "variations"),
+    ],
+)
+def test_impossible_requests_are_refused(request_of, values, field):
+    assert refusal(lambda: request_of(**values))[0] == field
+
+
+@pytest.mark.parametrize("region", [{}, {"from_s": 2.0}, {"from_s": 2.0, "to_s": 3.0, "to_bar": 3}, {"from_bar": 2}])
+def test_a_fill_of_one_piece_needs_one_region(region):
+    assert refusal(Fill(**region).check_region)[0] == "from_s"
+    for whole in (Fill(from_s=1.0, to_s=2.0), Fill(from_bar=1, to_bar=2)):
+        whole.check_region()
+
+
+def test_a_schedule_is_a_line_over_the_asked_length():
+    sampling = Sampling(temperature=1.0, temperature_end=0.5)
+    assert [sampling.temperature_at(share) for share in (0, 0.5, 1, 1.3)] == [1.0, 0.75, 0.5, 0.5]
+    assert Sampling(temperature=0.9).temperature_at(0.7) == 0.9
+
+
+MIN_P: Own = {"top_p": None, "min_p": 0.02}
+NUCLEUS: Own = {"top_p": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("given", "own", "filters"),
+    [
+        ({}, {}, (0.98, None)),  # a bundle that says nothing
+        ({}, {"seed_guidance": 1.25}, (0.98, None)),
+        ({}, MIN_P, (None, 0.02)),
+        ({}, NUCLEUS, (0.9, None)),
+        ({"temperature": 1.2}, MIN_P, (None, 0.02)),
+        ({"top_p": 0.95}, MIN_P, (0.95, None)),  # a person has the last word
+        ({"top_p": None}, MIN_P, (None, None)),
+        ({"min_p": 0.1}, MIN_P, (None, 0.1)),
+        ({"min_p": 0.1}, {}, (0.98, 0.1)),
+        ({"top_p": None, "min_p": 0.1}, NUCLEUS, (None, 0.1)),
+    ],
+)
+def test_a_bundle_says_which_filters_suit_it_and_a_person_has_the_last_word(given, own, filters):
+    suited = Sampling(**given).suited(own)
+    assert (suited.top_p, suited.min_p) == filters
+    assert suited.suited(MIN_P) == suited  # settled
+    assert suited.temperature == given.get("temperature", 1.0)
+
+
+def test_until_a_bundle_is_asked_the_usual_nucleus_is_drawn_from():
+    assert [Sampling(top_p=top_p).nucleus for top_p in ("auto", 0.9, 1, None)] == [0.98, 0.9, 1.0, None]
+    assert PLAIN.suited(MIN_P) == PLAIN
