@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from musictx.analysis.distance import compare_all
+from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.statistics import features, statistics
 from musictx.commands.compare import CompareConfig, memory
 from musictx.config.app import in_one_line, parse_options, settings
 from musictx.data.store import Split
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.generate.held_out import Beginnings, beginnings, continue_beginnings
+from musictx.generate.held_out import continue_beginnings
 from musictx.generate.opening import Opened, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.requests import Continue
 from musictx.model.bundle import add_notes

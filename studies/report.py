@@ -23,10 +23,8 @@ GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --ways all"
 TOP = """# Results
 
-`python studies/report.py` writes this page from `studies/results.json`, which also has the unit, the commit and the
-source of each figure. Edit no figure by hand. Intervals are 95 %, over resampled pieces; of speeds, the range.
-A command “at” a commit is a study that was measured once and removed: `git show COMMIT:studies/NAME.py` shows it.
-A commit alone: the project's log of that commit has the figure, no raw file does.
+`python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all.
+“At” a commit: a removed study, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that commit says it.
 
 | claim | figure | interval | command |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""Every command of the README and its Python, as written there, in an empty folder with a person's own files."""
+"""Every command of README and of the guides, as written there, in an empty folder with a person's own files."""
 
 import json
 import re
@@ -14,8 +14,9 @@ from conftest import QUICK, ROOT, TINY, ok, plan_of
 from musictx.music.read import read_midi
 from musictx.music.write import write_midi
 
-README = (ROOT / "README.md").read_text()
-BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)]
+README, *GUIDES = ((ROOT / name).read_text() for name in ("README.md", "docs/musicians.md", "docs/researchers.md"))
+PAGES = "".join([README, *GUIDES])
+BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", PAGES, flags=re.DOTALL)]
 COMMANDS = [line for block in BLOCKS for line in block if not line.startswith("#")]
 # the README's sizes are for an evening; these run the same code in seconds
 SMALLER = {
@@ -30,7 +31,7 @@ def test_the_set_up_installs_what_the_first_command_needs():
     (lines,) = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert lines.rstrip().endswith("pip install '.[web]'")
-    assert set(re.findall(r"pip install '\.\[(\w+)\]'", README)) == {"web", "jam", "film"} <= set(extras)
+    assert set(re.findall(r"pip install '\.\[(\w+)\]'", PAGES)) == {"web", "jam", "film"} <= set(extras)
     assert COMMANDS[0] == "musictx serve"
 
 
@@ -99,7 +100,9 @@ def test_every_other_command_runs_in_order(world, tmp_path):
         "bars/my-1.mid",
         "between/my-to-new-1-1.mid",
         "elise/elise-1.mid",
-        "elise-anew/elise.png",
+        "elise-filled/elise.png",
+        "filled-chorale/chorale-3.mid",
+        "harmonies/chorale-2.mid",
         "joined/elise-to-gymnopedie-1.mid",
         "chorale/chorale-1.mid",
         "comparison/report.md",

@@ -8,12 +8,12 @@ import numpy as np
 
 from musictx.analysis.bootstrap import Interval
 from musictx.analysis.distance import Distance
+from musictx.analysis.held_out import Beginnings
 from musictx.analysis.likelihood import Evaluation
 from musictx.analysis.motif import Curve
 from musictx.analysis.seed_gain import SeedGain
 from musictx.data.store import Store
 from musictx.files import replacing
-from musictx.generate.held_out import Beginnings
 from musictx.viz.curves import draw_bars, draw_curves
 
 EXPLAINED = """\

@@ -11,18 +11,20 @@ from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
+from musictx.analysis.held_out import OTHERS, Beginnings, beginnings, identify
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
 from musictx.analysis.report import Knowledge, Memory, Row, write_report
 from musictx.analysis.seed_gain import Place, places, seed_gain
 from musictx.analysis.statistics import features, statistics
+from musictx.commands import check_new
 from musictx.commands.evaluate import measure
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
-from musictx.generate.held_out import OTHERS, Beginnings, beginnings, continue_beginnings, identify
+from musictx.generate.held_out import continue_beginnings
 from musictx.generate.opening import (
     COMPOSER,
     Opened,
@@ -84,8 +86,7 @@ def compare(config: CompareConfig) -> None:
     bundles = find_bundles(config.runs)
     names = name_bundles(bundles, config.names)
     out = Path(config.out)
-    if (out / "report.md").exists() and not config.overwrite:
-        raise ConfigError(f"{out}/report.md exists already: give another out= or overwrite=true")
+    check_new(config.overwrite, out / "report.md")
     store = common_store(Path(config.store), bundles)  # reports mistakes before the first model is measured
     split, tokenizer = store.split(config.split), store.tokenizer
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)

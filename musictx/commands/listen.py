@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import MISSING
 
+from musictx.analysis.held_out import Beginnings, beginnings
+from musictx.commands import check_new, check_suffix
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError
 from musictx.files import only_new, replacing
-from musictx.generate.held_out import Beginnings, beginnings, continue_beginnings
+from musictx.generate.held_out import continue_beginnings
 from musictx.generate.opening import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.primer import Part
 from musictx.generate.requests import MOST_GUIDANCE, Continue, Length, Sampling
@@ -59,23 +61,23 @@ def listen(config: ListenConfig) -> None:
     ways = {"": settings} | ({GUIDED: guided} if guided else {})
     if len(names) * len(ways) >= MOST:
         most, each = (MOST - 1) // len(ways), ", each heard twice" if guided else ""
-        raise ConfigError(f"bundles= holds {len(names)} bundles{each}: give at most {most}, the letters go to Z")
+        why = f"it has {len(names)} bundles{each}"
+        raise ConfigError("bundles", why=why, allowed=f"at most {most}, the letters go to Z")
     if taken := {name + GUIDED for name in names if guided} & set(names):
-        raise ConfigError(f"names= holds {', '.join(taken)}, a name that guided= gives to its row: give another name")
+        raise ConfigError("names", got=[*taken], why="guided= gives its row this name", allowed="another name")
     store = common_store(Path(config.store), bundles)
     split, out = store.split(config.split), Path(config.out)
     length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, length_s, least=0)
     if (found := len(held_out.seeds)) < config.pieces:
-        raise UserError(
-            f"pieces={config.pieces}: {found} of the {len(split)} in the {config.split} split last for seed_seconds="
-            f"{config.seed_seconds:g}, length_seconds={config.length_seconds:g} and {LATE_S:g} s more: give less"
-        )
+        lasts = f"seed_seconds={config.seed_seconds:g}, length_seconds={config.length_seconds:g} and {LATE_S:g} s more"
+        why = f"{found} of the {len(split)} in the {config.split} split last for {lasts}"
+        raise ConfigError("pieces", got=config.pieces, why=why, allowed="less")
     if config.split == "train":
         print("split=train: models trained on this store have heard these pieces, and may know how they continue")
     out.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(out.parent, os.W_OK) or out.is_dir():
-        raise ConfigError(f"out={out} cannot be written: give another")
+        raise ConfigError("out", got=out, why="it cannot be written", allowed="another")
     mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # reports what prevents sound before the first model draws
     heard = {COMPOSER: held_out.true}
     for name, bundle in zip(names, bundles, strict=True):
@@ -118,26 +120,22 @@ def of_each(held: dict[str, float | None]) -> str | None:
 
 def plan(config: ListenConfig) -> tuple[Continue, Continue | None]:
     """Checks every setting that needs neither store nor models; the second settings are those of guided rows, None if
-    there are none. Raises ConfigError."""
-    out = Path(config.out)
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise ConfigError(f"out={out}: give a name that ends in .html")
-    if out.exists() and not config.overwrite:
-        raise ConfigError(f"{out} exists already: give another out= or overwrite=true")
+    there are none. Raises UserError."""
+    check_suffix("out", config.out, [".html", ".htm"])
+    check_new(config.overwrite, Path(config.out))
     if config.pieces < 1:
-        raise ConfigError(f"pieces={config.pieces}: give 1 or more")
+        raise ConfigError("pieces", got=config.pieces, allowed="1 or more")
     Part(seconds=config.seed_seconds)  # raises for an impossible one
     length = Length(seconds=config.length_seconds)
     settings = Continue(config.sampler, length, config.rules, config.random_seed)
     if config.guided is None:
         return settings, None
     if not 0 <= config.guided <= MOST_GUIDANCE:  # refuses NaN too
-        raise ConfigError(f"guided={config.guided:g}: give 0 to {MOST_GUIDANCE:g}, or null for no guided rows")
-    if config.sampler.strength is not None:
-        raise ConfigError(
-            f"sampler.seed_guidance={config.sampler.strength:g}: guided={config.guided:g} sets guided rows beside "
-            "plain ones; leave one of them out"
-        )
+        allowed = f"0 to {MOST_GUIDANCE:g}, or null for no guided rows"
+        raise ConfigError("guided", got=config.guided, allowed=allowed)
+    if (strength := config.sampler.strength) is not None:
+        why = f"guided={config.guided:g} sets guided rows beside plain ones"
+        raise ConfigError("seed_guidance", got=strength, why=why, hint="leave one of them out")
     # another random seed: two rows that begin alike would give each other away
     plain = replace(settings, sampling=replace(config.sampler, seed_guidance=None))
     return plain, replace(

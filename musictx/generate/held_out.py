@@ -1,39 +1,18 @@
-"""Continues the beginnings of held-out pieces, and asks a model to tell true continuations from those of other pieces.
-
-For the second, each seed is offered its own continuation and those of other pieces, moved to the seed's key and, if
-time is in seconds, to as many notes a second; all are written alike, so that only the music tells them apart. The model
-chooses the one that costs the fewest nats a token after the seed. Without any memory it is right for one seed in N,
-N being the number of continuations offered.
-"""
+"""Continues the beginnings of held-out pieces, as `musictx compare` and `listen` do."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from musictx.analysis.bootstrap import Interval, interval
-from musictx.analysis.likelihood import Scored
-from musictx.analysis.seed_gain import log_p_of_last
-from musictx.data.store import Split
-from musictx.errors import ConfigError, UserError
+from musictx.analysis.held_out import Beginnings
+from musictx.errors import UserError
 from musictx.generate.draw import continue_primers
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Length
 from musictx.model.protocol import LanguageModel
-from musictx.music.score import DRUMS, Meter, Score
+from musictx.music.score import Meter, Score
 from musictx.tokenizers import Tokenizer
-
-
-class Beginnings(NamedTuple):
-    """Held-out pieces cut in two: the seed, and the composer's continuation from time 0 (`length_s` of it)."""
-
-    seeds: list[Score]
-    true: list[Score]
-    seed_s: float
-    length_s: float
 
 
 class Continued(NamedTuple):
@@ -41,47 +20,6 @@ class Continued(NamedTuple):
 
     scores: list[Score]
     tokens_per_s: float
-
-
-def beginnings(
-    split: Split,
-    tokenizer: Tokenizer,
-    pieces: int,
-    seed_s: float,
-    length_s: float,
-    *,
-    least: int = 2,
-) -> Beginnings:
-    """The first `pieces` of a split that are long enough for seed and continuation, with notes in both.
-
-    The true continuations begin as a model's do: on a grid at the nearest step, with the notes held over the cut.
-    Raises UserError for fewer than `least`.
-    """
-    on_grid = tokenizer.voices > 0
-    if on_grid:
-        seed_s = tokenizer.seconds(tokenizer.silence(seed_s))
-    seeds, true = [], []
-    for ids in split:
-        score = tokenizer.decode(np.asarray(ids))
-        seed, rest = score.clip(0.0, seed_s), _hold(score, seed_s) if on_grid else score
-        rest = rest.clip(seed_s, seed_s + length_s)
-        if score.duration_s >= seed_s + length_s and len(seed) and len(rest):
-            seeds.append(seed)
-            true.append(rest)
-        if len(seeds) == pieces:
-            break
-    if len(seeds) < least:
-        raise UserError(
-            f"{len(seeds)} pieces are long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it",
-            "give less for seed_seconds= or length_seconds=",
-        )
-    return Beginnings(seeds, true, seed_s, length_s)
-
-
-def _hold(score: Score, cut_s: float) -> Score:
-    """Lets notes that sound through the cut begin there."""
-    held = (score.onset_s < cut_s) & (score.offset_s > cut_s)
-    return replace(score, onset_s=np.where(held, cut_s, score.onset_s))
 
 
 def continue_beginnings(
@@ -104,67 +42,3 @@ def continue_beginnings(
 def count_tokens(tokenizer: Tokenizer, scores: Sequence[Score]) -> int:
     """How many tokens this music has."""
     return sum(len(tokenizer.encode(score)) for score in scores if len(score))
-
-
-OTHERS = 9
-SLOWEST, FASTEST = 2.0, 0.5  # limits of the factor on another piece's time; beyond them its music would change
-
-
-class Identified(NamedTuple):
-    """`right` is the share of seeds for which the model chose their own continuation; `nats` (P, 1 + others) is what
-    each cost a token, the seed's own first."""
-
-    right: Interval
-    nats: NDArray[np.float64]
-
-
-def identify(
-    model: Scored,
-    tokenizer: Tokenizer,
-    held_out: Beginnings,
-    others: int = OTHERS,
-    random_seed: int = 0,
-    device: str = "cpu",
-) -> Identified:
-    """Lets a model choose each seed's continuation. Raises ConfigError for fewer pieces than it must offer."""
-    pieces = len(held_out.seeds)
-    if pieces <= others:
-        raise ConfigError("pieces", got=pieces, allowed=f"more than {others}: each needs so many others")
-    rng, rows = np.random.default_rng(random_seed), []
-    for i, begun in enumerate(held_out.seeds):
-        drawn = rng.choice(pieces - 1, others, replace=False)
-        offered = [held_out.true[i], *(_like(held_out.true[j + (j >= i)], begun, tokenizer) for j in drawn.tolist())]
-        rows.append([_nats(model, tokenizer, begun, held_out.seed_s, music, device) for music in offered])
-    nats = np.array(rows)
-    cheapest = nats == nats.min(1, keepdims=True)
-    return Identified(interval(cheapest[:, 0] / cheapest.sum(1)), nats)  # a tie counts as a guess
-
-
-def _like(music: Score, seed: Score, tokenizer: Tokenizer) -> Score:
-    """Another piece's continuation, transposed to the seed's key by the nearest way, with as many notes a second."""
-    of_seed, of_music = (_pitch_classes(score) for score in (seed, music))
-    shifts = sorted(range(-5, 7), key=abs)
-    low, high = int(music.pitch.min()), int(music.pitch.max())
-    shifts = [k for k in shifts if tokenizer.lo <= low + k and high + k <= tokenizer.hi]
-    best = max(shifts, key=lambda k: float(of_seed @ np.roll(of_music, k)))  # a tie goes to the smallest shift
-    moved = music.transpose(best)
-    if tokenizer.metrical:
-        return moved
-    wanted = len(seed) / max(float(seed.onset_s.max()), 1e-3)
-    own = len(music) / max(float(music.onset_s.max()), 1e-3)
-    return moved.stretch(float(np.clip(own / wanted, FASTEST, SLOWEST)))
-
-
-def _pitch_classes(score: Score) -> NDArray[np.float64]:
-    """(12,) the seconds of each pitch class, as a vector of length 1."""
-    kept = score.select(score.program != DRUMS)
-    seconds = np.bincount(kept.pitch % 12, kept.offset_s - kept.onset_s, 12)
-    return seconds / max(float(np.linalg.norm(seconds)), 1e-9)
-
-
-def _nats(model: Scored, tokenizer: Tokenizer, seed: Score, seed_s: float, music: Score, device: str) -> float:
-    """Nats a token of the music, after the seed and the silence at its end."""
-    begun, rest = tokenizer.encode(seed), tokenizer.encode(music)
-    silence = tokenizer.silence(seed_s - tokenizer.seconds(begun, seed.quarter_s), seed.quarter_s)
-    ids = np.concatenate([[tokenizer.vocab.bos], begun, silence, rest])
-    return float(-log_p_of_last(model, ids, len(rest), device).mean())

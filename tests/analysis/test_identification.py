@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from musictx.analysis.held_out import Beginnings, identify
 from musictx.errors import ConfigError
-from musictx.generate.held_out import Beginnings, identify
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
 

@@ -265,8 +265,8 @@ def test_between_two_pieces_what_is_not_heard_of_the_first_stays_too():
 def test_a_bundles_filters_hold_for_fills_and_its_guidance_for_seeds_alone():
     gap = gap_of(long_piece(CHORALE), 10.0, 12.0, CHORALE)
 
-    def drawn(sampling=Sampling(), own=UNSAID):
-        asked = Continue(sampling, Length(seconds=gap.seconds), window=500)
+    def drawn(sampling=None, own=UNSAID):
+        asked = Continue(sampling or Sampling(), Length(seconds=gap.seconds), window=500)
         return continue_primers([gap], noise(CHORALE.vocab.size), CHORALE, asked, own=own)[0][0].score
 
     asked = drawn(Sampling(top_p=None, min_p=0.9))

@@ -188,9 +188,7 @@ def test_the_header_carries_it_to_python():
     assert replace(header, notes={}).seed_guidance is None
     (own,) = Model(model, tokenizer, header).continue_midi(LONGER, tokens=40, guidance_tokens=4)
     for strength, alike in ((2, True), (None, False)):
-        (asked,) = Model(model, tokenizer).continue_midi(
-            LONGER, tokens=40, guidance_tokens=4, seed_guidance=strength
-        )
+        (asked,) = Model(model, tokenizer).continue_midi(LONGER, tokens=40, guidance_tokens=4, seed_guidance=strength)
         assert (own.score == asked.score) is alike
 
 

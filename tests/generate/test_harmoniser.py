@@ -96,9 +96,7 @@ def test_it_is_guided_by_a_melody_where_that_is_asked_for_alone(chorale):
     assert model.header.hides_source
     alone = chorale.copy()
     alone[:, 1:] = REST
-    (plain,), (guided,) = (
-        model.accompany(grid_to_score(alone, 0.6), seed_guidance=g) for g in ("auto", 1.0)
-    )
+    (plain,), (guided,) = (model.accompany(grid_to_score(alone, 0.6), seed_guidance=g) for g in ("auto", 1.0))
     assert plain.voices != guided.voices
     assert guided.melody == plain.melody == grid_to_score(alone, 0.6)
 

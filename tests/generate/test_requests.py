@@ -1,12 +1,10 @@
 """What a person can ask for: impossible values are refused where the request is made, and defaults have one place."""
 
-from dataclasses import replace
 from math import inf, nan
 
 import pytest
 
 from musictx.errors import ConfigError
-from musictx.generate.primer import Part
 from musictx.generate.requests import PLAIN, Accompany, Continue, Fill, Length, Own, Sampling
 from musictx.tokenizers.rules import Rules
 

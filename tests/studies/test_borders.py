@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fill_measures import Border, border, summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SHARED_DATA, score_of, scores
 
-from musictx.analysis.fill import Border, border, summary
 from musictx.errors import ConfigError
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Score

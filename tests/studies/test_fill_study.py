@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 from conftest import ROOT, ok
+from fill_measures import TrueGap
 
-from musictx.analysis.fill import TrueGap
+from musictx.generate.gap import Gap
 from musictx.music.score import Meter, Score
-from musictx.sampling.gap import Gap
 
 sys.path.insert(0, str(ROOT / "studies"))
 from fill import spread

@@ -13,7 +13,7 @@ from musictx.commands.compare import compare
 from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
-from musictx.playing.opening import open_bundle
+from musictx.generate.opening import open_bundle
 
 sys.path.insert(0, str(ROOT / "studies"))
 import jsb

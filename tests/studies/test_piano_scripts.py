@@ -12,8 +12,9 @@ from conftest import ROOT, ok, write_tunes
 from hydra import compose, initialize_config_dir
 from songs import write_songs
 
-from musictx.config import register_schemas
+from musictx.config import register
 from musictx.config.app import conf_dir, settings, typed
+from musictx.config.command import find
 from musictx.config.train import TrainConfig
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.errors import UserError
@@ -51,7 +52,7 @@ def piano_words(stage, device, before=None):
 
 
 def parameters(words):
-    register_schemas()
+    register(find("train"))
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         config = typed(compose("train", ["experiment=maestro", "data.path=x", "out=y", *words]), TrainConfig)
     with torch.device("meta"):  # the shapes alone

@@ -29,14 +29,14 @@ def test_the_page_is_what_the_script_writes():
     assert len(report.page().splitlines()) <= 200
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/models.md", "docs/training.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/researchers.md", "docs/models.md", "docs/training.md"])
 def test_a_page_states_only_figures_that_are_rows(name):
     text = (ROOT / name).read_text()
     if name == "docs/models.md":
         text = text.partition("## The piano model")[0]  # tests/test_shipped.py has its figures
     known = [value for row in report.all_rows() for key in ("figure", "low", "high") if (value := row[key]) is not None]
     numbers = stated(text)
-    assert len(numbers) > 20
+    assert len(numbers) > 5
     for number in numbers:
         digits = len(number.partition(".")[2])
         assert number in {f"{value:,.{digits}f}" for value in known}, number

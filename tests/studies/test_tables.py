@@ -12,8 +12,9 @@ import torch
 from conftest import ROOT
 from hydra import compose, initialize_config_dir
 
-from musictx.config import register_schemas
+from musictx.config import register
 from musictx.config.app import conf_dir, settings, typed
+from musictx.config.command import find
 from musictx.config.train import TrainConfig
 from musictx.model.build import build_model
 from musictx.training.optimizer import window_length
@@ -37,7 +38,7 @@ import maestro_small
     ],
 )
 def test_the_models_of_a_table_are_alike_in_size(experiment, vocab, models):
-    register_schemas()
+    register(find("train"))
     sizes = {}
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         for name, overrides in models.items():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from musictx.analysis.held_out import beginnings
 from musictx.data.store import Split
 from musictx.errors import UserError
-from musictx.generate.held_out import beginnings
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
 from musictx.music.score import Meter, Score
