@@ -32,7 +32,7 @@ def form(monkeypatch):
 
 def build(**changes):
     torch.manual_seed(0)
-    config = TransformerConfig(23, 24, 2, 3, 48, 0.0, 6, position="alibi", **changes)
+    config = TransformerConfig(23, 24, 2, 3, 48, 0.0, max_distance=6, position="alibi", **changes)
     return Transformer(config).double().eval()
 
 

@@ -11,6 +11,7 @@ from musictx.errors import ConfigError
 from musictx.model.build import Kind
 from musictx.objectives import Example
 from musictx.objectives.next_token import NextToken
+from musictx.setting import setting
 from musictx.tokenizers import EventRange
 
 
@@ -59,17 +60,9 @@ class Lower(NextToken):
 @dataclass(frozen=True)
 class PairConfig:
     vocab_size: int
-    d_model: int = 16
-    n_layers: int = 1
-    dropout: float = 0.0
-
-
-@dataclass
-class PairSettings:
-    kind: str = "pair"
-    d_model: int = 16
-    n_layers: int = 1
-    dropout: float = 0.0
+    d_model: int = setting(16, "width")
+    n_layers: int = setting(1, "layers")
+    dropout: float = setting(0.0, "share dropped in training")
 
 
 class Pair(nn.Module):

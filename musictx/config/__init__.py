@@ -11,7 +11,6 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 
 from musictx.config.command import Command
-from musictx.config.model import MODELS
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {  # group -> preset -> its values; longer ones are files of conf/
     "attention": {"auto": {}, **{impl: {"impl": impl} for impl in ("chunked", "reference", "skew", "triton")}},
@@ -32,19 +31,23 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {  # group -> preset -> its valu
 
 @cache
 def register_presets() -> None:
-    """Registers with Hydra the presets that have no YAML, and each kind of model as `<kind>_schema`."""
+    """Registers with Hydra the presets that have no YAML."""
     store = ConfigStore.instance().store
-    for kind, schema in MODELS.items():
-        store(group="model", name=f"{kind}_schema", node=schema)
     for group, presets in PRESETS.items():
         for name, values in presets.items():
             store(group=group, name=name, node=values)
 
 
 def register(command: Command) -> None:
-    """Registers a command with Hydra: its schema, and the groups that it begins with, unless conf/ has its YAML."""
+    """Registers a command with Hydra: its schema, and the groups that it begins with, unless conf/ has its YAML. Each
+    kind of model becomes the preset `<kind>_schema`."""
     register_presets()
     store = ConfigStore.instance().store
+    if "model" in command.groups:
+        from musictx.config.model import schemas  # with all models, which take a second
+
+        for kind, schema in schemas().items():
+            store(group="model", name=f"{kind}_schema", node=schema)
     store(name=f"{command.name}_schema", node=command.schema)
     if command.name != "train":
         chosen = [{group: preset} for group, preset in command.groups.items()]

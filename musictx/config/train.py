@@ -130,7 +130,7 @@ class TrainConfig:
     )
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
-    model: Any = MISSING  # one of MODELS in config/model.py, as the preset names it
+    model: Any = MISSING  # the settings of a kind, by its schema of config/model.py, as the preset names it
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
     logger: LoggerConfig = field(default_factory=LoggerConfig)

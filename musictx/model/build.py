@@ -8,7 +8,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.keyboard import Keys
+from musictx.model.keyboard import Keyboard, Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
@@ -23,7 +23,7 @@ class Kind(NamedTuple):
     """A kind of model, and what commands may ask of it: its models cannot do what the row does not name. The classes
     of its config and its model identify it."""
 
-    config: type[Any]  # its settings, a dataclass
+    config: type[Any]  # a dataclass: each `setting` is a person's, training knows the other fields
     model: type[Any]
     build: Callable[[Any, Tensor | None], Any]  # from its settings and the tokenizer's pace (V,)
     describe: Callable[[Any], tuple[str, str]]  # its settings in words: its parts, and the kernel that computes it
@@ -100,16 +100,22 @@ def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
         raise ConfigError("objective", got=objective, why=why, allowed=allowed)
 
 
-def settings_of(kind: str) -> set[str]:
-    """The names of all settings of this kind of model."""
+def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what training knows, what a config, or its class, asks for: the fields that are no `setting` of a person."""
+    names = {field.name for field in fields(config) if "meaning" not in field.metadata}
+    return {name: value for name, value in known.items() if name in names}
+
+
+def settings_of(kind: str) -> set[str]:  # TEMPORARY until training gives what it knows
     return {field.name for field in fields(KINDS[kind].config)}
 
 
-def model_config(kind: str, settings: Mapping[str, Any]) -> Any:
-    """The config of a kind of model. Raises ConfigError for an unknown kind or impossible sizes, TypeError for unknown
-    settings."""
+def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
+    """The config of a kind of model, from its settings and from what training knows. Raises ConfigError for an unknown
+    kind or impossible sizes, TypeError for unknown settings."""
     check_kind(kind)
-    return KINDS[kind].config(**settings)
+    config = KINDS[kind].config
+    return config(**settings, **asked(config, known))
 
 
 def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = None) -> Model:
@@ -117,8 +123,10 @@ def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = Non
     that sees it; a loaded model brings its own."""
     (row,) = (kind for kind in KINDS.values() if kind.config is type(config))
     model: Model = row.build(config, pace)
-    if keys is not None and getattr(model, "keyboard", None) is not None:
-        model.keyboard.learn(keys)  # type: ignore[union-attr]
+    if keys is not None:
+        for part in model.modules():
+            if isinstance(part, Keyboard):
+                part.learn(keys)
     return model
 
 

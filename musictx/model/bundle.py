@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from musictx.errors import BundleError, UserError
 from musictx.files import all_printable, replacing
-from musictx.model.build import Model, build_model, model_config
+from musictx.model.build import Model, asked, build_model, model_config
 from musictx.model.lora import merged
 from musictx.model.sizes import differing, without_memory
 
@@ -212,8 +212,8 @@ def load_bundle(path: Path, device: str = "cpu", attention: str | None = None) -
         config = model_config(settings.pop("kind", "transformer"), settings)
     except (TypeError, ValueError, AttributeError, UserError) as error:
         raise BundleError(f"{path}: its model config is damaged ({error})", AGAIN) from None
-    if attention and hasattr(config, "attention"):
-        config = replace(config, attention=attention)
+    if attention:
+        config = replace(config, **asked(config, {"attention": attention}))
     try:
         if wrong := differing(without_memory(lambda: build_model(config)), _shapes(path)):
             raise ValueError(wrong)

@@ -20,17 +20,33 @@ from musictx.model.cache import Cache, KVCache, indices
 from musictx.model.position import FORMS
 from musictx.model.sizes import check_sizes
 from musictx.model.transformer import Block, TransformerConfig, initialise
+from musictx.setting import setting
 
 TABLE_S = 0.1  # what a row of a table of distances stands for across, where time is in seconds
 
 
 @dataclass(frozen=True)
 class EncoderDecoderConfig(TransformerConfig):
-    """Sizes of an encoder-decoder whose decoder has `n_layers`. Raises ConfigError for impossible sizes."""
+    """The model to train: an encoder-decoder Transformer, for objective=conditional.
 
-    n_encoder_layers: int = 2
-    source_group: int = 1  # ids of the source that make one step of time
-    target_group: int = 3  # ids of the target in a step; `cycle` counts both together
+    Raises ConfigError for impossible sizes.
+    """
+
+    n_layers: int = setting(4, "layers of the decoder")
+    max_distance: int = setting(
+        512, "longest distance in tokens; farther tokens share the outer rows of the relative tables"
+    )
+    clock: str = setting(
+        "index", "position=relative_fourier and rope, ids that tell seconds: index counts tokens, time counts seconds"
+    )
+    max_positions: int = setting(2048, "position=learned: the longest source or target, in tokens")
+    cycle: int = setting(
+        1, "each token learns its place in a cycle of so many tokens of both, 16 for a beat; 1: no cycle"
+    )
+    value_residual: bool = setting(False, "mix each layer's values with the first layer's")
+    n_encoder_layers: int = setting(2, "layers of the encoder")
+    source_group: int = setting(1, "tokens of the source that make one step of time")
+    target_group: int = setting(3, "tokens of the target that make one step of time")
     pad: int = -1  # the id that fills sources up; -1: none
     paced: bool = False  # the ids themselves tell time; False: they are steps of a grid
     keyboard: ClassVar[str] = "none"  # type: ignore[misc] # not a setting here

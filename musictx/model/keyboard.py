@@ -14,6 +14,7 @@ from torch import Tensor, nn
 N_KEYS = 128
 STRIKE, RELEASE, CLEAR = 1, 2, 3  # what an id does to its key; CLEAR: other music begins, and all keys are up
 KEYBOARDS = ("none", "input", "head", "both")
+SEEN = "where the model sees which keys are down, and since when: none, input, head or both"
 N_FEATURES = 4
 LONG_S = 1e4  # a key that was never struck counts as struck so long ago
 INPUT_SCALE = 0.03  # brings the features to the size of an embedding; at full size the likelihood got worse

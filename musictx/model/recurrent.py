@@ -15,25 +15,29 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from musictx.model.keyboard import KEYBOARDS, LONG_S, Keyboard
+from musictx.model.keyboard import KEYBOARDS, LONG_S, SEEN, Keyboard
 from musictx.model.sizes import check_shares, check_sizes, one_of
+from musictx.setting import setting
 
 CELLS = ("lstm", "rnn")
 
 
 @dataclass(frozen=True)
 class RecurrentConfig:
-    """Sizes of a recurrent model. Raises ConfigError for impossible sizes."""
+    """The model to train: a recurrent net.
+
+    Raises ConfigError for impossible sizes.
+    """
 
     vocab_size: int
-    d_model: int = 512
-    n_layers: int = 3
-    cell: str = "lstm"
-    additive: bool = False  # attention over the past states of the top layer
-    d_attention: int = 128
-    window: int = 512  # how many past states the attention sees
-    dropout: float = 0.1
-    keyboard: str = "none"  # where the model sees which keys are down: none, input, head or both
+    d_model: int = setting(512, "width")
+    n_layers: int = setting(3, "layers")
+    dropout: float = setting(0.1, "share dropped in training")
+    cell: str = setting("lstm", "lstm or rnn")
+    additive: bool = setting(False, "attention over the past states of the top layer")
+    d_attention: int = setting(128, "width of that attention")
+    window: int = setting(512, "how many past states that attention sees")
+    keyboard: str = setting("none", SEEN)
 
     def __post_init__(self) -> None:
         one_of("keyboard", self.keyboard, KEYBOARDS)

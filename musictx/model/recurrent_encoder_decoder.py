@@ -20,21 +20,25 @@ from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import padding
 from musictx.model.recurrent import BLOCK, AdditiveAttention
 from musictx.model.sizes import check_shares, check_sizes, one_of
+from musictx.setting import setting
 
 CELLS: dict[str, type[Any]] = {"gru": nn.GRU, "lstm": nn.LSTM}
 
 
 @dataclass(frozen=True)
 class RecurrentEncoderDecoderConfig:
-    """Sizes of a recurrent encoder-decoder. Raises ConfigError for impossible sizes."""
+    """The model to train: a recurrent encoder-decoder, for objective=conditional.
+
+    Raises ConfigError for impossible sizes.
+    """
 
     vocab_size: int
-    d_model: int = 256
-    n_layers: int = 2  # layers of the decoder
-    n_encoder_layers: int = 1
-    cell: str = "gru"
-    d_attention: int = 64
-    dropout: float = 0.1
+    d_model: int = setting(256, "width")
+    n_layers: int = setting(2, "layers of the decoder, 2 or more: the lowest queries the source")
+    n_encoder_layers: int = setting(1, "layers of the encoder, which reads in both directions")
+    cell: str = setting("gru", "gru or lstm")
+    d_attention: int = setting(64, "width of the attention over the source")
+    dropout: float = setting(0.1, "share dropped in training")
     pad: int = -1  # the id that fills sources up; -1: none
 
     def __post_init__(self) -> None:

@@ -10,36 +10,46 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.attention import check_impl
 from musictx.model.cache import Cache, KVCache, indices
-from musictx.model.keyboard import KEYBOARDS, Keyboard
+from musictx.model.keyboard import KEYBOARDS, SEEN, Keyboard
 from musictx.model.position import CLOCKS, FORMS, timed_forms
 from musictx.model.sizes import check_shares, check_sizes, one_of
+from musictx.setting import setting
 
 MLPS = ("gelu", "swiglu")
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Sizes of a Transformer. Raises ConfigError for impossible sizes."""
+    """The model to train: a Transformer.
+
+    Raises ConfigError for impossible sizes.
+    """
 
     vocab_size: int
-    d_model: int = 256
-    n_layers: int = 4
-    n_heads: int = 4
-    d_ff: int = 1024
-    dropout: float = 0.1
-    max_distance: int = 512  # tokens farther apart share the last row of the relative table
-    attention: str = "skew"  # the kernel of the relative form
-    position: str = "relative"
-    clock: str = "index"  # what relative_fourier and rope count: tokens, or musical time
-    n_frequencies: int = 16  # position=relative_fourier: frequencies in each head
-    max_positions: int = 2048  # position=learned: the longest input
+    d_model: int = setting(256, "width")
+    n_layers: int = setting(4, "layers")
+    n_heads: int = setting(4, "heads of attention")
+    d_ff: int = setting(1024, "width inside the feed-forward layers")
+    dropout: float = setting(0.1, "share dropped in training, everywhere but on the attention weights")
+    attention_dropout: float = setting(0.0, "dropout on the attention weights")
+    position: str = setting("relative", "relative, relative_fourier, rope, sinusoidal, learned or none")
+    max_distance: int = setting(
+        512, "longest distance in tokens; farther tokens share the last row of the relative table"
+    )
+    clock: str = setting(
+        "index", "position=relative_fourier and rope: index counts tokens, time counts seconds or sixteenths"
+    )
+    n_frequencies: int = setting(16, "position=relative_fourier: frequencies in each head")
+    max_positions: int = setting(2048, "position=learned: the longest input, in tokens")
+    cycle: int = setting(
+        1, "each token learns its place in a cycle of so many tokens, 16 for a beat of four voices; 1: no cycle"
+    )
+    mlp: str = setting("gelu", "gelu, or swiglu; the d_ff of swiglu is the width after its gate")
+    qk_norm: bool = setting(False, "scale queries and keys to one length, with a learned gain for each head")
+    value_residual: bool = setting(False, "mix each layer's values with the first layer's; learns faster")
+    keyboard: str = setting("none", SEEN)
+    attention: str = "auto"  # the kernel of the relative form
     trained_length: int | None = None  # how far it looks back in endless music: its longest training window, or less
-    attention_dropout: float = 0.0  # dropout on the attention weights
-    cycle: int = 1  # each token learns its place in a cycle of so many: 16 for a beat of four voices; 1: no cycle
-    mlp: str = "gelu"  # or swiglu; the d_ff of swiglu is the width after its gate
-    qk_norm: bool = False  # scale queries and keys to one length, with a learned gain for each head
-    value_residual: bool = False  # mix each layer's values with the first layer's
-    keyboard: str = "none"  # where the model sees which keys are down: none, input, head or both
 
     def __post_init__(self) -> None:
         check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_distance", "n_frequencies")

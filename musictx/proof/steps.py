@@ -50,7 +50,9 @@ def _held(device: str, position: str, clock: str, dtype: str, static: bool) -> O
 def build(position: str, clock: str) -> Transformer:
     """A model with larger weights than at the start of training, or all tokens would look the same to it."""
     torch.manual_seed(0)
-    kind = TransformerConfig(VOCAB, 48, 2, 3, 96, 0.0, 6, position=position, clock=clock, n_frequencies=3, cycle=CYCLE)
+    kind = TransformerConfig(
+        VOCAB, 48, 2, 3, 96, 0.0, max_distance=6, position=position, clock=clock, n_frequencies=3, cycle=CYCLE
+    )
     model = Transformer(kind, torch.arange(VOCAB) / 10).eval()
     for p in model.parameters():
         if p.dim() > 1:

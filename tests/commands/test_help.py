@@ -10,7 +10,7 @@ from musictx.cli import names as names_of_commands
 from musictx.cli import rows
 from musictx.config.app import helped
 from musictx.config.command import find
-from musictx.config.model import MODELS
+from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
 
 LSTM = ("train", ["model=lstm"], "recurrent")
@@ -43,7 +43,7 @@ def test_every_setting_has_a_meaning(app, words, kind, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
     text = helped(find(app), words)
     meanings = told(text)
-    settings = list(names(SCHEMAS[app], MODELS[kind]))
+    settings = list(names(SCHEMAS[app], schema_of(kind)))
     assert [name for name in settings if not meanings.get(name)] == []
     assert not {"model.n_heads", "model.cell"} <= set(meanings)  # the settings of one kind alone
     assert text.startswith(f"musictx {app.replace('_', ' ')}: ")

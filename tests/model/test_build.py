@@ -1,10 +1,11 @@
+import pickle
 from dataclasses import fields
 
 import pytest
 import torch
 from toys import PAIR, PairConfig
 
-from musictx.config.model import MODELS
+from musictx.config.model import schema_of
 from musictx.errors import ConfigError
 from musictx.model.build import (
     KINDS,
@@ -14,7 +15,6 @@ from musictx.model.build import (
     describe_model,
     kind_of,
     model_config,
-    settings_of,
 )
 
 
@@ -26,10 +26,8 @@ def test_each_kind_is_built_and_described():
     for model in (transformer, recurrent):
         assert model(torch.zeros(1, 3, dtype=torch.long)).shape == (1, 3, 11)
     assert describe_model(transformer).startswith("model: 2 layers, 3,")
-    assert "; attention: relative, impl=skew" in describe_model(transformer)
+    assert "; attention: relative, impl=auto" in describe_model(transformer)
     assert "2 layers of lstm cells, additive attention over 5 past states" in describe_model(recurrent)
-    assert "n_heads" in settings_of("transformer")
-    assert "n_heads" not in settings_of("recurrent")
 
 
 def test_an_unknown_kind():
@@ -54,13 +52,21 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
 
 def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_defaults():
     own = {"vocab_size", "attention", "trained_length", "pad", "paced"}  # which training settles itself
-    assert set(MODELS) == set(KINDS)
     for name, kind in KINDS.items():
-        form = {field.name: field.default for field in fields(MODELS[name])}
-        assert {"kind"} | settings_of(name) - own == set(form)
-        assert form["kind"] == name
-        for field in fields(kind.config):
-            assert form.get(field.name, "???") in ("???", field.default), field.name
+        form, config = ({each.name: each.default for each in fields(cls)} for cls in (schema_of(name), kind.config))
+        assert form == {"kind": name} | {each: config[each] for each in config.keys() - own}
+        settings = schema_of(name)(d_model=8)
+        assert pickle.loads(pickle.dumps(settings)) == settings  # for the jobs of a sweep
+
+
+def test_a_kind_is_told_what_it_asks_for_and_no_more():
+    known = {"vocab_size": 9, "pad": 3, "paced": True, "attention": "skew", "trained_length": 7}
+    asked = {name: vars(model_config(name, {}, **known)).keys() & known.keys() for name in KINDS}
+    assert asked["transformer"] == {"vocab_size", "attention", "trained_length"}
+    assert asked["recurrent"] == {"vocab_size"}
+    assert asked["encoder_decoder"] == known.keys()
+    assert asked["recurrent_encoder_decoder"] == {"vocab_size", "pad"}
+    assert model_config("encoder_decoder", {}, **known).pad == 3
 
 
 def test_what_a_kind_does_not_say_it_cannot_do():
