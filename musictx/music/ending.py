@@ -1,7 +1,7 @@
 """Where the ending of a finished piece begins: its last chord, and the slow chords before it.
 
-A model that hears an ending has nothing to say after it: it holds the last chord. So a finished seed is continued from
-where its ending begins. Only times of notes count, so that music of any style is heard alike.
+After an ending a model only sustains the last chord. So a finished seed is continued from where its ending begins.
+Only the times of notes count, so that music of any style is heard alike.
 """
 
 import numpy as np

@@ -25,7 +25,7 @@ CENTRES = (71, 65, 59, 50)  # where each voice is expected before its first note
 
 
 def grid_to_score(grid: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
-    """A grid (steps, 4) of any integers as notes; equal pitches in a row are one held note of a voice."""
+    """A grid (steps, 4) of any integers as notes; equal pitches in a row are one long note of a voice."""
     if not len(grid):
         return Score.empty()
     changes = np.diff(grid, axis=0, prepend=np.int16(REST - 1), append=np.int16(REST - 1)) != 0  # (steps + 1, 4)
@@ -40,7 +40,7 @@ def grid_to_score(grid: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
 def score_to_grid(score: Score) -> Grid:
     """Notes as a grid; each keeps one voice for its whole length, the nearest free one.
 
-    A Python loop over the onsets, since every choice decides which voices are free later. Raises TokenError when
+    It loops over the onsets in Python, since every choice decides which voices are free later. Raises TokenError when
     more than four notes sound at once.
     """
     notes = held_notes(score)
@@ -69,7 +69,7 @@ def score_to_grid(score: Score) -> Grid:
 
 def snap_to_grid(score: Score) -> Score:
     """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity; touching notes of
-    one pitch become one held note."""
+    one pitch become one long note."""
     columns = np.array(held_notes(score), dtype=np.int64).reshape(-1, 3).T
     return _score(columns[0], columns[1], columns[2], score.quarter_s)
 
@@ -79,7 +79,7 @@ def held_notes(score: Score) -> list[Note]:
     onset = np.rint(score.onset_s / step_s).astype(np.int64)
     end = np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
     held: list[list[int]] = []
-    ends: dict[tuple[int, int], list[int]] = {}  # (pitch, step) -> the held notes of that pitch that end there
+    ends: dict[tuple[int, int], list[int]] = {}  # (pitch, step) -> the notes of that pitch that end there
     for start, stop, pitch in sorted(zip(onset.tolist(), end.tolist(), score.pitch.tolist(), strict=True)):
         touching = ends.get((pitch, start))
         if touching:
@@ -144,7 +144,7 @@ BESIDE = 0.1  # sixteenths that a note may begin beside the grid: enough for rou
 
 
 class Quantised(NamedTuple):
-    """The notes that the grid has room for, in their own time still, and how many it leaves out, moves or ties."""
+    """The notes that the grid has room for, still in their own time, and how many it leaves out, moves or ties."""
 
     score: Score
     lost: int

@@ -13,8 +13,8 @@ MOST_STEPS = 2048  # 128 bars of four quarters; a model looks at all of them at 
 
 
 class Line(NamedTuple):
-    """A melody on the grid: its pitches (S,) or REST from step `first` on, which is on a beat, and how many of its
-    notes have no step of their own there."""
+    """A melody on the grid: its pitches (S,) or REST from step `first` on, which is on a beat. Also how many of its
+    notes have no step there."""
 
     pitch: NDArray[np.int16]
     first: int

@@ -21,7 +21,7 @@ def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True, on
     """The notes of a MIDI file, all tracks together; the pedal lengthens them.
 
     `drums` (channel 10) are left out unless asked for; without `sustain` the pedal is not heard; `one_tempo` keeps the
-    first tempo throughout. A file may hold no notes.
+    first tempo throughout. A file may have no notes.
 
     Raises:
         MidiError: with a reason a person understands, and nothing else.

@@ -13,8 +13,8 @@ MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
 def write_midi(score: Score, path: Path, signature: tuple[int, int] | None = None) -> None:
-    """Writes one track a program at the score's tempo; a second one only for overlapping notes of one pitch, which a
-    MIDI channel cannot hold. `signature` is (beats, unit of a beat). Writes the file whole or not at all."""
+    """Writes one track a program at the score's tempo; a second one only for overlapping notes of one pitch, which one
+    MIDI channel cannot have. `signature` is (beats, unit of a beat). Writes the file whole or not at all."""
     mspq = min(max(round(score.quarter_s * 1e6), 1), MAX_MSPQ)
     # pretty_midi truncates the tempo it writes: a quarter of a microsecond more keeps it from being one too small
     midi = pretty_midi.PrettyMIDI(resolution=TICKS_PER_QUARTER, initial_tempo=6e7 / (mspq + 0.25))
