@@ -90,7 +90,7 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[A
 
 
 def _write_gif(shots: Iterator[Picture], score: Score, path: Path) -> None:
-    """Writes all frames with one palette, so that the file holds only what changes from one to the next."""
+    """Writes all frames with one palette, so that the file has only what changes from one to the next."""
     shade = np.linspace(0, 1, 51)[:, None]
     tint = shade[3:]  # no nearly white tints, only white: Pillow does not always take the nearest colour
     ramps = [1 - tint * (1 - np.array(to_rgb(colour))) for colour in (SEED_COLOUR, NEW_COLOUR)]

@@ -34,7 +34,7 @@ class Head(NamedTuple):
 def draw_arcs(
     title: str, score: Score, note: int, heads: Sequence[Head], motif: Sequence[NDArray[Any]], path: Path
 ) -> None:
-    """Writes a PNG, SVG or PDF: the music up to `note`, or to notes looked at after it, and arcs from it to the notes
+    """Writes a PNG, SVG or PDF: the music up to `note`, or to notes looked at after it. Arcs go from it to the notes
     that the heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark, oldest first, the one
     that leads to the note last.
 

@@ -140,7 +140,7 @@ def draw_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) 
         part = score.select(chosen & seen)
         corners, faces = boxes(part, span_s[1] - span_s[0]), shades(part.velocity, colour)
         axes.add_collection(PolyCollection(list(corners), facecolors=faces, lw=0), autolim=False)
-        # a darker beginning shows each onset among long notes that the pedal holds
+        # a darker beginning shows each onset among long notes that the pedal sustains
         struck = corners.copy()
         struck[:, 1:3, 0] = np.minimum(struck[:, 1:3, 0], struck[:, :1, 0] + STRIKE * (span_s[1] - span_s[0]))
         axes.add_collection(PolyCollection(list(struck), facecolors=STRIKE_SHADE * faces, lw=0), autolim=False)

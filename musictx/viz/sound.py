@@ -87,7 +87,7 @@ def _voices(score: Score, font: SoundFont) -> dict[tuple[Region, float], list[Vo
 
 
 def _wave(region: Region, length: int, sample_rate: int) -> Audio:
-    """(at most `length`,) the sound of the key held down, as loud as velocity 127."""
+    """(at most `length`,) the sound of the key while down, as loud as velocity 127."""
     fade = region.loudness
     if fade.drop >= SILENT:
         length = min(length, int(sample_rate * (fade.delay_s + fade.attack_s + fade.hold_s + SILENT * fade.decay_s)))

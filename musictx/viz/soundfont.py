@@ -40,7 +40,7 @@ Zone = dict[int, int]  # generator -> amount
 
 @dataclass(frozen=True)
 class Envelope:
-    """Rises from 0 to 1, holds, falls towards 1 - `drop`; the caller decides the units of `drop` and the scale on which
+    """Rises from 0 to 1, stays, falls towards 1 - `drop`; the caller decides the units of `drop` and the scale on which
     the fall is linear. `decay_s` and `release_s` are the times of a whole fall."""
 
     delay_s: float
