@@ -15,7 +15,7 @@ from musictx.tokenizers.performance import MelodyTokenizer, PerformanceTokenizer
 from musictx.tokenizers.tokenizer import Tokenizer
 from musictx.tokenizers.vocab import EventRange, Ids, Vocab
 
-TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # from what it has learnt, "" for nothing
+TOKENIZERS: dict[str, Callable[[str], Tokenizer]] = {  # by its state, "" for none
     "performance": PerformanceTokenizer,
     "chorale": ChoraleTokenizer,
     **{name: partial(MidiTokTokenizer, name) for name in KINDS},
@@ -26,9 +26,9 @@ T = TypeVar("T", bound=Tokenizer)
 
 
 def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] = ()) -> Tokenizer:
-    """The tokenizer of that name, with what it has learnt, and with ids that an objective adds, (type, min, max) each.
-    Raises UserError for an unknown name, for a package that is not installed, for a state that is not this
-    tokenizer's, and for a tokenizer that contradicts itself."""
+    """The tokenizer of that name, with its state, and with ids that an objective adds, (type, min, max) each.
+    Raises UserError for an unknown name, a package that is not installed, another tokenizer's state, and a
+    tokenizer that contradicts itself."""
     if name not in TOKENIZERS:
         raise UserError(f"tokenizer {name!r} does not exist", f"choose one of {', '.join(TOKENIZERS)}")
     tokenizer = TOKENIZERS[name](state)

@@ -3,7 +3,7 @@
     AFTER … C, BACK_1024 BACK_32 BACK_1, BEFORE … x A B
 
 A is the music before the gap, B the fill, C the music after it; x is BOS or the token before A. B follows A as in all
-other music: its grammar, its held notes and what the model knows about continuing stay the same. This order is the
+other music: grammar, sustained notes and what the model knows about continuing stay the same. This order is the
 suffix-prefix-middle of Bavarian et al. 2022 (arXiv 2207.14255, section 3.1). The three digits of BACK say how long A, B
 and C are together, and move the clock back by that much: for a model that counts musical time (`model.clock=time`)
 every token has the time at which it sounds, C right after B. AFTER and BEFORE repeat until tokens have the same place
@@ -91,8 +91,8 @@ def split_at(tokenizer: Tokenizer, ids: Ids, border: float) -> tuple[Ids, Ids]:
 
 def read_first(tokenizer: Tokenizer, after: Ids, before_tokens: int, length: float, period: int) -> Ids:
     """The ids before x: C and its frame. `before_tokens` is the number of tokens of A and B; only its remainder by
-    `period` matters. `length` is that of x, A, B and C together, on the clock. Raises TokenError for a length that
-    BACK cannot hold."""
+    `period` matters. `length` is that of x, A, B and C together, on the clock. Raises TokenError for a length beyond
+    BACK."""
     units, vocab = round(length / unit_of(tokenizer)), tokenizer.vocab
     if not 0 <= units < 32 * DIGITS[0]:
         raise TokenError(f"{length:g} of music around a gap", f"give at most {longest(tokenizer):g}")

@@ -56,7 +56,7 @@ class Rules:
     max_note_s: int | float | str = setting(
         AUTO,
         f"longest note, seconds; auto: the seed's longest, at least {NOTE.least_s:g} s and at most {NOTE.most_s:g}; "
-        f"{GRID_NOTE_S:g} s on a grid, which cannot strike a held note again",
+        f"{GRID_NOTE_S:g} s on a grid, where repeated notes are one long note",
     )
     max_still_s: int | float | str | None = setting(
         AUTO,

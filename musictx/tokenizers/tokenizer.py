@@ -73,7 +73,7 @@ class Idiom(Protocol):
 
 
 class Tokenizer:
-    """An encoding. `state` is what it has learnt from a corpus, as JSON. Raises UserError if it learns nothing but
+    """An encoding. `state` is what it learns from a corpus, as JSON. Raises UserError if it learns nothing but
     gets a state."""
 
     name: str
@@ -84,7 +84,7 @@ class Tokenizer:
     voices = 0  # voices on a grid of sixteenths, one note each at a time; 0: any number of notes, at any time
     metrical = False  # it counts beats: read files with one tempo, which spaces beats evenly
     programs = False  # its ids say which instrument plays
-    melody: int | None = None  # the program of the notes that are a melody, where ids tell it from the rest: `apart`
+    melody: int | None = None  # the program of the melody's notes, where ids separate these from the rest: `apart`
     ruled = False  # it has a grammar: not every id may follow every other
     pace: NDArray[Any] | None = None  # (V,) how far each id moves the clock; None if an id does not say
     pitch: NDArray[np.int64]  # (V,) the pitch of every id; -1 where it has none, or several
@@ -128,8 +128,8 @@ class Tokenizer:
         return np.zeros(0, dtype=np.uint16)
 
     def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
-        """A window's melody and the rest of it, each with waits of its own and as long as the window. Raises
-        UserError where ids do not tell them apart."""
+        """A window's melody and the rest of it, each with its waits and as long as the window. Raises
+        UserError where ids do not separate them."""
         what = f"{self.name} ids do not tell a melody from the rest"
         raise UserError(what, "choose tokenizer=performance_melody")
 

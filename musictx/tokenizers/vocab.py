@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from musictx.errors import TokenError, UserError
 
 Ids = NDArray[np.uint16]  # (T,)
-MAX_IDS = 2**16 - 1  # the most that stores can hold
+MAX_IDS = 2**16 - 1  # the most for the uint16 of stores
 
 
 class EventRange(NamedTuple):

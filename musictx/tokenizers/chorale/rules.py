@@ -1,7 +1,7 @@
 """The rules of the chorale grid: which pitch the next voice may sing, or a rest, for a whole batch.
 
-No silence of all voices, no held note and no time in which no voice begins a note is longer than the rules say; on
-request, no voice is above the one before it, each stays in its range, and there are no parallel fifths and octaves. A
+No silence of all voices, no note and no time in which no voice begins a note is longer than the rules say. On request,
+no voice is above the one before it, each stays in its range, and there are no parallel fifths and octaves. A
 rest is legal unless one of these times becomes too long; it is always legal where no pitch is.
 """
 

@@ -1,7 +1,7 @@
 """Chorale encoding: a grid of sixteenths read S1 A1 T1 B1 S2 …, one pitch token per voice per step.
 
-Huang et al. 2018 (arXiv 1809.04281), section 4.1. A held note is repeated, and the repeats belong to it; silence has
-its own token.
+Huang et al. 2018 (arXiv 1809.04281), section 4.1. A long note repeats its token, and the repeats belong to it;
+silence has its own token.
 """
 
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ def check_size(name: str, vocab_size: int) -> MidiTokTokenizer:
 
 
 def train_bpe(name: str, pieces: Iterable[NDArray[np.integer]], vocab_size: int) -> MidiTokTokenizer:
-    """The tokenizer `name` with merges learnt from pieces of its base ids; deterministic. `vocab_size` counts all
+    """The tokenizer `name` with merges from pieces of its base ids; deterministic. `vocab_size` counts all
     tokens; a small corpus yields fewer. Raises ConfigError for a size below the base vocabulary or above 65,535."""
     tokenizer = check_size(name, vocab_size)
     from tokenizers import Tokenizer

@@ -1,4 +1,4 @@
-"""Byte pairs on top of MidiTok's tokens: the learnt merges, and music in as few ids as they allow."""
+"""Byte pairs on top of MidiTok's tokens: merges from a corpus, and music in as few ids as they allow."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ BaseIds = NDArray[np.int64]  # (T,) ids of MidiTok's own tokens only: no BPE, no
 
 
 class Merges:
-    """The learnt BPE merges: `parts[id]` are the base ids that an id stands for.
+    """BPE merges: `parts[id]` are the base ids that an id replaces.
 
     `state` lists the pairs of ids that become one, in the order of learning. Raises UserError otherwise.
     """

@@ -51,7 +51,7 @@ def _backend(name: str) -> Any:
 class MidiTokTokenizer(Tokenizer):
     """Music of several instruments on a grid of twelfths of a quarter, at one tempo, in 4/4.
 
-    Raises UserError when MidiTok is not installed or `state` holds no merges of this vocabulary.
+    Raises UserError when MidiTok is not installed or `state` has no merges of this vocabulary.
     """
 
     metrical = True

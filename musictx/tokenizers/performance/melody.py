@@ -1,7 +1,7 @@
 """A melody and what goes with it in one stream of events: the performance encoding twice, on one clock.
 
-The melody has events of its own, MELODY_ON, MELODY_OFF and MELODY_VELOCITY, so that either part alone, with its waits
-added up, is a performance that lacks nothing.
+The melody has the events MELODY_ON, MELODY_OFF and MELODY_VELOCITY. So either part alone, with its waits added up, is a
+complete performance.
 """
 
 from dataclasses import replace

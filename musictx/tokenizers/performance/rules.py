@@ -1,9 +1,9 @@
 """The rules of event streams: which of NOTE_ON, NOTE_OFF, TIME_SHIFT, VELOCITY may come next, for a whole batch.
 
-No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON; no NOTE_ON for a sounding pitch, which must end first, as
-in the encoding; a velocity before the first note, and a note after a drawn VELOCITY; no silence, no note and no wait
-for a new note longer than the rules say. A note that has sounded too long ends before anything else: a model that would
-rather hold it, and finds that no time may pass, strikes all others instead. At least one id is always legal: a note or
+No NOTE_OFF for a silent pitch nor in the step of its NOTE_ON. No NOTE_ON for a sounding pitch, which must end first, as
+in the encoding. A velocity before the first note, and a note after a drawn VELOCITY. No silence, note or wait
+for a new note longer than the rules say. A note that has sounded too long ends before anything else: else a model
+that would sustain it, and may let no time pass, strikes all others. At least one id is always legal: a note or
 its velocity, while a note may begin; else time may pass, unless such a note must end.
 """
 
