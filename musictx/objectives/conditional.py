@@ -1,5 +1,5 @@
 """Accompaniment: a whole melody goes in. To the soprano of a four-voice grid alto, tenor and bass come out; where ids
-tell a melody, the rest of the music does."""
+mark a melody, the rest of the music does."""
 
 from typing import NamedTuple
 
@@ -40,8 +40,8 @@ def by_voice(window: Tensor, tokenizer: Tokenizer, name: str) -> Parts:
 
 
 def by_track(window: Tensor, tokenizer: Tokenizer) -> Parts:
-    """Of a window (T + 1,): each part with waits of its own, from the same moment on. A wait that the window's end cuts
-    short is nobody's token: only its whole shifts are certain. Nothing at all is one PAD."""
+    """Of a window (T + 1,): each part with its waits, from the same moment on. A wait that the window's end cuts
+    short is in neither part: only its whole shifts are certain. Nothing at all is one PAD."""
     vocab = tokenizer.vocab
     ids = window[1:][window[1:] < vocab.n_events].numpy()
     halves = (tokenizer.certain(part).tolist() for part in tokenizer.apart(ids))
@@ -50,7 +50,7 @@ def by_track(window: Tensor, tokenizer: Tokenizer) -> Parts:
 
 class Conditional(NextToken):
     """Obeys `musictx.objectives.Objective`, for models of a source and a target. Raises ConfigError for an encoding
-    that does not tell a melody from the rest."""
+    that does not mark a melody."""
 
     name = "conditional"  # what `objective=` calls it
     inputs: tuple[str, ...] = ("source", "ids")

@@ -19,7 +19,7 @@ class MelodyFirst(Conditional):
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
         parts, voices = self.parts(window), self.tokenizer.vocab.id("VOICES")
         melody, lower = (part[part != self.pad] for part in (parts.melody, parts.lower))
-        short = max(len(window) - len(melody) - len(lower) - 1, 0)  # parts with waits of their own may be longer
+        short = max(len(window) - len(melody) - len(lower) - 1, 0)  # parts with separate waits may be longer
         ids = torch.cat([parts.before, melody, lower.new_tensor([voices]), lower, lower.new_full((short,), self.pad)])
         targets = torch.cat([lower.new_full((len(melody) + 1,), self.pad), ids[len(melody) + 2 :]])
         return Example((ids[:-1],), targets)

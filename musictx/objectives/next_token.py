@@ -27,7 +27,7 @@ class NextToken:
         return Example((window[..., :-1],), window[..., 1:])
 
     def asked(self, score: Score) -> Score:
-        """The notes of a piece that the targets tell."""
+        """The notes of a piece that the targets contain."""
         return score
 
     def loss(
