@@ -9,7 +9,7 @@ import torch
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
-from musictx.errors import is_out_of_memory, told
+from musictx.errors import is_out_of_memory
 from musictx.objectives import Example
 from musictx.training.failure import less_memory
 from musictx.training.optimizer import build_optimizer
@@ -30,7 +30,7 @@ def with_batch_size(config: TrainConfig) -> TrainConfig:
         size = largest(lambda size: fits(config, size))
     if size == 0:
         raise less_memory(replace(config, trainer=replace(config.trainer, batch_size=1)), validating=False)
-    print(told(f"⟨batch_size⟩=auto: {size}"))
+    print(f"trainer.batch_size=auto: {size}")
     return replace(config, trainer=replace(config.trainer, batch_size=size))
 
 

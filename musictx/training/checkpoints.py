@@ -53,9 +53,8 @@ def check_whole(path: Path) -> None:
 
 def damaged(path: Path, how: str) -> TrainingError:
     """The error for a checkpoint that no run can go on from."""
-    return TrainingError(
-        f"{path} is damaged ({how}): put back a copy, or remove it and the same command starts the run again"
-    )
+    hint = "put back a copy, or remove it and the same command starts the run again"
+    return TrainingError(f"{path} is damaged ({how})", hint)
 
 
 class _Remembering:
@@ -122,10 +121,8 @@ class Checkpoints(L.Callback):
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         nll = float(trainer.callback_metrics["val/nll"])
         if not math.isfinite(nll):
-            raise TrainingError(
-                f"the validation NLL is {nll} after step {trainer.global_step}: no bundle is written; "
-                "lower ⟨lr⟩ and start again with ⟨overwrite⟩=true"
-            )
+            what = f"the validation NLL is {nll} after step {trainer.global_step}, and no bundle is written"
+            raise TrainingError(what, "lower lr= and start again with overwrite=true")
         if self.best_nll is None or nll < self.best_nll or self.keep == "last":
             self.best_nll = nll
             trainer.save_checkpoint(self.best)

@@ -52,8 +52,8 @@ class Guard(L.Callback):
         torch.save({"batch": batch, "weights": weights, "loss": value, "step": step}, path)
         what = f"is {value}" if not math.isfinite(value) else f"has exploded to {value:.1f}"
         raise TrainingError(
-            f"the loss {what} at step {step}: its batch and {whose} before it are in {path}; lower ⟨lr⟩ or "
-            "⟨grad_clip⟩ and start again with ⟨overwrite⟩=true"
+            f"the loss {what} at step {step}, its batch and {whose} before it are in {path}",
+            "lower lr= or grad_clip= and start again with overwrite=true",
         )
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
@@ -64,16 +64,14 @@ def less_memory(config: TrainConfig, validating: bool) -> TrainingError:
     """Which setting to lower, and by how much."""
     trainer, data = config.trainer, config.data
     if validating:
-        segment = f", then ⟨segment⟩={data.length}" if data.segment is None or data.segment > data.length else ""
-        half = max(data.score_batch_tokens // 2, 1)
-        return TrainingError(
-            f"out of memory in validation with ⟨score_batch_tokens⟩={data.score_batch_tokens}: give {half}{segment}"
-        )
+        segment = f", then segment={data.length}" if data.segment is None or data.segment > data.length else ""
+        hint = f"give score_batch_tokens={max(data.score_batch_tokens // 2, 1)}{segment}"
+        return TrainingError(f"out of memory in validation, with {data.score_batch_tokens} ids at once", hint)
     batch = int(trainer.batch_size)
     if batch > 1:
-        advice = f"give ⟨batch_size⟩={batch // 2} ⟨accumulate⟩={trainer.accumulate * 2}"
+        hint = f"give batch_size={batch // 2} accumulate={trainer.accumulate * 2}"
     elif not trainer.checkpoint_activations and KINDS[config.model.kind].blocks:
-        advice = "give ⟨checkpoint_activations⟩=true"
+        hint = "give checkpoint_activations=true"
     else:
-        advice = f"give ⟨length⟩={data.length // 2}"
-    return TrainingError(f"out of memory with ⟨batch_size⟩={batch}, ⟨length⟩={data.length}: {advice}")
+        hint = f"give length={data.length // 2}"
+    return TrainingError(f"out of memory, with {batch} windows of {data.length} ids at once", hint)

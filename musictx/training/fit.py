@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
-from musictx.errors import is_out_of_memory, told
+from musictx.errors import is_out_of_memory
 from musictx.model.build import describe_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
@@ -89,7 +89,7 @@ def _run(
             print(describe_adapters(model, config.trainer.lora_rank))
         every = config.trainer.sample_every
         if every is not None and (why := without_samples(config, training.objective)):
-            print(told(f"⟨sample_every⟩={every}: no samples, since {why}"))
+            print(f"trainer.sample_every={every}: no samples, since {why}")
         if run.checkpoints.is_dir():
             with run.held():  # refuse before anything in it changes
                 pass

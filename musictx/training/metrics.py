@@ -69,7 +69,7 @@ def read_metrics(path: Path) -> list[Row]:
         rows = [row for row in rows if STEP.fullmatch(row.get("step", ""))]
         _ = [float(value) for row in rows for value in row.values()]  # raises here if unreadable
     except (csv.Error, ValueError) as error:
-        raise UserError(f"{path} is damaged ({error!s:.100}): put back a copy, or remove it") from None
+        raise UserError(f"{path} is damaged ({error!s:.100})", "put back a copy, or remove it") from None
     return rows
 
 

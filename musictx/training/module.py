@@ -15,7 +15,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.optim import Optimizer
 
 from musictx.config.train import TrainerConfig
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
 from musictx.model.recurrent import Past, RecurrentState
@@ -90,14 +90,14 @@ class LanguageModelTraining(L.LightningModule):
         return model | {"trained_length": window_length(last_step, self.total_steps(), length, self.grow_from)}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Raises ConfigError for a run whose parameters another version has grouped differently."""
+        """Raises UserError for a run whose parameters another version has grouped differently."""
         self._packed = checkpoint.get("carried")
         ours = build_optimizer(self.model, self.config.optimizer, self.config.lr, self.config.weight_decay).state_dict()
         for theirs in checkpoint["optimizer_states"]:
             if group_sizes(theirs) != group_sizes(ours):
-                raise ConfigError(
-                    "an older musictx began this run and let weight decay act on other parameters: start "
-                    "again with its weights, ⟨init_from⟩=…/checkpoints/last.ckpt and another ⟨out⟩="
+                raise UserError(
+                    "an older musictx began this run and let weight decay act on other parameters",
+                    "start again with its weights, init_from=…/checkpoints/last.ckpt and another out=",
                 )
 
     def on_train_start(self) -> None:

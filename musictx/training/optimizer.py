@@ -76,7 +76,7 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
     if name != "muon":
         return adamw
     if not by_muon:
-        raise ConfigError("⟨optimizer⟩=muon: this model has no linear layers for it; choose adamw")
+        raise ConfigError("optimizer", got=name, why="this model has no linear layers for it", allowed="adamw")
     hidden = [p for p in matrices if id(p) in by_muon]
     muon = torch.optim.Muon(hidden, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
     return Joint(muon, adamw)

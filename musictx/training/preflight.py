@@ -9,7 +9,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 
 from musictx.config.model import check_settings
 from musictx.config.train import TrainConfig, TrainerConfig
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, as_word
 from musictx.model.build import KINDS, check_inputs
 from musictx.objectives import find_objective
 from musictx.training.optimizer import OPTIMIZERS, SCHEDULES
@@ -18,6 +18,7 @@ ACCELERATORS = ("cpu", "cuda")
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true", "16-mixed")
 STRATEGIES = ("auto", "ddp", "fsdp")
 KEPT = ("best", "last")
+LEAVE = "leave it out"
 
 
 def check_trainer(config: TrainConfig) -> None:
@@ -33,11 +34,11 @@ def check_trainer(config: TrainConfig) -> None:
         ("keep", trainer.keep, KEPT),
     ):
         if choice not in known:
-            raise ConfigError(f"⟨{name}⟩={choice}: choose one of {', '.join(known)}")
+            raise ConfigError(name, got=choice, allowed=f"one of {', '.join(known)}")
     if trainer.accelerator == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("⟨accelerator⟩=cuda, but this machine has no CUDA device: use ⟨trainer⟩=cpu")
+        raise ConfigError("accelerator", got="cuda", why="this machine has no CUDA device", allowed="trainer=cpu")
     if trainer.accelerator == "cpu" and trainer.precision == "16-mixed":  # Lightning would silently take another
-        raise ConfigError("⟨precision⟩=16-mixed needs ⟨accelerator⟩=cuda: use bf16-mixed or 32-true")
+        raise ConfigError("precision", got="16-mixed", why="it needs accelerator=cuda", allowed="bf16-mixed or 32-true")
     _check_numbers(config)
     check_settings(config.model)
     _check_objective(config)
@@ -55,22 +56,17 @@ def _check_objective(config: TrainConfig) -> None:
     objective = find_objective(config.objective)
     check_inputs(config.model.kind, config.objective, objective.inputs)
     if config.trainer.hide_source and "source" not in objective.inputs:
-        raise ConfigError(
-            f"⟨hide_source⟩={config.trainer.hide_source:g}: ⟨objective⟩={config.objective} has no source to hide; "
-            "leave it out"
-        )
+        why = f"objective={config.objective} has no source to hide"
+        raise ConfigError("hide_source", got=config.trainer.hide_source, why=why, hint=LEAVE)
     if not objective.continuous:
         for name, value in (("grow_from", config.data.grow_from), ("carry", config.data.carry)):
             if value:
-                raise ConfigError(
-                    f"⟨{name}⟩={str(value).lower()}: ⟨objective⟩={config.objective} needs whole windows; leave it out"
-                )
+                why = f"objective={config.objective} needs whole windows"
+                raise ConfigError(name, got=value, why=why, hint=LEAVE)
 
 
 def _check_numbers(config: TrainConfig) -> None:
     trainer, data = config.trainer, config.data
-    if isinstance(trainer.batch_size, str) and trainer.batch_size != "auto":
-        raise ConfigError(f"⟨batch_size⟩={trainer.batch_size}: give 1 or more, or auto")
     above_0, below_1, most = sys.float_info.min, math.nextafter(1.0, 0.0), sys.float_info.max
     for name, value, low, high, allowed in (  # NaN is outside all limits; null means a default
         ("random_seed", config.random_seed, 0, 2**32 - 1, "0 to 4294967295"),
@@ -86,7 +82,7 @@ def _check_numbers(config: TrainConfig) -> None:
         ("decay_share", trainer.decay_share, 0, 1, "a share from 0 to 1"),
         ("max_steps", None if trainer.max_steps == -1 else trainer.max_steps, 1, most, "1 or more, or -1"),
         ("max_epochs", trainer.max_epochs, 1, most, "1 or more"),
-        ("batch_size", None if trainer.batch_size == "auto" else trainer.batch_size, 1, most, "1 or more"),
+        ("batch_size", None if trainer.batch_size == "auto" else trainer.batch_size, 1, most, "1 or more, or auto"),
         ("accumulate", trainer.accumulate, 1, most, "1 or more"),
         ("validate_every", trainer.validate_every, 1, most, "1 or more, or null for once an epoch"),
         ("checkpoint_every", trainer.checkpoint_every, 1, most, "1 or more"),
@@ -102,8 +98,8 @@ def _check_numbers(config: TrainConfig) -> None:
         ("score_batch_tokens", data.score_batch_tokens, 1, most, "1 or more"),
         ("workers", data.workers, 0, most, "0 or more"),
     ):
-        if value is not None and not low <= value <= high:  # type: ignore[operator]
-            raise ConfigError(f"⟨{name}⟩={value}: give {allowed}")
+        if isinstance(value, str) or (value is not None and not low <= value <= high):
+            raise ConfigError(name, got=value, allowed=allowed)
 
 
 def _check_together(config: TrainConfig) -> None:
@@ -112,56 +108,47 @@ def _check_together(config: TrainConfig) -> None:
     kind = KINDS[name]
     processes = trainer.devices * trainer.num_nodes
     if config.data.carry and not kind.carries:
-        raise ConfigError(f"⟨carry⟩=true: ⟨kind⟩={name} has no state to carry; leave it out")
+        raise ConfigError("carry", got=True, why=f"kind={name} has no state to carry", hint=LEAVE)
     first, length = config.data.grow_from, config.data.length
     if first is not None and length not in (first << n for n in range(length.bit_length())):
-        raise ConfigError(
-            f"⟨grow_from⟩={first}: ⟨length⟩={length} is not {first}, {2 * first}, {4 * first} …; "
-            "give its half, its quarter and so on, or null"
-        )
+        why = f"length={length} is not {first}, {2 * first}, {4 * first} …"
+        raise ConfigError("grow_from", got=first, why=why, allowed="its half, its quarter and so on, or null")
     if first is not None and trainer.schedule == "hold" and trainer.decay_share == 0:
-        raise ConfigError(
-            f"⟨grow_from⟩={first}: windows grow over the steps of a run, and ⟨decay_share⟩=0 is for a run "
-            "without an end; leave one of them out"
-        )
+        why = "windows grow over the steps of a run, and decay_share=0 is for a run without an end"
+        raise ConfigError("grow_from", got=first, why=why, hint="leave one of them out")
     if trainer.schedule != "hold" and trainer.decay_share != TrainerConfig.decay_share:
-        raise ConfigError(
-            f"⟨decay_share⟩={trainer.decay_share} needs ⟨schedule⟩=hold, not "
-            f"{trainer.schedule}: give that, or leave decay_share out"
-        )
+        why = f"it is for schedule=hold, not {trainer.schedule}"
+        raise ConfigError("decay_share", got=trainer.decay_share, why=why, allowed="schedule=hold, or leave it out")
     if first is not None and carries(config):
-        raise ConfigError(f"⟨grow_from⟩={first}: windows that carry a state cannot be cut; leave it out")
+        raise ConfigError("grow_from", got=first, why="windows that carry a state cannot be cut", hint=LEAVE)
     if trainer.checkpoint_activations and not kind.blocks:
-        raise ConfigError(f"⟨checkpoint_activations⟩=true: ⟨kind⟩={name} has no blocks; leave it out")
-    if trainer.lora_rank is not None and config.init_from is None:
-        raise ConfigError(
-            f"⟨lora_rank⟩={trainer.lora_rank} adapts a trained model: give ⟨init_from⟩=BUNDLE, or leave it out"
-        )
-    if trainer.lora_rank is not None and not kind.adapters:
-        raise ConfigError(
-            f"⟨lora_rank⟩={trainer.lora_rank}: ⟨kind⟩={name} has no blocks to adapt; leave it out to learn all weights"
-        )
+        raise ConfigError("checkpoint_activations", got=True, why=f"kind={name} has no blocks", hint=LEAVE)
+    rank = trainer.lora_rank
+    if rank is not None and config.init_from is None:
+        why = "it adapts a trained model"
+        raise ConfigError("lora_rank", got=rank, why=why, allowed="init_from=BUNDLE, or leave it out")
+    if rank is not None and not kind.adapters:
+        raise ConfigError("lora_rank", got=rank, why=f"kind={name} has no blocks to adapt", hint=LEAVE)
+    alone = f"it is for one device, not {processes}"
     if processes > 1 and trainer.strategy == "auto":
-        raise ConfigError(f"⟨strategy⟩=auto is for one device, not {processes}: use ⟨trainer⟩=ddp or ⟨trainer⟩=fsdp")
+        raise ConfigError("strategy", got="auto", why=alone, allowed="trainer=ddp or trainer=fsdp")
     if processes > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
-        raise ConfigError(
-            f"⟨devices⟩={trainer.devices}, ⟨num_nodes⟩={trainer.num_nodes}: start the processes with "
-            f"`torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun; docs/training.md has both"
-        )
+        start = f"start them with `torchrun --nproc-per-node={trainer.devices} -m musictx train …` or srun"
+        why = f"with num_nodes={trainer.num_nodes} it takes {processes} processes"
+        raise ConfigError("devices", got=trainer.devices, why=why, hint=f"{start}, docs/training.md has both")
     if trainer.strategy == "fsdp":
         if not kind.blocks:
-            raise ConfigError(f"⟨strategy⟩=fsdp splits blocks, and ⟨kind⟩={name} has none: use ⟨trainer⟩=ddp")
+            why = f"it splits blocks, and kind={name} has none"
+            raise ConfigError("strategy", got="fsdp", why=why, allowed="trainer=ddp")
         for setting, value, none in (
             ("optimizer", trainer.optimizer, "adamw"),
             ("ema_decay", trainer.ema_decay, None),
-            ("lora_rank", trainer.lora_rank, None),
+            ("lora_rank", rank, None),
         ):
             if value != none:
-                needs = "null" if none is None else none
-                raise ConfigError(f"⟨{setting}⟩={value} needs whole matrices: with fsdp use ⟨{setting}⟩={needs}")
+                why = "it needs whole matrices, and strategy=fsdp splits them"
+                raise ConfigError(setting, got=value, why=why, allowed=as_word(none))
     if trainer.batch_size == "auto" and trainer.accelerator != "cuda":
-        raise ConfigError("⟨batch_size⟩=auto is for CUDA: give a number; on a CPU start with 8")
+        raise ConfigError("batch_size", got="auto", why="it is for CUDA", allowed="a number, to begin with 8")
     if trainer.batch_size == "auto" and processes > 1:
-        raise ConfigError(
-            f"⟨batch_size⟩=auto is for one device, not {processes}: find the size on one, then give that number"
-        )
+        raise ConfigError("batch_size", got="auto", why=alone, allowed="the number that one device finds")

@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 from musictx.config.model import MODELS, settings_of_kind
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store, whole_split
-from musictx.errors import ConfigError, StoreError
+from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
 from musictx.model.shipped import BUNDLE
 from musictx.system import lock
@@ -153,7 +153,7 @@ class RunFolder:
         return "failed" if self.failed else "finished" if done else "unfinished"
 
     def config(self) -> Any:
-        """The settings in config.yaml. Raises ConfigError for a file that is damaged, or that asks for more than
+        """The settings in config.yaml. Raises UserError for a file that is damaged, or that asks for more than
         values: a folder may come from a stranger."""
         config = _values(self.path / CONFIG)
         try:
@@ -167,7 +167,7 @@ class RunFolder:
         return _flat(OmegaConf.to_container(self.config()))
 
     def record(self) -> Record:
-        """What made the run. Raises ConfigError for a damaged file."""
+        """What made the run. Raises UserError for a damaged file."""
         try:
             return Record(**json.loads((self.path / RECORD).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -197,10 +197,8 @@ class RunFolder:
             try:
                 lock(file)
             except BlockingIOError:
-                raise ConfigError(
-                    f"⟨out⟩={self.path}: another process trains in this folder now: wait until it ends, or give "
-                    "another ⟨out⟩="
-                ) from None
+                why = "another process trains in this folder now"
+                raise ConfigError("out", got=self.path, why=why, allowed="another, or wait until it ends") from None
             except OSError as error:
                 print(f"{place} cannot be locked ({error}): make sure that no other process trains in {self.path}")
             yield
@@ -208,7 +206,7 @@ class RunFolder:
     def open(self, config: TrainConfig, record: Record) -> Path | None:
         """The checkpoint that the run resumes from; None for a new run, whose config and record it writes.
 
-        Raises ConfigError rather than mix two runs in one folder, StoreError for other data than the run began with.
+        Raises ConfigError rather than mix two runs, or the data of two, in one folder; UserError for damaged files.
         """
         if self._aside.exists() and not self.path.exists():  # killed between two renames
             self._aside.rename(self.path)
@@ -223,7 +221,8 @@ class RunFolder:
             print(f"{self.path} was stopped before its first checkpoint: starting again")
             return None
         if config.resume is not None:
-            raise ConfigError(f"⟨resume⟩={config.resume} holds no unfinished run: give the folder of one, or ⟨out⟩=")
+            why = "it holds no unfinished run"
+            raise ConfigError("resume", got=config.resume, why=why, allowed="the folder of one, or out=")
         self.check_free(config.overwrite)
         if self.path.exists() and any(self.path.iterdir()):  # keep it until the new run has a model
             if self._aside.exists():
@@ -243,12 +242,12 @@ class RunFolder:
         if not out.exists() or (out.is_dir() and not any(out.iterdir())):
             return
         if not overwrite:
-            raise ConfigError(f"⟨out⟩={out} exists already: give another ⟨out⟩= or ⟨overwrite⟩=true")
+            raise ConfigError("out", got=out, why="it exists already", allowed="another, or overwrite=true")
         names = [p.name for p in out.iterdir()] if out.is_dir() else [out.name]
         foreign = [n for n in names if n not in OURS and not OURS_TOO.fullmatch(n)]
         if foreign or CONFIG not in names:
             what = foreign[0] if foreign else f"no {CONFIG}"
-            raise ConfigError(f"⟨out⟩={out} is not the folder of a run (it has {what}): give another ⟨out⟩=")
+            raise ConfigError("out", got=out, why=f"it is not the folder of a run (it has {what})", allowed="another")
 
     def close(self) -> None:
         """Ends the run: removes the checkpoint to resume from and the run that it replaced."""
@@ -268,20 +267,17 @@ class RunFolder:
         return folder.with_name(f".{folder.name}.old")
 
     def _check_same(self, config: TrainConfig, record: Record) -> None:
-        if told := ", ".join(self.differences(config)):
-            raise ConfigError(
-                f"⟨out⟩={self.path} holds an unfinished run with other settings: {told}; give those again to resume "
-                "it, another ⟨out⟩=, or ⟨overwrite⟩=true to start again"
-            )
+        otherwise = "another out=, or overwrite=true to start again"
+        if others := ", ".join(self.differences(config)):
+            why = f"it holds an unfinished run with other settings, {others}"
+            raise ConfigError("out", got=self.path, why=why, allowed=f"those again to resume it, {otherwise}")
         if self.record().store != record.store:
-            raise StoreError(
-                f"⟨path⟩={config.data.path} holds other data than the run in {self.path} began with: give that "
-                "store again, another ⟨out⟩=, or ⟨overwrite⟩=true to start again"
-            )
+            why = f"it holds other data than the run in {self.path} began with"
+            raise ConfigError("path", got=config.data.path, why=why, allowed=f"that store again, {otherwise}")
 
 
 def _values(path: Path) -> Any:
-    """The values of a YAML file. Raises ConfigError for what a run never writes: aliases, which can grow beyond all
+    """The values of a YAML file. Raises UserError for what a run never writes: aliases, which can grow beyond all
     memory, tags, which make other types, and interpolations, which read the environment."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -304,9 +300,9 @@ def _values(path: Path) -> Any:
         raise _damaged(path, error) from None
 
 
-def _damaged(path: Path, error: Exception) -> ConfigError:
+def _damaged(path: Path, error: Exception) -> UserError:
     reason = " ".join(str(error).split())[:150]
-    return ConfigError(f"{path} is damaged ({reason}): put back a copy, or remove the run")
+    return UserError(f"{path} is damaged ({reason})", "put back a copy, or remove the run")
 
 
 def find_runs(root: Path) -> list[RunFolder]:

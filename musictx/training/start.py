@@ -50,17 +50,16 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
     kind_of_settings(config.model)  # else there is nothing to compare
     sized = sized_as_bundle(config).model
     for word in words:
-        key = word.lstrip("+").partition("=")[0]
+        key, _, value = word.lstrip("+").partition("=")
         group, _, setting = key.partition(".")
         names = [setting] if setting else ["kind", *asdict(config.model)]
         for name in names if group == "model" else ():
             has, given = getattr(sized, name, None), getattr(config.model, name)
             if has is not given and has != given:  # NaN is not equal to itself
-                has = "no such setting" if has is None else f"⟨{name}⟩={has}"
-                raise ConfigError(
-                    f"{word}: ⟨init_from⟩={config.init_from} has {has}, and its weights fit no other model: leave "
-                    f"{key}= out, or leave ⟨init_from⟩= out to train from scratch"
-                )
+                has = "no such setting" if has is None else f"{name}={has}"
+                why = f"init_from={config.init_from} has {has}, and its weights fit no other model"
+                hint = f"leave {key}= out, or leave init_from= out to train from scratch"
+                raise ConfigError(key, got=value, why=why, hint=hint)
 
 
 def objective_of(config: TrainConfig, tokenizer: Tokenizer) -> Objective:
@@ -75,15 +74,14 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     an impossible model, or a bundle of other tokens."""
     pace = tokenizer.pace
     if pace is None and getattr(config.model, "clock", "index") == "time":
-        raise ConfigError(f"⟨clock⟩=time: {tokenizer.name} tokens carry no time; choose ⟨clock⟩=index")
+        raise ConfigError("clock", got="time", why=f"{tokenizer.name} tokens carry no time", allowed="index")
     paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
     keys = keys_of(tokenizer)
-    if keys is None and settings_keyboard(config) != "none":
-        raise ConfigError(
-            f"⟨keyboard⟩={settings_keyboard(config)}: {tokenizer.name} tokens do not strike and release keys in "
-            "seconds; choose ⟨keyboard⟩=none, or ⟨tokenizer⟩=performance"
-        )
+    keyboard = settings_keyboard(config)
+    if keys is None and keyboard != "none":
+        why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
+        raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
     check_memory(settings)
     model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
     if config.init_from is not None:
@@ -93,11 +91,8 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
         known = with_rows(fresh, load_bundle(path).model.state_dict(), moved)
         gained = {name: tensor for name, tensor in fresh.items() if name.startswith("keyboard.")}
         if config.trainer.lora_rank is not None and gained.keys() - known.keys():
-            raise ConfigError(
-                f"⟨lora_rank⟩={config.trainer.lora_rank}: adapters would never teach the model of "
-                f"⟨init_from⟩={config.init_from} its new ⟨keyboard⟩={settings_keyboard(config)}; "
-                "leave one of the two out"
-            )
+            why = f"adapters would never teach the model of init_from={config.init_from} its new keyboard={keyboard}"
+            raise ConfigError("lora_rank", got=config.trainer.lora_rank, why=why, hint="leave one of the two out")
         model.load_state_dict(gained | known)
     if config.trainer.lora_rank is not None:
         add_adapters(model, config.trainer.lora_rank)  # type: ignore[arg-type] # check_trainer refuses others
@@ -114,10 +109,11 @@ def check_memory(settings: Any) -> None:
     needed = COPIES * memory_of(without_memory(lambda: build_model(settings)))
     there = psutil.virtual_memory().total
     if needed > there:
-        raise ConfigError(
-            f"⟨d_model⟩={settings.d_model}, ⟨n_layers⟩={settings.n_layers}: weights, gradients and averages take "
-            f"{needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}: give a smaller model"
+        why = (
+            f"with n_layers={settings.n_layers} weights, gradients and averages take {needed / 1e9:,.0f} GB, "
+            f"this machine has {there / 1e9:,.0f}"
         )
+        raise ConfigError("d_model", got=settings.d_model, why=why, allowed="a smaller model")
 
 
 def settings_keyboard(config: TrainConfig) -> str:
@@ -158,22 +154,17 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
     if moved is None and old is not None and plain is not None:
         extra = ", ".join(row.type for row in old.added)
         name = header.objective.get("name")
-        raise ConfigError(
-            f"⟨init_from⟩={config.init_from} has ids of ⟨objective⟩={name} ({extra}), which "
-            f"⟨objective⟩={config.objective} does not have: give ⟨objective⟩={name}, or leave init_from out"
-        )
+        why = f"it has ids of objective={name} ({extra}), which objective={config.objective} does not have"
+        raise ConfigError("init_from", got=config.init_from, why=why, allowed=f"objective={name}, or leave it out")
     if moved is None:
-        raise ConfigError(
-            f"⟨init_from⟩={config.init_from} has {header.tokenizer} tokens ({header.vocab_fingerprint}), the "
-            f"store has {tokenizer.name} ({base.fingerprint}): prepare your music with "
-            f"⟨tokenizer⟩={header.tokenizer}, or leave init_from out"
-        )
+        theirs = f"{header.tokenizer} tokens ({header.vocab_fingerprint})"
+        why = f"it has {theirs}, the store has {tokenizer.name} ({base.fingerprint})"
+        hint = f"prepare your music with tokenizer={header.tokenizer}, or leave it out"
+        raise ConfigError("init_from", got=config.init_from, why=why, hint=hint)
     known = int((moved >= 0).sum())
     if config.trainer.lora_rank is not None and known < tokenizer.vocab.size:
-        raise ConfigError(
-            f"⟨lora_rank⟩={config.trainer.lora_rank}: ⟨init_from⟩={config.init_from} knows {known} of "
-            f"{tokenizer.vocab.size} ids, and adapters would never learn the others; leave lora_rank out"
-        )
+        why = f"init_from={config.init_from} knows {known} of {tokenizer.vocab.size} ids, adapters learn no others"
+        raise ConfigError("lora_rank", got=config.trainer.lora_rank, why=why, hint="leave it out")
     return torch.from_numpy(moved)
 
 

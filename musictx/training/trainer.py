@@ -24,7 +24,7 @@ MODES = ("online", "offline", "disabled")
 def check_logger(config: LoggerConfig) -> None:
     """Raises ConfigError for an unknown logger, or wandb online without a key that could be one."""
     if config.name not in ("csv", "wandb"):
-        raise ConfigError(f"⟨LoggerConfig.name⟩={config.name}: choose csv or wandb")
+        raise ConfigError("LoggerConfig.name", got=config.name, allowed="csv or wandb")
     if config.name == "wandb" and wandb_mode(config) == "online":
         import wandb
 
@@ -33,9 +33,8 @@ def check_logger(config: LoggerConfig) -> None:
         except wandb.errors.Error as error:
             raise _no_wandb(error) from None
         if not known:
-            raise ConfigError(
-                "⟨logger⟩=wandb has no API key: run `wandb login`, or set ⟨mode⟩=offline or WANDB_API_KEY"
-            )
+            hint = "run `wandb login`, or set mode=offline or WANDB_API_KEY"
+            raise ConfigError("logger", got="wandb", why="it has no API key", hint=hint)
 
 
 def build_loggers(config: TrainConfig, folder: Path, wandb_id: str) -> list[Logger]:
@@ -69,15 +68,15 @@ def close_logger(config: LoggerConfig, failed: bool) -> None:
 
 def _no_wandb(error: Exception) -> ConfigError:
     said = " ".join(str(error).split()).rstrip(".")
-    return ConfigError(f"⟨logger⟩=wandb cannot be used ({said}): mend the key or the network, or set ⟨mode⟩=offline")
+    return ConfigError("logger", got="wandb", why=said, hint="mend the key or the network, or give mode=offline")
 
 
 def wandb_mode(config: LoggerConfig) -> str:
     """As configured, else WANDB_MODE, else online. Raises ConfigError for one that does not exist."""
     mode = config.mode or os.environ.get("WANDB_MODE") or "online"
     if mode not in MODES:
-        where = "⟨mode⟩" if config.mode else "the environment variable WANDB_MODE"
-        raise ConfigError(f"{where}={mode}: choose one of {', '.join(MODES)}")
+        why = "" if config.mode else "the environment variable WANDB_MODE says so"
+        raise ConfigError("mode", got=mode, why=why, allowed=f"one of {', '.join(MODES)}")
     return mode
 
 

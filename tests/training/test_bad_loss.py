@@ -37,7 +37,7 @@ def spoil(value):
 @pytest.mark.parametrize(("value", "text"), [(float("nan"), "the loss is nan"), (1e4, r"the loss has exploded to \d+")])
 def test_a_bad_loss_stops_before_it_reaches_the_weights(world, tmp_path, at_step, value, text):
     at_step(3, spoil(value))
-    with pytest.raises(TrainingError, match=f"{text}.* at step 3: its batch and the weights before it are in"):
+    with pytest.raises(TrainingError, match=f"^{text}.* at step 3, its batch and the weights before it are in"):
         fit(config_of(world, tmp_path / "run"))
     kept = torch.load(tmp_path / "run" / "failed.pt", weights_only=True)
     assert [ids.shape for ids in (*kept["batch"]["inputs"], kept["batch"]["targets"])] == [(4, 32), (4, 32)]
@@ -51,7 +51,7 @@ def test_a_validation_that_is_nan_makes_no_bundle(world, tmp_path, monkeypatch):
     monkeypatch.setattr(
         LanguageModelTraining, "on_validation_epoch_start", lambda self: spoil(float("nan"))(self), raising=False
     )
-    with pytest.raises(TrainingError, match="the validation NLL is nan after step 2: no bundle is written; lower"):
+    with pytest.raises(TrainingError, match="^the validation NLL is nan after step 2, and no bundle"):
         fit(config_of(world, tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
@@ -61,21 +61,19 @@ def test_out_of_memory_says_what_to_lower_and_by_how_much(world, tmp_path, at_st
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     at_step(1, full)
-    text = "out of memory with batch_size=4, length=32: give batch_size=2 accumulate=2"
-    with pytest.raises(TrainingError, match=text):
+    with pytest.raises(TrainingError, match="^out of memory, .*: give batch_size=2 accumulate=2$"):
         fit(config_of(world, tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 
 def test_every_advice_about_memory(world, tmp_path):
     config = config_of(world, tmp_path, "trainer.batch_size=1")
-    assert str(less_memory(config, False)).endswith("give checkpoint_activations=true")
+    assert less_memory(config, False).hint == "give checkpoint_activations=true"
     on = replace(config, trainer=replace(config.trainer, checkpoint_activations=True))
-    assert str(less_memory(on, False)).endswith("give length=16")
+    assert less_memory(on, False).hint == "give length=16"
     recurrent = config_of(world, tmp_path, "trainer.batch_size=1", model=RECURRENT)
-    assert str(less_memory(recurrent, False)).endswith("give length=16")
-    text = "out of memory in validation with score_batch_tokens=4096: give 2048, then segment=32"
-    assert str(less_memory(config, True)) == text
+    assert less_memory(recurrent, False).hint == "give length=16"
+    assert less_memory(config, True).hint == "give score_batch_tokens=2048, then segment=32"
 
 
 def test_what_counts_as_out_of_memory():
@@ -106,7 +104,7 @@ def test_a_batch_is_tried_with_the_models_own_step(world, tmp_path, monkeypatch)
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", full)
     assert not fits(config, 3)
     automatic = replace(config, trainer=replace(config.trainer, batch_size="auto"))
-    with pytest.raises(TrainingError, match="out of memory with batch_size=1"):
+    with pytest.raises(TrainingError, match="^out of memory"):
         with_batch_size(automatic)
 
 
@@ -116,9 +114,9 @@ def test_a_batch_size_is_found_once_and_kept_when_the_run_is_gone_on_with(world,
     (tmp_path / "run" / "config.yaml").write_text("trainer: {batch_size: 16}")
     automatic = config_of(world, tmp_path / "run", "trainer.batch_size=auto")
     assert with_batch_size(automatic).trainer.batch_size == 16
-    with pytest.raises(ConfigError, match="^batch_size=auto is for CUDA: give a number; on a CPU start"):
+    with pytest.raises(ConfigError, match="^batch_size=auto: it is for CUDA"):
         fit(automatic)
-    with pytest.raises(ConfigError, match="^batch_size=many: give 1 or more, or auto"):
+    with pytest.raises(ConfigError, match="^batch_size=many: give 1 or more, or auto$"):
         fit(config_of(world, tmp_path / "run", "trainer.batch_size=many"))
 
 

@@ -65,21 +65,16 @@ def test_a_checkpoint_opens_like_the_bundle_that_is_made_of_it(world, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ("trainer.lora_rank=0", "^lora_rank=0: give 1 or more, or null to learn all weights"),
-        ("trainer.lora_rank=-1", "^lora_rank=-1: give 1 or more, or null to learn all weights"),
-        ("trainer.lora_rank=17", "^lora_rank=17: the matrices of this model have rank 16 at most; give 1 to 16"),
-    ],
+    ("rank", "allowed"), [(0, "1 or more, or null to learn all weights"), (-1, "1 or more"), (17, "1 to 16")]
 )
-def test_ranks_that_cannot_be(world, tmp_path, settings, text):
-    with pytest.raises(ConfigError, match=f"^{text}"):
-        fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", settings))
+def test_ranks_that_cannot_be(world, tmp_path, rank, allowed):
+    with pytest.raises(ConfigError, match=f"^lora_rank={rank}: .*give {allowed}"):
+        fit(config_of(world, tmp_path / "run", f"init_from={world.bundle}", f"trainer.lora_rank={rank}"))
     assert not (tmp_path / "run").exists()
 
 
 def test_what_cannot_be_adapted(world, tmp_path):
-    with pytest.raises(ConfigError, match="^lora_rank=2 adapts a trained model: give init_from=BUNDLE"):
+    with pytest.raises(ConfigError, match="^lora_rank=2: it adapts a trained model: give init_from="):
         fit(config_of(world, tmp_path / "run", "trainer.lora_rank=2"))
     lstm = fit(config_of(world, tmp_path / "lstm", "trainer.max_steps=1", model=RECURRENT))
     # the settings around it are a transformer's: what counts is the bundle

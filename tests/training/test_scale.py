@@ -153,12 +153,12 @@ def test_a_compiled_model_learns_the_same(world, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ("trainer.strategy=horovod", "^strategy=horovod: choose one of auto, ddp, fsdp"),
-        ("trainer.devices=2", "^strategy=auto is for one device, not 2: use trainer=ddp or trainer=fsdp"),
-        ("trainer.devices=0", "^devices=0: give 1 or more"),
+        ("trainer.strategy=horovod", "strategy=horovod: give one of auto, ddp, fsdp"),
+        ("trainer.devices=2", "strategy=auto: .*: give trainer=ddp or trainer=fsdp"),
+        ("trainer.devices=0", "devices=0: give 1 or more"),
         (
             "trainer.devices=2 trainer.num_nodes=3 trainer.strategy=ddp",
-            "^devices=2, num_nodes=3: start the processes with `torchrun --nproc-per-node=2 -m musictx",
+            "devices=2: .* 6 processes: start them with `torchrun --nproc-per-node=2 -m musictx train",
         ),
     ],
 )
@@ -169,33 +169,27 @@ def test_ways_to_run_that_cannot_be(world, tmp_path, settings, text):
 
 
 @pytest.mark.parametrize(
-    ("setting", "text"),
+    ("setting", "allowed"),
     [
-        (
-            "trainer.optimizer=muon",
-            "^optimizer=muon needs whole matrices: with fsdp use optimizer=",
-        ),
-        ("trainer.ema_decay=0.9", "^ema_decay=0.9 needs whole matrices: with fsdp use ema_decay=null"),
-        (
-            "trainer.lora_rank=4",
-            "^lora_rank=4 needs whole matrices: with fsdp use lora_rank=null",
-        ),
-        ("trainer.batch_size=auto", "is for one device, not 2: find the size on one, then give"),
+        ("optimizer=muon", "adamw"),
+        ("ema_decay=0.9", "null"),
+        ("lora_rank=4", "null"),
+        ("batch_size=auto", "the number that one device finds"),
     ],
 )
-def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, text):
+def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, allowed):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("lightning.fabric.plugins.environments.SLURMEnvironment.detect", lambda: True)
     settings = ["trainer.strategy=fsdp", "trainer.accelerator=cuda", "trainer.devices=2", f"init_from={world.bundle}"]
-    with pytest.raises(ConfigError, match=text):
-        fit(config_of(world, tmp_path / "run", *settings, setting))
+    with pytest.raises(ConfigError, match=f"^{setting}: .*: give {allowed}$"):
+        fit(config_of(world, tmp_path / "run", *settings, f"trainer.{setting}"))
 
 
 def test_recurrent_models_are_not_shared_out(world, tmp_path):
-    with pytest.raises(ConfigError, match="^strategy=fsdp splits blocks, and kind=recurrent has none"):
+    with pytest.raises(ConfigError, match="^strategy=fsdp: .*kind=recurrent"):
         fit(config_of(world, tmp_path / "run", "trainer.strategy=fsdp", model=RECURRENT))
 
 
 def test_recurrent_models_have_no_blocks_to_recompute(world, tmp_path):
-    with pytest.raises(ConfigError, match="^checkpoint_activations=true: kind=recurrent has no blocks"):
+    with pytest.raises(ConfigError, match="^checkpoint_activations=true: kind=recurrent "):
         fit(config_of(world, tmp_path / "run", "trainer.checkpoint_activations=true", model=RECURRENT))

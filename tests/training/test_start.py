@@ -45,8 +45,7 @@ def test_a_recurrent_bundle_under_transformer_defaults(world, tmp_path):
 
 
 def test_another_vocabulary_is_refused(world, tmp_path):
-    text = "init_from=.* has chorale tokens .*, the store has performance .*: prepare your music with tokenizer=chorale"
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(ConfigError, match="^init_from=.* has chorale tokens .*, the store has performance "):
         fit(config_of(world, tmp_path / "run", f"init_from={world.hymn_bundle}"))
     with pytest.raises(BundleError, match="nothing.safetensors: no such bundle"):
         fit(config_of(world, tmp_path / "run", "init_from=nothing.safetensors"))
@@ -92,25 +91,22 @@ def test_a_bundle_without_a_keyboard_may_gain_one_and_begins_as_the_same_model(w
 
 def test_a_keyboard_asks_for_tokens_that_strike_keys(world, tmp_path):
     config = config_of(world, tmp_path / "run", "model.keyboard=head")
-    with pytest.raises(ConfigError, match="keyboard=head: chorale tokens do not strike and release keys in seconds"):
+    with pytest.raises(ConfigError, match="^keyboard=head: chorale tokens "):
         starting_model(config, build_tokenizer("chorale"))
 
 
 def test_new_ids_and_adapters_do_not_go_together(world, tmp_path):
     settings = (f"init_from={world.bundle}", "trainer.lora_rank=2")
     config = sized_as_bundle(config_of(world, tmp_path / "run", *settings))
-    text = "^lora_rank=2: init_from=.* knows 391 of 393 ids, and adapters would never learn the others; leave lora"
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(ConfigError, match="^lora_rank=2: init_from=.* knows 391 of 393 ids"):
         starting_model(config, Pedalled())
 
 
 def test_a_cycle_needs_tokens_that_keep_one(world, tmp_path):
-    text = "^cycle=16: performance ids come in groups of 1; leave it out"
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(ConfigError, match="^cycle=16: performance ids come in groups of 1: leave it out"):
         fit(config_of(world, tmp_path / "run", "model.cycle=16"))
-    text = "^cycle=6: chorale ids come in groups of 4; give a multiple of 4"
     hymns = [f"data.path={world.hymn_store}", "tokenizer.name=chorale", "data.stretch=[1.0]"]
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(ConfigError, match="^cycle=6: chorale ids come in groups of 4: give a multiple of 4"):
         fit(config_of(world, tmp_path / "run", *hymns, "model.cycle=6"))
     bundle = fit(config_of(world, tmp_path / "run", *hymns, "model.cycle=16"))
     model = load_bundle(bundle).model
@@ -141,37 +137,26 @@ def test_no_origin_is_told_twice(before, now, together):
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("words", "has"),
     [
-        (
-            ["model.d_model=64"],
-            "^model.d_model=64: init_from={bundle} has d_model=16, and its weights fit no other",
-        ),
-        (["model.value_residual=true"], "has value_residual=False, and its weights fit no other model: leave "),
-        (
-            ["model=paper"],
-            "model=paper: init_from={bundle} has d_model=16, .*: leave model= out, or leave init_from=",
-        ),
-        (["model=lstm"], "model=lstm: init_from={bundle} has kind=transformer, "),
-        (
-            ["model.window=9", "model=lstm"],
-            "^model.window=9: init_from={bundle} has no such setting, and its weights fit",
-        ),
+        (["model.d_model=64"], "d_model=16"),
+        (["model.value_residual=true"], "value_residual=False"),
+        (["model=paper"], "d_model=16"),
+        (["model=lstm"], "kind=transformer"),
+        (["model.window=9", "model=lstm"], "no such setting"),
     ],
 )
-def test_a_person_who_asks_for_another_model_than_the_bundles_is_told(world, words, text):
+def test_a_person_who_asks_for_another_model_than_the_bundles_is_told(world, words, has):
     config = settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words)
-    with pytest.raises(ConfigError, match=text.format(bundle=world.bundle)):
+    with pytest.raises(ConfigError, match=f"^{words[0]}: init_from={world.bundle} has {has}, "):
         check_given(config, words)
 
 
 def test_python_tells_it_as_the_command_does(world, tmp_path):
     given = {"init_from": world.bundle, "data": {"path": world.store}, "out": tmp_path / "run"}
-    with pytest.raises(
-        ConfigError, match="^model.d_model=64: init_from=.* has model.d_model=16, and its weights fit no"
-    ):
+    with pytest.raises(ConfigError, match="^model.d_model=64: init_from=.* has d_model=16, "):
         train(**given, model={"d_model": 64})
-    with pytest.raises(ConfigError, match="model=lstm: init_from=.* has model.kind=transformer"):
+    with pytest.raises(ConfigError, match="^model=lstm: init_from=.* has kind=transformer"):
         train(**given, model="lstm")
     assert not (tmp_path / "run").exists()
 
@@ -181,7 +166,7 @@ def test_a_preset_of_ones_own_is_of_a_kind(world, tmp_path):
     preset.parent.mkdir(parents=True)
     preset.write_text("{d_model: 16, n_layers: 1, n_heads: 2, d_ff: 32, dropout: 0.1, max_distance: 16}")
     words = ["musictx", "train", "--config-dir", "mine", "model=few", f"data.path={world.store}", "out=run", *QUICK]
-    assert "these are not the settings of a model; choose a preset, as in model=small" in refused(words, tmp_path)
+    assert "these are not the settings of a model" in refused(words, tmp_path)
     preset.write_text(f"defaults: [transformer_schema]\n{preset.read_text()[1:-1].replace(', ', chr(10))}")
     ok([*words, "trainer.progress_bar=false"], tmp_path)
 

@@ -48,7 +48,7 @@ def test_a_store_whose_bytes_have_changed_is_not_learned(world, tmp_path, split)
     ids[10], ids[12] = ids[12], ids[10]
     assert ids[10] != ids[12]
     (store / f"{split}.ids.bin").write_bytes(ids)
-    with pytest.raises(StoreError, match=f"the {split} split has changed since it was written; prepare the data again"):
+    with pytest.raises(StoreError, match=f"the {split} split has changed since it was written"):
         fit(config_of(replace(world, store=store), tmp_path / "run"))
     assert not (tmp_path / "run" / "model.safetensors").exists()
     assert store_hash(Store(world.store))
@@ -59,7 +59,7 @@ def test_pieces_that_begin_elsewhere_are_not_learned(world, tmp_path):
     offsets = np.load(store / "train.offsets.npy")
     offsets[1] += 1
     np.save(store / "train.offsets.npy", offsets)
-    with pytest.raises(StoreError, match="the train split has changed since it was written; prepare the data again"):
+    with pytest.raises(StoreError, match="the train split has changed since it was written"):
         store_hash(Store(store))
 
 
@@ -77,8 +77,7 @@ def test_a_damaged_checkpoint_is_not_resumed(world, stopped, damage):
     broken = {"flipped": whole, "cut": whole[:-100], "empty": b"", "text": b"PK\x03\x04 no"}
     broken |= {"directory": bytes(directory), "parts": parts.getvalue(), "model": model.getvalue()}
     last.write_bytes(broken[damage])
-    line = "last.ckpt is damaged .*: put back a copy, or remove it and the same command starts the run again"
-    with pytest.raises(TrainingError, match=line) as caught:
+    with pytest.raises(TrainingError, match="last.ckpt is damaged ") as caught:
         fit(config_of(world, stopped, "trainer.checkpoint_every=1"))
     assert len(str(caught.value).splitlines()) == 1
 
@@ -87,7 +86,7 @@ def test_a_folder_names_no_code_to_run(stopped, tmp_path, monkeypatch):
     (tmp_path / "theirs.py").write_text("raise SystemExit('it ran')")
     monkeypatch.chdir(tmp_path)
     change(stopped, objective="theirs:Objective")
-    with pytest.raises(ConfigError, match="begun with objective=theirs:Objective, which is not in musictx: give obj"):
+    with pytest.raises(ConfigError, match="give objective=theirs:Objective too"):
         resume(stopped)
     assert resume(stopped, "objective=theirs:Objective").objective == "theirs:Objective"
     change(stopped, objective="next_token")
@@ -96,12 +95,12 @@ def test_a_folder_names_no_code_to_run(stopped, tmp_path, monkeypatch):
 
 def test_a_folder_reads_no_environment_and_grows_no_memory(stopped):
     change(stopped, name="${oc.env:HOME}")
-    with pytest.raises(ConfigError, match="config.yaml is damaged .*only a person may give"):
+    with pytest.raises(UserError, match="config.yaml is damaged .*only a person may give"):
         resume(stopped)
     bomb = "a: &a [x, x]\n" + "".join(f"b{k}: &b{k} [*{'a' if not k else f'b{k - 1}'}, *a]\n" for k in range(40))
     for text in (bomb, "[" * 50_000, "- 1", "3", "", "model: [1]", "model: {kind: [a]}", "\x00", "a: b: c", "model: 3"):
         (stopped / "config.yaml").write_text(text)
-        with pytest.raises(ConfigError) as caught:
+        with pytest.raises(UserError) as caught:
             resume(stopped)
         assert len(str(caught.value).splitlines()) == 1
 
@@ -110,7 +109,7 @@ def test_a_folder_reads_no_environment_and_grows_no_memory(stopped):
 def test_escapes_and_depth_hide_nothing(tmp_path, written):
     quoted = f'name: "{written}"\n' if written[0] == "\\" else f"name: {written}\n"
     (tmp_path / "config.yaml").write_text(quoted)
-    with pytest.raises(ConfigError, match=r"it has \$\{…}, which only a person may give|it is too deep"):
+    with pytest.raises(UserError, match=r"it has \$\{…}, which only a person may give|it is too deep"):
         RunFolder(tmp_path).config()
 
 
@@ -132,7 +131,7 @@ def test_a_row_of_no_step_is_skipped(tmp_path):
 @pytest.mark.parametrize("value", ["!!bool maybe", "!!timestamp soon", "!!binary JHt4fQ==", "!!omap [a: 1]", "! x"])
 def test_values_have_no_tags(tmp_path, value):
     (tmp_path / "config.yaml").write_text(f"name: {value}\n")
-    with pytest.raises(ConfigError, match="config.yaml is damaged .it has the tag "):
+    with pytest.raises(UserError, match="config.yaml is damaged .it has the tag "):
         RunFolder(tmp_path).config()
 
 
@@ -158,18 +157,18 @@ def test_one_damaged_run_hides_no_other(world, tmp_path):
     found = {re.sub(".*/", "", run.folder): run.state for run in list_runs(tmp_path)}
     assert found == {"good": "finished", "bad": "damaged", "worse": "damaged", "odd": "damaged"}
     (tmp_path / "good/run.json").write_text("[" * 100_000)
-    with pytest.raises(ConfigError, match=r"run\.json is damaged"):
+    with pytest.raises(UserError, match=r"run\.json is damaged"):
         RunFolder(tmp_path / "good").record()
     (tmp_path / "good/run.json").write_text(json.dumps({"git_commit": 1}))
-    with pytest.raises(ConfigError, match=r"run\.json is damaged"):
+    with pytest.raises(UserError, match=r"run\.json is damaged"):
         RunFolder(tmp_path / "good").record()
 
 
 def test_a_model_beyond_the_machine_is_refused_before_it_is_built(world, tmp_path):
     words = ["model.d_model=1000000", "model.n_heads=4", "model.n_layers=12"]
-    with pytest.raises(ConfigError, match=r"d_model=1000000, n_layers=12: weights, gradients and averages take [\d,]+"):
+    with pytest.raises(ConfigError, match=r"^d_model=1000000: with n_layers=12 .* take [\d,]+ GB"):
         fit(config_of(world, tmp_path / "run", *words))
-    with pytest.raises(ConfigError, match="n_layers=100000: give a whole number from 1 to 1024"):
+    with pytest.raises(ConfigError, match="^n_layers=100000: give a whole number from 1 to 1024"):
         fit(config_of(world, tmp_path / "run", "model.n_layers=100000"))
     assert not (tmp_path / "run").exists()
 

@@ -1,5 +1,6 @@
 """Many runs by one command, each in a folder of its own; the same command goes on with what is missing."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -37,9 +38,7 @@ def test_jobs_at_once_and_one_that_diverges_is_not_the_end_of_the_others(world, 
         "lr-0": "failed",
         "lr-1": "finished",
     }
-    assert (
-        "error: runs/lr-0: the loss is nan" in done.stderr or "error: runs/lr-0: the loss has exploded" in done.stderr
-    )
+    assert re.search("error: runs/lr-0: the loss (is nan|has exploded) .*: lower trainer.lr= or ", done.stderr)
 
 
 def test_optuna_is_told_the_best_validation_and_is_gone_on_with(world, tmp_path):
@@ -87,6 +86,6 @@ def test_jobs_handed_out_by_submitit_come_back(world, tmp_path):
     ok(words, tmp_path)
     assert [run.state for run in list_runs(tmp_path / "runs")] == ["finished"]
     wrong = refused([*words, "model.d_model=15"], tmp_path)
-    assert "a job of the sweep failed: model.d_model=15 cannot be shared by model.n_heads=2" in wrong
+    assert "a job of the sweep failed: model.d_model=15: " in wrong
     logs = wrong.rpartition("; its whole output is in ")[2]
     assert any("model.d_model=15" in log.read_text() for log in Path(logs).glob("*_log.err"))

@@ -7,7 +7,7 @@ import torch
 from runs import config_of, fit, val_nll
 
 from musictx.config.train import LoggerConfig, TrainConfig
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.model.keyboard import Keys
 from musictx.model.transformer import Transformer
@@ -90,13 +90,13 @@ def test_windows_are_cut_short_at_first_and_every_token_is_still_a_target_once(w
 
 def test_a_run_without_end_has_no_windows_that_grow(world, tmp_path):
     settings = ("data.grow_from=8", "trainer.schedule=hold", "trainer.decay_share=0")
-    with pytest.raises(ConfigError, match="^grow_from=8: windows grow over the steps of a run, and decay"):
+    with pytest.raises(ConfigError, match="^grow_from=8: .* decay_share=0 "):
         fit(config_of(world, tmp_path / "run", *settings))
 
 
 def test_windows_are_cut_at_whole_groups_alone(world, tmp_path):
     settings = ("experiment=chorales", f"data.path={world.hymn_store}", "data.length=32", "data.grow_from=2")
-    with pytest.raises(ConfigError, match="^grow_from=2: windows begin every 4 ids; give a multiple of 4"):
+    with pytest.raises(ConfigError, match="^grow_from=2: .* give a multiple of 4"):
         fit(config_of(world, tmp_path / "run", *settings))
 
 
@@ -130,7 +130,7 @@ def test_a_run_of_another_grouping_of_the_optimizer_is_told(world, tmp_path, mon
     groups = content["optimizer_states"][0]["param_groups"]
     groups[0]["params"].append(groups[1]["params"].pop())
     torch.save(content, last)
-    with pytest.raises(ConfigError, match="^an older musictx began this run and let weight decay act on"):
+    with pytest.raises(UserError, match="^an older musictx began this run"):
         fit(asked)
 
 
@@ -140,10 +140,12 @@ def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     assert wandb_mode(LoggerConfig("wandb")) == "offline"
     assert wandb_mode(LoggerConfig("wandb", mode="disabled")) == "disabled"
-    with pytest.raises(ConfigError, match="^mode=dryrun: choose one of online, offline, disabled"):
+    with pytest.raises(ConfigError, match="^mode=dryrun: give one of online, offline, disabled"):
         wandb_mode(LoggerConfig("wandb", mode="dryrun"))
     monkeypatch.setenv("WANDB_MODE", "dryrun")
-    with pytest.raises(ConfigError, match="^the environment variable WANDB_MODE=dryrun: choose one of online"):
+    with pytest.raises(
+        ConfigError, match="^mode=dryrun: the environment variable WANDB_MODE says so: give one of online"
+    ):
         wandb_mode(LoggerConfig("wandb"))
 
 
@@ -154,7 +156,7 @@ def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_p
         raise wandb.errors.CommError("timed out\n  after 90 s.")
 
     monkeypatch.setenv("WANDB_MODE", "online")
-    text = r"logger=wandb cannot be used \(timed out after 90 s\): mend .* or set mode=offline"
+    text = "^logger=wandb: timed out after 90 s: .*mode=offline"
     monkeypatch.setattr(wandb, "login", silent)
     with pytest.raises(ConfigError, match=text):
         check_logger(LoggerConfig("wandb"))
@@ -168,16 +170,16 @@ def test_a_wandb_that_does_not_answer_is_told_with_what_to_do(monkeypatch, tmp_p
     [
         ("random_seed=-1", "random_seed=-1: give 0 to 4294967295"),
         ("random_seed=4294967296", "random_seed=4294967296: give 0 to 4294967295"),
-        ("trainer.accelerator=tpu", "^accelerator=tpu: choose one of cpu, cuda"),
-        ("trainer.precision=fp8", "^precision=fp8: choose one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
-        ("trainer.precision=16-mixed", "^precision=16-mixed needs accelerator=cuda: use bf16-mixed"),
-        ("trainer.schedule=linear", "^schedule=linear: choose one of cosine, hold"),
-        ("trainer.keep=first", "^keep=first: choose one of best, last"),
+        ("trainer.accelerator=tpu", "^accelerator=tpu: give one of cpu, cuda"),
+        ("trainer.precision=fp8", "^precision=fp8: give one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
+        ("trainer.precision=16-mixed", "^precision=16-mixed: it needs accelerator=cuda: give bf16-mixed"),
+        ("trainer.schedule=linear", "^schedule=linear: give one of cosine, hold"),
+        ("trainer.keep=first", "^keep=first: give one of best, last"),
         ("trainer.decay_share=1.5", "^decay_share=1.5: give a share from 0 to 1"),
         ("data.grow_from=0", "^grow_from=0: give 1 or more, or null"),
-        ("data.grow_from=12", "^grow_from=12: length=32 is not 12, 24, 48 …; give its half, its quarter"),
-        ("trainer.decay_share=0.3", "^decay_share=0.3 needs schedule=hold, not cosine"),
-        ("data.grow_from=64", "^grow_from=64: length=32 is not 64, 128, 256 …; give its half, its quarter"),
+        ("data.grow_from=12", "^grow_from=12: length=32 is not 12, 24, 48 …: give its half"),
+        ("trainer.decay_share=0.3", "^decay_share=0.3: .* give schedule=hold"),
+        ("data.grow_from=64", "^grow_from=64: length=32 is not 64, 128, 256 …: give its half"),
         ("trainer.lr=0", "^lr=0.0: give a number above 0"),
         ("trainer.lr=nan", "^lr=nan: give a number above 0"),
         ("trainer.lr=inf", "^lr=inf: give a number above 0"),
@@ -334,16 +336,13 @@ def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learnt(world, 
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("model.n_heads=2", "model.n_heads is not a setting: model has kind, d_model, n_layers, dropout, cell"),
-        ("model.kind=mamba", "model.kind=mamba: choose one of transformer, recurrent"),
-        (
-            "model.kind=transformer",
-            "model.kind=transformer: these are the settings of a recurrent model; choose a preset",
-        ),
-        ("model.cell=gru", "^cell=gru: choose one of lstm, rnn"),
-        ("data.windows_per_epoch=8", "^windows_per_epoch is for random windows: leave it out, or give carry"),
+        ("model.n_heads=2", "model.n_heads=…: it is not a setting: model has kind, d_model, n_layers, dropout, cell"),
+        ("model.kind=mamba", "model.kind=mamba: give one of transformer, recurrent"),
+        ("model.kind=transformer", "model.kind=transformer: these are the settings of a recurrent model"),
+        ("model.cell=gru", "^cell=gru: give one of lstm, rnn"),
+        ("data.windows_per_epoch=8", "^windows_per_epoch=8: it is for random windows"),
         ("trainer.scheduled_sampling=1", "^scheduled_sampling=1.0: give a share from 0 up to below 1"),
-        ("trainer.optimizer=sgd", "^optimizer=sgd: choose one of adamw, muon"),
+        ("trainer.optimizer=sgd", "^optimizer=sgd: give one of adamw, muon"),
         ("trainer.ema_decay=1", "^ema_decay=1.0: give a share above 0 and below 1, or null for none"),
     ],
 )
