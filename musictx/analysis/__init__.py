@@ -1,1 +1,1 @@
-"""Measures what a model learnt and what its music keeps, with intervals and a report."""
+"""Measures what a model knows and what its music keeps, with intervals and a report."""

@@ -2,8 +2,8 @@
 
 The distances within a set say how varied it is, those between the sets how far apart they are. If both have the same
 distribution (overlapping area 1, divergence 0), a piece is as near to the other set as to its own. Unlike the paper,
-all densities that are compared share one kernel: with one each, a single odd piece would widen the kernel of its set,
-and a value that nearly all pieces share, such as four voices, would be a peak in one set and a hill in the other.
+all densities that are compared share one kernel. With one each, a single odd piece would widen the kernel of its set.
+A value that nearly all pieces share, such as four voices, would be a peak in one set and a hill in the other.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 
 
 class Distance(NamedTuple):
-    """Overlapping area (0 … 1) and Kullback-Leibler divergence (nats) of the distances within the real pieces, or
-    within the generated ones, and those between the two sets. A divergence of several nats depends on the kernels'
+    """Overlapping area (0 … 1) and Kullback-Leibler divergence (nats): the distances within the real pieces, or within
+    the generated ones, against those between the two sets. A divergence of several nats depends on the kernels'
     tails: it says that sets are far apart, not how far."""
 
     overlap_real: Interval
@@ -100,7 +100,7 @@ class Grid:
 
     @classmethod
     def over(cls, samples: Iterable[Floats], scale: float) -> "Grid":
-        """`scale` is the size of the numbers behind the samples, which tells rounding from variety."""
+        """`scale` is the size of the numbers behind the samples, which separates rounding from variety."""
         each = list(samples)
         # Scott's rule (Scott 1992, section 6.5) for each sample, then the root mean square
         bandwidth = float(np.sqrt(np.mean([s.var() * len(s) ** -0.4 for s in each])))
@@ -142,7 +142,7 @@ def _interval(figures: Floats, confidence: float, most: float) -> Interval:
     0 … `most`.
 
     Fewer different pieces overlap less, in a resample as in the sets themselves; reflecting the percentiles at the
-    estimate undoes that, and roots are less skewed. (For two equal sets of 40 normal samples, plain percentiles held
+    estimate undoes that, and roots are less skewed. (For two equal sets of 40 normal samples, plain percentiles contain
     the overlap of many samples in 0 of 100 trials, these in 97.) For equal sets the interval may begin beyond the
     estimate.
     """

@@ -1,9 +1,9 @@
 """What the heads of a model look at while it makes a note: in its own past, or in the melody it accompanies.
 
-The token before the one that begins a note generates it, so the weights are those of that position's row, at the
-tokens up to there. A motif is a pattern of notes in an outer line, the highest or the lowest notes of chords: either of
-all chords, which tolerates a pedal, or only where no held note lies beyond, which follows the voices of a chorale. It
-returns where the same intervals return in that line, in any key and any rhythm.
+The token before the one that begins a note generates that note. So the weights are those of that position's row, at
+the tokens up to there. A motif is a pattern of notes in an outer line, the highest or the lowest notes of chords:
+either of all chords, which tolerates a pedal, or only where no earlier note sounds beyond, which follows the voices of
+a chorale. A motif returns where the same intervals return in that line, in any key and any rhythm.
 """
 
 from typing import Any, NamedTuple
@@ -120,8 +120,8 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
 
 
 def lines(score: Score) -> list[Indices]:
-    """Four lines in order of time: the highest and the lowest notes with no held note beyond them; then the highest and
-    the lowest of every chord."""
+    """Four lines in order of time: the highest and the lowest notes with no earlier note beyond them; then the highest
+    and the lowest of every chord."""
     chord = np.cumsum(np.diff(score.onset_s, prepend=score.onset_s[:1]) > CHORD_S)
     order = np.lexsort((score.pitch, chord)).astype(np.int64)
     first = np.flatnonzero(np.diff(chord[order], prepend=-1))

@@ -1,9 +1,9 @@
-"""Cuts held-out pieces in two, and asks a model to tell true continuations from those of other pieces.
+"""Cuts held-out pieces in two, and asks a model which continuation of a seed is the true one.
 
-Each seed is offered its own continuation and those of other pieces, moved to the seed's key and, if
-time is in seconds, to as many notes a second; all are written alike, so that only the music tells them apart. The model
-chooses the one that costs the fewest nats a token after the seed. Without any memory it is right for one seed in N,
-N being the number of continuations offered.
+Each seed comes with its own continuation and those of other pieces, moved to the seed's key. If time is in seconds,
+they also have as many notes a second. All are written alike, so that only the music differs. The model chooses the
+one with the fewest nats a token after the seed. Without any memory it is right for one seed in N, the number of
+continuations.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ def beginnings(
 ) -> Beginnings:
     """The first `pieces` of a split that are long enough for seed and continuation, with notes in both.
 
-    The true continuations begin as a model's do: on a grid at the nearest step, with the notes held over the cut.
+    The true continuations begin as a model's do: on a grid at the nearest step, with the notes that sound over the cut.
     Raises UserError for fewer than `least`.
     """
     on_grid = tokenizer.voices > 0
@@ -76,8 +76,8 @@ SLOWEST, FASTEST = 2.0, 0.5  # limits of the factor on another piece's time; bey
 
 
 class Identified(NamedTuple):
-    """`right` is the share of seeds for which the model chose their own continuation; `nats` (P, 1 + others) is what
-    each cost a token, the seed's own first."""
+    """`right` is the share of seeds for which the model chose their own continuation; `nats` (P, 1 + others) are
+    those a token of each, the seed's own first."""
 
     right: Interval
     nats: NDArray[np.float64]

@@ -32,7 +32,7 @@ class Scored(Protocol):
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The cost of each piece of a split. For next tokens the targets are all events after BOS, without EOS."""
+    """The nats of each piece of a split. For next tokens the targets are all events after BOS, without EOS."""
 
     nats: NDArray[np.float64]  # (P,)
     tokens_of: NDArray[np.int64]  # (P,)
@@ -88,12 +88,12 @@ def notes_and_seconds(
 
 
 def uniform_nll(vocab: Vocab) -> float:
-    """The cost of a token if every event is equally likely: ln of their number."""
+    """The nats of a token if every event is equally likely: ln of their number."""
     return math.log(vocab.n_events)
 
 
 def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: Vocab) -> float:
-    """The cost of a token if each event is as likely as it is frequent in training, every count plus one."""
+    """The nats of a token if each event is as likely as it is frequent in training, every count plus one."""
     counts = np.bincount(train_ids, minlength=vocab.n_events)[: vocab.n_events] + 1.0
     log_p = np.log(counts / counts.sum())
     return float(-log_p[ids].mean())

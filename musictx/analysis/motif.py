@@ -1,25 +1,25 @@
 """Motif retention: how much of its seed a continuation still remembers, span after span. The measure is ours.
 
-A motif is `n` notes that follow each other in the highest or the lowest line that sounds: their intervals, and
-whether each step lasts longer than, as long as, or shorter than the step before (borders at a factor √2, wide enough
-for a pianist's freedom). Key and tempo do not count. Notes within 50 ms are one chord; its highest note belongs to one
-line and its lowest to the other, unless a held note lies beyond it.
+A motif is `n` notes that follow each other in the highest or the lowest line that sounds. It is their intervals, and
+whether each step is longer than, as long as, or shorter than the step before: borders at a factor √2, wide enough for
+a pianist's freedom. Key and tempo do not count. Notes within 50 ms are one chord. Its highest note belongs to one
+line and its lowest to the other, unless an earlier note sounds beyond it.
 
-In written music a note is held as long as it is written. A pedal holds notes long after the hand has left them, so in
-performances a note counts as held for `PEDALLED_S` at most.
+Written notes sound as long as they are written. A pedal lets notes sound long after the hand has left them, so in
+performances a note counts as sounding for `PEDALLED_S` at most.
 
 The raw figure is the share of the seed's distinct motifs that return in a span. Chance and style bring some back in
-any music, so each set of continuations is compared with its own seeds shuffled between the pieces, and that excess
-with the excess of the pieces' true continuations: 0 is what shuffled seeds give, 1 is what the composers did. Endless
-repetition of the seed lies far above 1, so higher is not better: near 1 is.
+any music. So each set of continuations is compared with its own seeds shuffled between the pieces, and that excess
+with the excess of the true continuations: 0 is what shuffled seeds give, 1 is what the composers did. Endless
+repetition of the seed is far above 1, so near 1 is better than higher.
 
-The defaults were chosen by how far own seeds stand above shuffled ones, in standard errors over 130 MAESTRO v3
-validation pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3 notes: 17.1 (raw 28 … 13 %
+The defaults were chosen by the excess of own seeds over shuffled ones, in standard errors. The trial had 130 MAESTRO
+v3 validation pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3 notes: 17.1 (raw 28 … 13 %
 against 5.3 %), 4: 13.8 (17 … 5 % against 0.6 %), 5: 11.3, 6: 9.4. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3. Seeds
 of 5, 10, 15, 20, 30, 60 s: 14.8, 16.6, 17.1, 15.4, 14.7, 14.4. Only the highest line: 16.9. Rhythm in 7 classes: 17.0,
 without: 17.5, but then chance is 9 %. With more weight on rare motifs: 15.0. Against other pieces of the same composer,
 3 notes lead too. In 228 chorales (9.6 s, 3 spans of 4.8 s) 3, 4, 5 notes give 12.6, 12.2, 11.8. These figures are for
-lines of onsets without held notes, `held_s` = 0; held notes give 10.0 and 9.7 for 3 and 4 notes of chorales.
+lines of onsets alone, `held_s` = 0; with sounding notes, 3 and 4 notes of chorales give 10.0 and 9.7.
 """
 
 from collections.abc import Sequence
@@ -65,13 +65,13 @@ def chord_index(onset_s: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def held_in(metrical: bool) -> float:
-    """How long a note may count as held: as long as it is written, or in a performance `PEDALLED_S`."""
+    """How long a note may count as sounding: as long as it is written, or in a performance `PEDALLED_S`."""
     return np.inf if metrical else PEDALLED_S
 
 
 def lines(score: Score, held_s: float) -> tuple[Line, Line]:
-    """The highest and the lowest line that sound: onsets and pitches, (M,) each. A note counts as held for `held_s` at
-    most."""
+    """The highest and the lowest line that sound: onsets and pitches, (M,) each. A note counts as sounding for `held_s`
+    at most."""
     end_s = np.minimum(score.offset_s, score.onset_s + held_s).tolist()
     borders = np.flatnonzero(np.diff(chord_index(score.onset_s), prepend=-1, append=-1)).tolist()
     onset_s, pitch = score.onset_s.tolist(), score.pitch.tolist()
@@ -186,7 +186,7 @@ def _check_count(kept: list[int], n: int) -> None:
 def above_chance(
     seeds: Sequence[Score], generated: Sequence[Score], edges_s: ArrayLike, held_s: float, n: int = NOTES
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """For music without a true continuation: in each span, (W,) the mean share of a seed's motifs that begin again in
+    """For music without a true continuation: the mean shares of a seed's motifs that begin again, in each span. (W,) in
     its own continuation, (W,) in those of other pieces, and (W, N) each piece's part in their difference.
 
     Raises UserError for fewer than 2 seeds with motifs, ConfigError.

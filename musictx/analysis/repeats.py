@@ -2,15 +2,15 @@
 
 Copying: the longest run of notes that a piece shares with the training set, transposed or not.
 
-Music is read chord by chord (notes within 50 ms), each from the lowest note up, and only the exact intervals from note
-to note are compared. Rhythm would only hide copies. Fifty excerpts of 30 s from 300 MAESTRO training pieces (303 notes
-on average), a semitone higher and through the performance encoding, whose clock ticks 10 ms: the longest run found is
-200 notes (median) by intervals, 114 if each step's length must also be like, less than half or more than twice the one
-before; 5 % slower, 182 and 131. The longest run in a minute of 60 validation pieces is 10 notes (median) or 34 (most)
-by intervals, 9.5 or 32 with rhythm: rhythm would not tell copies from chance any better.
+Music is read chord by chord (notes within 50 ms), each from the lowest note up. Only the exact intervals from note
+to note count: rhythm would only hide copies. A trial had fifty excerpts of 30 s from 300 MAESTRO training pieces (303
+notes on average). They were a semitone higher and on the performance encoding's clock of 10 ms. The longest run
+found is 200 notes (median) by intervals. It is 114 if each step's length must also be like, less than half or more than
+twice the one before. 5 % slower: 182 and 131. The longest run in a minute of 60 validation pieces is 10 notes (median)
+or 34 (most) by intervals, 9.5 or 32 with rhythm: rhythm would not separate copies from chance any better.
 
 The index is a suffix array (Manber and Myers 1993): exact, without hashes. Compare a figure with that of real held-out
-pieces of the same length in seconds, since longer music shares longer runs, and all music has scales and tremolos.
+pieces of the same length in seconds: longer music shares longer runs, and all music has scales and tremolos.
 
 Repeated bars: how similar bars are by the distance between them, and how many repeat an earlier one exactly.
 
@@ -144,7 +144,7 @@ Bar = frozenset[tuple[int, int, int]]  # (place, pitch, length), in sixteenths
 
 def bars(score: Score, bar_quarters: float = 4.0) -> list[Bar]:
     """Each bar's notes from the beginning to the last onset, without drums; empty bars are empty sets. Raises
-    ConfigError for a bar that holds no sixteenth."""
+    ConfigError for a bar without a sixteenth."""
     steps = round(bar_quarters * STEPS_PER_QUARTER)
     if steps < 1:
         raise ConfigError("bar_quarters", got=bar_quarters, allowed="0.25, a sixteenth, or more")

@@ -72,7 +72,7 @@ class Row:
     knows: Knowledge = field(default_factory=Knowledge)
 
     def plain(self) -> dict[str, Any]:
-        """The row as JSON can hold it, with null for NaN and infinity."""
+        """The row as JSON has it, with null for NaN and infinity."""
         return _plain(vars(self) | {"nll": asdict(self.nll) if self.nll else None})  # type: ignore[no-any-return]
 
 

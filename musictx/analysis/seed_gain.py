@@ -1,8 +1,8 @@
 """Seed gain: what seeing the seed is worth on the true continuation, in nats a token, without drawing a note.
 
 Each piece is cut in two as for motif retention. A model reads it twice: once with the whole seed, once with only the
-seed's end. The gain of a part of the continuation is how much less its tokens cost the first time. 0 means that the
-seed is forgotten, or says nothing about what follows; figures compare only over the same pieces.
+seed's end. The gain of a part of the continuation is how many fewer nats its tokens have the first time. 0 means that
+the seed is forgotten, or says nothing about what follows; figures compare only over the same pieces.
 """
 
 from bisect import bisect_left
@@ -85,7 +85,7 @@ def gains(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Nats that the seed saves in each part of each place, and the part's tokens, (P, W) both. The model reads all
     places whole, whatever its window. With `stranger` the second reading has the beginning of the next piece, in its
-    own key, in place of the seed's, so that every token keeps its place: a model of absolute positions also gains by
+    own key, in place of the seed's. So every token keeps its place: a model of absolute positions also gains by
     knowing where it is. A stranger also misleads. Raises ConfigError for a model without positions for so many
     tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])

@@ -11,7 +11,7 @@ from musictx.music.score import DRUMS, Score
 
 STEPS_PER_BAR = 16
 MAJOR = np.array([1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1])
-SCALES = np.array([np.roll(MAJOR, k) for k in range(12)])  # the natural minor scales hold the same notes
+SCALES = np.array([np.roll(MAJOR, k) for k in range(12)])  # the natural minor scales have the same notes
 NAN = float("nan")
 
 

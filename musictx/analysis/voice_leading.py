@@ -2,19 +2,19 @@
 
 All figures are per hundred sounding beats: quarters of four steps in which any voice sounds. Step 0 is on a beat.
 
-- A parallel fifth (or octave): two voices sound in two neighbouring steps, both change pitch between them, in one
-  direction, and stand a perfect fifth (an octave or a unison) apart before and after, whatever octaves lie between
-  (Kostka and Payne, Tonal Harmony, chapter 5; VoiceLeadingQuartet.parallelMotion of music21, Cuthbert and Ariza 2010,
-  which tells a unison before an octave from two octaves). So a repeated chord, a rest between or a voice that moves
+- A parallel fifth (or octave): two voices sound in two neighbouring steps, and both change pitch in one direction.
+  Before and after they are a perfect fifth (an octave or a unison) apart, whatever octaves lie between (Kostka and
+  Payne, Tonal Harmony, chapter 5; VoiceLeadingQuartet.parallelMotion of music21, Cuthbert and Ariza 2010, which
+  separates a unison before an octave from two octaves). So a repeated chord, a rest between or a voice that moves
   later makes none, and contrary motion never counts. Each of the six pairs of voices counts.
 - A crossed beat: time, in quarters, in which any voice sounds above one that is written over it.
 - A note outside: its pitch is outside the range, lowest to highest, that Bach gave its voice in the training split of
   the JSB chorales, `RANGES`.
-- A dissonant beat: on the first step of a quarter, the strong one of its four, any two voices stand a second, a seventh
-  or a tritone apart (Kostka and Payne, chapter 1). A fourth, dissonant there above the bass, does not count: every
+- A dissonant beat: on the first, strong step of a quarter, any two voices are a second, a seventh or a
+  tritone apart (Kostka and Payne, chapter 1). A fourth, dissonant there above the bass, does not count: every
   six-four chord has one. Suspensions and sevenths are dissonant and right, so compare this with Bach's own.
 
-A grid does not tell a repeated note from a held one. Take it from a model's ids (`decode_grid`), not from a Score:
+On a grid a repeated note is one long note. Take the grid from a model's ids (`decode_grid`), not from a Score:
 `score_to_grid` has to guess the voices, and its wrong guesses count here as parallels and crossings.
 """
 
@@ -70,7 +70,7 @@ def per_hundred_beats(pieces: Sequence[VoiceLeading]) -> dict[str, Interval]:
 
 
 def _parallels(pitch: NDArray[np.int64], perfect: NDArray[np.bool_]) -> int:
-    """How often a pair of voices (steps, 6) stands at a perfect interval, moves one way and stands at it again."""
+    """How often a pair of voices (steps, 6) has a perfect interval, moves one way and has the interval again."""
     way = np.sign(np.diff(pitch, axis=0))  # (steps - 1, 4); no pair includes a rest, so its way does not count
     similar = (way[:, UPPER] == way[:, LOWER]) & (way[:, UPPER] != 0)
     return int((perfect[:-1] & similar & perfect[1:]).sum())
