@@ -48,7 +48,7 @@ class Accompanied(Music):
     transposed: int  # semitones by which the model heard it higher
 
     def _draw(self, path: Path, suffix: str) -> None:
-        from musictx.viz import figure  # 0.4 s that nobody else waits for
+        from musictx.viz import figure  # 0.4 s that only pictures wait for
         from musictx.viz.piano_roll import Pair, accompanied_roll
 
         if suffix not in figure.FORMATS:
@@ -71,14 +71,14 @@ def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: 
 
 
 def can_accompany(model: Any, tokenizer: Tokenizer, objective: str) -> bool:
-    """Whether it has learnt to write the voices below a melody."""
+    """Whether it was trained to write the voices below a melody."""
     knows_melodies = isinstance(tokenizer, ChoraleTokenizer | MelodyTokenizer)
     return inputs_of(model) == SOURCE and knows_melodies and objective == "conditional"
 
 
 def guided(request: Accompany, header: BundleHeader | None, tokenizer: Tokenizer, bundle: object) -> Accompany:
     """With the guidance that the bundle names, where it was left to that. Raises ConfigError for a model of songs, and
-    for one that never learnt to write without a melody."""
+    for one that was never trained without a melody."""
     sampler = request.sampling.suited(header.sampling if header is not None else {})
     if sampler.strength and not tokenizer.voices:
         raise ConfigError("seed_guidance", got=sampler.strength, why=FOR_CHORALES, hint="leave it out")
@@ -125,7 +125,7 @@ def take_melody(
             raise error.of(source) from None
     else:
         check_song(score, source, request)
-    if left:  # told when nothing is refused any more
+    if left:  # said when nothing is refused any more
         say(f"{source}: its highest {len(score)} notes are the melody, the other {left} are left out")
     if line is not None and (beside := int(beside_grid(score).sum())):
         say(
@@ -263,7 +263,7 @@ def accompany_song(
 
 
 def window_of(header: BundleHeader | None) -> float:
-    """How many seconds of a song a bundle's windows held in training."""
+    """How many seconds of a song were in a bundle's windows in training."""
     return float(header.objective.get("seconds", WINDOW_S)) if header is not None else WINDOW_S
 
 

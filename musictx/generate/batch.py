@@ -165,12 +165,12 @@ def _float64(*tensors: Tensor) -> NDArray[np.float64]:
 LOOK = 128  # tokens that must repeat: two bars of a chorale, some seconds of a performance
 LONGEST_LAG = 64  # so that a loop has gone round at least twice
 ALIKE = 0.95  # the share of tokens that must repeat
-FEW = 4  # different tokens in `LOOK`: one repeated note, or one held chord
+FEW = 4  # different tokens in `LOOK`: one repeated note, or one long chord
 WARMER, WARMEST = 1.25, 3.0  # factors on the temperature: for every look that finds a loop, and in all
 
 
 def caught(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or hold few ids."""
+    """(B,) True where the last tokens of a row (B, T) repeat those up to `LONGEST_LAG` earlier, or have few ids."""
     if rows.shape[1] < LOOK + LONGEST_LAG:
         return np.zeros(len(rows), dtype=bool)
     tail = rows[:, -LOOK - LONGEST_LAG :]

@@ -72,8 +72,8 @@ class Drawing:
     Variation k of a primer is a function of the primer, the random seed and k, whatever else is asked for. Music
     longer than the window is drawn looking back that far. Where the sampling says auto, the bundle's `own` counts.
 
-    Raises UserError for a silent primer, TokenError for one the vocabulary cannot hold, NanError for a model that gives
-    NaN or infinity, ConfigError for what this model cannot do.
+    Raises UserError for a silent primer, TokenError for one beyond the vocabulary, NanError for a model that gives NaN
+    or infinity, ConfigError for what this model cannot do.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ def _limit(request: Continue, rows: int, group: int) -> int:
 
 
 def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[int, bool]:
-    """How many tokens the model's state must hold, and whether it must roll."""
+    """How many tokens the model's state must have room for, and whether it must roll."""
     most = max(len(prompt.heard) for prompt in prompts) + limit
     return (window, True) if window is not None and most > window else (most, False)
 
@@ -198,7 +198,7 @@ def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request: C
     if prompt.program is not None:
         score = replace(score, program=np.array(prompt.program))
     begin_s = 0.0
-    if not request.include_seed:  # a note held across the border is cut there, not lost
+    if not request.include_seed:  # a note that sounds across the border is cut there, not lost
         begin_s = start_s
         held = score.offset_s > start_s + 1e-6
         score = replace(score, onset_s=np.where(held, np.maximum(score.onset_s, start_s), score.onset_s))

@@ -116,7 +116,7 @@ def begin_stream(
     bare: Sequence[Tensor] = (),
 ) -> Stream:
     """A stream of rows that draw after their prompts (T,) int64, of any lengths; with seed guidance each row is read
-    after its `bare` prompt too. The model's state holds `room` tokens; with `rolling` the last ones."""
+    after its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)

@@ -77,7 +77,7 @@ def borders_s(seed: Seed, source: object, request: Fill) -> tuple[float, float]:
 
 
 def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
-    """Raises BundleError for a model that never learnt to fill gaps."""
+    """Raises BundleError for a model that was not trained to fill gaps."""
     if not knows_gaps(tokenizer.vocab):
         raise BundleError(
             f"{bundle} never learnt to fill a gap", "give a bundle that was trained with objective=infill"

@@ -79,7 +79,7 @@ def nan_error(model: Any, ids: Tensor) -> NanError:
 
 
 def first_bad_module(model: nn.Module, ids: Tensor) -> str:
-    """The name of the first module whose output holds NaN or infinity for ids (T,); "" when none does."""
+    """The name of the first module whose output has NaN or infinity for ids (T,); "" when none has."""
     found: list[str] = []
 
     def look(name: str) -> Any:

@@ -45,7 +45,7 @@ def step_s(tokenizer: Tokenizer, quarter_s: float) -> float:
 
 
 def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter, tokenizer: Tokenizer) -> Gap:
-    """Cuts a gap out of a piece and leaves out what stood there; `heard` are the notes that the model can hear. Borders
+    """Cuts a gap out of a piece, with the notes in it; `heard` are the notes that the model can hear. Borders
     move to the nearest step. Raises ConfigError for an impossible region."""
     if not (abs(from_s) < MOST_S and abs(to_s) < MOST_S):  # refuses NaN too
         raise ConfigError("from_s", got=from_s, why=f"to_s={to_s:g}", allowed="seconds, as in from_s=8 to_s=12")
@@ -170,14 +170,14 @@ def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple
     """The whole piece, with the drawn ids (T,) as music between its sides; and which notes are new, (N,).
 
     `ids` may go beyond the gap: they say when notes end that ring over its second border, at the latest where their
-    pitch is struck again. Notes beside the gap stay as they are. A note that the file holds across a border sounds on
-    if the new music continues it; else it ends at the first border, and begins at the second.
+    pitch is struck again. Notes beside the gap stay as they are. A note that the file sustains across a border keeps
+    its length if the new music continues it; else it ends at the first border, and begins at the second.
     """
     given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)
     on, off = steps_of(given, step)
     left, right = given.select(on < first), given.select(off > last)
-    into, out_of = off[on < first] > first, on[off > last] < last  # held across the first border, and the second
+    into, out_of = off[on < first] > first, on[off > last] < last  # sounding across the first border, and the second
     drawn = tokenizer.decode(np.concatenate([gap.before, ids]), given.quarter_s)
     begin, end = steps_of(drawn, step)
     inside = (begin < last) & (end > first)

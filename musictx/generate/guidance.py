@@ -1,8 +1,8 @@
 """Seed guidance: the next token is drawn from what the seed makes likelier.
 
-Two streams read the music. One has the seed in sight, the other knows no more than its end. With p and p' their
-probabilities, a token is drawn from log p + g (log p - log p'), among the tokens at least `cut` times as likely as the
-likeliest of p: beyond them the difference is noise. g = 0 is the first stream alone, with that cut. For text this is
+Two streams read the music. One has the seed in sight, the other only its end. With p and p' their probabilities, a
+token is drawn from log p + g (log p - log p'). Only tokens at least `cut` times as likely as the likeliest of p can
+come: beyond them the difference is noise. g = 0 is the first stream alone, with that cut. For text this is
 context-aware decoding (Shi et al. 2023, arXiv 2305.14739).
 """
 
@@ -30,8 +30,8 @@ def guided(logits: Tensor, bare: Tensor, strength: float, cut: float) -> Tensor:
 
 
 def bare_prompt(heard: Tensor, sampling: Sampling, period: int, asked: bool = True) -> Tensor:
-    """The end of what is heard of a seed (P,), all that the second stream is told. For a seed that has no more than
-    that raises NothingToHold, or gives all of it where nobody `asked` for guidance: then nothing is held on to."""
+    """The end of what is heard of a seed (P,), which is all that the second stream reads. For a shorter seed it
+    raises NothingToHold, or gives all of it where no person `asked` for guidance: then nothing is guided."""
     ids, told = heard[1:], max(sampling.guidance_tokens, period)  # after BOS, or the token in its place
     if len(ids) <= told and not asked:
         return heard

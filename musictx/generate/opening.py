@@ -68,7 +68,7 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
 
 
 def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
-    """Opens what `bundle=` says, a name or a path; prints what it learnt from and under which licence."""
+    """Opens what `bundle=` says, a name or a path; prints its corpus and licence."""
     opened = open_bundle(bundle_path(bundle), device, attention, continues)
     print(f"{bundle}: {opened.header.origin}")
     return opened

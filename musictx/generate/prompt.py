@@ -28,7 +28,7 @@ class Prompt(NamedTuple):
 def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
     """The prompt of a primer; None begins from nothing. `cycle` is the model's.
 
-    Raises UserError for a silent primer, TokenError for one that the vocabulary cannot hold."""
+    Raises UserError for a silent primer, TokenError for one beyond the vocabulary."""
     bos = np.array([tokenizer.vocab.bos])
     if primer is None:
         primer = Primer(tokenizer.decode(np.zeros(0, np.uint16)), 0.0, Meter())

@@ -73,8 +73,8 @@ class Sampling:
     guard: bool = setting(True, "the repetition guard: raises the temperature while the music goes in circles")
     seed_guidance: int | float | str | None = setting(
         AUTO,
-        "hold on to the seed: 1 or 2 bring its motifs back, 0 only leaves out unlikely tokens; accompany: to the "
-        "melody, 0 does nothing; null: off; auto: as the bundle says, which was chosen on validation",
+        "keep close to the seed: 1 or 2 bring its motifs back, 0 only leaves out unlikely tokens; accompany: to the "
+        "melody, 0 does nothing; null: off; auto: as the bundle says",
     )
     guidance_tokens: int = setting(17, "guidance does not count this many tokens at the seed's end as the seed")
     guidance_cut: float = setting(

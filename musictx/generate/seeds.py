@@ -23,7 +23,7 @@ NEW = Path("new")  # names music that begins from nothing
 
 
 class Seed(NamedTuple):
-    """The music of a file that a model can hold."""
+    """The music of a file that has tokens in the model."""
 
     score: Score
     meter: Meter
@@ -31,7 +31,7 @@ class Seed(NamedTuple):
 
 def find_seeds(seed_midi: str | None) -> list[Path]:
     """The files that `seed_midi` names: what `seed_path` says, all MIDI files in and below a folder, or those of a
-    pattern; `new` for None. Raises UserError when a folder or pattern holds none, or two would get one name."""
+    pattern; `new` for None. Raises UserError when a folder or pattern has none, or two would get one name."""
     if seed_midi is not None and not seed_midi.strip():
         raise ConfigError("seed_midi", got="", allowed="a file, a folder or a pattern")
     if seed_midi is None:
@@ -85,8 +85,8 @@ def name_targets(
 
 
 def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: str) -> Seed:
-    """Reads the seed. Raises MidiError for a file that is not music, UserError for a silent one, TokenError for notes
-    that the model has no token for, unless they may be dropped, which a printed line tells."""
+    """Reads the seed; a printed line says which notes are dropped. Raises MidiError for a file that is not music,
+    UserError for a silent one, TokenError for notes that have no token and may not be dropped."""
     tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):
@@ -124,7 +124,7 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
 
 
 def fit_range(score: Score, tokenizer: Tokenizer, source: object, out_of_range: str) -> Score:
-    """The notes that the vocabulary holds. Raises TokenError for others unless `out_of_range` is `drop`."""
+    """The notes that the vocabulary has. Raises TokenError for others unless `out_of_range` is `drop`."""
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if inside.all():
         return score

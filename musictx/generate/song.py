@@ -1,7 +1,6 @@
-"""What goes with a melody whose notes stand in seconds, drawn by a model of a source and a target: window by window.
+"""What goes with a melody in seconds, drawn by a model of a source and a target: window by window.
 
-A window hears as much of the melody as those that the model has learnt from, and each but the first goes on from what
-the one before has written in its second half.
+A window is as long as in training. Each but the first continues the second half of the one before.
 """
 
 import numpy as np
@@ -22,7 +21,7 @@ from musictx.tokenizers.performance.rules import EventRules
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.vocab import Ids
 
-WINDOW_S = 20.0  # what 512 ids of POP909 last, where a model does not say what it has learnt from
+WINDOW_S = 20.0  # what 512 ids of POP909 last, where a model does not name its training windows
 MOST_PER_S = 100.0  # ids; POP909 has 25
 STEP_S = 0.01
 
@@ -46,13 +45,13 @@ class Windows:
         self.log_p: list[float] = []
 
     def go_on(self, start_s: float, end_s: float) -> None:
-        """Draws from where the writing stands up to `end_s`, hearing melody and writing from `start_s` on. A wait that
+        """Draws from the last written moment up to `end_s`, hearing melody and writing from `start_s` on. A wait that
         reaches the end is left to the next window. Raises ConfigError, NanError, and UserError for a model that hardly
         lets time pass."""
         tokenizer = self.tokenizer
         self.written = self._waiting_until(start_s)
         heard = split_at(tokenizer, self.melody, start_s)[1]
-        if tokenizer.seconds(heard) > end_s - start_s + STEP_S / 2:  # it goes on behind this window
+        if tokenizer.seconds(heard) > end_s - start_s + STEP_S / 2:  # it continues behind this window
             heard = tokenizer.certain(split_at(tokenizer, heard, end_s - start_s)[0])
         source = self._tensor(heard if len(heard) else [tokenizer.vocab.pad])
         before, here = split_at(tokenizer, self.written, start_s)

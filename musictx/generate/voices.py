@@ -1,7 +1,7 @@
 """The voices below a melody, drawn by a model of a source and a target: the melody is given, sixteenth by sixteenth.
 
-Guidance by the melody is `guidance.guided` with a second stream to which the melody is hidden, as it now and then was
-in training (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
+Guidance by the melody is `guidance.guided` with a second stream that does not see the melody, as in some examples of
+training (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
 """
 
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def draw_voices(
     soprano = torch.from_numpy(tokenizer.encode_grid(steps)[:: tokenizer.voices].astype(np.int64)).to(device)
     n_tokens = len(soprano) * (tokenizer.voices - 1)
     if not sampling.strength:
-        sampling = replace(sampling, seed_guidance=None)  # 0 costs nothing
+        sampling = replace(sampling, seed_guidance=None)  # 0 takes no time
     sources = [soprano] if sampling.strength is None else [soprano, torch.full_like(soprano, tokenizer.vocab.pad)]
     start = model.init_state(torch.stack(sources), n_tokens + 1)
     logits = model.prefill(soprano.new_tensor([[tokenizer.vocab.bos]] * len(sources)), start)  # (streams, V)
