@@ -29,7 +29,7 @@ EXPLAINED = """\
 - **from the seed**: notes of the longest run that a continuation shares with its seed. **bars again**: the share of its
   bars that repeat an earlier one note for note, of the continuation or of the seed.
 - **longest copy**: notes of the longest run that a continuation shares with the training set in any key, mean over
-  the continuations. Well above the composer's own figure means learnt by heart.
+  the continuations. Well above the composer's own figure means known by heart.
 - **overlap**: how similar the continuations and the composers' are in a statistic of music, 0 to 1 (Yang and Lerch
   2018).
 """

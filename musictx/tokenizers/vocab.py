@@ -49,7 +49,7 @@ class Vocab:
         if empty := [f"{row.type} {row.lo} … {row.hi}" for row in self.table if row.hi < row.lo]:
             raise UserError(f"vocabulary {name} has no ids for {', '.join(empty)}", "give the lower value first")
         if self.size > MAX_IDS:
-            hint = f"give {MAX_IDS:,} at most, stores hold no more"
+            hint = f"give {MAX_IDS:,} at most, which is a store's limit"
             raise UserError(f"vocabulary {name} has {self.size:,} ids", hint)
 
     @cached_property
