@@ -1,4 +1,4 @@
-"""Turns a function of a typed config into a Hydra command; a person's mistake is told in one line, exit status 2."""
+"""Turns a function of a typed config into a Hydra command; a person's mistake is one line, exit status 2."""
 
 import builtins
 import dataclasses
@@ -69,8 +69,8 @@ def main_of(command: Command) -> None:
 
 
 def own_place(config: Any, name: str) -> Any:
-    """The config of a job among many (`-m`), which writes to a place of its own: `out-0`, `out-1` …. A training sees to
-    that itself."""
+    """The config of a job among many (`-m`), with a separate place to write: `out-0`, `out-1` …. A training does this
+    itself."""
     hydra_config = HydraConfig.get()
     if hydra_config.mode != RunMode.MULTIRUN or name == "train" or not getattr(config, "out", None):
         return config
@@ -97,7 +97,7 @@ def settings(command: str, /, *words: str, **values: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as settings hold it: numbers of numpy become Python's, paths become text."""
+    """A value as settings have it: numbers of numpy become Python's, paths become text."""
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -197,7 +197,7 @@ def quote_path(word: str) -> str:
 
 
 def parse_options(parser: ArgumentParser, words: Sequence[str]) -> tuple[Namespace, list[str]]:
-    """Splits a script's own options from the settings (`key=value`), wherever they stand: argparse would take settings
+    """Splits a script's own options from the settings (`key=value`), in any order: argparse would take settings
     after `--models a b` for models."""
     options = parser.parse_args([word for word in words if not SETTING.match(word)])
     return options, [word for word in words if SETTING.match(word)]

@@ -22,7 +22,7 @@ class DataConfig:
     stretch: list[float] = setting(MISSING, "stretch time by one of these factors")
     segment: int | None = setting(MISSING, "ids in a segment for scoring; null: whole pieces")
     carry: bool | None = setting(None, "start each window where the last batch ended; null: for recurrent models")
-    windows_per_epoch: int | None = setting(None, "windows in an epoch; null: as many as hold the split's tokens")
+    windows_per_epoch: int | None = setting(None, "windows in an epoch; null: as many as the split's tokens fill")
     score_batch_tokens: int = setting(4096, "ids scored in one batch")
     workers: int = setting(0, "processes that load data; 0: load in the training process")
 
@@ -64,9 +64,9 @@ class TrainerConfig:
     optimizer: str = setting("adamw", "adamw; or muon: the matrices inside the blocks by Muon, the rest by AdamW")
     lr: float = setting(MISSING, "peak learning rate")
     warmup_steps: int = setting(MISSING, "steps until the learning rate reaches its peak")
-    schedule: str = setting("cosine", "the learning rate after warm-up: cosine; or hold: held, then linearly to zero")
+    schedule: str = setting("cosine", "the rate after warm-up: cosine; or hold: constant, then linearly to zero")
     decay_share: float = setting(
-        0.5, "schedule=hold: share of all steps, at the end, in which it falls; 0: never falls, docs/training.md"
+        0.5, "schedule=hold: share of all steps, at the end, in which the rate falls; 0: never, docs/training.md"
     )
     weight_decay: float = setting(0.01, "how strongly matrices are pulled towards zero")
     grad_clip: float = setting(1.0, "largest norm of the gradient")
