@@ -43,7 +43,7 @@ def largest(fitting: Callable[[int], bool], most: int = MOST) -> int:
 
 
 def fits(config: TrainConfig, size: int) -> bool:
-    """Whether two steps with `size` windows fit; the second holds the optimizer's moments beside the gradients."""
+    """Whether two steps with `size` windows fit; the second needs the optimizer's moments beside the gradients."""
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
     model = starting_model(config, objective.tokenizer)

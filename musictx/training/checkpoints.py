@@ -52,7 +52,7 @@ def check_whole(path: Path) -> None:
 
 
 def damaged(path: Path, how: str) -> TrainingError:
-    """The error for a checkpoint that no run can go on from."""
+    """The error for a checkpoint that no run can resume from."""
     hint = "put back a copy, or remove it and the same command starts the run again"
     return TrainingError(f"{path} is damaged ({how})", hint)
 
@@ -126,7 +126,7 @@ class Checkpoints(L.Callback):
         if self.best_nll is None or nll < self.best_nll or self.keep == "last":
             self.best_nll = nll
             trainer.save_checkpoint(self.best)
-        if not trainer.fit_loop._should_accumulate():  # checkpoints hold no gradients of half a step
+        if not trainer.fit_loop._should_accumulate():  # no gradients of half a step are in checkpoints
             self.save(trainer)
 
     def _due(self, trainer: L.Trainer) -> bool:
@@ -135,6 +135,6 @@ class Checkpoints(L.Callback):
         return stopping or self.step >= self.saved + self.every
 
     def save(self, trainer: L.Trainer) -> None:
-        """The checkpoint that a stopped run goes on from."""
+        """The checkpoint that a stopped run resumes from."""
         self.saved = self.step
         trainer.save_checkpoint(self.last)

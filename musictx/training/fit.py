@@ -65,7 +65,7 @@ def fit(config: TrainConfig) -> Path:
         model, objective, config.trainer, config.random_seed, header, config.data.grow_from
     )
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(RunFolder(Path(config.out)).checkpoints))
-    trainer.strategy.connect(training)  # tells it how fsdp's processes share it
+    trainer.strategy.connect(training)  # says how fsdp's processes share the model
     trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
     with ExitStack() as holding:
         return _run(config, data, training, trainer, holding)
@@ -190,7 +190,7 @@ class Curve(NamedTuple):
 
 
 def draw_losses(rows: list[Row], path: Path, name: str, vocab_size: int) -> None:
-    """Draws training loss and validation NLL over optimizer steps, beside the cost of guessing blindly."""
+    """Draws training loss and validation NLL over optimizer steps, beside the NLL of guessing blindly."""
     curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
     known = {label: each for label, each in curves.items() if len(each.step)}
     blind = math.log(vocab_size)

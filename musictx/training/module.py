@@ -221,8 +221,8 @@ class LanguageModelTraining(L.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def total_steps(self) -> int:
-        """Optimizer steps of the run. Lightning's own estimate would set up the loader before a checkpoint can tell it
-        where to begin."""
+        """Optimizer steps of the run. Lightning's own estimate would set up the loader before a checkpoint says where
+        to begin."""
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         per_epoch = -(-data.batches_per_epoch // self.config.accumulate)
         total: int = per_epoch * self.config.max_epochs

@@ -1,7 +1,7 @@
 """AdamW for everything, or Muon for the matrices inside the blocks and AdamW for the rest; and what changes over a
 run.
 
-The learning rate warms up, then falls by a cosine to a tenth, or is held and then falls linearly to zero. Windows may
+The learning rate warms up, then falls by a cosine to a tenth, or stays and then falls linearly to zero. Windows may
 grow.
 """
 
@@ -42,7 +42,7 @@ class Joint(Optimizer):
 
 
 def group_sizes(state: dict[str, Any]) -> list[int]:
-    """How many parameters each group of a state dict holds."""
+    """How many parameters are in each group of a state dict."""
     return [len(group["params"]) for part in state.get("parts", [state]) for group in part["param_groups"]]
 
 

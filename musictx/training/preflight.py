@@ -22,8 +22,8 @@ LEAVE = "leave it out"
 
 
 def check_trainer(config: TrainConfig) -> None:
-    """Raises ConfigError for an accelerator that is unknown or missing, for numbers out of range, and for a kind of
-    model, an objective or settings of theirs that do not go together."""
+    """Raises ConfigError for an unknown or missing accelerator and for numbers out of range. Also for a kind of model,
+    an objective or settings of theirs that do not go together."""
     trainer = config.trainer
     for name, choice, known in (
         ("accelerator", trainer.accelerator, ACCELERATORS),

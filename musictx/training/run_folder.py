@@ -65,7 +65,7 @@ def store_hash(store: Store) -> str:
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout that holds this package; None outside one."""
+    """The commit of the checkout that has this package; None outside one."""
     package = Path(__file__).parent
 
     def git(*args: str) -> str:
@@ -89,10 +89,10 @@ CONFIG, RECORD, METRICS, CURVES, SAMPLES, LOCK = (
     ".lock",
 )
 CHECKPOINTS = "checkpoints"
-# a run's folder also holds the demo's seeds and continuations; anything else belongs to the person
+# a run's folder also has the demo's seeds and continuations; anything else belongs to the person
 OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, SAMPLES, "wandb"}
 OURS_TOO = re.compile(r"(seed|chorale)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
-# settings that do not change what is learnt
+# settings that do not change the model
 FREE = {"out", "overwrite", "resume", "data.path", "data.workers", "trainer.progress_bar"}
 
 

@@ -36,7 +36,7 @@ def held_out_seed(store: Store) -> Score:
 class Samples(L.Callback):
     """Writes `folder/step-N.mid`, `.wav` and `.png` every `every` optimizer steps, and hands them to wandb.
 
-    All are drawn with the same random seed. Where drawing fails, it prints why, and the training goes on.
+    All are drawn with the same random seed. Where drawing fails, it prints why, and the training continues.
     """
 
     folder: Path

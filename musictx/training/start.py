@@ -179,7 +179,7 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
 
 def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
     """This kind's model config from the model and attention groups; where the model reads sources, with the id of PAD
-    (-1: none) and whether ids tell time rather than steps of a grid. Raises ConfigError for impossible sizes."""
+    (-1: none) and whether ids count time rather than steps of a grid. Raises ConfigError for impossible sizes."""
     settings = asdict(config.model)
     kind = settings.pop("kind")
     if "attention" in settings_of(kind):
@@ -216,8 +216,8 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
 
 
 def told(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
-    """What a bundle says about its objective: enough to know its ids without the objective's code and, where its
-    examples are whole, how much music they hold, in ids, and in seconds where ids tell a melody. Empty for the next
+    """What a bundle says about its objective: enough to know its ids without the objective's code. Where its examples
+    are whole, also how much music is in them: in ids, and in seconds where ids mark a melody. Empty for the next
     token."""
     if config.objective == NEXT_TOKEN:
         return {}
@@ -232,7 +232,7 @@ def told(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[
 
 
 def hidden(config: TrainConfig) -> dict[str, Any]:
-    """How often the source was hidden, by which guidance is known to be learnt; nothing where it never was."""
+    """How often the source was hidden, so that guidance by it works; empty where it never was."""
     return {"hide_source": config.trainer.hide_source} if config.trainer.hide_source else {}
 
 
