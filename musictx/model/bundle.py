@@ -1,4 +1,4 @@
-"""A bundle: a model as one `.safetensors` file whose header holds all that generating needs. Nothing is unpickled.
+"""A bundle: a model as one `.safetensors` file whose header has all that `generate` needs. Nothing is unpickled.
 
 A training's checkpoint has the same header and is read in the same way: only tensors and plain values.
 """
@@ -46,7 +46,7 @@ class BundleHeader:
     version: str
     format: int = FORMAT
     notes: dict[str, Any] = field(default_factory=dict)
-    tokenizer_state: str = ""  # what the tokenizer learnt: BPE merges
+    tokenizer_state: str = ""  # the tokenizer's state: BPE merges
     objective: dict[str, Any] = field(default_factory=dict)  # name, settings, added ids; empty for the next token
 
     @property
@@ -61,7 +61,7 @@ class BundleHeader:
 
     @property
     def seed_guidance(self) -> float | None:
-        """The model's default strength of seed guidance, which `studies/guidance.py` chooses; None: no default."""
+        """The model's default strength of seed guidance, as the header says; None: no default."""
         own = self.notes.get("seed_guidance")
         return None if own is None else float(own)
 
@@ -77,7 +77,7 @@ class BundleHeader:
 
     @property
     def hides_source(self) -> bool:
-        """Whether it has learnt to go without a source too: guidance by a melody asks for that."""
+        """Whether it was trained without a source too: guidance by a melody needs that."""
         return bool(self.notes.get("hide_source"))
 
     def to_json(self) -> str:
@@ -131,7 +131,7 @@ def read_header(path: Path) -> BundleHeader:
             with safe_open(path, "pt") as file:
                 metadata = file.metadata() or {}
     except pickle.UnpicklingError:
-        what = f"{path} holds more than tensors and plain values, which could run code, and is not opened"
+        what = f"{path} has more than tensors and plain values, which could run code, and is not opened"
         raise BundleError(what, OURS) from None
     except DAMAGE as error:
         raise BundleError(f"{path} is damaged or not a bundle ({reason(error)})", AGAIN) from None

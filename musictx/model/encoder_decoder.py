@@ -2,7 +2,7 @@
 
 Blocks, forms of position and cache are those of `transformer.py`. The encoder has no causal mask, and its relative
 distances go both ways. The decoder is causal, and each of its layers attends to the source: there the distance is in
-musical time, from a source token to the token to predict: steps of a grid, or seconds where ids tell them.
+musical time, from a source token to the token to predict: steps of a grid, or seconds where ids have them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from musictx.model.sizes import check_sizes
 from musictx.model.transformer import Block, TransformerConfig, initialise
 from musictx.setting import setting
 
-TABLE_S = 0.1  # what a row of a table of distances stands for across, where time is in seconds
+TABLE_S = 0.1  # seconds of a row of a table of distances from target to source, where time is in seconds
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class EncoderDecoderConfig(TransformerConfig):
         512, "longest distance in tokens; farther tokens share the outer rows of the relative tables"
     )
     clock: str = setting(
-        "index", "position=relative_fourier and rope, ids that tell seconds: index counts tokens, time counts seconds"
+        "index", "position=relative_fourier and rope, ids with seconds: index counts tokens, time counts seconds"
     )
     max_positions: int = setting(2048, "position=learned: the longest source or target, in tokens")
     cycle: int = setting(
@@ -48,7 +48,7 @@ class EncoderDecoderConfig(TransformerConfig):
     source_group: int = setting(1, "tokens of the source that make one step of time")
     target_group: int = setting(3, "tokens of the target that make one step of time")
     pad: int = -1  # the id that fills sources up; -1: none
-    paced: bool = False  # the ids themselves tell time; False: they are steps of a grid
+    paced: bool = False  # the ids themselves count time; False: they are steps of a grid
     keyboard: ClassVar[str] = "none"  # type: ignore[misc] # not a setting here
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class EncoderDecoderConfig(TransformerConfig):
 
 def padding(source: Tensor, pad: int) -> Tensor:
     """(B, S) True where PAD fills up a source, except at its first id: a softmax over nothing is NaN. A source of PAD
-    only is a hidden one: that one id stands for any."""
+    only is a hidden one: that one id means any source."""
     masked = source == pad
     masked[:, 0] = False
     return masked
@@ -160,7 +160,7 @@ class CrossAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C), whose tokens stand `at`
+        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C), whose tokens are `at`
         (B or 1, S)."""
         b, s, _ = source.shape
         k, v = self.keys_values(source).view(b, s, 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
@@ -225,7 +225,7 @@ class EncoderDecoder(nn.Module):
     """source (B, S), ids (B, T) -> logits (B, T, V) of the target after each of the ids. The ids begin with the token
     before the target (BOS), which takes no time, so that on a grid the id at t is for the step t // target_group."""
 
-    pace: Tensor  # (V,) seconds, where ids tell time
+    pace: Tensor  # (V,) seconds, where ids count time
 
     def __init__(self, config: EncoderDecoderConfig, pace: Tensor | None = None) -> None:
         """`pace` as in `Transformer`, for `paced`."""
@@ -306,5 +306,5 @@ class EncoderDecoder(nn.Module):
         """(B, T) seconds from the beginning of the target to after each of its ids, which is where the next one is."""
         moves = self.pace[ids].double()
         if cache is None or not cache.length:
-            moves[:, 0] = 0  # it stands before the target
+            moves[:, 0] = 0  # it comes before the target
         return moves.cumsum(1) + (cache.clock if cache is not None else 0)

@@ -98,7 +98,7 @@ class Keyboard(nn.Module):
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
 
     def follow(self, ids: Tensor, state: Any) -> Tensor:
-        """Features (B, T, 4, 128) of ids (B, T) after a model's `state`, which then holds the keys; None: all keys are
+        """Features (B, T, 4, 128) of ids (B, T) after a model's `state`, which then has the keys; None: all keys are
         up."""
         before = None if state is None else state.keyboard
         features, after = self.look(ids, self.up(len(ids)) if before is None else before)

@@ -1,7 +1,7 @@
 """Recurrent baselines: stacked LSTM or tanh cells, with or without additive attention over their past states
 (Bahdanau et al. 2015, section 3.1).
 
-The tanh stands between query and key, so that no matrix product makes all scores: each pair costs a vector of A
+The tanh is between query and key, so that no matrix product makes all scores: each pair takes a vector of A
 numbers. The backward pass recomputes blocks of queries; memory grows with T, and besides with block · window · A.
 """
 

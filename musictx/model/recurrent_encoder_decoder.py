@@ -77,7 +77,7 @@ class SourceAttention(AdditiveAttention):
 
 
 class HeardState:
-    """The state of a decoder: `rows` (B, S, A + C) of the source with `masked` (B, S), and the hidden states of its
+    """The state of a decoder: `rows` (B, S, A + C) of the source with `masked` (B, S). Also the hidden states of its
     lowest layer and of those above, (h,) or (h, c), each (layers, B, C)."""
 
     def __init__(

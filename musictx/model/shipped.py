@@ -30,7 +30,7 @@ def absence(name: str) -> BundleError:
     )
 
 
-@cache  # commands resolve a path several times, and tell the person once
+@cache  # commands resolve a path several times, and say this once
 def tell_taken(name: str, what: str) -> None:
     """Prints a line if a file or folder here has the name of something inside the package, which wins."""
     if Path(name).exists():

@@ -1,5 +1,5 @@
-"""Cached steps of one shape, so that a CUDA graph can hold one: one launch a token instead of hundreds. A ring buffer
-holds their keys and values.
+"""Cached steps of one shape for a CUDA graph: one launch a token instead of hundreds. Keys and values are in a ring
+buffer.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ class StaticSteps:
     """A Transformer behind `musictx.model.protocol.LanguageModel`, for sampling on a GPU. On a CPU it takes the same
     steps without a graph, which is slower than the model itself.
 
-    A prompt is read into a KVCache as usual. The first step with a cache moves its content here for good: the cache
-    then only counts tokens, and nobody can take rows from it; there is room for one cache at a time. Each step
+    A prompt is read into a KVCache as usual. The first step with a cache moves its content here for good. The cache
+    then only counts tokens and gives no rows; there is room for one cache at a time. Each step
     overwrites the logits of the last, and the model's weights must stay at their addresses.
     """
 
     def __init__(self, model: Transformer) -> None:
         self.model = model
-        self.state: KVCache | None = None  # the cache whose content this holds
+        self.state: KVCache | None = None  # the cache whose content is here
         self.graph: torch.cuda.CUDAGraph | None = None
         self.ring: Ring | None = None
 
@@ -108,7 +108,7 @@ class Ring:
     """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room: a query looks at all slots,
     `masked` marks those its row may not see, and `age` gives the keys' order.
 
-    All that changes from step to step is on the device, in memory that stays, so a CUDA graph can hold a step.
+    All that changes from step to step is on the device, in memory that stays, so a step can be a CUDA graph.
     `length` counts all tokens ever seen; StaticSteps keeps the count.
     """
 

@@ -1,7 +1,7 @@
 """Keeps weights for generating: in full, in 8 bits, or in the order in which a CPU's matrix kernels read them.
 
-A step of few rows on a CPU takes the time to read all weights once, and the kernels of plain layers read those of a
-single row with one thread. `musictx evaluate` measures what fewer bits cost.
+A step of few rows on a CPU takes the time to read all weights once. For a single row, the kernels of plain layers read
+them with one thread. `musictx evaluate` measures the NLL with fewer bits.
 """
 
 from typing import Any, NoReturn, TypeVar
@@ -38,7 +38,7 @@ def choose_weights(weights: str, model: nn.Module) -> str:
 
 def with_weights(model: M, weights: str) -> M:
     """Changes the model's weights to fewer bits, in place. On a CPU bfloat16 means a Transformer's linear layers, which
-    hold nearly all weights, and attention stays exact; for other models, on a CPU without kernels for it, and on a GPU
+    are nearly all weights, and attention stays exact; for other models, on a CPU without kernels for it, and on a GPU
     it means the whole model. Raises ConfigError."""
     if check_weights(weights) != "float32" and any(isinstance(m, PackedLinear) for m in model.modules()):
         raise ConfigError("weights", got=weights, why="this model was packed already", hint="open its bundle again")
@@ -161,7 +161,7 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 def pack(model: M, dtype: torch.dtype = torch.float32) -> M:
     """Packs a model's float32 linear layers for generating on a CPU, in place; where no kernel exists, nothing changes.
-    A layer that holds NaN or infinity stays unpacked, so that an error can name it. A GELU joins the kernel of its
+    A layer with NaN or infinity stays unpacked, so that an error can name it. A GELU joins the kernel of its
     block's `up`."""
     if not can_pack(dtype):
         return model

@@ -1,8 +1,7 @@
 """Relative attention in blocks of queries, recomputed in the backward pass: exact, pure PyTorch, any device.
 
-A block of rows needs logits only against the keys up to its end, so the upper triangle is never touched, and nothing
-is kept for the backward pass, which makes the dropout masks again too. Memory beyond inputs and output grows as
-T · block.
+A block of rows needs logits only against the keys up to its end, so the upper triangle is never touched. The backward
+pass keeps nothing: it makes the dropout masks again too. Memory beyond inputs and output grows as T · block.
 """
 
 import math
@@ -40,8 +39,8 @@ class Dropout(NamedTuple):
     def kept(self, like: Tensor, block: int) -> Tensor:
         """1 or 0 for each weight of block number `block`.
 
-        Random numbers are the cost of dropout on a CPU: one of 64 bits takes the time of a float32 and serves four
-        weights."""
+        Random numbers take most of dropout's time on a CPU: one of 64 bits takes the time of a float32 and serves
+        four weights."""
         generator = torch.Generator(like.device).manual_seed(self.random_seed + block)
         four = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device)
         draws = four.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]

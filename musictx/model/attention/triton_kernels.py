@@ -1,17 +1,17 @@
 """The kernels of relative attention in Triton. `fused` launches them and explains their use.
 
-One tile is N queries × N keys. Key blocks begin where query blocks begin (the first may begin LEAD rows before key 0),
-so the tile b blocks before the diagonal holds the distances b·N + m - n, m its query and n its key. Where n <= m that
-is row c = m - n of the b-th block of N rows of the table, elsewhere row c = N + m - n of the block before; hence
+One tile is N queries × N keys. Key blocks begin where query blocks begin (the first may begin LEAD rows before key 0).
+So the tile b blocks before the diagonal has the distances b·N + m - n, with query m and key n. Where n <= m that
+is row c = m - n of the b-th block of N rows of the table. Elsewhere it is row c = N + m - n of the block before. Hence
 
     relative[m, n] = C[m, (m - n) mod N],   C[m, c] = q_m · e_{b·N + c} if c <= m else q_m · e_{(b-1)·N + c}.
 
 C takes one product Q·Eᵀ of N × N a tile: its other half is the product of the tile before. The gather permutes each
-row and is its own inverse, so the same gather takes gradients of logits back to distances, and the gradients of the
-b-th block of rows, half of them from tile b and half from tile b + 1, are again one N × N matrix and one product.
+row and is its own inverse, so the same gather takes gradients of logits back to distances. The gradients of the
+b-th block of rows come half from tile b, half from tile b + 1: again one N × N matrix and one product.
 From tile NEAR on every distance is M - 1 or more: there the relative logit is one number a query, "far".
 
-TQ and TK count queries and keys; block i of queries stands at block i + AHEAD of keys. B·H·T·D may pass 2³¹.
+TQ and TK count queries and keys; block i of queries is at block i + AHEAD of keys. B·H·T·D may pass 2³¹.
 """
 
 import triton
@@ -138,7 +138,7 @@ def forward(
     for IS_FAR in tl.static_range(2):  # two loops of one body: the near tiles, then the far ones
         if IS_FAR:
             far = _sum(q.to(tl.float32) * _load_last(e_base, M, D)[None, :])
-        # the diagonal first: it holds a key for every query, so that peak is finite from then on
+        # the diagonal first: it has a key for every query, so that peak is finite from then on
         for b in range(near if IS_FAR else 0, top + 1 if IS_FAR else near):
             start = (top - b) * N - LEAD
             if IS_FAR:
@@ -268,7 +268,7 @@ def table_gradient(
 ):  # fmt: skip
     """The near tiles' share of the table, summed in a fixed order: DE (SPLITS, 2, H, NEAR·N, D).
 
-    One program for a head, a distance b of tiles, and every SPLITS-th row of the batch. DE[:, 0] holds the share of
+    One program for a head, a distance b of tiles, and every SPLITS-th row of the batch. DE[:, 0] is the share of
     tiles b in block b of the table, DE[:, 1] their share in block b - 1.
     """
     b, split = tl.program_id(0) % NEAR, tl.program_id(0) // NEAR // H

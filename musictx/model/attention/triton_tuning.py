@@ -89,7 +89,7 @@ class Card(NamedTuple):
 
     @classmethod
     def of(cls, t: Tensor) -> "Card | None":
-        """The card that holds `t`; None in the interpreter."""
+        """The card that has `t`; None in the interpreter."""
         if not t.is_cuda:
             return None
         card = torch.cuda.get_device_properties(t.device)
