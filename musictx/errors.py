@@ -83,7 +83,7 @@ class MidiError(UserError):
 
 
 class TokenError(UserError):
-    """Notes or ids that a vocabulary cannot hold."""
+    """Notes or ids beyond a vocabulary."""
 
 
 class StoreError(UserError):

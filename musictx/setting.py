@@ -27,7 +27,7 @@ def setting(default: T, meaning: str) -> T:
 def help_text(
     schema: Any, groups: Mapping[str, Any], values: Mapping[str, Any], presets: Mapping[str, Sequence[str]], width: int
 ) -> str:
-    """Every setting of a command with its value and its meaning. `groups` are the settings with a schema of their own,
+    """Every setting of a command with its value and its meaning. `groups` are the settings with a separate schema,
     `presets` the options of each group; a group outside the schema sets many settings at once."""
     width, title = max(width, NARROWEST), about(schema)
     own, grouped = [], []
