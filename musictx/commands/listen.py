@@ -1,4 +1,4 @@
-"""musictx listen: make a blind listening sheet: a page on which people tell models from composers."""
+"""musictx listen: make a blind listening sheet: a page on which people separate models from composers."""
 
 import os
 from dataclasses import asdict, dataclass, field, replace
@@ -28,7 +28,7 @@ from musictx.viz.sheet import MOST, Trial, alike, excerpt, listening_sheet, mp3
 
 @dataclass
 class ListenConfig:
-    """musictx listen: make a blind listening sheet, one HTML file in which people tell models from composers."""
+    """musictx listen: make a blind listening sheet, one HTML file in which people separate models from composers."""
 
     bundles: list[str] = setting(MISSING, "run folders, bundles, piano, chorale; patterns like 'outputs/*/lstm*' too")
     names: list[str] | None = setting(None, "names for the key; null: each run's own")
@@ -166,7 +166,7 @@ def orders(sources: list[str], pieces: int, random_seed: int) -> list[list[str]]
 
 
 def from_first_note(score: Score) -> Score:
-    """Cuts silence off the beginning: after a cut through held notes a piece's next note comes late, while models,
+    """Cuts silence off the beginning: after a cut through long notes a piece's next note comes late, while models,
     which hear the notes end at the cut, continue at once."""
     return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)
 

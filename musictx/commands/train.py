@@ -68,7 +68,7 @@ def run(config: TrainConfig) -> float | None:
             return read_header(done.bundle).val_nll
     if config.trainer.smoke:
         smoke(config)
-        return math.inf if one_job else None  # a sweep needs a figure, and nothing was learnt
+        return math.inf if one_job else None  # a sweep needs a figure, and no model was trained
     try:
         bundle = fit(config)
     except TrainingError as error:

@@ -94,7 +94,7 @@ def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
-    """From each note on, the next 16 notes of a stream in two bits each, for all three streams that hold the note; near
+    """From each note on, the next 16 notes of a stream in two bits each, for all three streams with the note; near
     the end of a stream all that are left, at least 8. One pitch eight times in a row is left out: it says nothing."""
     lowest = np.stack([pitch + np.uint8(k) for k in reversed(range(REACH))], axis=1).ravel()  # (3N,), plus 2
     order = np.argsort(lowest, kind="stable")  # the notes of each stream together, in time

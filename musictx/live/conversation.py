@@ -14,13 +14,13 @@ from musictx.tokenizers.tokenizer import Event, Idiom, Reader
 
 SETTLE_S = 0.03  # messages may come this late, and a chord's notes this far apart
 LOOK_S = 0.05  # how often the model reads the growing phrase
-FAR_S = 10.0  # beyond now: stands in for the end of notes that still sound
+FAR_S = 10.0  # beyond now: for the end of notes that still sound
 AHEAD_S = 1.0  # music is drawn this long before it sounds
 STUMBLE_S = 0.03  # notes later than this delay all that follow: the model was too slow
 
 
 class Turns(NamedTuple):
-    """`pause_s` without a key held ends a phrase of at least `phrase_s`; a reply lasts `reply_s`, or with None as long
+    """`pause_s` without a key down ends a phrase of at least `phrase_s`; a reply lasts `reply_s`, or with None as long
     as the phrase."""
 
     pause_s: float

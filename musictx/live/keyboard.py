@@ -22,7 +22,7 @@ class Keyboard:
     def __init__(self, lo: int, hi: int, quarter_s: float) -> None:
         self.lo, self.hi, self.quarter_s = lo, hi, quarter_s
         self.outside = 0  # notes outside the range, in all
-        self.down: Counter[int] = Counter()  # keys held, by pitch: two channels may hold one
+        self.down: Counter[int] = Counter()  # keys that are down, by pitch: two channels may press one
         self.pedal = False
         self.last_s = 0.0  # the newest message
         self.free_s = 0.0  # when the last key was released
@@ -75,7 +75,7 @@ class Keyboard:
 
     def _release(self, at_s: float, pitch: int) -> None:
         self.down[pitch] -= 1
-        if self.down[pitch] > 0:  # another channel holds it
+        if self.down[pitch] > 0:  # another channel presses it
             return
         del self.down[pitch]
         if self.hands_up:

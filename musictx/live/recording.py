@@ -70,7 +70,7 @@ def _struck(messages: list[tuple[float, Any]]) -> int:
 
 
 def _ends(messages: list[tuple[float, Any]], at_s: float) -> list[tuple[float, Any]]:
-    """The messages that release the keys still held at the end."""
+    """The messages that release the keys still down at the end."""
     held: dict[tuple[int, int], int] = {}
     for _, message in messages:
         if message.type in ("note_on", "note_off"):
