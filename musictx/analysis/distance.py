@@ -142,9 +142,9 @@ def _interval(figures: Floats, confidence: float, most: float) -> Interval:
     0 … `most`.
 
     Fewer different pieces overlap less, in a resample as in the sets themselves; reflecting the percentiles at the
-    estimate undoes that, and roots are less skewed. (For two equal sets of 40 normal samples, plain percentiles contain
-    the overlap of many samples in 0 of 100 trials, these in 97.) For equal sets the interval may begin beyond the
-    estimate.
+    estimate undoes that, and roots are less skewed. (Of 100 trials with two equal sets of 40 normal samples, plain
+    percentiles contain the overlap of many samples in 0, these in 97.) For equal sets the interval may begin beyond
+    the estimate.
     """
     root, low, high = percentiles(float(np.sqrt(figures[0])), np.sqrt(figures[1:]), confidence)
     ends = np.maximum((2 * root - high, 2 * root - low), 0) ** 2

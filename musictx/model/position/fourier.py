@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Fourier(Form):
     """e_d = sum over f of a_f cos(d w_f) + b_f sin(d w_f), w learned per head.
 
-    cos and sin of (i - j) w split into products of a term in i and one in j, so q_i · e_{i-j} is a plain dot product
-    of an extended query and the extended key [k_j, cos(j w), sin(j w)], which any attention kernel takes.
+    cos and sin of (i - j) w split into products of a term in i and one in j. So q_i · e_{i-j} is a plain dot product
+    of an extended query and the extended key [k_j, cos(j w), sin(j w)]. Any attention kernel takes these.
     """
 
     timed = True
