@@ -17,7 +17,7 @@ from musictx.data.dataset import (
     scoring_batch,
     scoring_segments,
 )
-from musictx.data.store import Store
+from musictx.data.store import AGAIN, Store
 from musictx.errors import ConfigError, StoreError
 from musictx.objectives import Example, Objective
 
@@ -46,34 +46,31 @@ class MusicData(L.LightningDataModule):
         self.store, self.tokenizer, self.objective = store, store.tokenizer, objective
         self.cycle, group = cycle, self.tokenizer.group
         if cycle > 1 and (group == 1 or cycle % group):
-            allowed = f"give a multiple of {group}" if group > 1 else "leave it out"
-            raise ConfigError(f"⟨cycle⟩={cycle}: {self.tokenizer.name} ids come in groups of {group}; {allowed}")
+            why = f"{self.tokenizer.name} ids come in groups of {group}"
+            hint = f"give a multiple of {group}" if group > 1 else "leave it out"
+            raise ConfigError("cycle", got=cycle, why=why, hint=hint)
         check_segment(config.segment, cycle)
         train = self.store.split("train")
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
-                raise StoreError(f"{self.store.path}: the {name} split holds no tokens; prepare the data again")
+                raise StoreError(f"{self.store.path}: the {name} split holds no tokens", AGAIN)
         self.crops = RandomCrops(
             train, self.tokenizer, config.length, random_seed, config.transpose, config.stretch, cycle
         )
-        if config.grow_from is not None and config.grow_from % self.crops.period:
-            raise ConfigError(
-                f"⟨grow_from⟩={config.grow_from}: windows begin every {self.crops.period} ids; "
-                f"give a multiple of {self.crops.period}"
-            )
-        self.carried = CarriedWindows(self.crops, global_batch) if carry else None
-        if self.carried is not None and config.windows_per_epoch is not None:
-            raise ConfigError("⟨windows_per_epoch⟩ is for random windows: leave it out, or give ⟨carry⟩=false")
-        # an epoch reads as many tokens as the split holds
-        random_windows = config.windows_per_epoch or max(-(-len(train.ids) // config.length), global_batch)
+        period, first = self.crops.period, config.grow_from
+        if first is not None and first % period:
+            why = f"windows begin every {period} ids"
+            raise ConfigError("grow_from", got=first, why=why, allowed=f"a multiple of {period}")
+        self.carried, asked = CarriedWindows(self.crops, global_batch) if carry else None, config.windows_per_epoch
+        if self.carried is not None and asked is not None:
+            why, hint = "it is for random windows", "leave it out, or give carry=false"
+            raise ConfigError("windows_per_epoch", got=asked, why=why, hint=hint)
+        # an epoch reads as many tokens as the split has
+        random_windows = asked or max(-(-len(train.ids) // config.length), global_batch)
         self.n_items = random_windows if self.carried is None else len(self.carried)
         if self.n_items < global_batch:
-            raise ConfigError(
-                f"⟨windows_per_epoch⟩={self.n_items} is less than one batch: give ⟨batch_size⟩={batch_size} or more"
-                if world_size == 1
-                else f"⟨windows_per_epoch⟩={self.n_items} is less than one batch of {world_size} processes: "
-                f"give {global_batch} or more"
-            )
+            why = "less than one batch of all processes"
+            raise ConfigError("windows_per_epoch", got=self.n_items, why=why, allowed=f"{global_batch} or more")
 
     @property
     def batches_per_epoch(self) -> int:
@@ -105,8 +102,8 @@ class MusicData(L.LightningDataModule):
 class GlobalBatches(Sampler[list[int]]):
     """`n_items` new window numbers an epoch, in batches of `batch_size` for each of `world_size` processes.
 
-    Row k of a global batch goes to process k // batch_size, so that the processes together read what one process with
-    their batches joined would read. An incomplete global batch is left out. Lightning calls `set_epoch`.
+    Row k of a global batch goes to process k // batch_size. So the processes together read what one process with their
+    batches joined would read. An incomplete global batch is left out. Lightning calls `set_epoch`.
     """
 
     def __init__(self, n_items: int, batch_size: int, rank: int = 0, world_size: int = 1) -> None:

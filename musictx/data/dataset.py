@@ -23,11 +23,11 @@ FASTEST, SLOWEST = 0.75, 1.33  # beyond these a stretched clock is another piece
 class RandomCrops(Dataset[Tensor]):
     """Endless windows of `length + 1` ids: number `index` depends only on (random seed, index).
 
-    A piece is drawn in proportion to its length. Its window slides over both ends and then moves inside, so that
-    the model sees first and last tokens as often as the others, and many windows begin with BOS. The others begin
+    A piece is drawn in proportion to its length. Its window slides over both ends and then moves inside. So the model
+    sees first and last tokens as often as the others, and many windows begin with BOS. The others begin
     with the token before a group (of the tokenizer's, or of `cycle` tokens), in the place of BOS. The end of an
     unfinished piece teaches no EOS.
-    Raises ConfigError, TokenError for lengths and factors that the tokenizer cannot take.
+    Raises ConfigError for lengths and factors that the tokenizer cannot take.
     """
 
     def __init__(
@@ -41,10 +41,12 @@ class RandomCrops(Dataset[Tensor]):
         cycle: int = 1,
     ) -> None:
         if not stretch or not all(SLOWEST >= factor >= FASTEST for factor in stretch):  # refuses NaN too
-            raise ConfigError(f"⟨stretch⟩={list(stretch)}: give factors from {FASTEST} to {SLOWEST}, [1.0] for none")
+            allowed = f"factors from {FASTEST} to {SLOWEST}, [1.0] for none"
+            raise ConfigError("stretch", got=list(stretch), allowed=allowed)
         self.period = max(cycle, tokenizer.group)
         if length < self.period:
-            raise ConfigError(f"⟨length⟩={length}: windows begin every {self.period} ids; give {self.period} or more")
+            why = f"windows begin every {self.period} ids"
+            raise ConfigError("length", got=length, why=why, allowed=f"{self.period} or more")
         for factor in stretch:  # refuse here, not in the middle of a run
             tokenizer.stretch(np.zeros(0, np.uint16), factor)
         self.split, self.tokenizer, self.length = split, tokenizer, length
@@ -93,12 +95,10 @@ class RandomCrops(Dataset[Tensor]):
 def check_segment(segment: int | None, cycle: int) -> None:
     """Raises ConfigError for a segment below 1 id, or one that is not whole cycles."""
     if segment is not None and segment < 1:
-        raise ConfigError(f"⟨segment⟩={segment}: give 1 or more, or null for whole pieces")
+        raise ConfigError("segment", got=segment, allowed="1 or more, or null for whole pieces")
     if segment is not None and segment % cycle:
-        raise ConfigError(
-            f"⟨segment⟩={segment}: the model counts places in cycles of {cycle} tokens; "
-            f"give a multiple of {cycle}, or null for whole pieces"
-        )
+        why = f"the model counts places in cycles of {cycle} tokens"
+        raise ConfigError("segment", got=segment, why=why, allowed=f"a multiple of {cycle}, or null for whole pieces")
 
 
 def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cycle: int = 1) -> list[Ids]:
@@ -107,7 +107,7 @@ def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cy
     Raises StoreError when there are none, ConfigError for a segment below 1 id, or one that is not whole cycles."""
     check_segment(segment, cycle)
     if not len(split.ids):
-        raise StoreError("the split holds no tokens to score: choose another split or prepare the data again")
+        raise StoreError("the split holds no tokens to score", "give another split, or prepare the data again")
     segments = []
     for i in range(len(split)):
         ids = np.concatenate([[tokenizer.vocab.bos], split[i]]).astype(np.uint16)
@@ -120,7 +120,7 @@ def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
     """Batches of segments of similar length, as their numbers: at most `batch_tokens` ids each, or a single segment.
     Raises ConfigError for a budget below 1."""
     if batch_tokens < 1:
-        raise ConfigError(f"⟨score_batch_tokens⟩={batch_tokens}: give 1 or more")
+        raise ConfigError("score_batch_tokens", got=batch_tokens, allowed="1 or more")
     batches: list[list[int]] = [[]]
     for i in sorted(range(len(segments)), key=lambda i: len(segments[i])):
         if batches[-1] and len(segments[i]) * (len(batches[-1]) + 1) > batch_tokens:
@@ -175,19 +175,17 @@ Window = tuple[Tensor, Tensor]
 class CarriedWindows(Dataset[Window]):
     """Item `step * batch_size + row` of an epoch continues the item one `batch_size` before it.
 
-    An epoch is every piece once, in an order and with augmentations that depend only on (random seed, epoch), cut into
-    windows and dealt to the rows in runs of equal length. Each window comes with a flag that resets its row's state: at
-    a new piece, or at the first step of an epoch. `crops` does the augmentation.
+    An epoch is every piece once, in an order and with augmentations that depend only on (random seed, epoch). Pieces
+    are cut into windows and dealt to the rows in runs of equal length. Each window comes with a flag that resets its
+    row's state: at a new piece, or at the first step of an epoch. `crops` does the augmentation.
     """
 
     def __init__(self, crops: RandomCrops, batch_size: int) -> None:
         self.crops, self.batch_size = crops, batch_size
         windows = sum(self._windows(len(piece)) for piece in (crops.split[i] for i in range(len(crops.split))))
         if windows < batch_size:
-            raise ConfigError(
-                f"⟨batch_size⟩={batch_size}: the training pieces make {windows} windows of "
-                f"⟨length⟩={crops.length}, and each row needs one; lower one of them"
-            )
+            why = f"the training pieces make {windows} windows of length={crops.length}, and each row needs one"
+            raise ConfigError("batch_size", got=batch_size, why=why, hint="lower one of them")
         self.steps = -(-windows // batch_size)
         self.epoch = lru_cache(maxsize=1)(self._epoch)  # (piece as drawn, its window) of an epoch
 

@@ -30,12 +30,12 @@ Assign = Callable[[Sequence[Piece], Sequence[str]], list[str]]  # (pieces, key o
 
 
 def check_work(config: PrepareConfig) -> None:
-    """Raises ConfigError, StoreError for settings that cannot work, before the long work begins."""
+    """Raises ConfigError, StoreError for what cannot work, before the long work begins."""
     check_target(Path(config.out), config.overwrite)
     cores(config.workers)
     for name, least in (("file_seconds", 0.1), ("memory_mb", 1), ("file_mb", 1e-3)):
-        if not least <= getattr(config, name) < 1e6:  # refuses NaN too
-            raise ConfigError(f"⟨{name}⟩={getattr(config, name)}: give a number from {least:g} to below a million")
+        if not least <= (value := getattr(config, name)) < 1e6:  # refuses NaN too
+            raise ConfigError(name, got=value, allowed=f"a number from {least:g} to below a million")
     check_scheduler(config.scheduler)
     if isinstance(config, PrepareMidiConfig):
         check_select(config.select)
@@ -118,7 +118,8 @@ def check_bpe(tokenizer: TokenizerConfig) -> None:
     if tokenizer.bpe_vocab is None:
         return
     if tokenizer.name not in KINDS:
-        raise ConfigError(f"⟨bpe_vocab⟩: {tokenizer.name} learns no merges; choose one of {', '.join(KINDS)}")
+        why, hint = f"{tokenizer.name} learns no merges", f"give TokenizerConfig.name= one of {', '.join(KINDS)}"
+        raise ConfigError("bpe_vocab", got=tokenizer.bpe_vocab, why=why, hint=hint)
     check_size(tokenizer.name, tokenizer.bpe_vocab)
 
 
@@ -158,17 +159,17 @@ def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
 
 
 def check_fractions(validation_fraction: float, test_fraction: float, random_seed: int) -> None:
-    """Raises StoreError when the fractions leave nothing to train on; called before long work."""
+    """Raises ConfigError when the fractions leave nothing to train on; called before long work."""
     total = validation_fraction + test_fraction
     if not (validation_fraction >= 0 and test_fraction >= 0 and total < 1):  # refuses NaN too
-        raise StoreError(
-            f"⟨validation_fraction⟩={validation_fraction} and ⟨test_fraction⟩={test_fraction} leave nothing "
-            "to train on: give shares from 0 up whose sum is below 1"
-        )
+        why = f"with test_fraction={test_fraction} it leaves nothing to train on"
+        allowed = "shares from 0 up whose sum is below 1"
+        raise ConfigError("validation_fraction", got=validation_fraction, why=why, allowed=allowed)
     if validation_fraction == 0:
-        raise StoreError("⟨validation_fraction⟩=0 leaves nothing to choose a model by: give a share above 0")
+        why = "it leaves nothing to choose a model by"
+        raise ConfigError("validation_fraction", got=validation_fraction, why=why, allowed="a share above 0")
     if random_seed < 0:
-        raise StoreError(f"⟨random_seed⟩={random_seed}: give a number from 0 up")
+        raise ConfigError("random_seed", got=random_seed, allowed="0 or more")
 
 
 def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, random_seed: int) -> list[str]:
@@ -181,9 +182,9 @@ def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction
     wanted = {name: max(round(f * len(groups)), 1) if f else 0 for name, f in fractions.items()}
     if len(groups) <= sum(wanted.values()):
         raise StoreError(
-            f"{len(groups)} different pieces cannot fill the splits: {sum(wanted.values())} would go to validation and "
-            f"test, and none to training; give more files or smaller fractions than {validation_fraction} "
-            f"and {test_fraction}"
+            f"{len(groups)} different pieces cannot fill the splits, {sum(wanted.values())} would go to validation and "
+            "test, and none to training",
+            f"give more files, or less than validation_fraction={validation_fraction} test_fraction={test_fraction}",
         )
     order = np.random.default_rng(random_seed).permutation(len(groups))
     split_of = dict.fromkeys(groups, "train")

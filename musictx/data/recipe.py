@@ -47,7 +47,7 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
 
 
 def pack(tokenizer: Tokenizer, score: Score) -> Encoded:
-    """A score as (ids, seconds, signature), or why the vocabulary cannot hold it."""
+    """A score as (ids, seconds, signature), or why the vocabulary has no ids for it."""
     try:
         ids = tokenizer.encode(score)
     except TokenError as error:
@@ -81,16 +81,16 @@ def with_program(track: Track, program: int) -> Track:
 def check_select(select: SelectConfig) -> None:
     """Raises ConfigError for a policy that does not exist or programs outside General MIDI."""
     if select.tracks not in POLICIES:
-        raise ConfigError(f"⟨tracks⟩={select.tracks}: choose one of {', '.join(POLICIES)}")
+        raise ConfigError("tracks", got=select.tracks, allowed=f"one of {', '.join(POLICIES)}")
     if wrong := [p for p in select.programs or [] if not 0 <= p < DRUMS]:
-        raise ConfigError(f"⟨programs⟩={wrong[0]}: General MIDI has 0 … 127; ⟨drums⟩=true adds drums")
+        raise ConfigError("programs", got=wrong[0], allowed="0 to 127", hint="drums=true adds drums")
 
 
 def check_filters(filters: FilterConfig) -> None:
     """Raises ConfigError for a limit that is no number, or below 0."""
     for name, value in vars(filters).items():
         if value is not None and not 0 <= value < float("inf"):  # refuses NaN too
-            raise ConfigError(f"⟨{name}⟩={value}: give 0 or more, or null for no limit")
+            raise ConfigError(name, got=value, allowed="0 or more, or null for no limit")
 
 
 def fault(score: Score, filters: FilterConfig) -> str | None:

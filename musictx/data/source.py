@@ -18,7 +18,7 @@ from urllib.error import HTTPError, URLError
 from rich.console import Console
 from rich.progress import Progress
 
-from musictx.errors import MidiError, StoreError
+from musictx.errors import ConfigError, MidiError, StoreError
 from musictx.files import printable
 
 UNREADABLE = "cannot be read"
@@ -46,7 +46,7 @@ def open_source(
 
     It skips the folders `without`, since our output may lie below the input.
 
-    Raises StoreError when `path` is neither, or holds no such file.
+    Raises ConfigError when `path` is neither, StoreError when it has no such file.
     """
     kinds = ", ".join(suffixes if suffixes != ("",) else MIDI_SUFFIXES)
     if path.is_dir():
@@ -56,13 +56,14 @@ def open_source(
         yield items
         return
     if not path.exists():
-        raise StoreError(f"⟨path⟩={path} does not exist: give a folder or zip with {kinds} files in it")
+        raise ConfigError("path", got=path, why="it does not exist", allowed=f"a folder or zip with {kinds} files")
+    wrong = "it is neither a folder nor a zip archive"
     if not path.is_file():
-        raise StoreError(f"⟨path⟩={path} is neither a folder nor a zip archive: give one of the two")
+        raise ConfigError("path", got=path, why=wrong)
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise StoreError(f"⟨path⟩={path} is neither a folder nor a zip archive that can be read ({error})") from None
+        raise ConfigError("path", got=path, why=f"{wrong} that can be read ({error})") from None
     with archive:
         items = sorted(_members(archive, suffixes), key=lambda item: item.name)
         if not items:
@@ -131,9 +132,8 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
 
     def load(limit: int) -> bytes:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise MidiError(
-                name, "cannot be unpacked: its compression method allows no size limit; pack it again with deflate"
-            )
+            reason = "cannot be unpacked: its compression method allows no size limit"
+            raise MidiError(name, f"{reason}; pack it again with deflate")
         try:
             with archive.open(info) as file:  # read() stops at the limit, whatever size the archive claims
                 return _bounded(file.read(limit + 1), limit, name)
@@ -147,7 +147,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
 
 def _bounded(data: bytes, limit: int, name: str) -> bytes:
     if len(data) > limit:
-        raise MidiError(name, f"too large: more than {limit / 2**20:g} MB; ⟨file_mb⟩=… allows more")
+        raise MidiError(name, f"too large: more than {limit / 2**20:g} MB; file_mb=… allows more")
     if not data:
         raise MidiError(name, "the file is empty")
     return data
@@ -179,16 +179,12 @@ def fetch(download: Download, folder: Path) -> Path:
         _transfer(download.url, part)
     except (URLError, HTTPException, OSError) as error:
         cause = getattr(error, "reason", None) or error
-        raise StoreError(
-            f"{download.url} could not be downloaded ({cause}): the same command resumes where it broke off; "
-            "or download it yourself and give ⟨path⟩="
-        ) from None
+        hint = "the same command resumes where it broke off; or download it yourself and give path="
+        raise StoreError(f"{download.url} could not be downloaded ({cause})", hint) from None
     if download.sha256 and (found := _digest(part)) != download.sha256:
         part.unlink()
-        raise StoreError(
-            f"{download.url} is not the expected file (SHA-256 {found[:16]}…, not {download.sha256[:16]}…): "
-            "it was deleted; try again"
-        )
+        what = f"{download.url} is not the expected file (SHA-256 {found[:16]}…, not {download.sha256[:16]}…)"
+        raise StoreError(what, "it was deleted; try again")
     os.replace(part, target)
     return target
 

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.data.similar import Signature
-from musictx.errors import StoreError
+from musictx.errors import ConfigError, StoreError
 from musictx.files import all_printable, fits
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 
 FORMAT = 1
+AGAIN = "prepare the data again"
 SPLITS = ("train", "validation", "test")
 
 
@@ -36,7 +37,7 @@ class Piece:
     ids: Ids
     seconds: float
     signature: Signature = field(default_factory=lambda: np.zeros(0, np.uint32))  # finds near-duplicates
-    unfinished: bool = False  # cut off before its end, so that no EOS is learnt from it
+    unfinished: bool = False  # cut off before its end, so that its end teaches no EOS
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Manifest:
     splits: dict[str, SplitInfo]
     dropped: list[tuple[str, str]] = field(default_factory=list)  # (file, reason)
     extra: dict[str, Any] = field(default_factory=dict)
-    tokenizer_state: str = ""  # what the tokenizer learnt from the corpus
+    tokenizer_state: str = ""  # what the tokenizer keeps of the corpus
     format: int = FORMAT
 
 
@@ -88,21 +89,23 @@ def own_folders(out: Path) -> tuple[Path, Path, Path, Path]:
 
 
 def check_target(out: Path, overwrite: bool) -> None:
-    """Raises StoreError when writing to `out` would destroy something; called before the long work begins."""
+    """Raises ConfigError when writing to `out` would destroy something; called before the long work begins."""
     folder = next(p for p in (out, *out.resolve().parents) if p.exists())
     if not os.access(folder, os.W_OK) or not (out.exists() or folder.is_dir()):
-        raise StoreError(f"⟨out⟩={out}: {folder} is not a folder that can be written to; give another ⟨out⟩=")
+        why = f"{folder} is not a folder that can be written to"
+        raise ConfigError("out", got=out, why=why, allowed="another")
     if not out.exists():
         return
     if not (out / "manifest.json").is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise StoreError(f"{out} exists and is not a token store: give another ⟨out⟩=")
+        raise ConfigError("out", got=out, why="it exists and is not a token store", allowed="another")
     if out.is_dir() and any(out.iterdir()):
         splits = _read_manifest(out).splits  # raises for a foreign manifest
         ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
         if foreign := sorted({p.name for p in out.iterdir()} - ours):
-            raise StoreError(f"{out} holds {foreign[0]}, which does not belong to a token store: give another ⟨out⟩=")
+            why = f"it holds {foreign[0]}, which does not belong to a token store"
+            raise ConfigError("out", got=out, why=why, allowed="another")
     if not overwrite and any(out.iterdir()):
-        raise StoreError(f"{out} is already a token store: give another ⟨out⟩= or ⟨overwrite⟩=true")
+        raise ConfigError("out", got=out, why="it is already a token store", allowed="another, or overwrite=true")
 
 
 def write_store(
@@ -192,10 +195,9 @@ class Store:
         self.tokenizer = build_tokenizer(want, self.manifest.tokenizer_state if name == want else "")
         fingerprint = self.tokenizer.vocab.fingerprint
         if name != want or self.manifest.vocab_fingerprint != fingerprint:
-            raise StoreError(
-                f"{path} was made by tokenizer {name} ({self.manifest.vocab_fingerprint}), not by {want} "
-                f"({fingerprint}): choose ⟨tokenizer⟩={name} or prepare the data again"
-            )
+            made = f"tokenizer {name} ({self.manifest.vocab_fingerprint})"
+            hint = f"give tokenizer={name}, or {AGAIN}"
+            raise StoreError(f"{path} was made by {made}, not by {want} ({fingerprint})", hint)
 
     def split(self, name: str) -> Split:
         """Opens one split. Raises StoreError when it is missing or its files do not fit together."""
@@ -213,19 +215,17 @@ class Store:
             if not set(info.unfinished) <= set(range(len(info.pieces))):
                 raise ValueError("it lacks pieces that it calls unfinished")
         except Exception as error:  # numpy raises many types for damage
-            raise StoreError(f"{self.path}: the {name} split is damaged ({error}); prepare the data again") from None
+            raise StoreError(f"{self.path}: the {name} split is damaged ({error})", AGAIN) from None
         if len(offsets) != len(info.pieces) + 1 or offsets[-1] != len(ids) or len(ids) != info.tokens:
-            raise StoreError(
-                f"{self.path}: the {name} split holds {len(ids)} tokens where the manifest says {info.tokens}; "
-                "prepare the data again"
-            )
+            what = f"the {name} split holds {len(ids)} tokens where the manifest says {info.tokens}"
+            raise StoreError(f"{self.path}: {what}", AGAIN)
         return Split(ids, offsets, info.pieces, info.unfinished)
 
 
 def _read_manifest(path: Path) -> Manifest:
     file = path / "manifest.json"
     if not file.is_file():
-        raise StoreError(f"{path} is not a token store (no manifest.json): make one with musictx prepare")
+        raise StoreError(f"{path} is not a token store (no manifest.json)", "make one with musictx prepare")
     try:
         raw = json.loads(file.read_text(encoding="utf-8"))
         raw = {key: x if key == "tokenizer_state" else all_printable(x) for key, x in raw.items()}
@@ -241,7 +241,7 @@ def _read_manifest(path: Path) -> Manifest:
             raise ValueError(f"{wrong[0]} is {manifest.extra[wrong[0]]!r}")
         return manifest
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{file} is damaged ({error!s:.200}): prepare the data again") from None
+        raise StoreError(f"{file} is damaged ({error!s:.200})", AGAIN) from None
 
 
 def whole_split(store: Store, name: str) -> Split:
@@ -249,7 +249,7 @@ def whole_split(store: Store, name: str) -> Split:
     split, info = store.split(name), store.manifest.splits[name]
     for values, written in ((split.ids, info.sha256), (split.offsets, info.offsets_sha256)):
         if written and sha256(values.tobytes()).hexdigest() != written:
-            raise StoreError(f"{store.path}: the {name} split has changed since it was written; prepare the data again")
+            raise StoreError(f"{store.path}: the {name} split has changed since it was written", AGAIN)
     return split
 
 
@@ -266,15 +266,13 @@ def verify_split(store: Store, name: str) -> str:
     wrong = np.flatnonzero(split.ids >= vocab.n_events)
     if len(wrong):
         piece = int(np.searchsorted(split.offsets, wrong[0], side="right")) - 1
-        raise StoreError(
-            f"{where} holds id {split.ids[wrong[0]]} in {split.names[piece]}, where music has ids below "
-            f"{vocab.n_events}; prepare the data again"
-        )
+        what = f"holds id {split.ids[wrong[0]]} in {split.names[piece]}, where music has ids below {vocab.n_events}"
+        raise StoreError(f"{where} {what}", AGAIN)
     chosen = np.unique(np.linspace(0, len(split) - 1, min(SAMPLE, len(split))).astype(int))
     notes = 0
     for i in chosen.tolist():
         score = store.tokenizer.decode(split[i])
         if not len(score):
-            raise StoreError(f"{where}: {split.names[i]} decodes to no notes; prepare the data again")
+            raise StoreError(f"{where}: {split.names[i]} decodes to no notes", AGAIN)
         notes += len(score)
     return f"{name}: {len(split):,} pieces, {len(split.ids):,} ids, {len(chosen)} decoded to {notes:,} notes"

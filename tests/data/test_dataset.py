@@ -5,7 +5,7 @@ from strategies import split_of
 
 from musictx.data.dataset import RandomCrops, batch_segments, scoring_segments
 from musictx.data.store import Split
-from musictx.errors import ConfigError, StoreError, TokenError
+from musictx.errors import ConfigError, StoreError
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
@@ -109,7 +109,7 @@ def test_impossible_augmentation_is_refused():
     for stretch in ([], [1.0, 0.74], [1.34], [float("nan")], [float("inf")], [-1.0]):
         with pytest.raises(ConfigError, match=r"^stretch=\[.*\]: give factors from 0.75 to 1.33, \[1.0\] for none"):
             RandomCrops(split, PERFORMANCE, 8, random_seed=0, stretch=stretch)
-    with pytest.raises(TokenError, match="chorale counts beats and has no clock"):
+    with pytest.raises(ConfigError, match="^stretch=1.05: chorale counts beats"):
         RandomCrops(split, CHORALE, 8, random_seed=0, stretch=[1.0, 1.05])
 
 
@@ -126,14 +126,12 @@ def test_every_chorale_token_and_the_end_are_drawn(length, cycle, n_ids):
 
 def test_lengths_at_which_some_tokens_would_never_be_drawn_are_refused():
     for length, cycle, least in ((3, 1, 4), (12, 16, 16)):
-        text = f"^length={length}: windows begin every {least} ids; give {least} or more"
-        with pytest.raises(ConfigError, match=text):
+        with pytest.raises(ConfigError, match=f"^length={length}: windows begin every {least} ids"):
             RandomCrops(split_of(scale(40)), CHORALE, length, random_seed=0, cycle=cycle)
 
 
 def test_scoring_inputs_of_a_model_that_counts_places_are_whole_cycles():
-    text = "^segment=40: the model counts places in cycles of 16 tokens; give a multiple of 16, or null"
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(ConfigError, match="^segment=40: .*: give a multiple of 16, or null"):
         scoring_segments(split_of(scale(100)), CHORALE, 40, cycle=16)
     later = scoring_segments(split_of(scale(100)), CHORALE, 32, cycle=16)[1]
     assert later[:3].tolist() == [31, 32, 33]  # as in training: the token before a cycle in BOS's place
@@ -152,11 +150,11 @@ def test_scoring_makes_every_event_a_target_exactly_once(segment):
 
 def test_what_cannot_be_scored_is_refused():
     for segment in (0, -3):
-        with pytest.raises(ConfigError, match=f"^segment={segment}: give 1 or more, or null for whole pieces"):
+        with pytest.raises(ConfigError, match=f"^segment={segment}: give 1 or more, or null"):
             scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
     empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
     for split in (empty, split_of(scale(0))):
-        with pytest.raises(StoreError, match="the split holds no tokens to score: choose another split"):
+        with pytest.raises(StoreError, match="the split holds no tokens to score"):
             scoring_segments(split, PERFORMANCE, None)
     with pytest.raises(ConfigError, match="^score_batch_tokens=0: give 1 or more"):
         batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)

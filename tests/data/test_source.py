@@ -4,7 +4,7 @@ import zipfile
 import pytest
 
 from musictx.data.source import open_source
-from musictx.errors import MidiError, StoreError
+from musictx.errors import ConfigError, MidiError, StoreError
 from musictx.files import printable
 
 MB = 2**20
@@ -127,12 +127,12 @@ def test_names_that_are_not_utf8_or_not_printable_are_shown_escaped(tmp_path):
 
 
 def test_what_is_no_source_is_refused(tmp_path):
-    with pytest.raises(StoreError, match=r"nowhere does not exist: give a folder or zip with .mid, .midi"):
+    with pytest.raises(ConfigError, match=r"^path=.*nowhere: it does not exist: give a folder or zip with .mid, .midi"):
         names(tmp_path / "nowhere")
     with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi file in .* or below it"):
         names(tmp_path)
     (tmp_path / "x.zip").write_text("no zip")
-    with pytest.raises(StoreError, match=r"x.zip is neither a folder nor a zip archive that can be read"):
+    with pytest.raises(ConfigError, match=r"x.zip: it is neither a folder nor a zip archive that can be read"):
         names(tmp_path / "x.zip")
     with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
         archive.writestr("readme.txt", "no music")
@@ -157,9 +157,7 @@ def test_an_archive_of_a_version_yet_to_come(tmp_path):
     raw = bytearray((tmp_path / "in.zip").read_bytes())
     raw[raw.rindex(b"PK\x01\x02") + 6] = 99
     (tmp_path / "in.zip").write_bytes(raw)
-    with pytest.raises(
-        StoreError, match=r"neither a folder nor a zip archive that can be read \(zip file version 9.9\)"
-    ):
+    with pytest.raises(ConfigError, match=r"^path=.* that can be read \(zip file version 9.9\)"):
         names(tmp_path / "in.zip")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from musictx.data.prepare import assign_splits, check_fractions, content_key
-from musictx.errors import StoreError
+from musictx.errors import ConfigError, StoreError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 KEYS = [f"{i:02d}" for i in range(20)]
@@ -33,12 +33,9 @@ def test_even_a_small_fraction_gets_a_piece():
 
 
 def test_too_few_pieces_and_impossible_fractions_are_refused():
-    with pytest.raises(
-        StoreError,
-        match="2 different pieces cannot fill the splits: 2 would go to validation",
-    ):
+    with pytest.raises(StoreError, match="^2 different pieces cannot fill the splits, 2 would go to validation"):
         assign_splits(["a", "b", "a"], 0.1, 0.1, random_seed=0)
-    with pytest.raises(StoreError, match="validation_fraction=0.5 and test_fraction=0.5 leave nothing"):
+    with pytest.raises(ConfigError, match="^validation_fraction=0.5: with test_fraction=0.5 "):
         check_fractions(0.5, 0.5, random_seed=0)
 
 

@@ -30,7 +30,7 @@ def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
     check_fractions(*fractions, config.random_seed)
     chorales = chorale_list()
     if config.pieces is not None and not 0 < config.pieces <= len(chorales):
-        raise ConfigError(f"⟨pieces⟩={config.pieces}: give 1 to {len(chorales)}, or null for all")
+        raise ConfigError("pieces", got=config.pieces, allowed=f"1 to {len(chorales)}, or null for all")
     return prepare(
         chorales[: config.pieces],
         encode_chorale,
@@ -48,7 +48,7 @@ def chorale_list() -> list[Item]:
     try:
         from music21.corpus.chorales import ChoraleListRKBWV
     except ImportError:
-        raise UserError("the chorales come with music21, which is not installed: pip install music21") from None
+        raise UserError("the chorales come with music21, which is not installed", "pip install music21") from None
     table: dict[int, dict[str, Any]] = ChoraleListRKBWV().byRiemenschneider  # type: ignore[no-untyped-call]
     return [chorale(n, f"bach/bwv{table[n]['bwv']}") for n in sorted(table)]
 

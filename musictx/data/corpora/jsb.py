@@ -10,7 +10,7 @@ from musictx.data.prepare import check_work, finish
 from musictx.data.similar import signature
 from musictx.data.source import Download, fetch
 from musictx.data.store import Corpus, Manifest, Piece
-from musictx.errors import StoreError, TokenError
+from musictx.errors import ConfigError, StoreError, TokenError
 from musictx.music.grid import N_VOICES, STEP_S, Grid, grid_to_score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
@@ -44,15 +44,15 @@ def prepare_jsb(config: PrepareJsbConfig) -> Manifest:
 
 
 def read_table(path: Path) -> dict[str, list[Grid]]:
-    """train, valid and test as grids (steps, 4). Raises StoreError for any other file."""
-    shape = "give Jsb16thSeparated.json: {train, valid, test}, each a list of chorales, each a list of [S, A, T, B]"
+    """train, valid and test as grids (steps, 4). Raises StoreError for any other file, ConfigError for none."""
+    shape = "Jsb16thSeparated.json: {train, valid, test}, each a list of chorales, each a list of [S, A, T, B]"
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
         grids = {part: [np.array(chorale, dtype=np.float64) for chorale in raw[part]] for part in OFFICIAL}
         if not all(g.ndim == 2 and g.shape[1] == N_VOICES and (g % 1 == 0).all() for gs in grids.values() for g in gs):
             raise ValueError("a chorale is not a list of four whole numbers per step")
     except OSError as error:
-        raise StoreError(f"⟨path⟩={path} cannot be read ({error.strerror}): {shape}") from None
+        raise ConfigError("path", got=path, why=f"it cannot be read ({error.strerror})", allowed=shape) from None
     except (ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"{path} is not the JSB table ({error}): {shape}") from None
+        raise StoreError(f"{path} is not the JSB table ({error})", f"give {shape}") from None
     return {part: [g.clip(-1, 128).astype(np.int16) for g in gs] for part, gs in grids.items()}

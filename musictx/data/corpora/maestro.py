@@ -34,7 +34,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
     check_work(config)
     recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     if config.path is None and config.version not in ARCHIVES:
-        raise ConfigError(f"⟨version⟩={config.version}: choose one of {', '.join(ARCHIVES)}")
+        raise ConfigError("version", got=config.version, allowed=f"one of {', '.join(ARCHIVES)}")
     path = Path(config.path) if config.path else fetch(ARCHIVES[config.version], Path(config.downloads))
     with open_source(path, (".csv", ".mid", ".midi")) as found:
         files = {item.name: item for item in found}
@@ -46,13 +46,11 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
         if missing and not config.allow_missing:
             listed = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
             print("\n".join(["missing:", *missing]))
-            raise StoreError(
-                f"{table.name} names {len(missing)} files that are missing: {listed}; get the archive again, "
-                "or set ⟨allow_missing⟩=true to go on without them"
-            )
+            what = f"{table.name} names {len(missing)} files that are missing, {listed}"
+            raise StoreError(what, "get the archive again, or give allow_missing=true to go on without them")
         here = {member: name for name, member in inside.items() if member in files}
         if not here:
-            raise StoreError(f"none of the {len(missing)} files in {table.name} is there: give the MIDI archive")
+            raise StoreError(f"none of the {len(missing)} files in {table.name} is there", "give the MIDI archive")
         return prepare(
             [files[member] for member in sorted(here)],
             partial(encode_midi, recipe=recipe),
@@ -69,7 +67,7 @@ def find_table(files: dict[str, Item], path: Path) -> Item:
     """The newest maestro-v*.csv. Raises StoreError when there is none."""
     tables = sorted(n for n in files if n.rpartition("/")[2].startswith("maestro-v") and n.endswith(".csv"))
     if not tables:
-        raise StoreError(f"no maestro-v*.csv in {path}: give the archive or folder as it was downloaded")
+        raise StoreError(f"no maestro-v*.csv in {path}", "give the archive or folder as it was downloaded")
     return files[tables[-1]]
 
 

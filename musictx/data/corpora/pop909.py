@@ -34,7 +34,8 @@ def prepare_pop909(config: PreparePop909Config) -> Manifest:
     with open_source(path, (".mid",)) as items:
         songs = [item for item in items if is_wanted(item, config.versions)]
         if not songs:
-            raise StoreError(f"no file of {path} lies in a folder like POP909/001: give POP909 as it was downloaded")
+            hint = "give POP909 as it was downloaded"
+            raise StoreError(f"no file of {path} lies in a folder like POP909/001", hint)
         return prepare(
             songs,
             partial(encode_midi, recipe=recipe),

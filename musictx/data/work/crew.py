@@ -33,7 +33,7 @@ def encode_all(
 ) -> tuple[list[Piece], Dropped]:
     """Runs `encode` on the bytes of every file; returns pieces and left-out files in the given order.
 
-    It skips chunks that the journal holds. Raises ConfigError for an unusable cluster.
+    It skips chunks that are in the journal. Raises ConfigError for an unusable cluster.
     """
     chunks = chunks_of(items)
     missing = [chunk for chunk in chunks if not journal.done(chunk)]
@@ -75,7 +75,7 @@ def _run(
             except TimeoutError:
                 lonely = 0 if client.nthreads() else lonely + 1
                 if lonely * ANSWER_S >= PATIENCE_S:
-                    raise UserError(f"the Dask cluster has no workers left: {kept}") from None
+                    raise UserError("the Dask cluster has no workers left", kept) from None
                 continue
             lonely = 0
             for future in finished:
@@ -83,16 +83,18 @@ def _run(
                 answers = iter(future.result())
                 yield chunk, [data if isinstance(data, str) else next(answers) for data in loaded]
     except KilledWorker:
-        raise UserError(
-            f"a Dask worker died repeatedly on the {len(chunk)} files from {chunk[0].name} on; its own log says "
-            f"why: {kept}"
-        ) from None
+        what = f"a Dask worker died repeatedly on the {len(chunk)} files from {chunk[0].name} on, its own log says why"
+        raise UserError(what, kept) from None
     except RuntimeError as error:
         if "deserialization of the task graph" not in str(error):
             raise
-        raise ConfigError(f"⟨scheduler⟩={config.scheduler} cannot import musictx: install it there too") from None
+        raise _refused(config, "it cannot import musictx", "install it there too") from None
     except (CommClosedError, CancelledError, FutureCancelled, ConnectionError) as error:
-        raise UserError(f"the Dask cluster is gone ({type(error).__name__}): {kept}") from None
+        raise UserError(f"the Dask cluster is gone ({type(error).__name__})", kept) from None
+
+
+def _refused(config: WorkConfig, why: str, hint: str = "") -> ConfigError:
+    return ConfigError("scheduler", got=config.scheduler, why=why, hint=hint)
 
 
 def _load(item: Item, file_mb: float) -> bytes | str:
@@ -111,7 +113,7 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
     from distributed import Client, LocalCluster
 
     if config.scheduler is None:
-        # the workers are threads that only pass bytes on: each has a reader process of its own
+        # the workers are threads that only pass bytes on: each has its reader process
         count = cores(config.workers)
         with (
             LocalCluster(  # type: ignore[no-untyped-call]
@@ -124,28 +126,24 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
             finally:
                 close_all()
         return
-    where = f"scheduler={config.scheduler}"
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # we report a failure in one line
     try:
         client = Client(config.scheduler, timeout=ANSWER_S)  # type: ignore[no-untyped-call]
     except OSError as error:
-        raise ConfigError(
-            f"{where} does not answer ({type(error).__name__}): start one with `dask scheduler` and give its tcp:// "
-            "address, or leave ⟨scheduler⟩= out to use this machine"
-        ) from None
+        hint = "start one with `dask scheduler` and give its tcp:// address, or leave it out to use this machine"
+        raise _refused(config, f"it does not answer ({type(error).__name__})", hint) from None
     try:
         try:
             client.wait_for_workers(1, timeout=PATIENCE_S)
         except TimeoutError:
-            raise ConfigError(
-                f"{where} has had no workers for {PATIENCE_S} s: start some with `dask worker {config.scheduler}`"
-            ) from None
+            hint = f"start some with `dask worker {config.scheduler}`"
+            raise _refused(config, f"it has had no workers for {PATIENCE_S} s", hint) from None
         try:
             versions = set(client.run(versions_here).values())
         except Exception as error:  # importing there may raise anything
-            raise ConfigError(f"{where}: its workers cannot import musictx ({error}): install it there") from None
+            raise _refused(config, f"its workers cannot import musictx ({error})", "install it there") from None
         if versions != {versions_here()}:
-            raise ConfigError(f"{where}: its workers have {', '.join(versions)}, here is {versions_here()}")
+            raise _refused(config, f"its workers have {', '.join(versions)}, here is {versions_here()}")
         yield client, sum(client.nthreads().values())  # type: ignore[no-untyped-call]
     finally:
         with suppress(Exception, CancelledError):  # the cluster may be gone
@@ -165,14 +163,15 @@ A_CORE = 16  # most workers a core: each is a process
 def check_scheduler(address: str | None) -> None:
     """Raises ConfigError for what is no address of a Dask scheduler."""
     if address is not None and not re.fullmatch(r"(tcp|tls|wss?)://\S+:\d+", address):
-        raise ConfigError(f"⟨scheduler⟩={address[:80]} is not a Dask address: give one such as tcp://10.0.0.5:8786")
+        raise ConfigError("scheduler", got=address[:80], allowed="a Dask address, such as tcp://10.0.0.5:8786")
 
 
 def cores(workers: int | None) -> int:
     """The number of workers: as asked, or one per core this process may use. Raises ConfigError."""
     here = usable_cores()
     if workers is not None and not 1 <= workers <= A_CORE * here:
-        raise ConfigError(f"⟨workers⟩={workers}: give 1 to {A_CORE * here} on this machine, or leave it out for {here}")
+        allowed = f"1 to {A_CORE * here} on this machine, or leave it out for {here}"
+        raise ConfigError("workers", got=workers, allowed=allowed)
     return workers or here
 
 

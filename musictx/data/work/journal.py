@@ -56,9 +56,8 @@ class Journal:
             try:
                 lock(file)
             except BlockingIOError:
-                raise UserError(
-                    f"another run is writing there ({self.folder}): wait for it or give another ⟨out⟩="
-                ) from None
+                what, hint = f"another run is writing there ({self.folder})", "wait for it or give another out="
+                raise UserError(what, hint) from None
             except OSError as error:
                 print(f"{self.folder} cannot be locked ({error}): make sure that no other run writes there")
             try:

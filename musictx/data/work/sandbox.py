@@ -34,7 +34,8 @@ class Sandbox:
 
     def _start(self) -> None:
         if os.name == "nt":
-            raise UserError("reader processes need Linux or macOS: prepare the store there, it opens on every system")
+            hint = "prepare the store there, it opens on every system"
+            raise UserError("reader processes need Linux or macOS", hint)
         self.pipe, theirs = multiprocessing.Pipe()
         self.process = subprocess.Popen(
             [

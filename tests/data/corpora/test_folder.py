@@ -74,24 +74,20 @@ def test_every_seed_keeps_copies_together(folder, tmp_path):
 
 def test_what_cannot_work_is_refused_before_the_files_are_read(folder, tmp_path):
     for changes, message in (
-        ({"validation_fraction": 0.6, "test_fraction": 0.6}, "leave nothing to train on"),
-        ({"validation_fraction": float("nan")}, "leave nothing to train on"),
-        ({"validation_fraction": 0.0}, "validation_fraction=0 leaves nothing to choose a model by"),
-        ({"random_seed": -1}, "random_seed=-1: give a number from 0 up"),
+        ({"validation_fraction": 0.6, "test_fraction": 0.6}, "validation_fraction=0.6: with test_fraction=0.6 "),
+        ({"validation_fraction": float("nan")}, "validation_fraction=nan: "),
+        ({"validation_fraction": 0.0}, "validation_fraction=0.0: it leaves nothing to choose a model by"),
+        ({"random_seed": -1}, "random_seed=-1: give 0 or more"),
+        ({"select": SelectConfig(tracks="all")}, "tracks=all: give one of merge, piano, longest"),
     ):
-        with pytest.raises(StoreError, match=message):
+        with pytest.raises(ConfigError, match=f"^{message}"):
             prepare(folder, tmp_path / "store", **changes)
-    with pytest.raises(ConfigError, match="^tracks=all: choose one of merge, piano, longest"):
-        prepare(folder, tmp_path / "store", select=SelectConfig(tracks="all"))
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
 
 
 def test_too_few_pieces(tmp_path):
     write_midi(tune(50), tmp_path / "in" / "a.mid")
-    with pytest.raises(
-        StoreError,
-        match="1 different pieces cannot fill the splits: 2 would go to validation and test, and none to",
-    ):
+    with pytest.raises(StoreError, match="^1 different pieces cannot fill the splits, 2 would go to validation"):
         prepare(tmp_path / "in", tmp_path / "store")
     assert not (tmp_path / "store").exists()
 

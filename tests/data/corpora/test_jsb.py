@@ -6,7 +6,7 @@ from strategies import SHARED_DATA
 from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
-from musictx.errors import StoreError
+from musictx.errors import ConfigError, StoreError
 
 CHORD, OTHER = [72, 67, 64, 48], [71, 67, -1, 50]
 
@@ -51,7 +51,7 @@ def test_any_other_file_is_refused(content, message, tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(StoreError, match=r"none.json cannot be read \(No such file or directory\): give Jsb16th"):
+    with pytest.raises(ConfigError, match=r"^path=.*none.json: .*No such file or directory\): give Jsb16th"):
         prepare(tmp_path / "none.json", tmp_path)
 
 

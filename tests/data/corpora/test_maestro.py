@@ -55,7 +55,7 @@ def test_folder_inner_folder_and_zip_give_the_same_store_on_the_official_split(a
 
 def test_missing_files_are_listed_and_refused_unless_allowed(archive, tmp_path):
     (archive / "maestro-v2.0.0" / "sub0" / "tune 4.mid").unlink()
-    with pytest.raises(StoreError, match=r"names 1 files that are missing: sub0/tune 4.mid; .*allow_missing=true"):
+    with pytest.raises(StoreError, match=r"names 1 files that are missing, sub0/tune 4.mid: .*allow_missing=true"):
         prepare(archive, tmp_path)
     manifest = prepare(archive, tmp_path, allow_missing=True)
     assert manifest.extra["missing"] == ["sub0/tune 4.mid"]
@@ -78,12 +78,12 @@ def test_a_table_that_is_not_maestros(archive, tmp_path, table, message):
 
 def test_no_table_no_archive_no_such_version(archive, tmp_path):
     (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").unlink()
-    with pytest.raises(StoreError, match=r"no maestro-v\*.csv in .*: give the archive or folder as it was downloaded"):
+    with pytest.raises(StoreError, match=r"^no maestro-v\*.csv in "):
         prepare(archive, tmp_path)
     (tmp_path / "x.zip").write_bytes(b"PK\x05\x06" + b"junk")
-    with pytest.raises(StoreError, match="is neither a folder nor a zip archive"):
+    with pytest.raises(ConfigError, match="^path=.*x.zip: it is neither a folder nor a zip archive"):
         prepare(tmp_path / "x.zip", tmp_path)
-    with pytest.raises(ConfigError, match="version=v4: choose one of v1, v2, v3"):
+    with pytest.raises(ConfigError, match="^version=v4: give one of v1, v2, v3"):
         prepare(None, tmp_path, version="v4")
 
 
@@ -105,6 +105,6 @@ def test_a_row_cut_short_and_all_missing_files_are_told(archive, tmp_path, capsy
     gone = [f"2004/gone {k}.midi" for k in range(5)]
     rows = "".join(f"X,train,2004,{name}\n" for name in gone)
     (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").write_text(TABLE + rows)
-    with pytest.raises(StoreError, match=r"names 5 files that are missing: 2004/gone 0.midi, .*, …; get"):
+    with pytest.raises(StoreError, match=r"names 5 files that are missing, 2004/gone 0.midi, .*, …: get"):
         prepare(archive, tmp_path)
     assert capsys.readouterr().out.splitlines() == ["missing:", *gone]

@@ -159,11 +159,11 @@ def test_any_dask_cluster_gives_the_same_bytes(tunes, dask):
 
 def test_a_scheduler_that_is_not_there(tunes):
     line = refused([*ARGS, "out=store", "scheduler=tcp://127.0.0.1:9"], tunes)
-    assert "scheduler=tcp://127.0.0.1:9 does not answer" in line
+    assert "scheduler=tcp://127.0.0.1:9: it does not answer" in line
     assert "start one with `dask scheduler`" in line
     line = refused([*ARGS, "out=store", "scheduler=nonsense://x"], tunes)
     assert [p.name for p in tunes.iterdir() if p.name.startswith(".store")] == []
-    assert line == "error: scheduler=nonsense://x is not a Dask address: give one such as tcp://10.0.0.5:8786"
+    assert line == "error: scheduler=nonsense://x: give a Dask address, such as tcp://10.0.0.5:8786"
 
 
 def test_limits_that_make_no_sense(tunes):
