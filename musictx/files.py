@@ -84,7 +84,5 @@ def _take(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except FileExistsError:
-        raise UserError(
-            f"{path} was written by another program meanwhile, and stays as it is: give another ⟨out⟩=, or "
-            "⟨overwrite⟩=true"
-        ) from None
+        what = f"{path} was written by another program meanwhile, and stays as it is"
+        raise UserError(what, "give another out=, or overwrite=true") from None

@@ -50,17 +50,18 @@ def measure(
     device: str,
     objective: Objective | None = None,
 ) -> Evaluation:
-    """Scores a split by next tokens, or by another objective. Raises StoreError for an empty split, ConfigError for a
-    model of other tokens than the store's."""
+    """Scores a split by next tokens, or by another objective. Raises ConfigError for an empty split, StoreError for a
+    store of other tokens than the model's."""
     if opened.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
-        raise ConfigError(f"{bundle} was trained on other tokens than {store.path} holds: train or prepare again")
+        raise StoreError(f"{store.path} holds other tokens than {bundle} was trained on", "train or prepare again")
     split, tokenizer = store.split(split_name), store.tokenizer
     if not len(split.ids):
         full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)
-        raise StoreError(f"{store.path}: its {split_name} split is empty; choose split= one of {full}")
+        raise ConfigError("split", got=split_name, why=f"it is empty in {store.path}", allowed=f"one of {full}")
     result = negative_log_likelihood(opened.model, split, tokenizer, segment, batch_tokens, device, objective)
     if not result.tokens:
-        raise ConfigError(f"{store.path}: no token of its {split_name} split counts for this objective; choose another")
+        why = f"none of its tokens in {store.path} counts for this objective"
+        raise ConfigError("split", got=split_name, why=why, allowed="another")
     every_note = NextToken(tokenizer).asked  # what an objective from outside asks for, it need not say
     notes, seconds = notes_and_seconds(split, tokenizer, getattr(objective, "asked", every_note))
     return Evaluation(
@@ -81,14 +82,12 @@ def measure(
 def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Objective]:
     """The objective asked for; else the one that the bundle was trained for, or the one by which that is compared. A
     bundle is data: code from outside musictx runs only when a person names it, never because a bundle does. Raises
-    ConfigError, also for an objective that the model has not learnt."""
+    ConfigError, also for an objective that the model was not trained for."""
     header = opened.header
     trained = header.objective.get("name", NEXT_TOKEN)
     if asked is None and ":" in trained:
-        raise ConfigError(
-            f"{bundle} was trained with objective={trained}, which is not in musictx: give objective={trained} to run "
-            f"it, or objective={NEXT_TOKEN}"
-        )
+        why = f"{bundle} was trained with objective={trained}, which is not in musictx"
+        raise ConfigError("objective", got=asked, why=why, allowed=f"objective={trained} to run it, or {NEXT_TOKEN}")
     name = asked or getattr(find_objective(trained), "compared_by", trained)
     settings = header.objective.get("settings") if name == trained else None
     objective = build_objective(name, settings, opened.tokenizer, opened.model.cycle)
@@ -96,7 +95,8 @@ def scored_by(bundle: str, opened: Opened, asked: str | None) -> tuple[str, Obje
     added = [list(row) for row in objective.added]
     if added != header.added[: len(added)]:
         types = ", ".join(row.type for row in objective.added)
-        raise ConfigError(f"objective={name}: {bundle} was trained for {trained}, and has never seen {types}")
+        why = f"{bundle} was trained for {trained}, and has never seen {types}"
+        raise ConfigError("objective", got=name, why=why)
     return name, objective
 
 
