@@ -4,7 +4,6 @@ import torch
 
 from musictx.generate.draw import continue_primers
 from musictx.generate.primer import Primer
-from musictx.generate.requests import Continue
 from musictx.music.score import Meter
 
 
@@ -55,7 +54,7 @@ def noise(vocab_size, seed=0, loud=3.0, favourites=0):
     return Said(lambda length, rows: torch.randn(rows, vocab_size, generator=chance) * loud + liked)
 
 
-def continued(score, model, tokenizer, request=Continue()):
+def continued(score, model, tokenizer, request):
     """The continuations of a whole score, or of nothing."""
     primer = None if score is None else Primer(score, score.duration_s, Meter(score.quarter_s))
     return continue_primers([primer], model, tokenizer, request)[0]

@@ -7,7 +7,7 @@ import torch
 from stubs import Said, continued, noise
 
 from musictx.errors import ConfigError, TokenError, UserError
-from musictx.generate.draw import Continuation, Drawing, continue_primers
+from musictx.generate.draw import Drawing, continue_primers
 from musictx.generate.filters import NanError
 from musictx.generate.primer import Primer
 from musictx.generate.requests import PLAIN, Continue, Length
@@ -18,6 +18,7 @@ from musictx.tokenizers import Tokenizer, build_tokenizer
 from musictx.tokenizers.rules import Rules
 
 SEED = Score([0, 0.6], [0.6, 1.2], [60, 64], [80, 80], quarter_s=0.6)
+TWO_S = Length(seconds=2.0)
 LONGER = Score(np.arange(9) * 0.3, np.arange(9) * 0.3 + 0.3, np.arange(60, 69), np.full(9, 80), quarter_s=0.6)
 
 
@@ -28,8 +29,8 @@ def build(name, position="relative", max_distance=64) -> tuple[Transformer, Toke
     return Transformer(replace(config, position=position, max_distance=max_distance)).eval(), tokenizer
 
 
-def go(name="performance", seed=SEED, **asked) -> list[Continuation]:
-    return continued(seed, *build(name), Continue(**{"sampling": PLAIN, "length": Length(seconds=2.0)} | asked))
+def go(name="performance", seed=SEED, length=TWO_S, **asked):
+    return continued(seed, *build(name), Continue(PLAIN, length, **asked))
 
 
 def same(one, other):
