@@ -21,6 +21,7 @@ fewer notes over 8 s. If equal, more continuations between half and twice the pa
 import argparse
 import contextlib
 import io
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ from musictx.commands.generate import asked as asked_by
 from musictx.config.app import in_one_line, parse_options, settings
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
+from musictx.files import replacing
 from musictx.generate.continuing import begin_with, continue_all
 from musictx.generate.opening import Opened, open_bundle
 from musictx.generate.requests import Continue, Sampling
@@ -44,7 +46,6 @@ from musictx.model.weights import choose_weights, for_steps
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.proof.facts import keep
 from musictx.tokenizers.rules import AUTO
 from musictx.viz.piano_roll import piano_roll
 
@@ -253,6 +254,12 @@ def study(args: argparse.Namespace, words: list[str]) -> None:
     assert best is not None
     keep(args.out, facts | {"chosen": best[0]})
     print(f"{args.out}: all figures; the rule of choice takes {best[0]}")
+
+
+def keep(path: Path, facts: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
 def write(bundle: Path, sampling: Sampling) -> None:

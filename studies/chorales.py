@@ -162,7 +162,7 @@ def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, officia
     notes = {key: value for key, value in header.notes.items() if key != "name"} | {"made_by": "studies/chorales.py"}
     notes |= {"calibrated": chosen["temperature"], **{name: chosen[name] for name in Recipe._fields}}
     held_out = selection.split("validation").names
-    where = f"{len(held_out)} training pieces, which were then learnt too; validation and test chose nothing"
+    where = f"{len(held_out)} training pieces, and then trained on too; the official splits chose no weights"
     notes |= {"fitted": f"steps, dropout and temperature on {where}", "held_out": held_out}
     notes |= {"val_nll_uncalibrated": at_1}
     corpus = official.manifest.corpus  # the store's present wording

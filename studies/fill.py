@@ -12,6 +12,7 @@ writes all figures as JSON, a picture of what the right side is worth over time,
 """
 
 import argparse
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from musictx.analysis.repeats import CorpusIndex
 from musictx.analysis.statistics import features, statistics
 from musictx.config.app import in_one_line
 from musictx.data.store import Store
+from musictx.files import replacing
 from musictx.generate.draw import Drawing
 from musictx.generate.filling import hears
 from musictx.generate.gap import fill, split_drawn
@@ -37,7 +39,6 @@ from musictx.model.shipped import bundle_path
 from musictx.model.weights import WEIGHTS, for_steps
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.proof.facts import keep
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.viz.curves import draw_curves
 
@@ -178,6 +179,12 @@ def plainly(value: Any) -> Any:
     if isinstance(value, tuple):
         return [round(float(each), 5) for each in value]
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def keep(path: Path, facts: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
 def run() -> None:

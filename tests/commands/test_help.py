@@ -69,7 +69,7 @@ def test_a_setting_is_told_with_its_value_and_a_group_with_its_presets(monkeypat
 
 
 def test_help_of_a_command_with_words_that_are_mistaken(tmp_path):
-    assert "trainer=tpu: choose one of cpu" in refused(["musictx", "train", "--help", "trainer=tpu"], tmp_path)
+    assert "trainer=tpu: give one of cpu" in refused(["musictx", "train", "--help", "trainer=tpu"], tmp_path)
     assert ok(["musictx", "train", "trainer=gpu", "-h"], tmp_path).stdout.count("trainer.precision=bf16-mixed") == 1
 
 
