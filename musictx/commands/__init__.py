@@ -1,1 +1,19 @@
 """The `musictx` commands: settings in, a library's function, words out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from musictx.errors import ConfigError, UserError
+
+
+def check_suffix(field: str, name: str, suffixes: Sequence[str]) -> None:
+    """Raises ConfigError for the name of another kind of file."""
+    if Path(name).suffix.lower() not in suffixes:
+        raise ConfigError(field, got=name, allowed=f"a name that ends in {' or '.join(suffixes)}")
+
+
+def check_new(overwrite: bool, *paths: Path) -> None:
+    """Raises UserError for a file that exists already."""
+    for path in paths:
+        if path.exists() and not overwrite:
+            raise UserError(f"{path} exists already", "give another out= or overwrite=true")

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from musictx.analysis.heads import Looks, MelodyLooks, ids_by_height, last_below, look, look_at_melody, repeats
 from musictx.analysis.seed_gain import raised_by_seed
+from musictx.commands import check_new
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError, UserError
@@ -63,26 +64,25 @@ def attend(config: AttendConfig) -> None:
     device = check_device(config.device)
     source, folder = seed_path(config.midi), Path(config.out)
     if f".{config.format}" not in FORMATS:
-        raise ConfigError(f"format={config.format}: choose one of {', '.join(f[1:] for f in FORMATS)}")
+        raise ConfigError("format", got=config.format, allowed=f"one of {', '.join(f[1:] for f in FORMATS)}")
     whats = ["attention", "heads"] if config.seed_seconds is None else ["attention", "heads", "raised"]
     arcs, maps, *raised = (folder / f"{source.stem}-{what}.{config.format}" for what in whats)
-    for target in (arcs, maps, *raised):
-        if target.exists() and not config.overwrite:
-            raise ConfigError(f"{target} exists already: give another out= or overwrite=true")
+    check_new(config.overwrite, arcs, maps, *raised)
     data = read_bytes(source)  # reports a missing file before the model loads
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
     model, tokenizer, header = open_told(bundle, device, config.attention.impl, continues=False)
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
     if not reads_melody and not can(model, "readout"):
-        raise ConfigError(f"{bundle} has no attention over its past to look at: give a Transformer")
+        raise ConfigError("bundle", got=bundle, why="no attention over its past to look at", allowed="a Transformer")
     if reads_melody and config.seed_seconds is not None:
-        raise ConfigError("seed_seconds= is for models that continue a seed: leave it out")
+        why = "only models that continue a seed have it"
+        raise ConfigError("seed_seconds", got=config.seed_seconds, why=why, hint="leave it out")
     check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     music = tracks.merge(config.drums)
     if not len(music):
-        raise UserError(f"{source}: no notes to look at: give a file with music in it")
+        raise UserError(f"{source}: no notes to look at", "give a file with music in it")
     if told := tracks.told(config.drums):
         print(f"{source}: {told}")
     music = fit_grid(music, tokenizer, source)
@@ -97,7 +97,8 @@ def attend(config: AttendConfig) -> None:
     if config.seed_seconds is not None:
         gain = raised_notes(model, tokenizer, ids, traced, config.seed_seconds, device)
         if np.isnan(gain[note]):
-            raise ConfigError(f"at={config.at}: that note is the seed's own; give a later one, or leave at= out")
+            why, allowed = "that note is the seed's own", "a later one, or leave at= out"
+            raise ConfigError("at", got=config.at, why=why, allowed=allowed)
     most = model.reach or config.max_tokens
     looks = look(
         model,
@@ -149,10 +150,8 @@ def raised_notes(
     """(N,) nats by which the seed made each new note likelier, all its tokens together; NaN for a note with tokens in
     the seed. Raises ConfigError, also for more tokens than the model has positions for."""
     if model.reach is not None and len(ids) > model.reach:
-        raise ConfigError(
-            f"seed_seconds={seed_s:g}: the model reads the piece whole, and its {len(ids)} tokens are more than the "
-            f"model's {model.reach} positions; give a shorter file, or leave seed_seconds= out"
-        )
+        why = f"the model reads the piece whole, and its {len(ids)} tokens are more than its {model.reach} positions"
+        raise ConfigError("seed_seconds", got=seed_s, why=why, allowed="a shorter file, or leave seed_seconds= out")
     gain = raised_by_seed(model, tokenizer, ids, seed_s, traced.score.quarter_s, device=device)
     owned = traced.note >= 0
     total = np.zeros(len(traced.score))
@@ -164,9 +163,9 @@ def check_heads(layer: int | None, head: int | None, n_layers: int, n_heads: int
     """Raises ConfigError for a layer or head that the model does not have."""
     for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
         if value is not None and not 0 <= value < count:
-            raise ConfigError(f"{name}={value}: the model has {name}s 0 to {count - 1}")
+            raise ConfigError(name, got=value, allowed=f"0 to {count - 1}, which the model has")
     if head is not None and layer is None:
-        raise ConfigError(f"head={head} needs a layer: give layer=0 to {n_layers - 1} too")
+        raise ConfigError("head", got=head, why="it needs a layer", allowed=f"layer=0 to {n_layers - 1} too")
 
 
 def find_note(score: Score, at: str | None) -> int:
@@ -180,10 +179,8 @@ def find_note(score: Score, at: str | None) -> int:
         wanted = np.nan
     n = int(np.searchsorted(score.onset_s, wanted - 1e-6)) if kind == "second" else wanted - 1
     if not (0 <= n < len(score) and n == int(n) and (kind == "note" or wanted >= 0)):
-        raise ConfigError(
-            f"at={at}: give a second up to {score.onset_s.max():.2f}, when the last note begins, or note1 to "
-            f"note{len(score)}"
-        )
+        until = f"{score.onset_s.max():.2f}, when the last note begins"
+        raise ConfigError("at", got=at, allowed=f"a second up to {until}, or note1 to note{len(score)}")
     return int(n)
 
 

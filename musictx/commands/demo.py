@@ -37,7 +37,8 @@ def demo(config: DemoConfig) -> None:
     out, store = Path(config.out), Path(config.store)
     bundle, seed = out / "model.safetensors", out / "seed.mid"
     if os.path.lexists(out) and not (out / CONFIG).exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise ConfigError(f"⟨out⟩={out} exists already, and is no run of the demo: give another ⟨out⟩=")
+        why = "it exists already, and is no run of the demo"
+        raise ConfigError("out", got=out, why=why, allowed="another")
 
     _say("1 of 6: prepare the chorales that music21 ships", "musictx prepare chorales")
     if (store / "manifest.json").is_file():
@@ -100,10 +101,8 @@ def check_store(store: Store) -> None:
     if music21, which knows their bars, is not installed."""
     test = store.manifest.splits.get("test")
     if store.manifest.corpus.name != CORPUS.name or not (test and test.tokens):
-        raise StoreError(
-            f"{store.path} holds no chorales of music21 in a test split: "
-            "give another store=, or delete it and the demo prepares it again"
-        )
+        hint = "give another store=, or delete it and the demo prepares it again"
+        raise StoreError(f"{store.path} holds no chorales of music21 in a test split", hint)
     chorale_list()
 
 
@@ -123,7 +122,7 @@ def _say(title: str, command: str = "") -> None:
 def _run(title: str, args: list[str]) -> None:
     _say(title, f"musictx {' '.join(args)}")
     if subprocess.run([sys.executable, "-m", "musictx", *args], check=False).returncode:
-        raise UserError(f"the demo stopped at `musictx {args[0]}`: see the line above")
+        raise UserError(f"the demo stopped at `musictx {args[0]}`", "see the line above")
 
 
 COMMAND = Command("demo", demo, DemoConfig)

@@ -9,11 +9,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from musictx.commands import check_suffix
 from musictx.config.command import Command
 from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
-from musictx.errors import ConfigError, StoreError, TokenError
+from musictx.errors import ConfigError, StoreError, TokenError, UserError
 from musictx.model.shipped import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
@@ -104,7 +105,7 @@ def inspect_store(path: Path, png: Path) -> dict[str, Any]:
     splits = [store.split(name) for name in store.manifest.splits]
     pieces = [split[i] for split in splits for i in range(len(split))]
     if not pieces:
-        raise StoreError(f"{path} has no pieces: prepare the data again")
+        raise StoreError(f"{path} has no pieces", "prepare the data again")
     chosen = pieces[:: -(-len(pieces) // MOST_PIECES)]
     histograms = count_music([store.tokenizer.decode(ids) for ids in chosen], [len(ids) for ids in pieces])
     draw_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)
@@ -115,7 +116,7 @@ def inspect_store(path: Path, png: Path) -> dict[str, Any]:
 def inspect_bundle(bundle: str) -> dict[str, Any]:
     """What a bundle's header says, and what its model is made of. Raises BundleError."""
     from musictx.generate.opening import open_bundle
-    from musictx.model.build import describe_model  # PyTorch: a second that nobody else waits for
+    from musictx.model.build import describe_model  # PyTorch: a second for those who need it
     from musictx.objectives import NEXT_TOKEN
 
     path = bundle_path(bundle)
@@ -159,19 +160,21 @@ def print_bundle(facts: dict[str, Any]) -> None:
 
 
 def inspect(config: InspectConfig) -> None:
-    """Raises ConfigError unless it is asked for one thing, and as the readers of that thing do."""
+    """Raises UserError unless it is asked for one thing, and as the readers of that thing do."""
     given = [name for name in ("midi", "store", "bundle") if getattr(config, name) is not None]
     if len(given) != 1:
         got = " and ".join(f"{name}=" for name in given) or "nothing"
-        raise ConfigError(f"got {got}: give one of midi=, store= and bundle=")
+        raise UserError(f"got {got}", "give one of midi=, store= and bundle=")
     if config.out is not None and config.store is None:
-        raise ConfigError(f"out={config.out}: the picture is of a store=, leave it out")
-    if config.tokenizer.bpe_vocab is not None:
-        raise ConfigError("tokenizer.bpe_vocab: merges are learnt by musictx prepare, leave it out")
+        raise ConfigError("out", got=config.out, why="the picture is of a store=", hint="leave it out")
+    if (merges := config.tokenizer.bpe_vocab) is not None:
+        raise ConfigError("bpe_vocab", got=merges, why="musictx prepare learns merges", hint="leave it out")
     if config.store is not None:
         path = Path(config.store)
         beside = path.resolve().parent / f"{path.resolve().name or 'store'}-histograms.png"
-        facts = inspect_store(path, picture(config.out) if config.out else beside)
+        if config.out:
+            check_suffix("out", config.out, [".png"])
+        facts = inspect_store(path, Path(config.out or beside))
         if not config.json:
             print_summary(path, Store(path).manifest)
             print(f"histograms: {facts['png']}")
@@ -185,13 +188,6 @@ def inspect(config: InspectConfig) -> None:
             print_bundle(facts)
     if config.json:
         print(json.dumps(facts, indent=1, ensure_ascii=False))
-
-
-def picture(out: str) -> Path:
-    """Raises ConfigError for a name of another kind of file."""
-    if Path(out).suffix.lower() != ".png":
-        raise ConfigError(f"out={out}: give a name that ends in .png")
-    return Path(out)
 
 
 COMMAND = Command("inspect", inspect, InspectConfig, {"tokenizer": "performance"})

@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from omegaconf import MISSING
 
+from musictx.commands import check_suffix
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.data.source import MIDI_SUFFIXES
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.generate.opening import check_device, name_bundle, open_told, weights_told
 from musictx.generate.requests import MAX_SEED, Sampling
 from musictx.live.conversation import Conversation, Turns
@@ -52,7 +53,7 @@ class JamConfig:
     realtime: bool | None = setting(
         None, "false: a clock that jumps, for files; null: true unless both input and output are files"
     )
-    pause_s: float = setting(0.6, "a phrase ends after this long without a key held")
+    pause_s: float = setting(0.6, "a phrase ends after this long without a key down")
     phrase_s: float = setting(0.0, "shorter phrases get no answer yet: the next notes join them")
     reply_seconds: float | None = setting(8.0, "length of a reply; null: as long as the phrase")
     bpm: float | None = setting(None, "quarters a minute of a chorale model's grid; null: the file's, or 100")
@@ -173,31 +174,33 @@ def check(config: JamConfig) -> None:
     ):
         value = getattr(config, name)
         if value is not None and not least <= value <= most:  # refuses NaN too
-            raise ConfigError(f"{name}={value}: give {least:g} {'or more' if most == inf else f'to {most}'}")
+            raise ConfigError(name, got=value, allowed=f"{least:g} {'or more' if most == inf else f'to {most}'}")
     if not config.rules.masks:
-        raise ConfigError("rules.masks=false: only legal music is played live; leave the masks on")
+        raise ConfigError("masks", got=False, why="only legal music is played live", hint="leave the masks on")
     if config.realtime is False and is_real(replace(config, realtime=None)):
-        raise ConfigError("realtime=false: a port runs in real time; give MIDI files as input= and output=")
+        allowed = "MIDI files as input= and output="
+        raise ConfigError("realtime", got=False, why="a port runs in real time", allowed=allowed)
     if config.virtual and is_file(config.input) and is_file(config.output):
-        raise ConfigError("virtual=true: there is no port to create; give a name as input= or output=")
+        allowed = "a port's name as input= or output="
+        raise ConfigError("virtual", got=True, why="there is no port to create", allowed=allowed)
 
 
 def check_files(files: list[Path], config: JamConfig) -> None:
-    """Checks the files before anything is played. Raises ConfigError for files that cannot be written, OSError for
+    """Checks the files before anything is played. Raises UserError for files that cannot be written, OSError for
     their folders."""
     written = {"output": config.output if is_file(config.output) else None, "record": config.record}
     for name, value in written.items():
-        if value is not None and not value.lower().endswith(WRITTEN):
-            raise ConfigError(f"{name}={value}: give a name that ends in .mid")
+        if value is not None:
+            check_suffix(name, value, WRITTEN)
     if len({path.resolve() for path in (*files, Path(config.input))}) <= len(files):
-        raise ConfigError(f"input={config.input}, output={config.output}: give different files")
+        raise UserError("a file has two uses", "give different files as input=, output= and record=")
     for path in files:
         if path.exists() and not config.overwrite:
-            raise ConfigError(f"{path} exists already: give another name or overwrite=true")
+            raise UserError(f"{path} exists already", "give another name or overwrite=true")
     for path in files:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):
-            raise ConfigError(f"{path.parent} is not a folder that can be written to: give another")
+            raise UserError(f"{path.parent} is not a folder that can be written to", "give another")
 
 
 def tell(playback: Playback, conversation: Conversation, real: bool) -> None:

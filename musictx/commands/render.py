@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from omegaconf import MISSING
 
+from musictx.commands import check_new, check_suffix
 from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import only_new
@@ -35,13 +36,11 @@ class RenderConfig:
 def render(config: RenderConfig) -> None:
     source, out = seed_path(config.midi), Path(config.out)
     suffix = out.suffix.lower()
-    if suffix not in FORMATS:
-        raise ConfigError(f"out={out}: give a name that ends in one of {', '.join(FORMATS)}")
-    if out.exists() and not config.overwrite:
-        raise ConfigError(f"{out} exists already: give another out= or overwrite=true")
+    check_suffix("out", config.out, FORMATS)
+    check_new(config.overwrite, out)
     for name, value in (("new_from", config.new_from), ("row_seconds", config.row_seconds)):
         if value is not None and not (value >= 0 if name == "new_from" else value > 0):
-            raise ConfigError(f"{name}={value}: give seconds above 0, or null")
+            raise ConfigError(name, got=value, allowed="seconds above 0, or null")
     tracks = read_tracks(read_bytes(source), source)
     drums = suffix in sound.FORMATS or config.drums
     score = tracks.merge(drums)

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
@@ -60,7 +60,7 @@ class ServeConfig:
 def serve(config: ServeConfig) -> None:
     limits = check(config)
     if find_spec("gradio") is None:
-        raise UserError("the page needs the optional extra web: pip install 'musictx[web]'")
+        raise UserError("the page needs the optional extra web", "pip install 'musictx[web]'")
     from musictx.web.gate import answered, listening  # of starlette, which comes with gradio
 
     address = listening(config.host)
@@ -141,11 +141,11 @@ def check(config: ServeConfig) -> Limits:
         "queue",
     ):
         if not 0 < getattr(config, name) < float("inf"):
-            raise ConfigError(f"{name}={getattr(config, name)}: give more than 0")
+            raise ConfigError(name, got=getattr(config, name), allowed="more than 0")
     if config.uploads_mb < config.upload_mb:
-        raise ConfigError(f"uploads_mb={config.uploads_mb:g}: give at least upload_mb={config.upload_mb:g}")
+        raise ConfigError("uploads_mb", got=config.uploads_mb, allowed=f"at least upload_mb={config.upload_mb:g}")
     if not 0 < config.port < 2**16:
-        raise ConfigError(f"port={config.port}: give 1 to {2**16 - 1}")
+        raise ConfigError("port", got=config.port, allowed=f"1 to {2**16 - 1}")
     return Limits(
         length_s=config.length_seconds,
         variations=config.variations,

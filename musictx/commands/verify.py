@@ -7,7 +7,7 @@ from omegaconf import MISSING
 
 from musictx.config.command import Command
 from musictx.data.store import Store, verify_split
-from musictx.errors import UserError
+from musictx.errors import StoreError
 from musictx.setting import setting
 
 
@@ -19,10 +19,10 @@ class VerifyConfig:
 
 
 def verify(config: VerifyConfig) -> None:
-    """Raises StoreError for a store that is not as it was written, UserError for one that holds nothing."""
+    """Raises StoreError for a store that is not as it was written, or that is empty."""
     store = Store(Path(config.store))
     if not store.manifest.splits:
-        raise UserError(f"{config.store} has no splits: prepare the data again")
+        raise StoreError(f"{config.store} has no splits", "prepare the data again")
     lines = [verify_split(store, name) for name in store.manifest.splits if store.manifest.splits[name].pieces]
     print("\n".join([*lines, f"{config.store} is sound"]))
 

@@ -28,7 +28,7 @@ class Player(Protocol):
 
     @property
     def next_s(self) -> float:
-        """When the next message comes; infinity if nobody knows."""
+        """When the next message comes; infinity if unknown."""
         ...
 
     @property
@@ -42,7 +42,7 @@ class Player(Protocol):
 
 
 class FilePlayer:
-    """Plays the notes and pedals of a MIDI file, each at its time. Keys still held at its end are released there.
+    """Plays the notes and pedals of a MIDI file, each at its time. Keys still down at its end are released there.
 
     Raises MidiError for a file that is not music, UserError for a silent one.
     """
@@ -51,13 +51,13 @@ class FilePlayer:
         data = read_bytes(path)
         tracks = read_tracks(data, path)
         if not len(tracks.merge()):
-            raise UserError(f"{path}: the file has no notes to play: give one with music in it, other than drums")
+            raise UserError(f"{path}: the file has no notes to play", "give one with music in it, other than drums")
         self.quarter_s, self.arrived = tracks.quarter_s, Flag()
         try:
             self.messages = deque(_messages(data))
         except Exception as error:  # damage can make mido raise anything
             detail = " ".join(str(error).split())[:100] or type(error).__name__
-            raise MidiError(path, f"damaged MIDI file ({detail}): write it again with another program") from None
+            raise MidiError(path, f"damaged MIDI file ({detail})", "write it again with another program") from None
 
     @property
     def next_s(self) -> float:
@@ -143,15 +143,16 @@ def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
             if (found := _choose(names, name)) is not None:
                 return opening(found, **options)
     except ImportError as error:
-        raise ConfigError(
-            f"⟨{kind}⟩={name}: MIDI ports need the package python-rtmidi ({error}): pip install 'musictx[jam]', or "
-            f"give {file}"
-        ) from None
+        why = f"MIDI ports need the package python-rtmidi ({error})"
+        raise ConfigError(kind, got=name, why=why, hint=f"pip install 'musictx[jam]', or give {file}") from None
     except (OSError, NotImplementedError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise ConfigError(f"⟨{kind}⟩={name} cannot be opened ({reason}): give another port, or {file}") from None
-    there = f"choose one of {', '.join(map(repr, names))}" if names else "there are none: connect one"
-    raise ConfigError(f"⟨{kind}⟩={name}: no such MIDI {kind} port; {there}, or give {file}")
+        why = f"it cannot be opened ({reason})"
+        raise ConfigError(kind, got=name, why=why, allowed=f"another port, or {file}") from None
+    why, there = f"no such MIDI {kind} port", f"one of {', '.join(map(repr, names))}, or "
+    if not names:
+        why, there = f"there is no MIDI {kind} port to connect to", ""
+    raise ConfigError(kind, got=name, why=why, allowed=there + file)
 
 
 def _choose(names: list[str], name: str) -> str | None:

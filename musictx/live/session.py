@@ -77,7 +77,7 @@ class Sender(Playback):
     def check(self, now_s: float) -> None:
         """Raises UserError once the port takes nothing more."""
         if self.error is not None:
-            raise UserError(f"the output port takes no more messages ({self.error}): connect it again")
+            raise UserError(f"the output port takes no more messages ({self.error})", "connect it again")
 
     def close(self, now_s: float) -> None:
         """Ends the thread, then all notes."""

@@ -8,8 +8,7 @@ import pytest
 from conftest import run
 from matplotlib.image import imread
 
-from musictx.commands.demo import demo
-from musictx.config.use import DemoConfig
+from musictx.commands.demo import DemoConfig, demo
 from musictx.errors import ConfigError
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
@@ -74,6 +73,6 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, asked, caps
 
 def test_a_file_or_a_folder_of_other_things_is_refused_before_any_work(tmp_path, asked):
     (tmp_path / "demo").write_text("mine")
-    with pytest.raises(ConfigError, match="demo exists already, and is no run of the demo"):
+    with pytest.raises(ConfigError, match="out=demo: it exists already, and is no run of the demo"):
         demo(CONFIG)
     assert ((tmp_path / "demo").read_text(), (tmp_path / "store").exists(), asked) == ("mine", False, [])

@@ -7,9 +7,9 @@ import pytest
 import torch
 from session_parts import make_partner, phrase_score
 
-from musictx.sampling.engine import Row, begin_stream
-from musictx.sampling.filters import NanError
-from musictx.sampling.guidance import bare_prompt
+from musictx.generate.engine import Row, begin_stream
+from musictx.generate.filters import NanError
+from musictx.generate.guidance import bare_prompt
 from musictx.tokenizers.grammar import build_grammar
 
 BOTH = ["performance", "chorale"]
