@@ -88,8 +88,6 @@ def test_the_command_draws_both_pictures(voices, tmp_path):
     assert "mean of all heads" in (tmp_path / "look" / "sung-attention.svg").read_text()
     say.append("overwrite=true")
     assert "layer 1 head 0" in ok([*say, "layer=1", "head=0", "at=0.6"], tmp_path).stdout
-    assert "layer=5: the model has layers 0 to 1" in refused([*say, "layer=5"], tmp_path)
+    assert "layer=5: give 0 to 1" in refused([*say, "layer=5"], tmp_path)
     assert "belongs to the melody" in refused([*say, "at=note7"], tmp_path)
-    assert "seed_seconds= is for models that continue a seed: leave it out" in refused(
-        [*say, "seed_seconds=1"], tmp_path
-    )
+    assert "seed_seconds=1.0: only models that continue a seed" in refused([*say, "seed_seconds=1"], tmp_path)
