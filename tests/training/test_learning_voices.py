@@ -110,7 +110,7 @@ def test_a_transformer_learns_what_it_is_compared_by(world, tmp_path, objective)
     whole = sum(len(piece) for piece in Store(world.hymn_store).split("validation"))
     assert pieces["tokens"] * 4 == whole * 3  # the lower voices alone
     told = refused(["musictx", "generate", f"bundle={bundle}", f"seed_midi={world.hymn}", "out=new"], tmp_path)
-    assert f"was trained for objective={objective}" in told
+    assert f"{objective}, and cannot continue music" in told
 
 
 @pytest.mark.parametrize(
