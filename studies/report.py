@@ -48,7 +48,8 @@ def piano(results: Path) -> list[dict[str, Any]]:
                 rows.append(row(of, nats, f"nats a {each}", f"{SCORE} --test" if split == "test" else SCORE, path.name))
     if (path := results / "guidance/piano.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))["piano"]
-        rows.append(row("seed guidance, a judgement: the rule of the script gives 1", [found["chosen"]], "", GUIDE, "guidance/piano.json"))
+        claim = "seed guidance, a judgement: the rule of the script gives 1"
+        rows.append(row(claim, [found["chosen"]], "", GUIDE, "guidance/piano.json"))
         for split in ("validation", "test"):
             for each in found[split]["rows"]:
                 draws = [draw["retained"] for draw in each["draws"]]
