@@ -1,4 +1,4 @@
-"""Continues music, or writes a region of it anew, for a person who waits: reports its progress, and stops at the time
+"""Continues music, or writes a region of it again, for a person who waits: reports its progress, and stops at the time
 limit.
 """
 
@@ -31,7 +31,7 @@ Tell = Callable[[float], None]  # gets seconds of new music
 
 
 class Ready(NamedTuple):
-    """A model to draw with; `window` is how many tokens it learnt to fill with, both sides and the gap together."""
+    """A model to draw with; `window` is how many tokens its fills had in training, both sides and the gap together."""
 
     model: LanguageModel
     tokenizer: Tokenizer
@@ -64,7 +64,7 @@ def draw_takes(
     impossible wishes."""
     check_wish(wish, limits)
     primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
-    # with the slider at the model's own value, a primer too short to hold on to is not the person's mistake
+    # with the slider at the model's own value, a primer too short for guidance is not the person's mistake
     guidance = AUTO if wish.hold in (None, own.get("seed_guidance")) else wish.hold or None
     sampling = Sampling(wish.temperature, top_p=share(wish, own), seed_guidance=guidance)
     request = Continue(sampling, Length(wish.length_s), random_seed=chance, variations=int(wish.variations))
@@ -72,18 +72,18 @@ def draw_takes(
     try:
         drawing = Drawing([primer], ready.model, ready.tokenizer, request, own=own)
     except NothingToHold:
-        raise UserError(f"the primer is too short to hold on to: take more of it, or move “{HOLD}” to 0") from None
+        raise UserError("the primer is too short to hold on to", f"take more of it, or move “{HOLD}” to 0") from None
     return in_time(drawing, music, limits, end_s, tell, ending)
 
 
 def own_top_p(own: Own) -> float:
-    """Where the slider of top-p stands until a person moves it; at 1 all tokens may be drawn."""
+    """Where the slider of top-p is until a person moves it; at 1 all tokens may be drawn."""
     share = own.get("top_p", TOP_P)
     return 1.0 if share is None else share
 
 
 def share(wish: Wish, own: Own) -> float | str:
-    """The top_p to draw with: the model's own filters hold while its slider is where it was."""
+    """The top_p to draw with: the model's own filters, while its slider is where it was."""
     return AUTO if not own.keys().isdisjoint(OWN_FILTERS) and wish.top_p == own_top_p(own) else wish.top_p
 
 
@@ -101,7 +101,7 @@ def in_time(
         if len(seen) % TELL_EVERY == 0:
             tell(drawing.tokenizer.seconds(np.array(seen), music.score.quarter_s))
     if not seen:
-        raise UserError(f"{went_by(limits)} before any music was drawn: give less of a primer")
+        raise UserError(f"{went_by(limits)} before any music was drawn", "give less of a primer")
     return tuple(drawing.continuations()[0])
 
 
@@ -113,7 +113,7 @@ def make_primer(music: Music, wish: Wish, on_beat: bool = False) -> Primer:
     """The part of the music that the model continues, up to a beat on a grid. Raises UserError if no note begins in
     it."""
     if not isinstance(wish.from_s, int | float):
-        raise ConfigError(f"⟨from_s⟩={wish.from_s}: give the second from which new music begins")
+        raise ConfigError("from_s", got=wish.from_s, allowed="the second from which new music begins")
     whole_s = music.score.duration_s
     until_s = whole_s if wish.from_s > whole_s - SLIDER_S else max(wish.from_s, SLIDER_S)
     try:
@@ -121,21 +121,21 @@ def make_primer(music: Music, wish: Wish, on_beat: bool = False) -> Primer:
     except ConfigError:
         raise
     except UserError:
-        raise UserError("no note begins in so short a primer: take more of the music") from None
+        raise UserError("no note begins in so short a primer", "take more of the music") from None
 
 
 def check_wish(wish: Wish, limits: Limits) -> None:
     """Raises ConfigError for more than the page allows one person."""
-    check_most("length", wish.length_s, limits.length_s)
+    check_most("length_s", wish.length_s, limits.length_s)
     check_most("variations", wish.variations, limits.variations)
     if wish.variations != int(wish.variations):
-        raise ConfigError(f"variations {wish.variations:g}: give a whole number")
+        raise ConfigError("variations", got=wish.variations, allowed="a whole number")
 
 
 def check_most(name: str, value: float, most: float) -> None:
     """Raises ConfigError outside (0, `most`]."""
     if not 0 < value <= most:
-        raise ConfigError(f"{name} {value:g}: give more than 0 and at most {most:g}")
+        raise ConfigError(name, got=value, allowed=f"more than 0 and at most {most:g}")
 
 
 def shorten(music: Music, limits: Limits) -> Music:
@@ -153,7 +153,7 @@ def shorten(music: Music, limits: Limits) -> Music:
 
 def fit(music: Music, tokenizer: Tokenizer) -> Music:
     """The music as a model hears it, and lines on what is left out or changed. Raises UserError if nothing remains,
-    TokenError for anything else that the vocabulary cannot hold."""
+    TokenError for anything else beyond the vocabulary."""
     played = music.played or Heard(music.score, music.meter)
     (score, meter), left = played, ""
     if tokenizer.metrical and music.written:
@@ -216,7 +216,7 @@ def fill_takes(
     ending: Callable[[], bool] = lambda: False,
     own: Own = UNSAID,
 ) -> tuple[Continuation, ...]:
-    """The music with the region written anew, as often as wished; the rest of the region is silent if time ran out, or
+    """The music with new music in the region, as often as wished; the rest of the region is silent if time ran out, or
     the server is `ending`. Raises UserError for impossible wishes."""
     gap = make_gap(music, region, ready.tokenizer, limits)
     check_wish(wish._replace(length_s=gap.seconds), limits)
@@ -233,21 +233,19 @@ def make_gap(music: Music, region: Region, tokenizer: Tokenizer, limits: Limits)
     region."""
     from_s, to_s = region
     if not all(isinstance(at, int | float) and abs(at) < MOST_S for at in region):
-        raise UserError("there is no region to fill: drag over the roll, or type where it begins and ends")
+        raise UserError("there is no region to fill", "drag over the roll, or type where it begins and ends")
     here, whole_s = f"{from_s:g} to {to_s:g} s", music.score.duration_s
     step = step_s(tokenizer, music.score.quarter_s)
     first, last, end = (round(at / step) for at in (from_s, to_s, whole_s))
     if from_s < 0 or from_s >= whole_s:
-        raise UserError(f"{here} is outside the music, which is from 0 to {whole_s:.2f} s: give a region inside it")
+        raise UserError(f"{here} is outside the music, which is from 0 to {whole_s:.2f} s", "give a region inside it")
     if first >= last:
-        raise UserError(f"{here} is not a region: give one of at least {step:g} s, the beginning first")
+        raise UserError(f"{here} is not a region", f"give one of at least {step:g} s, the beginning first")
     if last >= end:
-        raise UserError(
-            f"{here}: nothing comes after it, since the music ends at {whole_s:.2f} s: end the region earlier, or "
-            "press Continue with a primer up to where it begins"
-        )
+        hint = "end the region earlier, or press Continue with a primer up to where it begins"
+        raise UserError(f"{here}: nothing comes after it, since the music ends at {whole_s:.2f} s", hint)
     if to_s - from_s > limits.length_s:
-        raise UserError(f"{here}: the page writes at most {limits.length_s:g} s anew at once: give less")
+        raise UserError(f"{here}: the page writes at most {limits.length_s:g} s anew at once", "give less")
     return cut_gap(music.score, music.score, from_s, to_s, music.meter, tokenizer)
 
 

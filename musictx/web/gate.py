@@ -1,7 +1,7 @@
 """Lets in only requests of our own hosts and pages, to the few addresses that the page needs.
 
-Gradio answers many more. Some run a handler at once, past its queue (/run, /api, /component_server), some free a place
-in the queue while the handler still runs (/cancel), some fetch addresses for whoever asks (/file=http…, /proxy=).
+Gradio answers many more. Some run a handler at once, past its queue (/run, /api, /component_server). Some free a place
+in the queue while the handler still runs (/cancel). Some fetch addresses for whoever asks (/file=http…, /proxy=).
 
 Also says where the page listens, and under which names it answers: it never looks a name up.
 """
@@ -102,7 +102,7 @@ SAID = set[str]()
 
 def say_failure() -> None:
     """Prints the kind of the error that is being handled, and where it was raised, once for each place. Its text and
-    its traceback can hold what a stranger sent."""
+    its traceback can contain what a stranger sent."""
     kind, _, trace = sys.exc_info()
     if kind is None:
         return
@@ -126,13 +126,12 @@ def listening(host: str) -> str:
     try:
         return str(ip_address(host.removeprefix("[").removesuffix("]")))
     except ValueError:
-        raise ConfigError(
-            f"⟨host⟩={host}: give an address, such as 127.0.0.1, ::1 or 0.0.0.0; names are not looked up"
-        ) from None
+        allowed = "an address, such as 127.0.0.1, ::1 or 0.0.0.0"
+        raise ConfigError("host", got=host, why="names are not looked up", allowed=allowed) from None
 
 
 def answered(address: str, allowed: str | Iterable[object] | None) -> tuple[str, ...]:
-    """The hosts that requests may name; the first is the one to tell people. On loopback these are this machine's own
+    """The hosts that requests may name; the first is the one to show. On loopback these are this machine's own
     names; elsewhere other machines reach the page, so a person must give the names that they use. Raises
     ConfigError."""
     names = tuple(_plain(str(name)) for name in ([allowed] if isinstance(allowed, str) else allowed or ()))
@@ -140,10 +139,8 @@ def answered(address: str, allowed: str | Iterable[object] | None) -> tuple[str,
     if own in LOCAL:
         return (own, *LOCAL, *names)
     if not names:
-        raise ConfigError(
-            f"other machines can reach ⟨host⟩={address}: give ⟨allowed_hosts⟩=, the names or addresses that people "
-            "type, such as ⟨allowed_hosts⟩=[music.example.org,192.168.1.5]"
-        )
+        allowed = "the names or addresses that people type as allowed_hosts=[music.example.org,192.168.1.5]"
+        raise ConfigError("host", got=address, why="other machines can reach it", allowed=allowed)
     return names
 
 
@@ -154,10 +151,8 @@ def _plain(name: str) -> str:
     except ValueError:
         if re.fullmatch(NAME, name, re.ASCII | re.IGNORECASE) and not name.startswith("["):
             return name.lower()
-        raise ConfigError(
-            f"⟨allowed_hosts⟩={name!r}: give names or addresses, without http:// and without a port, such as "
-            "music.example.org or 192.168.1.5"
-        ) from None
+        allowed = "names or addresses, without http:// and without a port, such as music.example.org or 192.168.1.5"
+        raise ConfigError("allowed_hosts", got=name, allowed=allowed) from None
     return f"[{address}]" if address.version == 6 else str(address)
 
 

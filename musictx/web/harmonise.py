@@ -10,7 +10,7 @@ import numpy as np
 
 from musictx.analysis.heads import ids_by_height, look, look_at_melody, repeats
 from musictx.config.web import Limits
-from musictx.errors import UserError
+from musictx.errors import ConfigError, UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, guided, nearest_within, take_melody
 from musictx.generate.requests import Accompany, Sampling
 from musictx.model.build import can
@@ -36,7 +36,7 @@ class Point(NamedTuple):
 
 
 class Reader:
-    """Reads attention out of a model of its own, since the read-out hangs hooks into it that drawing must not meet."""
+    """Reads attention out of a separate model, since the read-out hangs hooks into it that drawing must not meet."""
 
     def __init__(self, model: object, tokenizer: Tokenizer) -> None:
         self.model: Any = copy.deepcopy(model) if can(model, "readout") else None
@@ -47,12 +47,15 @@ class Reader:
         n: int = self.model.config.n_layers if self.model else 0
         return n
 
+    def _check(self, layer: int | None) -> None:
+        if layer is not None and not 0 <= layer < self.layers:
+            raise ConfigError("layer", got=layer, allowed=f"0 to {self.layers - 1}")
+
     def draw(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
         """Arcs of the note number `note`, of all heads' mean or of each head of a layer. Raises UserError."""
         if self.model is None:
             raise UserError("this model has no attention over its past to look at")
-        if layer is not None and not 0 <= layer < self.layers:
-            raise UserError(f"layer {layer}: this model has layers 0 to {self.layers - 1}")
+        self._check(layer)
         traced = self.traced(score)
         note = int(np.clip(note, 1, max(len(traced.score) - 1, 1)))
         if note >= len(traced.score):
@@ -135,7 +138,7 @@ def harmonise(
 
     def watch(done: int, of: int) -> None:
         if time.monotonic() > deadline_s or ending():
-            raise UserError(f"{limits.seconds:g} s went by before the voices were whole: give a shorter melody")
+            raise UserError(f"{limits.seconds:g} s went by before the voices were whole", "give a shorter melody")
         tell(done / of * whole_s, whole_s)
 
     made = accompany_melody(heard, harmoniser.model, harmoniser.tokenizer, request, watch)
@@ -156,13 +159,12 @@ class MelodyReader(Reader):
 
     def draw(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
         """Arcs of the note number `note`. Raises UserError, for a note of the melody too."""
-        if layer is not None and not 0 <= layer < self.layers:
-            raise UserError(f"layer {layer}: this model has layers 0 to {self.layers - 1}")
+        self._check(layer)
         traced = self.traced(score)
         ids = ids_by_height(self.tokenizer, score.transpose(self.transposed))
         note = int(np.clip(note, 0, len(traced.score) - 1))
         if traced.struck_by[note] % self.tokenizer.voices == 0:
-            raise UserError("this note is one of the melody, which was given: click one below it")
+            raise UserError("this note is one of the melody, which was given", "click one below it")
         looks = look_at_melody(self.model, self.tokenizer, ids, traced, note, "cpu")
         heads = [Head("mean of all heads", looks.weight.mean((0, 1)))]
         if layer is not None:

@@ -1,4 +1,4 @@
-"""The page itself: where things stand, and which action each of them calls. Gradio is known here and in `server`."""
+"""The page itself: its parts, and which action each of them calls. Gradio is known here and in `server`."""
 
 import html
 import math
@@ -11,7 +11,7 @@ import gradio as gr
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
-from musictx.sampling.settings import UNSAID
+from musictx.generate.requests import UNSAID
 from musictx.web import session, stage
 from musictx.web.components import Closed, come_far, slider, told
 from musictx.web.draw import HOLD, SLIDER_S, Region, Wish, own_top_p
@@ -154,7 +154,7 @@ class Page:
         name, data = Path(path).name, self.uploads.take(Path(path))
         try:
             if data is None:
-                raise UserError(f"{name}: it waited too long to be read: drop it again")
+                raise UserError(f"{name}: it waited too long to be read", "drop it again")
             updates = self._begin(self.studio.upload(session, data, name))
         except UserError as error:
             updates = {self.status: told(str(error), wrong=True)}
@@ -167,7 +167,7 @@ class Page:
         return {self.hold: self._own_hold(name), self.top_p: self._own_top_p(name)}
 
     def _own_hold(self, name: str) -> float:
-        """How close to the primer this model goes unless it is told."""
+        """How close to the primer this model goes by default."""
         return self.studio.own.get(name, UNSAID).get("seed_guidance") or 0.0
 
     def _own_top_p(self, name: str) -> float:
@@ -268,7 +268,7 @@ class Page:
         return [(ALL_HEADS, -1), *((f"layer {k}, each head", k) for k in range(count))]
 
     def _told(self, action: Callable[..., Updates]) -> Callable[..., Updates]:
-        """The action with a person's mistakes told in the status line, nothing else changed."""
+        """The action, with a person's mistakes in the status line and nothing else changed."""
 
         @wraps(action)
         def safely(*args: Any, **kwargs: Any) -> Updates:

@@ -1,4 +1,4 @@
-"""Serves the page at an address, only to this machine unless told otherwise; fetches nothing from elsewhere."""
+"""Serves the page at an address, only to this machine unless settings say otherwise; fetches nothing from elsewhere."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ def listen(address: str, port: int) -> socket.socket:
     try:
         return socket.create_server((address, port), family=family, dualstack_ipv6=both)
     except OSError:
-        raise UserError(f"cannot listen at {address} port {port}: give another ⟨port⟩=, or ⟨host⟩=127.0.0.1") from None
+        raise UserError(f"cannot listen at {address} port {port}", "give another port=, or host=127.0.0.1") from None
 
 
 def application(page: Page) -> FastAPI:
@@ -112,7 +112,7 @@ def pushing(queue: Any) -> Callable[..., Any]:
 
 
 class Server(uvicorn.Server):
-    """Prints when the page is ready; at the end it closes all connections, so that nobody waits."""
+    """Prints when the page is ready; at the end it closes all connections, so that no browser waits."""
 
     def __init__(self, config: uvicorn.Config, page: Page, address: str) -> None:
         super().__init__(config)

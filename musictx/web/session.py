@@ -9,12 +9,12 @@ import numpy as np
 
 from musictx.config.web import MOST_STEPS
 from musictx.errors import UserError
+from musictx.generate.accompanying import Accompanied
+from musictx.generate.draw import Continuation
 from musictx.model.shipped import FOLDER
 from musictx.music.grid import grid_to_score
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter, Score
-from musictx.playing.accompanying import Accompanied
-from musictx.sampling.music import Continuation
 
 NAME_LENGTH = 60  # limits the name of a continuation of a continuation of …
 
@@ -59,7 +59,7 @@ class Step(NamedTuple):
 
     @property
     def filled(self) -> bool:
-        """Whether the takes are the music with a region written anew."""
+        """Whether the takes are the music with new music in a region."""
         return bool(self.takes) and self.takes[0].is_new is not None
 
     @property
@@ -107,16 +107,16 @@ SHORTEST_S = 0.03
 def read_played(notes: Any) -> Music:
     """[onset_s, offset_s, pitch, velocity] for each note; time begins with the first. Raises UserError."""
     if not isinstance(notes, list) or not notes:
-        raise UserError("nothing was played: play a few notes, then take them")
+        raise UserError("nothing was played", "play a few notes, then take them")
     if len(notes) > MOST_NOTES:
-        raise UserError(f"{len(notes)} notes were played: play at most {MOST_NOTES}")
+        raise UserError(f"{len(notes)} notes were played", f"play at most {MOST_NOTES}")
     if not all(isinstance(note, list) and len(note) == 4 and all(map(_finite, note)) for note in notes):
-        raise UserError("the keyboard sent something that is not music: reload the page and play again")
+        raise UserError("the keyboard sent something that is not music", "reload the page and play again")
     onset_s, offset_s, pitch, velocity = np.array(notes, dtype=np.float64).T
     onset_s, offset_s = onset_s - onset_s.min(), offset_s - onset_s.min()
     offset_s = np.maximum(offset_s, onset_s + SHORTEST_S)
     if offset_s.max() > MOST_S:
-        raise UserError(f"{offset_s.max():.0f} s were played: play at most {MOST_S:g} s")
+        raise UserError(f"{offset_s.max():.0f} s were played", f"play at most {MOST_S:g} s")
     score = Score(onset_s, offset_s, pitch.clip(0, 127).round(), velocity.clip(1, 127).round())
     return Music("played", score, Meter(score.quarter_s))
 
@@ -164,7 +164,7 @@ def _hymn() -> Score:
 
 
 def _prelude() -> Score:
-    """Each bar plays the same eight notes twice and holds the two lowest."""
+    """Each bar plays the same eight notes twice and sustains the two lowest."""
     step_s, order = 0.2, (0, 1, 2, 3, 4, 2, 3, 4)
     pitch = np.array([bar[k] for bar in PRELUDE for _ in range(2) for k in order])
     onset_s = step_s * np.arange(len(pitch))

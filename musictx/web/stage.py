@@ -17,10 +17,10 @@ from urllib.parse import quote
 import numpy as np
 from matplotlib.figure import Figure
 
+from musictx.generate.accompanying import Accompanied
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.playing.accompanying import Accompanied
 from musictx.viz.figure import save_figure
 from musictx.viz.piano_roll import Pair, Panel, draw_accompanied, draw_rolls
 from musictx.viz.sound import write_wav

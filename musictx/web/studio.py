@@ -27,8 +27,8 @@ Models = Mapping[str, Ready]
 
 
 class Studio:
-    """Models by their names, the settings of the sampler that their bundles name, and a folder for what is made with
-    them, shared by everybody at the page."""
+    """Models by their names, the sampler's settings that their bundles name, and a folder for what they make. All
+    people at the page share these."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Studio:
 
     def example(self, session: Session, name: str) -> Session:
         if name not in self.examples:
-            raise UserError(f"there is no example {name!r}: choose one of {', '.join(self.examples)}")
+            raise UserError(f"there is no example {name!r}", f"choose one of {', '.join(self.examples)}")
         return self._begin(session, self.examples[name])
 
     def played(self, session: Session, notes: Any) -> Session:
@@ -59,7 +59,7 @@ class Studio:
     def go_on(self, session: Session, wish: Wish, tell: Tell) -> tuple[Session, str]:
         """Continues the newest music; and what became of it in words."""
         if session.now is None:
-            raise UserError("there is no music to continue yet: drop a file, pick an example or play a phrase")
+            raise UserError("there is no music to continue yet", START)
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
         ready, own, chance = self.models[music.model], self.own.get(music.model, UNSAID), random.randint(0, MAX_SEED)
         takes = draw_takes(music, wish, ready, self.limits, chance, tell, lambda: self.work.ending, own)
@@ -69,9 +69,9 @@ class Studio:
         return session.push(Step(music, takes)), told
 
     def fill(self, session: Session, region: Region, wish: Wish, tell: Tell) -> tuple[Session, str]:
-        """Writes a region of what is heard anew; and what became of it in words."""
+        """Writes a region of the music again; and what became of it in words."""
         if session.now is None:
-            raise UserError("there is no music to fill yet: drop a file, pick an example or play a phrase")
+            raise UserError("there is no music to fill yet", START)
         now, whole = session.now, session.now.as_music
         if now.filled:
             whole = whole._replace(name=now.music.name)  # filled again
@@ -85,12 +85,12 @@ class Studio:
         return session.push(Step(music, takes)), told
 
     def _filling(self, name: str) -> Ready:
-        """The model of that name. Raises UserError for one that never learnt to fill."""
+        """The model of that name. Raises UserError for one that was not trained to fill."""
         if can_fill(self.models[name]):
             return self.models[name]
         able = [other for other, ready in self.models.items() if can_fill(ready)]
         advice = f"choose {' or '.join(able)}" if able else "no model here did: serve one of objective=infill"
-        raise UserError(f"the model {name} never learnt to fill a region: {advice}")
+        raise UserError(f"the model {name} never learnt to fill a region", advice)
 
     def _told(self, takes: tuple[Continuation, ...], wish: Wish, what: str, began: float, then: str) -> str:
         """What became of it. Raises UserError at the end of the server: to picture it, and to write its sound, would
@@ -108,7 +108,7 @@ class Studio:
     def harmonise(self, session: Session, wish: VoicesWish, tell: TellOf) -> tuple[Session, str]:
         """Voices below the newest music; and what became of it in words."""
         if session.now is None or self.harmoniser is None:
-            raise UserError("there is no melody yet: drop a file, pick an example or play one")
+            raise UserError("there is no melody yet", START)
         music, began = session.now.music, time.monotonic()
         chance = random.randint(0, MAX_SEED)
         ending = lambda: self.work.ending  # noqa: E731
@@ -122,7 +122,7 @@ class Studio:
     def begin_from_take(self, session: Session) -> Session:
         """The chosen continuation as music to begin with."""
         if session.now and session.now.score.duration_s > self.limits.music_s:
-            raise UserError(f"more than {self.limits.music_s:g} s are not continued here: take it home as MIDI")
+            raise UserError(f"more than {self.limits.music_s:g} s are not continued here", "take it home as MIDI")
         return session.go_on()
 
     def show(self, session: Session) -> str:
@@ -169,15 +169,16 @@ class Studio:
     def _heard(self, music: Music, name: str) -> Music:
         """The music as the model of that name hears it. Raises UserError for a model that is not here."""
         if name not in self.models:
-            raise UserError(f"there is no model {name!r}: choose one of {', '.join(self.models)}")
+            raise UserError(f"there is no model {name!r}", f"choose one of {', '.join(self.models)}")
         return music if music.model == name else fit(music, self.models[name][1])._replace(model=name)
 
 
 ENDS = "the server ends just now"
+START = "drop a file, pick an example or play a phrase"
 
 
 class Work:
-    """Counts actions. `ending` tells long ones to come to an end."""
+    """Counts actions. `ending` asks long ones to end."""
 
     def __init__(self) -> None:
         self.ending = False

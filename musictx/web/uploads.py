@@ -1,4 +1,4 @@
-"""Uploaded files: limited in total, read by a separate process with limits of its own, and soon removed."""
+"""Uploaded files: limited in total, read by a separate process with its limits, and soon removed."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ class Uploads:
         self._lock = Lock()  # one thread adds and removes files, others read them
 
     async def receive(self, request: Request) -> Response:
-        """Keeps a form's file for its page and answers with a list that holds its path, as Gradio's own /upload
+        """Keeps a form's file for its page and answers with a list of its path, as Gradio's own /upload
         does."""
         length = int(request.headers["content-length"])  # the gate refuses requests without it
         if self.held() + self.arriving + length > self.limits.uploads_bytes:
@@ -60,7 +60,7 @@ class Uploads:
         return PlainTextResponse('data: {"msg": "done"}\n\n', media_type="text/event-stream")
 
     def keep(self, name: str, data: bytes) -> Path:
-        """A place of its own for a file, under what is left of the name that a person gave it."""
+        """A separate place for a file, under what is left of the name that a person gave it."""
         place = self.folder / uuid.uuid4().hex
         place.mkdir()
         path = place / plain_file_name(name)
@@ -107,6 +107,9 @@ def plain_file_name(name: str) -> str:
 NAME_LENGTH = 40
 
 
+GIVE = "give another MIDI file"
+
+
 class Read(NamedTuple):
     played: Heard
     written: Heard | None
@@ -119,13 +122,14 @@ def read_upload(data: bytes, name: str, limits: Limits) -> Music:
     """Reads an uploaded file. Raises UserError, one line on what is wrong with it."""
     size = len(data)
     if size > limits.upload_bytes:
-        raise UserError(f"{name}: {size / 2**20:.1f} MB is too much: give at most {limits.upload_bytes / 2**20:g} MB")
+        most = limits.upload_bytes / 2**20
+        raise UserError(f"{name}: {size / 2**20:.1f} MB is too much", f"give at most {most:g} MB")
     if not size:
-        raise UserError(f"{name}: the file is empty: give a MIDI file")
+        raise UserError(f"{name}: the file is empty", GIVE)
     allowed = ReaderLimits(limits.file_seconds, limits.memory_mb)
     read = cast(Read | str, run_batch(cast(Any, read_music), [data], allowed)[0])
     if isinstance(read, str):
-        raise UserError(f"{name}: {read}")
+        raise UserError(f"{name}: {read}", GIVE)
     told = read._asdict()
     return Music(plain_name(name), *told.pop("played"), **told)
 
@@ -141,7 +145,7 @@ def read_music(data: bytes) -> Read | str:
     score = tracks.merge()
     if not len(score):
         only_drums = len(tracks.merge(drums=True)) > 0
-        return "there are only drums in it" if only_drums else "there are no notes in it: give one with music"
+        return "there are only drums in it" if only_drums else "there are no notes in it"
     sounding = [track for track in tracks.tracks if len(track.score)]
     melodic = [track for track in sounding if not track.is_drums]
     pedal = tracks.told(), (even or tracks).told()

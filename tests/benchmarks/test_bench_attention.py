@@ -26,5 +26,5 @@ def test_every_kernel_is_measured_and_the_figures_kept(tmp_path):
 
 def test_what_cannot_be_measured(tmp_path):
     args = ["musictx", BENCHMARKS / "attention.py"]
-    assert "dtype=int8: choose one of float32, bfloat16, float16" in refused([*args, "dtype=int8"], tmp_path)
+    assert "dtype=int8: give one of float32, bfloat16, float16" in refused([*args, "dtype=int8"], tmp_path)
     assert "repeats=0: give 1 or more" in refused([*args, "repeats=0"], tmp_path)

@@ -26,5 +26,5 @@ def test_the_bench_measures_both_and_the_growth(world, tmp_path):
 def test_sizes_that_cannot_be(world, tmp_path):
     for setting in ("max_files=0", "repeats=0"):
         for bench in ("prepare", "tokens"):
-            args = ["musictx", "bench", bench, f"path={world.midi}", setting]
+            args = ["musictx", BENCHMARKS / f"{bench}.py", f"path={world.midi}", setting]
             assert f"error: {setting}: give 1 or more" in refused(args, tmp_path)

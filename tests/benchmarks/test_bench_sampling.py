@@ -61,8 +61,8 @@ def test_without_hugging_face_its_row_says_so(tmp_path):
         ("batches=[1]", "batches=[1]: give 2 or more each"),
         ("public_points=-1", "public_points=-1: give 0 or more"),
         ("context=4", "context=4: give 8 or more"),
-        ("d_model=15", "d_model=15 cannot be shared"),
-        ("device=tpu", "device=tpu: choose cpu or cuda"),
+        ("d_model=15", "d_model=15: give a multiple of n_heads=2"),
+        ("device=tpu", "device=tpu: give cpu or cuda"),
     ],
 )
 def test_what_cannot_be_measured(setting, said, tmp_path):

@@ -159,7 +159,7 @@ def test_elsewhere_only_the_hosts_that_a_person_allows():
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.5", "127.0.0.2"])
 def test_elsewhere_they_are_required(address):
-    with pytest.raises(ConfigError, match=rf"other machines can reach host={address}: give allowed_hosts=, the names"):
+    with pytest.raises(ConfigError, match=f"^host={address}: other machines can reach it: give .* allowed_hosts="):
         answered(address, [])
 
 
@@ -167,13 +167,15 @@ def test_elsewhere_they_are_required(address):
     "name", ["*", "http://music.example", "music.example:80", "", "a b", "x.", "[music]", "*.x.org"]
 )
 def test_a_host_is_a_name(name):
-    with pytest.raises(ConfigError, match="give names or addresses, without http:// and without a port"):
+    with pytest.raises(ConfigError) as caught:
         answered("0.0.0.0", [name])
+    assert (caught.value.field, caught.value.got) == ("allowed_hosts", name)
 
 
 def test_no_name_is_looked_up():
     assert listening("localhost") == "127.0.0.1"
     assert listening("[::1]") == listening("::1") == "::1"
     for name in ("music.example.org", "", "127.0.0.1:80", "*"):
-        with pytest.raises(ConfigError, match="give an address, such as 127.0.0.1, ::1 or 0.0.0.0; names are not"):
+        with pytest.raises(ConfigError) as caught:
             listening(name)
+        assert (caught.value.field, caught.value.got) == ("host", name)

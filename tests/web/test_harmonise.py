@@ -13,10 +13,10 @@ from wishes import HYMN, quiet
 
 from musictx.config.web import Limits
 from musictx.errors import UserError
+from musictx.generate.accompanying import accompany_melody
+from musictx.generate.opening import open_bundle
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-from musictx.playing.accompanying import accompany_melody
-from musictx.playing.opening import open_bundle
 from musictx.web import harmonise
 from musictx.web.draw import Ready
 from musictx.web.harmonise import Harmoniser, VoicesWish
@@ -70,9 +70,9 @@ def test_of_four_voices_the_highest_are_the_melody_and_a_note_below_looks_at_it(
     below, melody = (int(np.flatnonzero(which)[3]) for which in (voice == 3, voice == 0))
     assert studio.arcs(after, below, None).startswith('<img alt="attention arcs" src="data:image/svg')
     assert studio.arcs(after, below, 1) != studio.arcs(after, below, None)
-    with pytest.raises(UserError, match="^this note is one of the melody, which was given: click one below it"):
+    with pytest.raises(UserError, match="^this note is one of the melody"):
         studio.arcs(after, melody, None)
-    with pytest.raises(UserError, match="^layer 2: this model has layers 0 to 1"):
+    with pytest.raises(UserError, match="^layer=2: give 0 to 1"):
         studio.arcs(after, below, 2)
     further = studio.begin_from_take(after)
     assert further.now.music.score == after.now.takes[0].score
@@ -88,7 +88,7 @@ def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
     assert what.startswith("1 accompaniment of played, in ")
     assert len(after.now.takes) == 1
     studio.harmonise(played, VoicesWish(), quiet)
-    how = [call.args[3].sampler for call in asked.call_args_list]
+    how = [call.args[3].sampling for call in asked.call_args_list]
     assert [(each.temperature, each.strength) for each in how] == [(0.5, 1.5), (1.0, 0.0)]
     plain = models[1]._replace(header=replace(models[1].header, notes={}))
     with pytest.raises(UserError, match="^seed_guidance=1.5: the model here never learnt to write without a"):
@@ -98,13 +98,13 @@ def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_harmonised_is_told(models, tmp_path):
-    with pytest.raises(UserError, match="^there is no melody yet: drop a file, pick an example or play one"):
+    with pytest.raises(UserError, match="^there is no melody yet"):
         studio_of(models, tmp_path).harmonise(Session(), WISH, quiet)
     hurried = studio_of(models, tmp_path, Limits(seconds=0.001))
-    with pytest.raises(UserError, match="^0.001 s went by before the voices were whole: give a shorter melody"):
+    with pytest.raises(UserError, match="^0.001 s went by before the voices were whole"):
         hurried.harmonise(hurried.example(Session(), HYMN), WISH, quiet)
     alone = Studio(models[0], tmp_path)
     with pytest.raises(UserError, match="^there is no melody yet"):
         alone.harmonise(alone.example(Session(), HYMN), WISH, quiet)
-    with pytest.raises(UserError, match="variations 99: give more than 0 and at most"):
+    with pytest.raises(UserError, match="^variations=99: "):
         hurried.harmonise(hurried.example(Session(), HYMN), WISH._replace(variations=99), quiet)
