@@ -60,7 +60,7 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
     music."""
     if (inputs := inputs_of(model)) != ("ids",):
         takes = " and ".join(inputs)
-        what = f"{bundle}: a {kind_of(model)} model takes {takes}, and cannot continue music"
+        what = f"{bundle}: {kind_of(model)} models take {takes}, and cannot continue music"
         raise BundleError(what, "give another")
     learnt = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
     if ":" not in learnt and not find_objective(learnt).continues:
@@ -91,7 +91,7 @@ def faster(model: Model, weights: str = AUTO, graph: bool = False, device: str =
         return fast
     if not can(fast, "static_steps"):
         raise ConfigError(
-            "graph", got=graph, why=f"a {kind_of(fast)} model has no steps of one shape", hint="leave it out"
+            "graph", got=graph, why=f"{kind_of(fast)} models have no steps of one shape", hint="leave it out"
         )
     return StaticSteps(fast)  # type: ignore[arg-type] # its row in build.py says so
 
