@@ -152,9 +152,8 @@ def border(score: Score, from_s: float, to_s: float) -> Border:
     begun = score.onset_s < to_s - WITHIN_S
     if not 0 <= from_s < to_s or begun.all():
         last_s = score.onset_s.max(initial=0.0)
-        raise ConfigError(
-            f"⟨from_s⟩={from_s:g}, ⟨to_s⟩={to_s:g}: give 0 <= from_s < to_s <= {last_s:g}, the last onset"
-        )
+        why = f"to_s={to_s:g}, the last onset {last_s:g} s"
+        raise ConfigError("from_s", got=from_s, why=why, allowed="0 <= from_s < to_s <= the last onset")
     first_s = float(score.onset_s[~begun].min())
     before = score.select(begun)
     ending = np.abs(before.offset_s - to_s) < WITHIN_S
