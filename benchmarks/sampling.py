@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from facts import begin, keep, memory_mb, rates, wait, why
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from public import NAME, PublicConfig, PublicTransformer, generate, next_id
@@ -37,7 +38,6 @@ from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.model.weights import for_steps
 from musictx.music.score import Meter, Score
-from musictx.proof.facts import begin, keep, memory_mb, rates, wait, why
 from musictx.setting import setting
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.grammar import build_grammar

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from facts import begin, keep, rates, wait, why
 from public import NAME, PublicConfig, PublicTraining, PublicTransformer
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -31,7 +32,6 @@ from musictx.errors import ConfigError, UserError
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.score import Score
 from musictx.objectives.next_token import NextToken
-from musictx.proof.facts import begin, keep, rates, wait, why
 from musictx.setting import setting
 from musictx.tokenizers import build_tokenizer
 from musictx.training.optimizer import build_optimizer

@@ -1,104 +1,97 @@
 """musictx check: prove kernels, training and sampling on your machine, device=cpu or cuda: a report to paste."""
 
-import json
-import shlex
+import os
+import platform
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from itertools import chain
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 from time import perf_counter
 
 import torch
 
-from musictx.bench.facts import begin
-from musictx.config.app import settings
 from musictx.config.command import Command
-from musictx.data.store import Store
 from musictx.errors import ConfigError
-from musictx.files import replacing
-from musictx.proof import generation, kernels, steps, training
-from musictx.proof.machine import FAILED, HEAD, NOT_HERE, OK, Check, CheckConfig, Row, advice, facts, run
+from musictx.generate.opening import check_device
+from musictx.proof.chorale import FEWEST, steps, training
+from musictx.proof.kernels import Outcome, Unable, kernels
+from musictx.setting import setting
+from musictx.training.run_folder import git_commit
 
-# the parts most likely to hang a GPU come last
-PARTS: dict[str, list[Callable[[CheckConfig], Iterable[Check]]]] = {
-    "kernels": [kernels.checks],
-    "training": [training.checks],
-    "steps": [steps.checks],
-    "generation": [generation.checks],
-    "triton": [kernels.triton_checks, training.triton_checks],
-}
+PARTS = ["training", "steps", "kernels"]  # what is most likely to hang a GPU comes last
+TABLE = "{:<52}{:>10}{:>10}{:>9}  {}"
+
+
+@dataclass
+class CheckConfig:
+    """musictx check: check kernels, training and sampling on this machine's device, and print a report to paste."""
+
+    device: str = setting("cpu", "cpu or cuda")
+    parts: list[str] = setting(PARTS, "what to check")
+    steps: int = setting(50, "optimizer steps of each training")
+    threads: int | None = setting(None, "threads of the processor; null: all cores")
+    out: str | None = setting(None, "a text file for the report; null: none")
 
 
 def check(config: CheckConfig) -> None:
-    """Runs all checks; exits with status 1 if any has failed. Raises ConfigError, StoreError."""
+    """Runs all checks; exits with status 1 if any has failed. Raises ConfigError."""
     refuse(config)
-    start, report = perf_counter(), Report(config.out)
-    report.say(" ".join(["musictx check", *told(config)]), *facts(config.device), HEAD)
-    rows: list[Row] = []
-    for each in chain.from_iterable(make(config) for part in PARTS if part in config.parts for make in PARTS[part]):
-        silent = bool(rows) and rows[-1].state != OK and not answers(config.device)
-        rows.append(Row(each, NOT_HERE, 0.0, text=SILENT) if silent else run(each))
-        report.say(str(rows[-1]))
-    count = Counter(row.state for row in rows)
-    report.say(", ".join(f"{count[s]} {s}" for s in (OK, FAILED, NOT_HERE)) + f"; {perf_counter() - start:.0f} s")
-    report.say(*advice(rows))
-    if count[FAILED]:
+    torch.set_num_threads(config.threads or torch.get_num_threads())
+    Path(config.out or os.devnull).parent.mkdir(parents=True, exist_ok=True)
+    count = Counter[str]()
+    with open(config.out or os.devnull, "w", encoding="utf-8") as kept:
+        for line in report(config, count):
+            print(line, flush=True)
+            print(line, file=kept, flush=True)  # if the process dies, the report so far stays
+    if count["FAILED"]:
         sys.exit(1)
 
 
-SILENT = "the GPU has not answered since the row that FAILED: parts=[…] runs only others"
-
-
-def answers(device: str) -> bool:
-    """Whether the GPU still computes: some errors end it for the whole process."""
-    if device == "cpu":
-        return True
-    try:
-        torch.cuda.synchronize()
-        return bool(torch.ones(1, device=device).item() == 1)
-    except RuntimeError:
-        return False
-
-
 def refuse(config: CheckConfig) -> None:
-    """Raises ConfigError, StoreError for impossible settings, before minutes are spent."""
-    begin(config, ("longest", "timed_length", "tokens", "variations"))
-    if not config.parts or (unknown := sorted({*config.parts} - {*PARTS})):
-        raise ConfigError(f"parts={unknown[0] if config.parts else '[]'}: choose among {', '.join(PARTS)}")
-    if config.steps < training.FEWEST:
-        raise ConfigError(f"steps={config.steps}: give {training.FEWEST} or more, fewer show no loss that falls")
-    settings("train", training.EXPERIMENT, *config.overrides)
-    if config.store is not None:
-        Store(Path(config.store), "chorale")
+    """Raises ConfigError for impossible settings, before minutes are spent."""
+    check_device(config.device)
+    if not config.parts or not {*config.parts} <= {*PARTS}:
+        raise ConfigError("parts", got=config.parts, allowed=f"some of {', '.join(PARTS)}")
+    if config.steps < FEWEST:
+        raise ConfigError("steps", got=config.steps, why="so few show no loss fall", allowed=f"{FEWEST} or more")
+    if config.threads is not None and config.threads < 1:
+        raise ConfigError("threads", got=config.threads, allowed="1 or more, or null for all cores")
     if config.out is not None and Path(config.out).is_dir():
-        raise ConfigError(f"out={config.out} is a folder: give a text file for the report")
+        raise ConfigError("out", got=config.out, why="it is a folder", allowed="a text file for the report")
 
 
-def told(config: CheckConfig) -> list[str]:
-    """The device, and all settings that are not at their default, as a shell reads them."""
-    usual = asdict(CheckConfig(device=""))
-    given = {name: value for name, value in asdict(config).items() if name != "out" and value != usual[name]}
-    lists = {name: json.dumps(value, separators=(",", ":")) for name, value in given.items() if isinstance(value, list)}
-    return [shlex.quote(f"{name}={value}") for name, value in {**given, **lists}.items()]
+def report(config: CheckConfig, count: Counter[str]) -> Iterator[str]:
+    """All lines, each as soon as it is known. Counts the rows by their state."""
+    start, device, found = perf_counter(), config.device, {each.name: each.version for each in distributions()}
+    versions = [f"{name} {found.get(name, 'none')}" for name in ("musictx", "torch", "triton", "lightning", "numpy")]
+    yield f"versions  {', '.join(versions)}, Python {platform.python_version()}"
+    yield f"commit    {git_commit() or 'none: installed from a package'}"
+    cpu = torch.backends.cpu.get_cpu_capability()
+    yield f"machine   {platform.platform()}, {cpu}, {torch.get_num_threads()} of {os.cpu_count()} CPUs"
+    gpu = f", {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}" if device == "cuda" else ""
+    yield f"device    {device}{gpu}"
+    yield TABLE.format("check", "error", "limit", "seconds", "").rstrip()
+    for part, checks in zip(PARTS, (training(device, config.steps), steps(device), kernels(device)), strict=True):
+        for what, measure in checks if part in config.parts else ():
+            yield row(what, measure, count)
+    yield ", ".join(f"{count[s]} {s}" for s in ("ok", "FAILED", "not here")) + f"; {perf_counter() - start:.0f} s"
 
 
-class Report:
-    """Prints line by line, and writes the file anew each time: if the process dies, the report so far stays."""
-
-    def __init__(self, out: str | None) -> None:
-        self.path, self.text = Path(out) if out is not None else None, ""
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-
-    def say(self, *lines: str) -> None:
-        for line in lines:
-            print(line, flush=True)
-            self.text += f"{line}\n"
-        if self.path is not None:
-            with replacing(self.path) as partial:
-                partial.write_text(self.text, encoding="utf-8")
+def row(what: str, measure: Callable[[], Outcome], count: Counter[str]) -> str:
+    """The line, whatever happens; only Ctrl-C gets through."""
+    start, error, limit = perf_counter(), "-", "-"
+    try:
+        found = measure()
+        error, limit, told = f"{found.error:.3g}", f"{found.limit:.3g}", found.told
+        state = "ok" if found.error <= found.limit else "FAILED"  # never ok for NaN
+    except Unable as reason:
+        state, told = "not here", str(reason)
+    except Exception as problem:
+        state, told = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
+    count[state] += 1
+    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {told}" if told else state)
 
 
 COMMAND = Command("check", check, CheckConfig)

@@ -1,16 +1,9 @@
-"""Checks each attention kernel on the device, output and gradients, against the definition in float64 on the CPU.
-
-The tolerance comes from data: twice the error that plain PyTorch attention makes in the same dtype on the same device.
-Plain attention on a GPU is itself compared with the CPU's. Sizes are odd on purpose: single steps, prefill behind a
-cache, heads of other sizes than powers of two, tables shorter and longer than the music.
-"""
+"""Each attention kernel of a device beside its definition in float64 on the CPU: output and gradients, at odd sizes."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import cache, partial
-from statistics import median
-from time import perf_counter
+from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import torch
@@ -21,139 +14,79 @@ from musictx.model.attention import IMPLEMENTATIONS
 from musictx.model.attention.fused import triton_attention
 from musictx.model.attention.plain import causal_attention
 from musictx.model.attention.relative import reference
-from musictx.proof.facts import wait
-from musictx.proof.machine import Check, CheckConfig, Outcome, Unable, check_dtype, near_exact, worst
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-# (Tq, Tk, D, M)
-SIZES = [
-    *((1, 1, 8, 1), (2, 2, 59, 5), (7, 7, 128, 7), (1, 9, 59, 20), (5, 12, 16, 40), (1, 70, 32, 30), (33, 33, 64, 19)),
-    *((20, 75, 32, 30), (113, 113, 59, 64), (129, 129, 128, 64), (129, 300, 64, 300), (257, 257, 32, 400)),
-    *((300, 300, 8, 37), (300, 300, 64, 130)),
-]
-BATCH, HEADS, WIDER = 2, 2, 32  # WIDER: keys beyond their head, as relative_fourier makes them
-OTHER_FORM = "model.position=relative attention=chunked"
-TIMED = (2, 4, 64)  # B, H, D
+# (Tq, Tk, D, M): single steps, a prefill behind a cache, tables shorter and longer than the music
+SIZES = [(1, 1, 8, 1), (1, 70, 59, 30), (20, 75, 32, 30), (33, 33, 128, 19), (129, 300, 64, 300), (257, 257, 59, 64)]
+WIDER = {"rope, none": 0, "relative_fourier": 32}  # forms without a table, and how much wider keys are than values
 NAMES = ("the output", "the gradient of q", "the gradient of k", "the gradient of v", "the gradient of rel")
-
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-Size = tuple[int, int, int, int]
 
 
-class Case(NamedTuple):
-    """One size in one dtype: the inputs, and output and gradients in float64 and by plain attention."""
-
-    tensors: list[Tensor]
-    exact: list[Tensor]
-    plain: list[Tensor]
+class Unable(Exception):
+    """This device cannot do it, and the text says why; that is no failure."""
 
 
-def by_pytorch(q: Tensor, k: Tensor, v: Tensor, rel: Tensor) -> Tensor:
-    """PyTorch's fused attention, which all forms but the table use. The table is zeros, and no kernel reads it."""
-    return causal_attention(q, k, v, 0.0, 1 / math.sqrt(q.shape[-1])) + 0 * rel.sum()
+class Outcome(NamedTuple):
+    error: float
+    limit: float
+    told: str = ""
 
 
-def dtypes(device: str) -> list[str]:
-    """The dtypes that models compute in: CPUs have no fast products of float16."""
-    return list(DTYPES) if device == "cuda" else ["float32", "bfloat16"]
+Check = tuple[str, Callable[[], Outcome]]  # what is checked, and how; raises Unable
 
 
-def checks(config: CheckConfig) -> Iterator[Check]:
-    """All kernels but Triton's. On a CPU plain attention is skipped, since it would be compared with itself."""
-    cases, on_cpu = cache(partial(case, config.device)), partial(case, "cpu", then=config.device)
-    skew, chunked = IMPLEMENTATIONS["skew"], IMPLEMENTATIONS["chunked"]
-    no_table = partial(cases, table=False)
-    for dtype in dtypes(config.device):
-        for name, attend, given, safe, proof in (
-            ("reference", reference, on_cpu, "device=cpu trainer=cpu", ""),
-            ("skew", skew, cases, "attention=chunked", "chunked"),
-            ("chunked", chunked, cases, "attention=skew", "skew"),
-            ("none, rope", by_pytorch, no_table, OTHER_FORM, "chunked"),
-            ("relative_fourier", by_pytorch, partial(no_table, wider=WIDER), OTHER_FORM, "chunked"),
-        ):
-            if (name, config.device) == ("reference", "cpu"):
-                continue
-            proof = proof and f"attention {proof}, {dtype}"
-            if dtype != "float32" and attend in (reference, by_pytorch):
-                safe, proof = "trainer.precision=32-true weights=float32", f"attention {name}, float32"
-            yield Check(f"attention {name}, {dtype}", safe, _held(config, [attend], dtype, given), proof)
+def near_exact(told: str, got: Tensor, exact: Tensor, plain: Tensor) -> Outcome:
+    """Allows twice the error of plain PyTorch, a rounding of the result, and those of a float32 sum of 128 products."""
+    if (got.shape, got.dtype) != (plain.shape, plain.dtype):
+        raise ValueError(f"it is {got.dtype} {tuple(got.shape)}, not {plain.dtype} {tuple(plain.shape)}")
+    error, allowed = (float((x.cpu().double() - exact).abs().max()) for x in (got, plain))
+    rounding = torch.finfo(got.dtype).eps + 11 * torch.finfo(torch.float32).eps
+    # numbers as large as 1 may cancel: a query with a single key has gradients of exactly zero
+    return Outcome(error, 2 * allowed + rounding * max(1.0, float(exact.abs().max())), told)
 
 
-def triton_checks(config: CheckConfig) -> Iterator[Check]:
-    """The Triton kernels, with both ways to the table's gradient: added by atomics, and deterministic."""
-    cases = cache(partial(case, config.device))
-    attends = [partial(triton_attention, deterministic=d) for d in (False, True)]
-    for dtype in dtypes(config.device):
-        measure = _held(config, attends, dtype, cases)
-        yield Check(f"attention triton, {dtype}", "attention=chunked", measure, f"attention chunked, {dtype}")
+def check_able(device: str, numbers: str) -> None:
+    """`numbers` is a dtype, a kind of weights or a precision. Raises Unable if the device cannot compute with them."""
+    if (device, numbers) in {("cuda", "int8"), ("cpu", "16-mixed")}:
+        raise Unable(f"{numbers} is not for {device}")
+    if device == "cuda" and numbers.startswith("bf") and torch.cuda.get_device_capability() < (8, 0):
+        raise Unable("bfloat16 needs a GPU of capability 8.0")  # others imitate it
 
 
-def _held(
-    config: CheckConfig, attends: Sequence[Attend], dtype: str, cases: Callable[[Size, str], Case]
-) -> Callable[[], Outcome]:
-    """The worst of all sizes; with a ConfigError a kernel says that it cannot run here."""
+def kernels(device: str) -> Iterator[Check]:
+    """Triton's come last, since they are the most likely to hang a GPU; CPUs have no fast products of float16."""
+    ways: dict[str, list[Attend]] = {name: [attend] for name, attend in IMPLEMENTATIONS.items() if name != "triton"}
+    ways |= {form: [lambda q, k, v, _: causal_attention(q, k, v, 0.0, 1 / math.sqrt(q.shape[-1]))] for form in WIDER}
+    ways["triton"] = [partial(triton_attention, deterministic=each) for each in (False, True)]
+    for name, dtype in product(ways, ("float32", "bfloat16", "float16")[: 3 if device == "cuda" else 2]):
+        if (name, device) != ("reference", "cpu"):  # it would be compared with itself
+            yield f"attention {name}, {dtype}", partial(worst, device, name, ways[name], dtype)
 
-    def measure() -> Outcome:
-        check_dtype(config.device, dtype)
-        sizes = [size for size in SIZES if size[1] <= config.longest]
+
+def worst(device: str, name: str, attends: Sequence[Attend], dtype: str) -> Outcome:
+    """The outcome nearest to its limit or beyond it. Raises Unable where the kernel says that it cannot run."""
+    check_able(device, dtype)
+    wider, to = WIDER.get(name), getattr(torch, dtype)
+    found: list[Outcome] = []
+    for attend, (tq, tk, d, m) in product(attends, SIZES):
+        wide, g = d + (wider or 0), torch.Generator().manual_seed(0)
+        shapes = (2, 2, tq, wide), (2, 2, tk, wide), (2, 2, tk, d), (2, m, wide)
+        given = [torch.randn(shape, generator=g).to(to) for shape in shapes]
+        given[3] *= wider is None  # without a table it is zero, and its gradient means nothing
+        exact = results(reference, given, "cpu", torch.float64)
+        plain = results(reference, given, "cpu" if name == "reference" else device, to)
         try:
-            found = worst(o for attend in attends for size in sizes for o in compare(attend, cases(size, dtype), size))
-            ms = 1000 * min(seconds(attend, config, DTYPES[dtype]) for attend in attends)
+            got = results(attend, given, device, to)
         except ConfigError as reason:
-            raise Unable(str(reason)) from None
-        return replace(found, note=f"{ms:,.1f} ms at T={config.timed_length}")
-
-    return measure
-
-
-def case(device: str, size: Size, dtype: str, wider: int = 0, table: bool = True, then: str | None = None) -> Case:
-    """Plain attention runs on `device`, and the kernel compared with it on `then` (None: there too)."""
-    tq, tk, d, m = size
-    g = torch.Generator().manual_seed(tq * 1000 + tk)
-    shapes = [(BATCH, HEADS, tq, d + wider), (BATCH, HEADS, tk, d + wider), (BATCH, HEADS, tk, d)]
-    drawn = [torch.randn(s, generator=g, dtype=torch.float64) for s in (*shapes, (HEADS, m, d + wider))]
-    if not table:
-        drawn[3].zero_()
-    rounded = [x.to(DTYPES[dtype]) for x in drawn]
-    exact = results(reference, [x.double() for x in rounded])
-    plain = results(reference, [x.to(device) for x in rounded])
-    if not table:  # the kernel does not compute its gradient
-        exact, plain = exact[:4], plain[:4]
-    return Case([x.to(then or device) for x in rounded], exact, plain)
+            raise Unable(reason.why) from None
+        told = [f"{x} at queries {tq}, keys {tk}, heads of {d}, table {m}" for x in NAMES[: 5 if wider is None else 4]]
+        found += map(near_exact, told, got, exact, plain)
+    return max(found, key=lambda o: o.error / o.limit if o.error <= o.limit else math.inf)  # NaN is beyond it
 
 
-def results(attend: Attend, tensors: list[Tensor]) -> list[Tensor]:
-    """The output and the gradients of q, k, v and rel."""
-    leaves = [x.detach().requires_grad_() for x in tensors]
+def results(attend: Attend, given: Sequence[Tensor], device: str, dtype: torch.dtype) -> list[Tensor]:
+    """The output, and the gradients of q, k, v and rel."""
+    leaves = [x.to(device, dtype, copy=True).requires_grad_() for x in given]
     out = attend(*leaves)
     weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape).to(out)
-    return [out.detach(), *torch.autograd.grad((out * weights).sum(), leaves)]
-
-
-def compare(attend: Attend, given: Case, size: Size) -> list[Outcome]:
-    """Compares a kernel with float64. A float32 sum of D products is rounded D times, by sqrt(D) roundings in all; in
-    half precision only the last rounding counts. What cancels in a gradient is as large as an output: a query
-    with a single key has a gradient of exactly zero, the difference of two numbers of that size."""
-    tq, tk, d, m = size
-    got = results(attend, given.tensors)
-    roundings = math.sqrt(d) if got[0].dtype == torch.float32 else 1.0
-    cancelled = max(1.0, float(given.exact[0].abs().max()))
-    where = f"queries {tq}, keys {tk}, heads of {d}, table {m}"
-    return [
-        near_exact(f"{name} at {where}", g, e, p, roundings, cancelled)
-        for name, g, e, p in zip(NAMES, got, given.exact, given.plain, strict=False)
-    ]
-
-
-def seconds(attend: Attend, config: CheckConfig, dtype: torch.dtype) -> float:
-    """Seconds of a pass forward and backward; the median of three, after one to warm up."""
-    b, h, d = TIMED
-    new = torch.zeros((), device=config.device, dtype=dtype)
-    q, k, v = (torch.randn_like(new.expand(b, h, config.timed_length, d)) for _ in range(3))
-    rel, taken = torch.randn_like(new.expand(h, config.timed_length, d)), []
-    for _ in range(4):
-        start = perf_counter()
-        results(attend, [q, k, v, rel])
-        wait(config.device)
-        taken.append(perf_counter() - start)
-    return median(taken[1:])
+    return [out.detach(), *torch.autograd.grad(out, leaves, weights, allow_unused=True, materialize_grads=True)]
