@@ -49,8 +49,6 @@ def __getattr__(name: str) -> Any:
     """The schema of that name: where pickle looks for it, in the jobs of a sweep."""
     if name.endswith(SCHEMA) and (kind := name.removesuffix(SCHEMA)) in KINDS:
         return schema_of(kind)
-    if name == "MODELS":  # TEMPORARY until training asks KINDS
-        return schemas()
     raise AttributeError(name)
 
 

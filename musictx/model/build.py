@@ -106,10 +106,6 @@ def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in known.items() if name in names}
 
 
-def settings_of(kind: str) -> set[str]:  # TEMPORARY until training gives what it knows
-    return {field.name for field in fields(KINDS[kind].config)}
-
-
 def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
     """The config of a kind of model, from its settings and from what training knows. Raises ConfigError for an unknown
     kind or impossible sizes, TypeError for unknown settings."""

@@ -21,7 +21,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from musictx.config.model import MODELS, settings_of_kind
+from musictx.config.model import schemas, settings_of_kind
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, UserError
@@ -180,7 +180,7 @@ class RunFolder:
     def differences(self, config: TrainConfig) -> list[str]:
         """The settings that differ from those the run began with, each as `name=now (was then)`."""
         begun, now = self.settings(), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
-        default = TrainConfig(model=MODELS.get(begun["model.kind"], {}))  # for settings newer than the run
+        default = TrainConfig(model=schemas().get(begun["model.kind"], {}))  # for settings newer than the run
         then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | begun
         names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
         if "model.kind" in names:  # another kind brings other settings

@@ -16,7 +16,7 @@ from musictx.config.model import kind_of_settings, schema_of
 from musictx.config.train import TrainConfig
 from musictx.data.store import Manifest
 from musictx.errors import ConfigError, UserError
-from musictx.model.build import Model, build_model, kind_of, model_config, settings_of
+from musictx.model.build import Model, build_model, kind_of, model_config
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, Keys
 from musictx.model.lora import add_adapters
@@ -34,13 +34,12 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
     """The config with the sizes of the bundle that it begins with; dropout stays as given."""
     if config.init_from is None:
         return config
-    given = read_header(bundle_path(config.init_from)).model
-    kind = given.get("kind", "transformer")
-    schema = schema_of(kind)
+    before, given = read_header(bundle_path(config.init_from)).model, asdict(config.model)
+    schema = schema_of(before.get("kind", "transformer"))
     names = {each.name for each in fields(schema)}
-    own = OWN | ({"keyboard"} if given.get("keyboard", "none") == "none" else set())  # a model may gain one
-    taken = {name: value for name, value in given.items() if name in names - own}
-    kept = {name: getattr(config.model, name) for name in own & names if hasattr(config.model, name)}
+    own = OWN | ({"keyboard"} if before.get("keyboard", "none") == "none" else set())  # a model may gain one
+    taken = {name: value for name, value in before.items() if name in names - own}
+    kept = {name: given[name] for name in own & names & given.keys()}
     return replace(config, model=schema(**taken, **kept))
 
 
@@ -48,14 +47,14 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
     """Raises ConfigError where a person's own words, `model.…=…` or `model=…`, ask for another model than that of the
     bundle that the run begins with."""
     kind_of_settings(config.model)  # else there is nothing to compare
-    sized = sized_as_bundle(config).model
+    sized, given = asdict(sized_as_bundle(config).model), asdict(config.model)
     for word in words:
         key, _, value = word.lstrip("+").partition("=")
         group, _, setting = key.partition(".")
-        names = [setting] if setting else ["kind", *asdict(config.model)]
+        names = [setting] if setting else list(given)
         for name in names if group == "model" else ():
-            has, given = getattr(sized, name, None), getattr(config.model, name)
-            if has is not given and has != given:  # NaN is not equal to itself
+            has = sized.get(name)
+            if has is not given[name] and has != given[name]:  # NaN is not equal to itself
                 has = "no such setting" if has is None else f"{name}={has}"
                 why = f"init_from={config.init_from} has {has}, and its weights fit no other model"
                 hint = f"leave {key}= out, or leave init_from= out to train from scratch"
@@ -64,21 +63,19 @@ def check_given(config: TrainConfig, words: Sequence[str]) -> None:
 
 def objective_of(config: TrainConfig, tokenizer: Tokenizer) -> Objective:
     """The objective, over the store's tokenizer. Raises ConfigError."""
-    return build_objective(
-        config.objective, config.objective_settings, tokenizer, getattr(config.model, "cycle", 1)
-    )  # a kind from outside may have no cycle
+    return build_objective(config.objective, config.objective_settings, tokenizer, config.model.cycle)
 
 
 def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     """A model of the tokenizer's ids; ids that the bundle does not know begin with fresh rows. Raises ConfigError for
     an impossible model, or a bundle of other tokens."""
     pace = tokenizer.pace
-    if pace is None and getattr(config.model, "clock", "index") == "time":
+    if pace is None and config.model.clock == "time":
         raise ConfigError("clock", got="time", why=f"{tokenizer.name} tokens carry no time", allowed="index")
     paced = pace is not None and not tokenizer.voices  # a voice alone is not as fast as four
     settings = build_model_config(config, tokenizer.vocab.size, tokenizer.vocab.pad, paced)
     keys = keys_of(tokenizer)
-    keyboard = settings_keyboard(config)
+    keyboard = config.model.keyboard
     if keys is None and keyboard != "none":
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
         raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
@@ -105,20 +102,12 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
 
 
 def check_memory(settings: Any) -> None:
-    """Raises ConfigError for a model that this machine could not train, before any of it is built."""
+    """Raises UserError for a model that this machine could not train, before any of it is built."""
     needed = COPIES * memory_of(without_memory(lambda: build_model(settings)))
     there = psutil.virtual_memory().total
     if needed > there:
-        why = (
-            f"with n_layers={settings.n_layers} weights, gradients and averages take {needed / 1e9:,.0f} GB, "
-            f"this machine has {there / 1e9:,.0f}"
-        )
-        raise ConfigError("d_model", got=settings.d_model, why=why, allowed="a smaller model")
-
-
-def settings_keyboard(config: TrainConfig) -> str:
-    """Where the model sees the keyboard; a kind from outside may not know the setting."""
-    return str(getattr(config.model, "keyboard", "none"))
+        sizes = f"{needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}"
+        raise UserError(f"weights, gradients and averages take {sizes}", "give a smaller model")
 
 
 def keys_of(tokenizer: Tokenizer) -> Keys | None:
@@ -178,19 +167,19 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
 
 
 def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
-    """This kind's model config from the model and attention groups; where the model reads sources, with the id of PAD
-    (-1: none) and whether ids count time rather than steps of a grid. Raises ConfigError for impossible sizes."""
+    """This kind's model config, from its settings and what it asks for: the id of PAD (-1: none), whether ids tell time
+    rather than steps of a grid, the kernel, the longest window. Raises ConfigError for impossible sizes."""
     settings = asdict(config.model)
-    kind = settings.pop("kind")
-    if "attention" in settings_of(kind):
-        before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
-        trained_length = max(config.data.length, before or 0)
-        settings |= {"attention": config.attention.impl, "trained_length": trained_length}
-    if "pad" in settings_of(kind):
-        settings |= {"pad": pad}
-    if "paced" in settings_of(kind):
-        settings |= {"paced": paced}
-    return model_config(kind, {"vocab_size": vocab_size, **settings})
+    before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
+    return model_config(
+        settings.pop("kind"),
+        settings,
+        vocab_size=vocab_size,
+        pad=pad,
+        paced=paced,
+        attention=config.attention.impl,
+        trained_length=max(config.data.length, before or 0),
+    )
 
 
 def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: Objective) -> BundleHeader:

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, ok, refused
-from hydra.core.config_store import ConfigStore
 from runs import PAD, RECURRENT, config_of, curve, fit
-from toys import PAIR, Lower, PairSettings
+from toys import PAIR, Lower
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.train import alone
-from musictx.config.model import MODELS
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
 from musictx.generate.opening import open_bundle
@@ -30,8 +28,6 @@ FILL = ["objective=toys:Infill", *STEPS]
 @pytest.fixture
 def pair(monkeypatch):
     monkeypatch.setitem(KINDS, "pair", PAIR)
-    monkeypatch.setitem(MODELS, "pair", PairSettings)
-    ConfigStore.instance().store(group="model", name="pair", node=PairSettings)
 
 
 def test_a_window_is_rearranged_and_nothing_of_it_is_lost_or_asked_for_twice():
@@ -157,9 +153,11 @@ HYMNS = ["tokenizer.name=chorale", "data.stretch=[1.0]", "data.length=32", *STEP
 
 def test_voices_for_a_melody_are_learnt_by_a_kind_that_takes_both(world, tmp_path, pair):
     settings = [f"data.path={world.hymn_store}", *HYMNS, "objective=toys:Lower"]
-    bundle = fit(config_of(world, tmp_path / "run", *settings, "trainer.scheduled_sampling=0.3", model=["model=pair"]))
+    bundle = fit(
+        config_of(world, tmp_path / "run", *settings, "trainer.scheduled_sampling=0.3", model=["model=pair_schema"])
+    )
     assert curve(bundle.parent)[0] == pytest.approx(4.5, abs=0.3)
-    with pytest.raises(BundleError, match="takes source and ids, and cannot continue music"):
+    with pytest.raises(BundleError, match="source and ids, and cannot continue music"):
         open_bundle(bundle)
     opened, store = open_bundle(bundle, continues=False), Store(world.hymn_store)
     pieces, asked = store.split("validation"), Lower(store.tokenizer)

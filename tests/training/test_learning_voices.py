@@ -60,7 +60,7 @@ def test_it_learns_goes_on_after_a_stop_and_is_scored_as_it_was_validated(world,
     assert "objective=conditional" in ok(say, tmp_path).stdout
     found = json.loads((tmp_path / "it.json").read_text())
     assert found["per_token"][0] == pytest.approx(header.val_nll, rel=1e-4)
-    with pytest.raises(BundleError, match="takes source and ids, and cannot continue music"):
+    with pytest.raises(BundleError, match="source and ids, and cannot continue music"):
         open_bundle(whole)
     told = refused(["musictx", "generate", f"bundle={whole}", f"seed_midi={world.hymn}", "out=new"], tmp_path)
     assert "cannot continue music" in told
