@@ -127,7 +127,7 @@ def once(kernel: Callable[..., Tensor], tensors: list[Tensor], form: Fourier, d_
         x.grad = None
     _wait(d_out)
     start = perf_counter()
-    kernel(*tensors, form).backward(d_out)  # type: ignore[no-untyped-call]
+    kernel(*tensors, form).backward(d_out)
     _wait(d_out)
     return perf_counter() - start
 
@@ -202,7 +202,7 @@ def measure_model(config: BenchAttentionConfig, length: int) -> list[Row]:
             start = perf_counter()
             with torch.autocast(config.device, torch.bfloat16, enabled=config.dtype == "bfloat16"):
                 total, count = objective.loss(model, objective.example(ids, rng))
-            (total / count).backward()  # type: ignore[no-untyped-call]
+            (total / count).backward()
             _wait(ids)
             if turn:  # the first warms up
                 rows[position].seconds.append(perf_counter() - start)

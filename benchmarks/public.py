@@ -131,7 +131,7 @@ def _sines(n: int, width: int) -> Tensor:
 def next_id(model: PublicTransformer, ids: Tensor, n_events: int) -> Tensor:
     """Draws one more token (1,) after ids (1, T), reading all of them; never one from `n_events` on."""
     p = model(ids).softmax(-1)[..., :n_events]
-    drawn: Tensor = torch.distributions.Categorical(probs=p[:, -1]).sample()  # type: ignore[no-untyped-call]
+    drawn: Tensor = torch.distributions.Categorical(probs=p[:, -1]).sample()
     return drawn
 
 

@@ -119,7 +119,7 @@ def ours(config: BenchTrainingConfig, position: str, precision: str, attention_d
         with torch.autocast(config.device, torch.bfloat16, enabled=precision == "bf16-mixed"):
             total, count = objective.loss(forward, objective.example(ids, rng))
         optimizer.zero_grad()
-        (total / count).backward()  # type: ignore[no-untyped-call]
+        (total / count).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
 

@@ -29,7 +29,7 @@ from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import scored_by
 from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.opening import open_bundle
 from musictx.model.bundle import read_header
@@ -75,7 +75,7 @@ def steps_of(name: str, args: argparse.Namespace) -> int:
         with replacing(kept) as written:
             written.write_text(json.dumps(known, indent=1), encoding="utf-8")
     if known[name]["cpu_s"] != args.cpu_s:
-        raise ConfigError(f"--cpu-s {args.cpu_s}: {args.out} was begun with {known[name]['cpu_s']}; give another --out")
+        raise UserError(f"--cpu-s {args.cpu_s}: {args.out} was begun with {known[name]['cpu_s']}; give another --out")
     return int(known[name]["steps"])
 
 

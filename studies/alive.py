@@ -35,7 +35,7 @@ from musictx.commands.generate import GenerateConfig
 from musictx.commands.generate import asked as asked_by
 from musictx.config.app import in_one_line, parse_options, settings
 from musictx.data.store import Store
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.continuing import begin_with, continue_all
 from musictx.generate.opening import Opened, open_bundle
@@ -265,7 +265,7 @@ def keep(path: Path, facts: dict[str, Any]) -> None:
 def write(bundle: Path, sampling: Sampling) -> None:
     """Writes the filters into the bundle's header. Raises ConfigError if they are left to the bundle."""
     if sampling.top_p == AUTO:
-        raise ConfigError("--write: give the filters, as in sampler.top_p=null sampler.min_p=0.02")
+        raise UserError("--write: give the filters, as in sampler.top_p=null sampler.min_p=0.02")
     filters = {name: getattr(sampling, name) for name in OWN_FILTERS}
     add_notes(bundle, sampler=filters)
     print(f"{bundle}: {', '.join(f'{name}={value}' for name, value in filters.items())}")

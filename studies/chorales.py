@@ -33,7 +33,7 @@ from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
 from musictx.data.prepare import finish
 from musictx.data.similar import signature
 from musictx.data.store import Piece, Split, Store
-from musictx.errors import BundleError, ConfigError, StoreError
+from musictx.errors import BundleError, StoreError, UserError
 from musictx.files import replacing
 from musictx.model.build import kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
@@ -196,7 +196,7 @@ def main() -> None:
     args, overrides = parse_options(parser, sys.argv[1:])
     bundle, results = args.bundle or args.out / "chorale.safetensors", args.results or args.out
     if not 0 < args.fraction <= 1:
-        raise ConfigError(f"--fraction {args.fraction}: give a share of the steps above 0, up to 1")
+        raise UserError(f"--fraction {args.fraction}: give a share of the steps above 0, up to 1")
     official = Store(args.store, "chorale")
     for split in ("train", "validation", "test"):
         if not len(official.split(split)):

@@ -27,7 +27,7 @@ from musictx.analysis.statistics import features, statistics
 from musictx.commands.compare import CompareConfig, memory
 from musictx.config.app import in_one_line, parse_options, settings
 from musictx.data.store import Split
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.opening import Opened, common_store, find_bundles, name_bundles, open_bundle
@@ -91,7 +91,7 @@ def _features(scores: list[Score], opened: Opened) -> dict[str, Any]:
 def _kept(scores: list[Score], held_out: Beginnings, config: CompareConfig, opened: Opened) -> dict[str, Any]:
     kept = memory(scores, held_out, None, config, opened.tokenizer.metrical)
     if kept.retained is None:
-        raise ConfigError(kept.unmeasured)
+        raise UserError(kept.unmeasured)
     return {"retained": kept.retained, "from_seed": kept.from_seed, "repeated": kept.repeated}
 
 
@@ -124,9 +124,9 @@ def study(args: argparse.Namespace) -> None:
         known, strengths, split = kept.get(name, {}), args.strengths, "validation"
         if args.test:
             if known.get("chosen") is None:
-                raise ConfigError(f"{name}: validation chose no strength to read the test split with")
+                raise UserError(f"{name}: validation chose no strength to read the test split with")
             if "test" in known:
-                raise ConfigError(f"{name}: {args.json} holds its test figures already, and the test is read once")
+                raise UserError(f"{name}: {args.json} holds its test figures already, and the test is read once")
             strengths, split = [known["chosen"]], "test"
         opened = open_bundle(bundle, "cpu", config.attention.impl)
         print(f"{name}, {split}")
@@ -142,7 +142,7 @@ def write(path: Path, bundles: dict[str, Path]) -> None:
     """Writes the chosen strengths into the bundles' headers."""
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if missing := bundles.keys() - kept.keys():
-        raise ConfigError(f"{path} has no strength for {', '.join(sorted(missing))}: choose one first, without --write")
+        raise UserError(f"{path} has no strength for {', '.join(sorted(missing))}: choose one first, without --write")
     for name, bundle in bundles.items():
         add_notes(bundle, seed_guidance=kept[name]["chosen"])
         print(f"{bundle}: seed_guidance={kept[name]['chosen']}")

@@ -23,7 +23,7 @@ from jsb import trained
 
 from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.model.bundle import save_bundle
 from musictx.tokenizers import Tokenizer
@@ -79,7 +79,7 @@ def main() -> None:
     results, bundle = args.results or args.out, args.bundle or args.out / "chorale.safetensors"
     found = args.chorales / "chorale-selection.json"
     if not found.exists():
-        raise ConfigError(f"{found} does not exist: run studies/chorales.py --out {args.chorales} first")
+        raise UserError(f"{found} does not exist: run studies/chorales.py --out {args.chorales} first")
     recipe: dict[str, Any] = json.loads(found.read_text())["recipes"][0]  # the best
     official, selection = Store(args.store, "chorale"), Store(args.chorales / "selection", "chorale")
     taught = {}

@@ -144,7 +144,7 @@ def test_settings_from_python_are_those_of_the_command_line():
 
 def test_a_line_has_an_end(capsys):
     def command():
-        raise ConfigError("x" * 10**6)
+        raise ConfigError("lr", got="x" * 10**6)
 
     with pytest.raises(SystemExit):
         in_one_line(command)

@@ -13,10 +13,8 @@ from quick import only_quick
 
 MAKE = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/extending.md"]
-PAGES += [
-    f"docs/{name}.md"
-    for name in ["words", "structure", "data", "training", "models", "results", "musicians", "researchers"]
-]
+NAMES = ("words", "structure", "data", "training", "models", "results", "musicians", "researchers")
+PAGES += [f"docs/{name}.md" for name in NAMES]
 PACKAGE = ROOT / "musictx"
 
 

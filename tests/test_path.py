@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from conftest import QUICK, TINY, ok, refused
+from conftest import BENCHMARKS, QUICK, TINY, ok, refused
 from omegaconf import OmegaConf
 
 from musictx.data.store import Store
@@ -87,7 +87,7 @@ def test_evaluate_says_what_fewer_bits_cost(world, tmp_path):
         found[weights] = figures["per_token"][0]
     assert len(set(found.values())) == 3, "fewer bits must not be as exact as all of them"
     assert max(found.values()) - min(found.values()) < 0.02
-    assert refused([*args, "weights=int4"], tmp_path) == ("error: weights=int4: choose one of float32, bfloat16, int8")
+    assert refused([*args, "weights=int4"], tmp_path) == "error: weights=int4: give one of float32, bfloat16, int8"
 
 
 def test_training_is_reproducible_from_its_seed(world, tmp_path):
@@ -152,7 +152,8 @@ def test_wandb_offline_asks_nothing(world, tmp_path):
 
 
 def test_bench_tokens_prints_rates_and_keeps_its_figures(world, tmp_path):
-    out = ok(["musictx", "bench", "tokens", f"path={world.midi}", "repeats=2", "out=b/figures.json"], tmp_path).stdout
+    words = ["repeats=2", "out=b/figures.json"]
+    out = ok(["musictx", BENCHMARKS / "tokens.py", f"path={world.midi}", *words], tmp_path).stdout
     assert "files/s" in out
     figures = json.loads((tmp_path / "b" / "figures.json").read_text())
     assert figures["files"] == 8
@@ -191,6 +192,6 @@ def test_music_of_several_instruments_through_miditok_and_bpe(tmp_path):
 def test_merges_are_for_miditoks_tokenizers_and_sizes_that_fit(world, tmp_path):
     args = ["data_prep/folder.py", f"path={world.midi}", "out=store"]
     line = refused([*args, "tokenizer.bpe_vocab=700"], tmp_path)
-    assert "tokenizer.bpe_vocab: performance learns no merges; choose one of miditok-remi" in line
+    assert "tokenizer.bpe_vocab=700: performance learns no merges" in line
     line = refused([*args, "tokenizer=miditok", "tokenizer.bpe_vocab=100"], tmp_path)
     assert "a BPE vocabulary of 100 tokens: give 661, the size of miditok-remi, to 65535" in line

@@ -26,7 +26,7 @@ class Infill(NextToken):
         self.plain = plain
         self.pace = tokenizer.pace
         if self.pace is None:
-            raise ConfigError(f"objective=infill: {tokenizer.name} tokens do not tell time")
+            raise ConfigError("objective", got="infill", why=f"{tokenizer.name} tokens do not tell time")
 
     def example(self, window, rng):
         room, music = len(window), window[window != self.pad].numpy()

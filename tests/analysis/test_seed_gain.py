@@ -128,4 +128,4 @@ def test_what_cannot_be_measured_is_told():
         name, _, value = wrong.partition("=")
         times = {"seed_s": 1.0, "parts": 1, "part_s": 1.0} | {name: float(value)}
         with pytest.raises(ConfigError, match=f"^{name}="):
-            places(short, CHORALE, **times, period=4)
+            places(short, CHORALE, **times, period=4)  # type: ignore[arg-type]

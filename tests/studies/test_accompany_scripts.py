@@ -3,10 +3,11 @@
 import json
 import sys
 
+import accompany_draws
+import harmoniser
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 from untrained import TOK, write_harmoniser
 
 import musictx
@@ -17,10 +18,6 @@ from musictx.model.build import build_model, model_config
 from musictx.model.bundle import BundleHeader, read_header, save_bundle
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
-
-sys.path.insert(0, str(ROOT / "studies"))
-import accompany_draws
-import harmoniser
 
 SIZES = ["model.d_model=16", "model.n_heads=2", "model.d_ff=32", "model.n_layers=1", "model.n_encoder_layers=1"]
 

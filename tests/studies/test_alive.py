@@ -2,19 +2,16 @@
 
 import json
 import re
-import sys
 
 import numpy as np
-from conftest import ROOT, ok, run
+from alive import Cell, Row, better, in_scale, measure, summary, true_music, waits_s
+from conftest import ok, run
 from strategies import score_of
 
 from musictx.model.bundle import read_header, tensors_hash
 from musictx.music.read import read_midi
 from musictx.music.score import Score
 from musictx.music.write import write_midi
-
-sys.path.insert(0, str(ROOT / "studies"))
-from alive import Cell, Row, better, in_scale, measure, summary, true_music, waits_s
 
 SEED = Score(np.arange(20) * 0.5, np.arange(20) * 0.5 + 0.5, [60, 62, 64, 65, 67] * 4, [80] * 20)
 

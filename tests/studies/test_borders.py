@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SHARED_DATA, score_of, scores
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.music.grid import grid_to_score
 from musictx.music.score import Score
 
@@ -64,9 +64,9 @@ def test_an_empty_part_is_all_silence():
 
 @pytest.mark.parametrize(("from_s", "to_s"), [(2, 6), (-1, 3), (3, 3), (3, 2), (float("nan"), 3), (2, float("nan"))])
 def test_a_part_with_nothing_after_it_or_without_length_is_refused(from_s, to_s):
-    with pytest.raises(ConfigError, match=r"from_s=.*, to_s=.*: give 0 <= from_s < to_s <= 5, the last onset"):
+    with pytest.raises(ConfigError, match="last onset 5 s"):
         border(score_of((0, 1, 60), (5, 9, 60)), from_s, to_s)
-    with pytest.raises(ConfigError, match="<= 0, the last onset"):
+    with pytest.raises(ConfigError, match="last onset 0 s"):
         border(Score.empty(), 0, 1)
 
 
@@ -77,7 +77,7 @@ def test_the_summary_is_of_borders_with_intervals_over_pieces():
         {"cut": 1 / 6, "silent": 1 / 6, "met": 4 / 6, "ending_notes": 10 / 6}
     )
     assert got["met"][1:] == pytest.approx((0.5, 0.75))  # of either piece alone
-    with pytest.raises(ConfigError, match="not all 0"):
+    with pytest.raises(UserError, match="not all 0"):
         summary([[]])
 
 

@@ -5,10 +5,12 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import chorales
+import jsb
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, TINY, ok
+from conftest import TINY, ok
 from omegaconf import OmegaConf
 
 from musictx.analysis.likelihood import negative_log_likelihood
@@ -21,10 +23,6 @@ from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer
 from musictx.training.fit import fit
 from musictx.training.metrics import read_metrics
-
-sys.path.insert(0, str(ROOT / "studies"))
-import chorales
-import jsb
 
 RECIPES = [chorales.Recipe(3, 2, 0.0), chorales.Recipe(4, 1, 0.1)]
 
@@ -148,7 +146,7 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
     torch.testing.assert_close(model.norm.weight * header.notes["calibrated"], last.norm.weight, rtol=1e-3, atol=0)
     torch.testing.assert_close(model.embed.weight, last.embed.weight, rtol=1e-3, atol=1e-6)
     assert header.notes["calibrated"] == rows[0]["temperature"]
-    assert header.notes["fitted"].startswith("steps, dropout and temperature on 4 training pieces, which were then")
+    assert header.notes["fitted"].startswith("steps, dropout and temperature on 4 training pieces, and then")
     assert header.notes["held_out"] == held_out
     assert header.model["trained_length"] == 512
     assert header.corpus == "JSB chorales, 16th grid"

@@ -4,11 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-import pytest
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "studies"))
 import evidence
+import pytest
 
 
 def test_each_part_runs_scripts_that_are_there_on_stores_that_it_made(monkeypatch, tmp_path, capsys):

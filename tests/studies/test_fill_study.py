@@ -1,17 +1,14 @@
 """Which gaps `studies/fill.py` measures."""
 
 import json
-import sys
 
 import numpy as np
 from conftest import ROOT, ok
+from fill import spread
 from fill_measures import TrueGap
 
 from musictx.generate.gap import Gap
 from musictx.music.score import Meter, Score
-
-sys.path.insert(0, str(ROOT / "studies"))
-from fill import spread
 
 NOTHING = np.zeros(0, np.uint16)
 

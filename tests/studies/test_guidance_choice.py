@@ -1,21 +1,17 @@
 """How a strength of seed guidance is chosen."""
 
 import json
-import sys
 from argparse import Namespace
 from dataclasses import replace
 
+import guidance
 import pytest
 import torch
-from conftest import ROOT
 from safetensors.torch import load_file
 
-from musictx.errors import ConfigError
+from musictx.errors import UserError
 from musictx.model.build import build_model, model_config
 from musictx.model.bundle import BundleHeader, read_header, save_bundle
-
-sys.path.insert(0, str(ROOT / "studies"))
-import guidance
 
 COMPOSERS = {"retained": (1, 1, 1), "from_seed": (20, 14, 27), "repeated": (0.13, 0.08, 0.19)}
 
@@ -83,7 +79,7 @@ def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_pa
     kept = tmp_path / "chosen.json"
     kept.write_text(json.dumps(known))
     asked = Namespace(models=["chorale"], store="x", overrides=[], json=kept, strengths=[1.0], draws=1)
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(UserError, match=text):
         guidance.study(Namespace(**vars(asked), test=True, write=False))
 
 
@@ -93,7 +89,7 @@ def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_pa
     header = BundleHeader({}, "chorale", "", "tunes", "none", 0.5, "0", notes={"name": "a"})
     save_bundle(bundle, model, header, torch.float16)
     before = load_file(bundle)
-    with pytest.raises(ConfigError, match=r"chosen.json has no strength for a: choose one first"):
+    with pytest.raises(UserError, match=r"chosen.json has no strength for a: choose one first"):
         guidance.write(kept, {"a": bundle})
     for chosen in (1.5, None):
         kept.write_text(json.dumps({"a": {"chosen": chosen}}))

@@ -4,9 +4,9 @@ import json
 import sys
 from dataclasses import replace
 
+import jsb
 import numpy as np
 import pytest
-from conftest import ROOT
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.compare import compare
@@ -14,9 +14,6 @@ from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
 from musictx.generate.opening import open_bundle
-
-sys.path.insert(0, str(ROOT / "studies"))
-import jsb
 
 TINY = ["model.d_model=16", "model.n_layers=1", "data.length=32", "trainer.batch_size=2"]
 TINY += ["trainer.sample_every=null", "trainer.precision=32-true"]

@@ -9,7 +9,6 @@ from conftest import ROOT, run
 from musictx.model.attention.triton_tuning import tuning_for
 
 pytest.importorskip("triton", reason="the package triton is not installed")
-sys.path.insert(0, str(ROOT / "studies"))
 import kernels
 from kernels import CARDS, Row, line, verdict
 

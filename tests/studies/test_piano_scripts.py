@@ -5,7 +5,9 @@ import sys
 import zipfile
 from pathlib import Path
 
+import budget
 import numpy as np
+import piano
 import pytest
 import torch
 from conftest import ROOT, ok, write_tunes
@@ -24,10 +26,6 @@ from musictx.tokenizers import build_tokenizer
 from musictx.training.preflight import check_trainer
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import build_model_config
-
-sys.path.insert(0, str(ROOT / "studies"))
-import budget
-import piano
 
 TINY = ["model.d_model=16", "model.n_heads=2", "model.n_layers=1", "trainer.progress_bar=false"]
 

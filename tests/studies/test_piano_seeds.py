@@ -1,16 +1,11 @@
 """The piano seeds inside the package are what studies/seeds.py writes."""
 
-import sys
-
 import numpy as np
 import pytest
-from conftest import ROOT
+import seeds
 
 from musictx.model.shipped import FOLDER
 from musictx.music.read import read_bytes, read_midi, read_tracks
-
-sys.path.insert(0, str(ROOT / "studies"))
-import seeds
 
 
 @pytest.mark.parametrize(("name", "piece"), [("elise", seeds.ELISE), ("gymnopedie", seeds.GYMNOPEDIE)])

@@ -4,9 +4,9 @@ import json
 import sys
 from dataclasses import asdict, replace
 
+import place_piano
 import pytest
 import torch
-from conftest import ROOT
 
 from musictx.commands.evaluate import file_hash
 from musictx.errors import UserError
@@ -16,9 +16,6 @@ from musictx.model.keyboard import Keys
 from musictx.model.shipped import bundle_path
 from musictx.tokenizers import build_tokenizer
 from musictx.training.start import keys_of
-
-sys.path.insert(0, str(ROOT / "studies"))
-import place_piano
 
 
 def test_weights_are_averaged_by_their_shares_and_the_header_says_whose_music_it_is(world, tmp_path, monkeypatch):

@@ -2,13 +2,10 @@
 
 import json
 import re
-import sys
 
 import pytest
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "studies"))
 import report
+from conftest import ROOT
 
 OTHER = r" ?(?:s\b|MB|%|million param|million tok|hours|Hz)"  # sizes, lengths and versions are no results
 DECIMAL = re.compile(rf"(?<![\w.,/:-])-?\d+\.\d+(?![\w.]*\d|{OTHER})")

@@ -5,17 +5,14 @@ import shutil
 import sys
 from itertools import pairwise
 
+import jsb
+import maestro_small
 import numpy as np
 import pytest
-from conftest import ROOT
+import seed_gain
 from matplotlib.image import imread
 
 from musictx.errors import UserError
-
-sys.path.insert(0, str(ROOT / "studies"))
-import jsb
-import maestro_small
-import seed_gain
 
 PART = {"mean": 0.02, "low": 0.01, "high": 0.03}
 

@@ -7,9 +7,12 @@ import zipfile
 from argparse import Namespace
 from pathlib import Path
 
+import budget
+import jsb
+import maestro
+import maestro_small
 import pytest
 import torch
-from conftest import ROOT
 from hydra import compose, initialize_config_dir
 
 from musictx.config import register
@@ -21,12 +24,6 @@ from musictx.training.optimizer import window_length
 from musictx.training.preflight import carries, check_trainer
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import build_model_config
-
-sys.path.insert(0, str(ROOT / "studies"))
-import budget
-import jsb
-import maestro
-import maestro_small
 
 
 @pytest.mark.parametrize(
