@@ -90,5 +90,5 @@ def test_more_than_one_line_is_told_and_the_highest_is_taken_when_asked_for(bund
     late = Score(TUNE.onset_s + 1801, TUNE.offset_s + 1801, TUNE.pitch, TUNE.velocity)
     with pytest.raises(UserError, match=r"the melody: 30.1 minutes long, at most 30 can be accompanied: give a"):
         player.accompany(late)
-    with pytest.raises(ConfigError, match=r"^seed_guidance=1 is for models of chorales"):
-        player.accompany(TUNE, **{"sampler.seed_guidance": 1.0})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"^seed_guidance=1.0: it is for models of chorales"):
+        player.accompany(TUNE, seed_guidance=1.0)
