@@ -17,7 +17,7 @@ from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Piece, Store
-from musictx.errors import BundleError, ConfigError, StoreError
+from musictx.errors import BundleError, StoreError, UserError
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer
@@ -170,20 +170,16 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
 
 def test_mistakes_are_told(script, world, tmp_path):
     for share in ("0", "1.5", "nan"):
-        with pytest.raises(
-            ConfigError, match=f"^--fraction {float(share)}: give a share of the steps above 0, up to 1$"
-        ):
+        with pytest.raises(UserError, match=f"^--fraction {float(share)}: "):
             script("--fraction", share)
     ok(["data_prep/folder.py", f"path={world.hymns}", "out=two", "tokenizer=chorale", "test_fraction=0"], tmp_path)
-    with pytest.raises(StoreError, match="^two: its test split is empty: give the store of data_prep/jsb.py$"):
+    with pytest.raises(StoreError, match="^two: its test split is empty"):
         script("--store", "two")
     lstm = Recurrent(RecurrentConfig(vocab_size=92, d_model=8, n_layers=1))
     header = replace(read_header(world.hymn_bundle), model={"kind": "recurrent", **asdict(lstm.config)})
     save_bundle(tmp_path / "lstm.safetensors", lstm, header)
-    with pytest.raises(
-        BundleError, match="lstm.safetensors is not a Transformer, and the temperature needs its last norm: le"
-    ):
+    with pytest.raises(BundleError, match="lstm.safetensors is not a Transformer"):
         chorales.load(tmp_path / "lstm.safetensors")
     chorales.selection_store(Store(tmp_path / "store"), tmp_path / "out" / "selection")
-    with pytest.raises(StoreError, match="out/selection was made from another store than .*: give that one"):
+    with pytest.raises(StoreError, match="out/selection was made from another store"):
         chorales.selection_store(Store(world.hymn_store), tmp_path / "out" / "selection")
