@@ -218,7 +218,7 @@ def test_a_malformed_key_and_a_wrong_mode_of_wandb(world, tmp_path, monkeypatch)
     assert re.search(r"^error: logger=wandb: .*API key.*logger.mode=offline", line)
     monkeypatch.setenv("WANDB_MODE", "dryrun")
     line = train(tmp_path, f"data.path={world.store}", "logger=wandb")
-    assert re.search("WANDB_MODE=dryrun: .*online, offline, disabled", line)
+    assert re.search("^error: logger.mode=dryrun: .*WANDB_MODE.*online, offline, disabled", line)
 
 
 def test_scoring_an_empty_split_or_segments_of_nothing(world, tmp_path):
