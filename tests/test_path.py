@@ -194,4 +194,4 @@ def test_merges_are_for_miditoks_tokenizers_and_sizes_that_fit(world, tmp_path):
     line = refused([*args, "tokenizer.bpe_vocab=700"], tmp_path)
     assert "tokenizer.bpe_vocab=700: performance learns no merges" in line
     line = refused([*args, "tokenizer=miditok", "tokenizer.bpe_vocab=100"], tmp_path)
-    assert "a BPE vocabulary of 100 tokens: give 661, the size of miditok-remi, to 65535" in line
+    assert "tokenizer.bpe_vocab=100: give 661, the size of miditok-remi, to 65535" in line
