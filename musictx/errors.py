@@ -64,7 +64,7 @@ def as_word(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list | tuple):
         return f"[{','.join(map(as_word, value))}]"
-    return f"'{value}'" if " " in str(value) else str(value)
+    return f"'{value}'" if " " in str(value) and not isinstance(value, dict) else str(value)
 
 
 def named(text: str, keys: Mapping[str, str] | None) -> str:

@@ -3,9 +3,11 @@
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
-from typing import Any, TypeVar
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, TypeVar, get_args, get_type_hints
 
-from musictx.errors import as_word
+from musictx.errors import ConfigError, as_word
 
 T = TypeVar("T")
 COLUMN = 34  # where the meanings begin
@@ -22,6 +24,27 @@ def setting(default: T, meaning: str) -> T:
     )
     result: T = made
     return result
+
+
+WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
+NUMBERS = {int: Integral, float: Real}  # numpy's too; a truth value is no number
+
+
+@cache
+def types_of(schema: Any) -> dict[str, tuple[Any, ...]]:
+    """The types that each field of a dataclass may have."""
+    return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(schema).items()}
+
+
+def check_types(request: Any, names: Mapping[str, str] = {}) -> None:
+    """Raises ConfigError for a field of a dataclass with a value of another type than its own; `names` has the fields
+    that a person knows by another name."""
+    for name, types in types_of(type(request)).items():
+        value = getattr(request, name)
+        kinds = tuple(NUMBERS.get(kind, kind) for kind in types)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in types):
+            allowed = " or ".join(WORDS.get(kind, kind.__name__) for kind in types)
+            raise ConfigError(names.get(name, name), got=value, allowed=allowed)
 
 
 def help_text(

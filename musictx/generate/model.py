@@ -131,7 +131,7 @@ class Model:
             variations,
             Part(seed_seconds, seed_bars, seed_notes, seed_from, from_s),
             draws,
-            rank if isinstance(rank, str) else Continue.rank,
+            Continue.rank if callable(rank) else rank,
             max_tokens,
             window,
             include_seed,
@@ -140,7 +140,7 @@ class Model:
             drums,
             out_of_range,
         )
-        return self.continue_as(request, seed, None if isinstance(rank, str) else rank)
+        return self.continue_as(request, seed, rank if callable(rank) else None)
 
     def continue_as(
         self, request: Continue, seed: str | Path | Score | None, ranking: Ranking | None = None

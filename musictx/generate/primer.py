@@ -8,6 +8,7 @@ import numpy as np
 from musictx.errors import ConfigError, UserError
 from musictx.music.ending import ending_s
 from musictx.music.score import Meter, Score
+from musictx.setting import check_types
 
 ENDS = ("start", "end")
 ONE = "one of them"
@@ -41,6 +42,7 @@ class Part:
     on_beat: bool = False  # for models of a grid, which read every primer from a beat on
 
     def __post_init__(self) -> None:
+        check_types(self, {**{name: f"seed_{name}" for name in AMOUNTS}, "side": "seed_from", "until_s": "from_s"})
         given = {name: value for name in AMOUNTS if (value := getattr(self, name)) is not None}
         for name, value in given.items():
             for other in given.keys() - {name}:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from musictx.errors import ConfigError
 from musictx.generate.primer import ONE, Part
-from musictx.setting import setting
+from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules
 
 DEFAULT_S = 20.0
@@ -25,6 +25,7 @@ class Length:
     tokens: int | None = None
 
     def __post_init__(self) -> None:
+        check_types(self, {name: f"Length.{name}" for name in MOST})
         given = {name: value for name in MOST if (value := getattr(self, name)) is not None}
         for name, value in given.items():
             for other in given.keys() - {name}:
@@ -82,6 +83,7 @@ class Sampling:
     )
 
     def __post_init__(self) -> None:
+        check_types(self)
         # a smaller divisor makes logits overflow, a far larger one turns -inf into NaN
         if self.temperature != 0 and not 1e-3 <= self.temperature <= 1e3:
             raise ConfigError("temperature", got=self.temperature, allowed="0 (greedy) or 0.001 to 1000")
@@ -172,6 +174,7 @@ class Continue:
     out_of_range: str = RANGES[0]  # what becomes of notes that the model has no token for
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
         if self.draws is not None and not self.variations <= self.draws <= MOST_VARIATIONS:
             allowed = f"at least variations={self.variations} and at most {MOST_VARIATIONS}, or null"
@@ -212,6 +215,7 @@ class Fill:
     out_of_range: str = RANGES[0]
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.sampling.strength is not None:
             raise ConfigError(
                 "seed_guidance", got=self.sampling.strength, why="a fill has no seed", hint="leave it out"
@@ -259,6 +263,7 @@ class Accompany:
     rows_at_once: int = 16
 
     def __post_init__(self) -> None:
+        check_types(self)
         usual, given = Sampling(guard=False), self.sampling
         for name in ("temperature_end", "guard", "guidance_tokens"):
             if getattr(given, name) != getattr(usual, name):

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
-from musictx.setting import setting
+from musictx.setting import check_types, setting
 
 SCALES = {
     "major": (0, 2, 4, 5, 7, 9, 11),
@@ -80,12 +80,13 @@ class Rules:
             if not is_number or not 0 < value <= MOST_S:  # refuses NaN too
                 allowed = f"more than 0 and at most {MOST_S:g} seconds" + ", or auto for the seed's own" * has_auto
                 raise ConfigError(name, got=value, allowed=allowed)
+        check_types(self)
         most = self.max_polyphony
-        if most is not None and not (isinstance(most, Integral) and 1 <= most <= 128):
+        if most is not None and not 1 <= most <= 128:
             raise ConfigError("max_polyphony", got=most, allowed="1 to 128, or null for no limit")
-        if not isinstance(self.highest, Integral) or not 0 <= self.highest <= 127:
+        if not 0 <= self.highest <= 127:
             raise ConfigError("highest", got=self.highest, allowed="a pitch, 0 to 127")
-        if not isinstance(self.lowest, Integral) or not 0 <= self.lowest <= self.highest:
+        if not 0 <= self.lowest <= self.highest:
             raise ConfigError("lowest", got=self.lowest, allowed=f"a pitch, 0 to highest={self.highest}")
         if not self.pitches().any():
             why = f"it has no pitch from {self.lowest} to {self.highest}"

@@ -2,9 +2,11 @@
 
 from math import inf, nan
 
+import numpy as np
 import pytest
 
 from musictx.errors import ConfigError
+from musictx.generate.primer import Part
 from musictx.generate.requests import PLAIN, Accompany, Continue, Fill, Length, Own, Sampling
 from musictx.tokenizers.rules import Rules
 
@@ -110,3 +112,27 @@ def test_a_bundle_says_which_filters_suit_it_and_a_person_has_the_last_word(give
 def test_until_a_bundle_is_asked_the_usual_nucleus_is_drawn_from():
     assert [Sampling(top_p=top_p).nucleus for top_p in ("auto", 0.9, 1, None)] == [0.98, 0.9, 1.0, None]
     assert PLAIN.suited(MIN_P) == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "wrong", "right"),
+    [
+        (lambda x: Length(seconds=x), "Length.seconds", ("3", True, [1]), (3, np.float32(3))),
+        (lambda x: Length(tokens=x), "Length.tokens", (2.5, "2"), (np.int64(2), 2)),
+        (lambda x: Part(bars=x), "seed_bars", (1.5, "1"), (1, None)),
+        (lambda x: Part(side=x), "seed_from", (3, None), ("end",)),
+        (lambda x: Part(until_s=x), "from_s", ("1", False), (1, 0.5)),
+        (lambda x: Sampling(temperature=x), "temperature", (None, "1"), (1, np.float64(0.5))),
+        (lambda x: Sampling(guard=x), "guard", (None, "no", 1), (False,)),
+        (lambda x: Continue(variations=x), "variations", (2.5, "2", True), (np.int64(2),)),
+        (lambda x: Continue(rules=x), "rules", ({}, None), (Rules(),)),
+        (lambda x: Fill(from_bar=x), "from_bar", (1.5, "1"), (1,)),
+        (lambda x: Accompany(transpose=x), "transpose", (1.5, "up"), (np.int8(-2),)),
+        (lambda x: Rules(scale=x), "scale", (3,), ("C major", None)),
+    ],
+)
+def test_a_value_of_another_type_is_refused_and_a_number_of_numpy_is_one(make, field, wrong, right):
+    for value in wrong:
+        assert refusal(lambda value=value: make(value)) == (field, str(value))
+    for value in right:
+        make(value)
