@@ -39,7 +39,8 @@ def types_of(schema: Any) -> dict[str, tuple[Any, ...]]:
 def check_types(request: Any, names: Mapping[str, str] = {}) -> None:
     """Raises ConfigError for a field of a dataclass with a value of another type than its own; `names` has the fields
     that a person knows by another name."""
-    for name, types in types_of(type(request)).items():
+    schema: Any = type(request)
+    for name, types in types_of(schema).items():
         value = getattr(request, name)
         kinds = tuple(NUMBERS.get(kind, kind) for kind in types)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in types):
