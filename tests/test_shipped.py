@@ -274,7 +274,7 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
         "tokenizer=chorale",
         "data=chorales",
     ]
-    assert "init_from=piano has performance tokens" in refused(train, tmp_path)
+    assert "init_from=piano: it has performance tokens" in refused(train, tmp_path)
 
 
 def test_a_name_comes_before_a_file_and_what_is_neither_is_told(tmp_path, monkeypatch):
@@ -285,7 +285,7 @@ def test_a_name_comes_before_a_file_and_what_is_neither_is_told(tmp_path, monkey
     assert bundle_path("./piano").samefile(tmp_path / "piano")
     assert bundle_path("mine").samefile(tmp_path / "mine")
     for wrong in ("pinao", ""):
-        text = f"^{wrong}: no such bundle; give piano, chorale or harmoniser, the models inside musictx, or a file"
+        text = f"^{wrong}: no such bundle: give piano, chorale or harmoniser, the models inside musictx, or a file"
         with pytest.raises(BundleError, match=text):
             bundle_path(wrong)
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,11 +30,12 @@ def load(path: str) -> Command:
     """The COMMAND of a person's own file. Raises UserError."""
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file", "give a command, or a Python file with one")
-    if (
-        folder := str(Path(path).resolve().parent)
-    ) not in sys.path:  # its neighbours; last, so that it hides no package
+    folder, name = str(Path(path).resolve().parent), Path(path).stem
+    if folder not in sys.path:  # for its neighbours and its processes; last, so that it hides no package
         sys.path.append(folder)
-    spec = spec_from_file_location(f"own_{Path(path).stem}", path)
+    spec = find_spec(name) if name.isidentifier() and name not in sys.modules else None
+    if spec is None or spec.origin != str(Path(path).resolve()):  # another module has this name
+        spec = spec_from_file_location(f"own_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[spec.name] = module_from_spec(spec)  # there, OmegaConf finds what its annotations mean

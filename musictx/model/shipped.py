@@ -65,7 +65,7 @@ def _of_run(folder: Path) -> Path:
         return folder / BUNDLE
     checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
     if checkpoints:  # best.ckpt before last.ckpt
-        hint = f"resume it, `musictx train resume=` and this folder, or give checkpoints/{checkpoints[0].name} in it"
+        hint = f"resume it, musictx train resume={folder}, or give {checkpoints[0]}"
         raise BundleError(f"{folder} holds no {BUNDLE}, its run is unfinished", hint)
     raise BundleError(f"{folder} is a folder without {BUNDLE}", "give the folder of a run that is finished, or a file")
 

@@ -7,8 +7,7 @@ def test_each_form_is_trained_and_scored(world, tmp_path):
     small = ",".join(f'"{word}"' for word in [*TINY, "data.length=16", "trainer.batch_size=2"])
     args = [
         "musictx",
-        "bench",
-        "positions",
+        BENCHMARKS / "positions.py",
         f"store={world.hymn_store}",
         f"overrides=[{small}]",
         "work=w",
