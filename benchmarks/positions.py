@@ -17,12 +17,11 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from hydra import compose
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from musictx.analysis.likelihood import negative_log_likelihood
-from musictx.config.app import typed
+from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store
@@ -81,19 +80,19 @@ def settings_of(form: str, random_seed: int, config: BenchPositionsConfig) -> Tr
         f"random_seed={random_seed}",
     ]
     overrides += [f"trainer.max_steps={config.steps}", f"trainer.validate_every={every}", "trainer.progress_bar=false"]
-    settings: TrainConfig = typed(compose("train", [*overrides, *FORMS[form], *config.overrides]), TrainConfig)
-    return settings
+    asked: TrainConfig = settings("train", *overrides, *FORMS[form], *config.overrides)
+    return asked
 
 
 def step_seconds(config: BenchPositionsConfig) -> dict[str, float]:
     """Median seconds of forward and backward on a batch for each form, all in turn."""
     tokenizer = Store(Path(config.store)).tokenizer
-    settings = {form: settings_of(form, 0, config) for form in FORMS}
-    models = {form: starting_model(s, tokenizer) for form, s in settings.items()}
+    asked = {form: settings_of(form, 0, config) for form in FORMS}
+    models = {form: starting_model(s, tokenizer) for form, s in asked.items()}
     seconds: dict[str, list[float]] = {form: [] for form in FORMS}
     for _ in range(STEPS_TIMED):
         for form, model in models.items():
-            shape = int(settings[form].trainer.batch_size), settings[form].data.length
+            shape = int(asked[form].trainer.batch_size), asked[form].data.length
             ids = torch.randint(tokenizer.vocab.n_events, shape)  # (B, T)
             start = perf_counter()
             model(ids).logsumexp(-1).sum().backward()

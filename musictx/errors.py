@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
-SETTING = re.compile(r"(?<![\w./\\=-])((?:[A-Z]\w*\.)?)([a-z]\w*)=")  # lr=, and Sampling.window= with its class
+SETTING = re.compile(r"(?<![\w./\\=-])((?:[A-Z]\w*\.)?)([a-z]\w*)=")  # lr=, Continue.window=; not in a path
 
 
 class UserError(Exception):

@@ -4,8 +4,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from functools import cache
-from numbers import Integral, Real
 from typing import Any, TypeVar, get_args, get_type_hints
+
+import numpy as np
 
 from musictx.errors import ConfigError, as_word
 
@@ -27,7 +28,7 @@ def setting(default: T, meaning: str) -> T:
 
 
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
-NUMBERS = {int: Integral, float: Real}  # numpy's too; a truth value is no number
+NUMBERS = {int: (int, np.integer), float: (int, float, np.integer, np.floating)}  # a truth value is no number
 
 
 @cache
@@ -42,7 +43,8 @@ def check_types(request: Any, names: Mapping[str, str] = {}) -> None:
     schema: Any = type(request)
     for name, types in types_of(schema).items():
         value = getattr(request, name)
-        kinds = tuple(NUMBERS.get(kind, kind) for kind in types)
+        value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        kinds = tuple(each for kind in types for each in NUMBERS.get(kind, (kind,)))
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in types):
             allowed = " or ".join(WORDS.get(kind, kind.__name__) for kind in types)
             raise ConfigError(names.get(name, name), got=value, allowed=allowed)

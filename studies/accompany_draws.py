@@ -9,11 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from musictx.commands.accompany import AccompanyConfig
 from musictx.data.store import Store
 from musictx.generate.engine import ByChance, Stream, prefill
 from musictx.generate.opening import open_bundle
-from musictx.generate.requests import Sampling
+from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.voices import BelowMelody, draw_voices
 from musictx.music.grid import Grid
 from musictx.tokenizers import Tokenizer
@@ -68,12 +67,12 @@ def drawn(bundle: Path, store: Store, split: str, pieces: int) -> list[Grid]:
 
 def ruled(bundle: Path, store: Store, split: str, pieces: int) -> list[Grid]:
     """The same with the rules of `musictx accompany`, one piece after the other."""
-    opened, usual = open_bundle(bundle, continues=False), AccompanyConfig()
+    opened = open_bundle(bundle, continues=False)
     model: Any = opened.model
     tokenizer: Any = opened.tokenizer
     grids = []
     for grid in bach(store, split, pieces):
-        below = draw_voices(grid[:, 0], model, tokenizer, 0.6, sampling=usual.sampler, rules=usual.rules, random_seed=0)
+        below = draw_voices(grid[:, 0], model, tokenizer, 0.6, Accompany())
         grids += [voices.grid for voices in below]
     return grids
 

@@ -6,7 +6,7 @@
         --gaps 1 --scored 32 --pieces 16 --weights bfloat16 --out outputs/fill-piano.json
 
 Gaps are at random moments of held-out pieces. The model scores their true middles after both sides and after the left
-side only. Then one gap a piece is filled; the true middles are beside it. A model that never learnt to fill (`--plain`)
+side only. Then one gap a piece is filled; the true middles are beside it. A model that cannot fill (`--plain`)
 scores true middles after the left side too, and fills by continuing the left side, cut at the border. Prints a table,
 writes all figures as JSON, a picture of what the right side is worth over time, and a few MIDI files.
 """
@@ -191,7 +191,7 @@ def run() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
     parser.add_argument("--bundle", default="chorale")
-    parser.add_argument("--plain", help="a bundle that never learnt to fill, but is otherwise equal; default: none")
+    parser.add_argument("--plain", help="a bundle that was not trained to fill, but is otherwise equal; default: none")
     parser.add_argument("--split", default="validation")
     parser.add_argument("--seconds", type=float, nargs="+", default=[2.0, 5.0, 10.0])
     parser.add_argument("--gaps", type=int, default=4, help="gaps in each piece whose true middles are scored")

@@ -1,7 +1,7 @@
 """How good a fill is: what knowing the music after a gap is worth, and how the fill meets that music.
 
 Fill gain needs no drawing. Each piece has gaps at random moments. A model reads the true middle after both sides,
-and after only the left side; a model that never learnt to fill reads it after only the left side too.
+and after only the left side; a model that was not trained to fill reads it after only the left side too.
 
 Borders: notes cut there, silence around them, onsets beside them. Compare a model's fill with the composer's own notes
 at the same borders: notes end, repeat and pause there too.
@@ -80,7 +80,7 @@ def fill_gain(
     plain: LanguageModel | None = None,
     device: str = "cpu",
 ) -> FillGain:
-    """The fill gain of a model that looks back `window` tokens; `plain` is a model that never learnt to fill."""
+    """The fill gain of a model that looks back `window` tokens; `plain` is a model that was not trained to fill."""
     pieces = sorted({each.piece for each in gaps})
     length_s = gaps[0].gap.seconds
     n_parts = int(np.ceil(length_s / part_s - 1e-6))

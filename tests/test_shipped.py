@@ -296,7 +296,7 @@ def test_a_run_is_its_model_once_it_has_one(tmp_path):
     with pytest.raises(BundleError, match="run is a folder without model.safetensors: give the folder of a run that"):
         bundle_path(str(run))
     (run / "checkpoints" / "last.ckpt").touch()
-    unfinished = "run holds no model.safetensors, its run is unfinished: resume it, musictx train resume=.*run, or"
+    unfinished = "run has no model.safetensors, its run is unfinished: resume it, musictx train resume=.*run, or"
     with pytest.raises(BundleError, match=f"{unfinished} give .*/run/checkpoints/last.ckpt$"):
         bundle_path(str(run))
     (run / "checkpoints" / "best.ckpt").touch()

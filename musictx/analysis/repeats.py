@@ -159,24 +159,6 @@ def bars(score: Score, bar_quarters: float = 4.0) -> list[Bar]:
     return [frozenset(bar) for bar in found]
 
 
-def likeness(one: Bar, other: Bar) -> float:
-    """0 to 1; NaN if a bar is empty, since silence repeats nothing."""
-    return len(one & other) / len(one | other) if one and other else float("nan")
-
-
-def likeness_over_lags(score: Score, lags: Sequence[int], bar_quarters: float = 4.0) -> NDArray[np.float64]:
-    """(L,) for each lag the mean likeness of bars that many bars apart; NaN if there is no such pair."""
-    music = bars(score, bar_quarters)
-    out = np.full(len(lags), np.nan)
-    for k, lag in enumerate(lags):
-        if lag < 1:
-            raise ConfigError("lags", got=lag, allowed="1 bar or more")
-        pairs = [likeness(a, b) for a, b in zip(music, music[lag:], strict=False)]
-        pairs = [x for x in pairs if np.isfinite(x)]
-        out[k] = np.mean(pairs) if pairs else np.nan
-    return out
-
-
 def repeated_share(score: Score, from_bar: int = 0, bar_quarters: float = 4.0) -> float:
     """The share of the bars from `from_bar` on that repeat an earlier bar note for note, without silent bars; NaN if
     there are none."""

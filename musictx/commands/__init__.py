@@ -1,7 +1,9 @@
 """The `musictx` commands: settings in, a library's function, words out."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from musictx.errors import ConfigError, UserError
 
@@ -17,3 +19,9 @@ def check_new(overwrite: bool, *paths: Path) -> None:
     for path in paths:
         if path.exists() and not overwrite:
             raise UserError(f"{path} exists already", "give another out= or overwrite=true")
+
+
+def shared(config: Any, request: type[Any]) -> dict[str, Any]:
+    """The settings of a command that a request has too, by the same names."""
+    names = {field.name for field in fields(config)} & {field.name for field in fields(request)}
+    return {name: getattr(config, name) for name in names}

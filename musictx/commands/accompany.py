@@ -6,6 +6,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
+from musictx.commands import shared
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.files import only_new
@@ -63,15 +64,7 @@ class AccompanyConfig:
 def accompany(config: AccompanyConfig) -> None:
     device = check_device(config.device)
     check_weights(config.weights, (AUTO, *WEIGHTS))
-    request = Accompany(
-        config.sampler,
-        config.rules,
-        config.line,
-        config.transpose,
-        config.random_seed,
-        config.variations,
-        config.rows_at_once,
-    )
+    request = Accompany(sampling=config.sampler, **shared(config, Accompany))
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)

@@ -102,7 +102,7 @@ def check_store(store: Store) -> None:
     test = store.manifest.splits.get("test")
     if store.manifest.corpus.name != CORPUS.name or not (test and test.tokens):
         hint = "give another store=, or delete it and the demo prepares it again"
-        raise StoreError(f"{store.path} holds no chorales of music21 in a test split", hint)
+        raise StoreError(f"{store.path} has no chorales of music21 in a test split", hint)
     chorale_list()
 
 

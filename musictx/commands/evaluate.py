@@ -53,7 +53,7 @@ def measure(
     """Scores a split by next tokens, or by another objective. Raises ConfigError for an empty split, StoreError for a
     store of other tokens than the model's."""
     if opened.header.vocab_fingerprint != store.tokenizer.vocab.fingerprint:
-        raise StoreError(f"{store.path} holds other tokens than {bundle} was trained on", "train or prepare again")
+        raise StoreError(f"{store.path} has other tokens than {bundle} was trained on", "train or prepare again")
     split, tokenizer = store.split(split_name), store.tokenizer
     if not len(split.ids):
         full = ", ".join(name for name, info in store.manifest.splits.items() if info.tokens)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from musictx.commands import shared
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
@@ -104,21 +105,10 @@ def asked(config: GenerateConfig) -> Continue:
         if (value := getattr(config, name)) is not None:
             raise ConfigError(name, got=value, why="it is for a gap", hint="give infill=, or leave it out")
     return Continue(
-        config.sampler,
-        Length(config.length_seconds, config.length_bars, config.length_notes, config.length_tokens),
-        config.rules,
-        config.random_seed,
-        config.variations,
-        Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, config.from_s),
-        config.draws,
-        config.rank,
-        config.max_tokens,
-        config.window,
-        config.include_seed,
-        config.forced_ending,
-        config.rows_at_once,
-        config.drums,
-        config.out_of_range,
+        sampling=config.sampler,
+        length=Length(config.length_seconds, config.length_bars, config.length_notes, config.length_tokens),
+        part=Part(config.seed_seconds, config.seed_bars, config.seed_notes, config.seed_from, config.from_s),
+        **shared(config, Continue),
     )
 
 
@@ -131,22 +121,8 @@ def asked_fill(config: GenerateConfig) -> Fill:
     for name in refused:
         if (value := getattr(config, name)) != DEFAULT[name]:
             raise ConfigError(name, got=value, why=f"it does not go with {way}", hint="leave it out")
-    request = Fill(
-        config.sampler,
-        config.rules,
-        config.from_s,
-        config.to_s,
-        config.from_bar,
-        config.to_bar,
-        Length(config.length_seconds, config.length_bars),
-        config.random_seed,
-        config.variations,
-        config.max_tokens,
-        config.window,
-        config.rows_at_once,
-        config.drums,
-        config.out_of_range,
-    )
+    length = Length(config.length_seconds, config.length_bars)
+    request = Fill(sampling=config.sampler, length=length, **shared(config, Fill))
     if way == "infill=":
         request.check_region()
     return request

@@ -152,7 +152,7 @@ def print_midi(facts: dict[str, Any]) -> None:
 def print_bundle(facts: dict[str, Any]) -> None:
     print(f"{facts['file']}: trained on {facts['corpus']}, licence {facts['licence']}, by musictx {facts['version']}")
     print(facts["described"])
-    print(f"tokens: {facts['tokenizer']} {facts['vocab_fingerprint']}; learnt {facts['objective']['name']}")
+    print(f"tokens: {facts['tokenizer']} {facts['vocab_fingerprint']}; trained for {facts['objective']['name']}")
     nll = facts["val_nll"]
     print(f"validation: {'not known' if nll is None else f'{nll:.4f} nats a token'}")
     for name, value in facts["notes"].items():

@@ -40,7 +40,8 @@ def render(config: RenderConfig) -> None:
     check_new(config.overwrite, out)
     for name, value in (("new_from", config.new_from), ("row_seconds", config.row_seconds)):
         if value is not None and not (value >= 0 if name == "new_from" else value > 0):
-            raise ConfigError(name, got=value, allowed="seconds above 0, or null")
+            allowed = "seconds from 0 on, or null" if name == "new_from" else "seconds above 0, or null"
+            raise ConfigError(name, got=value, allowed=allowed)
     tracks = read_tracks(read_bytes(source), source)
     drums = suffix in sound.FORMATS or config.drums
     score = tracks.merge(drums)

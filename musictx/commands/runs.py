@@ -35,7 +35,7 @@ def list_runs(root: Path) -> list[Run]:
     """Every run at or below `root`, the best first. Raises UserError when there is none."""
     folders = find_runs(root)
     if not folders:
-        raise UserError(f"{root} holds no runs", "`musictx train` writes one below outputs/; give folder=")
+        raise UserError(f"{root} has no runs", "`musictx train` writes one below outputs/; give folder=")
     runs = [read_or_name(folder) for folder in folders]
     return sorted(runs, key=lambda run: (run.kept_nll is None, run.kept_nll))
 

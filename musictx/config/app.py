@@ -25,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from musictx.config import PRESETS, register
-from musictx.config.command import Command, find
+from musictx.config.command import OWN, Command, find
 from musictx.config.fields import keys_of
 from musictx.errors import ConfigError, UserError
 from musictx.files import MOST, printable
@@ -58,6 +58,7 @@ def conf_dir() -> Path:
 def main_of(command: Command) -> None:
     """Runs a command on the words of the command line: Hydra composes its settings, and a sweep's jobs."""
     name = command.name
+    OWN.setdefault(name, command)  # a file may call its command itself
     register(command)
 
     @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=name)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -46,6 +47,10 @@ def load(path: str) -> Command:
     found = getattr(module, "COMMAND", None)
     if not isinstance(found, Command):
         raise UserError(f"{path} has no COMMAND", "docs/extending.md shows one")
+    if not found.name.isidentifier() or find_spec(f"musictx.commands.{found.name}") is not None:
+        raise UserError(f"{path}: its command cannot have the name {found.name!r}", "give a new word")
+    if not is_dataclass(found.schema):
+        raise UserError(f"{path}: {found.schema} is no dataclass", "docs/extending.md shows one")
     OWN[found.name] = found
     return found
 
@@ -57,7 +62,7 @@ def find(name: str) -> Command:
     first, _, rest = name.partition("_")
     try:
         module = import_module(f"musictx.commands.{first}")
-    except ModuleNotFoundError:
+        found: Command = module.command(rest) if rest else module.COMMAND
+    except (ModuleNotFoundError, AttributeError):
         raise UserError(f"{name} is not a command", "musictx --help lists them") from None
-    found: Command = module.command(rest) if rest else module.COMMAND
     return found

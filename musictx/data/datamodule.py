@@ -53,7 +53,7 @@ class MusicData(L.LightningDataModule):
         train = self.store.split("train")
         for name in ("train", "validation"):
             if not len(self.store.split(name).ids):
-                raise StoreError(f"{self.store.path}: the {name} split holds no tokens", AGAIN)
+                raise StoreError(f"{self.store.path}: the {name} split has no tokens", AGAIN)
         self.crops = RandomCrops(
             train, self.tokenizer, config.length, random_seed, config.transpose, config.stretch, cycle
         )

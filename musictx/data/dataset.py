@@ -107,7 +107,7 @@ def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cy
     Raises StoreError when there are none, ConfigError for a segment below 1 id, or one that is not whole cycles."""
     check_segment(segment, cycle)
     if not len(split.ids):
-        raise StoreError("the split holds no tokens to score", "give another split, or prepare the data again")
+        raise StoreError("the split has no tokens to score", "give another split, or prepare the data again")
     segments = []
     for i in range(len(split)):
         ids = np.concatenate([[tokenizer.vocab.bos], split[i]]).astype(np.uint16)

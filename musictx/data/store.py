@@ -102,7 +102,7 @@ def check_target(out: Path, overwrite: bool) -> None:
         splits = _read_manifest(out).splits  # raises for a foreign manifest
         ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
         if foreign := sorted({p.name for p in out.iterdir()} - ours):
-            why = f"it holds {foreign[0]}, which does not belong to a token store"
+            why = f"it has {foreign[0]}, which does not belong to a token store"
             raise ConfigError("out", got=out, why=why, allowed="another")
     if not overwrite and any(out.iterdir()):
         raise ConfigError("out", got=out, why="it is already a token store", allowed="another, or overwrite=true")
@@ -217,7 +217,7 @@ class Store:
         except Exception as error:  # numpy raises many types for damage
             raise StoreError(f"{self.path}: the {name} split is damaged ({error})", AGAIN) from None
         if len(offsets) != len(info.pieces) + 1 or offsets[-1] != len(ids) or len(ids) != info.tokens:
-            what = f"the {name} split holds {len(ids)} tokens where the manifest says {info.tokens}"
+            what = f"the {name} split has {len(ids)} tokens where the manifest says {info.tokens}"
             raise StoreError(f"{self.path}: {what}", AGAIN)
         return Split(ids, offsets, info.pieces, info.unfinished)
 
@@ -266,7 +266,7 @@ def verify_split(store: Store, name: str) -> str:
     wrong = np.flatnonzero(split.ids >= vocab.n_events)
     if len(wrong):
         piece = int(np.searchsorted(split.offsets, wrong[0], side="right")) - 1
-        what = f"holds id {split.ids[wrong[0]]} in {split.names[piece]}, where music has ids below {vocab.n_events}"
+        what = f"has id {split.ids[wrong[0]]} in {split.names[piece]}, where music has ids below {vocab.n_events}"
         raise StoreError(f"{where} {what}", AGAIN)
     chosen = np.unique(np.linspace(0, len(split) - 1, min(SAMPLE, len(split))).astype(int))
     notes = 0

@@ -86,7 +86,7 @@ def guided(request: Accompany, header: BundleHeader | None, tokenizer: Tokenizer
         raise ConfigError(
             "seed_guidance",
             got=sampler.strength,
-            why=f"{bundle} never learnt to write without a melody",
+            why=f"{bundle} was not trained to write without a melody",
             hint="give bundle=harmoniser, train one with hide_source=0.1, or leave it out",
         )
     return replace(request, sampling=sampler)
@@ -97,7 +97,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
     if counts_beats and tracks.clock is not None and tracks.clock.changes:
-        print(f"{path}: its first tempo holds throughout, since the model counts beats")
+        print(f"{path}: its first tempo counts throughout, since the model counts beats")
     if told := tracks.told():
         print(f"{path}: {told}")
     return take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), path.stem, path)
@@ -208,25 +208,14 @@ def accompany_melody(
     """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
     ConfigError, NanError, UserError."""
     if isinstance(tokenizer, MelodyTokenizer):
-        return accompany_song(melody, model, tokenizer, request, tell, window_s, device)
+        rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, device=device, tell=tell)
+        return [_together(melody, k, rest, mean_log_p, 0) for k, (rest, mean_log_p) in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
     score, line = melody.score, melody.line
     assert line is not None
     heard = np.where(line.pitch == REST, REST, line.pitch + request.transpose)
     try:
-        drawn = draw_voices(
-            heard,
-            model,
-            tokenizer,
-            score.quarter_s,
-            request.variations,
-            sampling=request.sampling,
-            rules=request.rules,
-            random_seed=request.random_seed,
-            rows_at_once=request.rows_at_once,
-            device=device,
-            tell=tell,
-        )
+        drawn = draw_voices(heard, model, tokenizer, score.quarter_s, request, device=device, tell=tell)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -234,32 +223,6 @@ def accompany_melody(
         advice = f"give rows_at_once={rows // 2}" if rows > 1 else "give a shorter melody"
         raise UserError(f"out of memory with {rows} rows drawn together", advice) from None
     return [_music(melody, k, grid, mean_log_p, request.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
-
-
-def accompany_song(
-    melody: Melody,
-    model: SourceModel,
-    tokenizer: MelodyTokenizer,
-    request: Accompany,
-    tell: Tell,
-    window_s: float,
-    device: str,
-) -> list[Accompanied]:
-    """The same in seconds; the rules that are for chorales say nothing here."""
-    rules = replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)
-    drawn = draw_rest(
-        melody.score,
-        model,
-        tokenizer,
-        window_s,
-        request.variations,
-        sampling=request.sampling,
-        rules=rules,
-        random_seed=request.random_seed,
-        device=device,
-        tell=tell,
-    )
-    return [_together(melody, k, rest, mean_log_p, 0) for k, (rest, mean_log_p) in enumerate(drawn, 1)]
 
 
 def window_of(header: BundleHeader | None) -> float:

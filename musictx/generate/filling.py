@@ -80,7 +80,7 @@ def check_fills(bundle: object, tokenizer: Tokenizer) -> None:
     """Raises BundleError for a model that was not trained to fill gaps."""
     if not knows_gaps(tokenizer.vocab):
         raise BundleError(
-            f"{bundle} never learnt to fill a gap", "give a bundle that was trained with objective=infill"
+            f"{bundle} was not trained to fill a gap", "give a bundle that was trained with objective=infill"
         )
 
 

@@ -44,8 +44,18 @@ def load(
         BundleError: for a file that is missing, damaged or no bundle.
         ConfigError: for a setting that does not exist, or that this machine cannot meet.
     """
+    for name, value in (("device", device), ("weights", weights), ("attention", attention)):
+        if not isinstance(value, str):
+            raise ConfigError(name, got=value, allowed="a word")
+    if not isinstance(graph, bool):
+        raise ConfigError("graph", got=graph, allowed="true or false")
     opened = open_bundle(bundle_path(str(bundle)), check_device(device), attention, continues=False)
     return Model(faster(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
+
+
+def seconds_or_none(seconds: float, instead: bool) -> float | None:
+    """None where another amount takes the place of the usual seconds."""
+    return None if instead and isinstance(seconds, float) and seconds == DEFAULT_S else seconds
 
 
 class Model:
@@ -111,34 +121,35 @@ class Model:
             UserError: as the command does, in one line.
             KeyboardInterrupt: on Ctrl-C.
         """
-        usual = seconds == DEFAULT_S and (bars, notes, tokens) != (None, None, None)
+        instead = any(amount is not None for amount in (bars, notes, tokens))
+        sampling = Sampling(
+            temperature=temperature,
+            temperature_end=temperature_end,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            typical=typical,
+            guard=guard,
+            seed_guidance=seed_guidance,
+            guidance_tokens=guidance_tokens,
+            guidance_cut=guidance_cut,
+        )
         request = Continue(
-            Sampling(
-                temperature,
-                temperature_end,
-                top_k,
-                top_p,
-                min_p,
-                typical,
-                guard,
-                seed_guidance,
-                guidance_tokens,
-                guidance_cut,
-            ),
-            Length(None if usual else seconds, bars, notes, tokens),
-            rules if rules is not None else Rules(),
-            random_seed,
-            variations,
-            Part(seed_seconds, seed_bars, seed_notes, seed_from, from_s),
-            draws,
-            Continue.rank if callable(rank) else rank,
-            max_tokens,
-            window,
-            include_seed,
-            forced_ending,
-            rows_at_once,
-            drums,
-            out_of_range,
+            sampling=sampling,
+            length=Length(seconds_or_none(seconds, instead), bars, notes, tokens),
+            rules=rules if rules is not None else Rules(),
+            part=Part(seed_seconds, seed_bars, seed_notes, seed_from, from_s),
+            rank=Continue.rank if callable(rank) else rank,
+            random_seed=random_seed,
+            variations=variations,
+            draws=draws,
+            max_tokens=max_tokens,
+            window=window,
+            include_seed=include_seed,
+            forced_ending=forced_ending,
+            rows_at_once=rows_at_once,
+            drums=drums,
+            out_of_range=out_of_range,
         )
         return self.continue_as(request, seed, rank if callable(rank) else None)
 
@@ -199,20 +210,19 @@ class Model:
             KeyboardInterrupt: on Ctrl-C.
         """
         request = Fill(
-            Sampling(temperature, None, top_k, top_p, min_p, typical, guard),
-            rules if rules is not None else Rules(),
-            from_s,
-            to_s,
-            from_bar,
-            to_bar,
-            Length(),
-            random_seed,
-            variations,
-            max_tokens,
-            window,
-            rows_at_once,
-            drums,
-            out_of_range,
+            sampling=Sampling(temperature, None, top_k, top_p, min_p, typical, guard),
+            rules=rules if rules is not None else Rules(),
+            from_s=from_s,
+            to_s=to_s,
+            from_bar=from_bar,
+            to_bar=to_bar,
+            random_seed=random_seed,
+            variations=variations,
+            max_tokens=max_tokens,
+            window=window,
+            rows_at_once=rows_at_once,
+            drums=drums,
+            out_of_range=out_of_range,
         )
         request.check_region()
         check_fills("this model", self.tokenizer)
@@ -256,7 +266,7 @@ class Model:
         request = Fill(
             Sampling(temperature, None, top_k, top_p, min_p, typical, guard),
             rules if rules is not None else Rules(),
-            length=Length(None if bars is not None and seconds == DEFAULT_S else seconds, bars),
+            length=Length(seconds_or_none(seconds, bars is not None), bars),
             random_seed=random_seed,
             variations=variations,
             max_tokens=max_tokens,
@@ -328,7 +338,7 @@ class Model:
         if isinstance(melody, Score):
             heard = take_melody(melody, "the melody", request, self.tokenizer, Meter(melody.quarter_s))
         elif isinstance(melody, str | Path):
-            heard = read_melody(Path(melody), request, self.tokenizer)
+            heard = read_melody(seed_path(str(melody)), request, self.tokenizer)
         else:
             raise ConfigError("melody", got=melody, allowed="a MIDI file or a Score")
         model: Any = self.model  # it takes a source, as `check_accompanies` made sure

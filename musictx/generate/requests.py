@@ -223,6 +223,7 @@ class Fill:
         for name in ("notes", "tokens"):
             if (value := getattr(self.length, name)) is not None:
                 raise ConfigError(f"Length.{name}", got=value, why="a gap lasts seconds or bars", hint="leave it out")
+        check_window(self.window)
         self.drawing(self.length)
 
     def drawing(self, length: Length, window: int | None = None) -> Continue:
@@ -267,7 +268,8 @@ class Accompany:
         usual, given = Sampling(guard=False), self.sampling
         for name in ("temperature_end", "guard", "guidance_tokens"):
             if getattr(given, name) != getattr(usual, name):
-                raise ConfigError(name, got=getattr(given, name), why="it is for continuations", hint="leave it out")
+                why, allowed = "it is for continuations", repr(getattr(usual, name))
+                raise ConfigError(name, got=getattr(given, name), why=why, allowed=allowed)
         check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
         if self.line not in LINES:
             raise ConfigError("line", got=self.line, allowed=f"one of {', '.join(LINES)}")

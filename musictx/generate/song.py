@@ -3,6 +3,8 @@
 A window is as long as in training. Each but the first continues the second half of the one before.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from torch import Tensor
 from musictx.errors import ConfigError, UserError
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.filters import NO_NUMBERS, NanError
-from musictx.generate.requests import Sampling
+from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.voices import Tell
 from musictx.model.protocol import SourceModel
 from musictx.music.score import Score
@@ -94,18 +96,16 @@ def draw_rest(
     melody: Score,
     model: SourceModel,
     tokenizer: MelodyTokenizer,
-    window_s: float = WINDOW_S,
-    variations: int = 1,
+    request: Accompany,
     *,
-    sampling: Sampling,
-    rules: Rules,
-    random_seed: int = 0,
+    window_s: float = WINDOW_S,
     device: str = "cpu",
     tell: Tell = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
-    """The rest for a melody, `variations` times, one after the other, as long as the melody: a piano's notes, and nats
-    a token under the model alone. Variation k is a function of melody, seed and k alone. `tell` gets how many windows
+    """The rest for a melody, as often as a request asks, as long as the melody: a piano's notes, and nats a token under
+    the model alone. Variation k is a function of melody, seed and k alone. `tell` gets how many windows
     of how many are drawn, and may raise to end it. Raises ConfigError, NanError, UserError."""
+    rules = replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)  # these are for chorales
     if not rules.masks:
         raise ConfigError("masks", got=False, why="the model would write notes of the melody", hint="leave it out")
     ids = tokenizer.encode(tokenizer.sung_by(melody))
@@ -113,11 +113,11 @@ def draw_rest(
     end_s = tokenizer.seconds(ids)
     starts = np.arange(0, max(end_s - hop_s, STEP_S), hop_s).tolist()
     out = []
-    for k in range(variations):
-        music = Windows(ids, model, tokenizer, sampling, rules, (random_seed, k), device)
+    for k in range(request.variations):
+        music = Windows(ids, model, tokenizer, request.sampling, rules, (request.random_seed, k), device)
         for n, start_s in enumerate(starts, 1):
             music.go_on(start_s, min(start_s + 2 * hop_s, end_s))
-            tell(k * len(starts) + n, variations * len(starts))
+            tell(k * len(starts) + n, request.variations * len(starts))
         rest = tokenizer.decode(music.until(end_s), melody.quarter_s)
         out.append((rest, float(np.mean(music.log_p)) if music.log_p else 0.0))
     return out

@@ -16,12 +16,11 @@ from torch import Tensor
 
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.filters import NO_NUMBERS, NanError
-from musictx.generate.requests import Sampling
+from musictx.generate.requests import Accompany
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import REST, Grid
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
-from musictx.tokenizers.rules import Rules
 
 Tell = Callable[[int, int], None]
 
@@ -70,16 +69,12 @@ def draw_voices(
     model: SourceModel,
     tokenizer: ChoraleTokenizer,
     quarter_s: float,
-    variations: int = 1,
+    request: Accompany,
     *,
-    sampling: Sampling,
-    rules: Rules,
-    random_seed: int = 0,
-    rows_at_once: int = 16,
     device: str = "cpu",
     tell: Tell = lambda done, of: None,
 ) -> list[Voices]:
-    """Alto, tenor and bass for a soprano (S,) of pitches or REST, `variations` times, `rows_at_once` in one batch.
+    """Alto, tenor and bass for a soprano (S,) of pitches or REST, as often as a request asks.
     Variation k is a function of melody, seed and k alone. With seed guidance above 0 each row has a second one beside
     it, which hears no melody. `tell` gets how many tokens of how many are drawn, and may
     raise to end it. Raises ConfigError for rules that cannot be kept and a melody longer than the model has positions,
@@ -88,6 +83,7 @@ def draw_voices(
     steps[:, 0] = melody
     soprano = torch.from_numpy(tokenizer.encode_grid(steps)[:: tokenizer.voices].astype(np.int64)).to(device)
     n_tokens = len(soprano) * (tokenizer.voices - 1)
+    sampling, variations, rows_at_once = request.sampling, request.variations, request.rows_at_once
     if not sampling.strength:
         sampling = replace(sampling, seed_guidance=None)  # 0 takes no time
     sources = [soprano] if sampling.strength is None else [soprano, torch.full_like(soprano, tokenizer.vocab.pad)]
@@ -95,9 +91,9 @@ def draw_voices(
     logits = model.prefill(soprano.new_tensor([[tokenizer.vocab.bos]] * len(sources)), start)  # (streams, V)
     out = []
     for first in range(0, variations, rows_at_once):
-        keys = [(random_seed, k) for k in range(first, min(first + rows_at_once, variations))]
+        keys = [(request.random_seed, k) for k in range(first, min(first + rows_at_once, variations))]
         nothing = [np.zeros(0, np.uint16)] * len(keys)
-        grammar = build_grammar(tokenizer, rules, nothing, [quarter_s] * len(keys), device)
+        grammar = build_grammar(tokenizer, request.rules, nothing, [quarter_s] * len(keys), device)
         below = BelowMelody(grammar, soprano, tokenizer.voices)
         chance = ByChance(sampling, keys, device)
         eos = tokenizer.vocab.eos

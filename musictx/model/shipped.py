@@ -66,7 +66,7 @@ def _of_run(folder: Path) -> Path:
     checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
     if checkpoints:  # best.ckpt before last.ckpt
         hint = f"resume it, musictx train resume={folder}, or give {checkpoints[0]}"
-        raise BundleError(f"{folder} holds no {BUNDLE}, its run is unfinished", hint)
+        raise BundleError(f"{folder} has no {BUNDLE}, its run is unfinished", hint)
     raise BundleError(f"{folder} is a folder without {BUNDLE}", "give the folder of a run that is finished, or a file")
 
 

@@ -44,7 +44,7 @@ def check_whole(path: Path) -> None:
         with zipfile.ZipFile(path) as file:
             broken = file.testzip()
         if broken is None and PARTS - set(torch.load(path, "cpu", weights_only=True, mmap=True)):
-            broken = "it holds no training"
+            broken = "it has no training"
     except Exception as error:  # of damage, both readers can make anything
         broken = f"{type(error).__name__} while it was read"
     if broken is not None:

@@ -221,7 +221,7 @@ class RunFolder:
             print(f"{self.path} was stopped before its first checkpoint: starting again")
             return None
         if config.resume is not None:
-            why = "it holds no unfinished run"
+            why = "it has no unfinished run"
             raise ConfigError("resume", got=config.resume, why=why, allowed="the folder of one, or out=")
         self.check_free(config.overwrite)
         if self.path.exists() and any(self.path.iterdir()):  # keep it until the new run has a model
@@ -269,10 +269,10 @@ class RunFolder:
     def _check_same(self, config: TrainConfig, record: Record) -> None:
         otherwise = "another out=, or overwrite=true to start again"
         if others := ", ".join(self.differences(config)):
-            why = f"it holds an unfinished run with other settings, {others}"
+            why = f"it has an unfinished run with other settings, {others}"
             raise ConfigError("out", got=self.path, why=why, allowed=f"those again to resume it, {otherwise}")
         if self.record().store != record.store:
-            why = f"it holds other data than the run in {self.path} began with"
+            why = f"it has other data than the run in {self.path} began with"
             raise ConfigError("path", got=config.data.path, why=why, allowed=f"that store again, {otherwise}")
 
 

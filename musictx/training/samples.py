@@ -8,6 +8,7 @@ import lightning as L
 from lightning.pytorch.loggers import WandbLogger
 from torch import Tensor
 
+from musictx.config.fields import keys_of
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.generate.draw import Continuation, continue_primers
@@ -55,7 +56,7 @@ class Samples(L.Callback):
             try:
                 self._write(trainer, self._draw(pl_module))
             except UserError as error:
-                print(f"\nno sample at step {trainer.global_step}: {error}")
+                print(f"\nno sample at step {trainer.global_step}: {error.line(keys_of('train'))}")
             finally:
                 pl_module.model.train()
 

@@ -157,7 +157,7 @@ def fit(music: Music, tokenizer: Tokenizer) -> Music:
     played = music.played or Heard(music.score, music.meter)
     (score, meter), left = played, ""
     if tokenizer.metrical and music.written:
-        (score, meter), left = music.written, "Its first tempo holds throughout, since the model counts beats."
+        (score, meter), left = music.written, "Its first tempo counts throughout, since the model counts beats."
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
         raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")
@@ -245,7 +245,7 @@ def make_gap(music: Music, region: Region, tokenizer: Tokenizer, limits: Limits)
         hint = "end the region earlier, or press Continue with a primer up to where it begins"
         raise UserError(f"{here}: nothing comes after it, since the music ends at {whole_s:.2f} s", hint)
     if to_s - from_s > limits.length_s:
-        raise UserError(f"{here}: the page writes at most {limits.length_s:g} s anew at once", "give less")
+        raise UserError(f"{here}: the page writes at most {limits.length_s:g} s of new music at once", "give less")
     return cut_gap(music.score, music.score, from_s, to_s, music.meter, tokenizer)
 
 

@@ -101,7 +101,7 @@ class Page:
         self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
         with gr.Row(visible=False, elem_id="region") as self.filling:
             hint = {"placeholder": "drag over the roll, or type", "step": REGION_S, "min_width": 120}
-            self.region = [gr.Number(label=f"write anew {border}, seconds", **hint) for border in ("from", "to")]
+            self.region = [gr.Number(label=f"fill {border}, seconds", **hint) for border in ("from", "to")]
             self.fill_it = gr.Button("Fill", variant="primary", scale=0, min_width=120)
         with gr.Row(visible=False) as self.looking:
             self.note = slider("the note, and what it comes from", 2, 3, 2, 1, scale=3)

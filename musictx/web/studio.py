@@ -90,7 +90,7 @@ class Studio:
             return self.models[name]
         able = [other for other, ready in self.models.items() if can_fill(ready)]
         advice = f"choose {' or '.join(able)}" if able else "no model here did: serve one of objective=infill"
-        raise UserError(f"the model {name} never learnt to fill a region", advice)
+        raise UserError(f"the model {name} was not trained to fill a region", advice)
 
     def _told(self, takes: tuple[Continuation, ...], wish: Wish, what: str, began: float, then: str) -> str:
         """What became of it. Raises UserError at the end of the server: to picture it, and to write its sound, would

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musictx.analysis.repeats import bars, likeness, likeness_over_lags, repeated_share
+from musictx.analysis.repeats import bars, repeated_share
 from musictx.errors import ConfigError
 from musictx.music.score import DRUMS, Score
 
@@ -27,19 +27,6 @@ def test_bars_hold_places_pitches_and_lengths():
     assert bars(music(A, program=DRUMS)) == bars(Score.empty()) == []
 
 
-def test_likeness_is_the_share_in_common():
-    assert likeness(frozenset(A), frozenset(A)) == 1
-    assert likeness(frozenset(A), frozenset(B)) == pytest.approx(1 / 5)
-    assert np.isnan(likeness(frozenset(A), frozenset()))
-
-
-def test_likeness_over_lags_finds_the_form():
-    got = likeness_over_lags(music(A, B, A, B, []), [1, 2, 3, 9])
-    np.testing.assert_allclose(got, [0.2, 1.0, 0.2, np.nan])
-    with pytest.raises(ConfigError, match="lags=0: "):
-        likeness_over_lags(music(A), [0])
-
-
 def test_repeated_bars_are_those_that_came_before_note_for_note():
     assert repeated_share(music(A, B, A, A, [])) == 0.5
     assert repeated_share(music(A, B, A, A), from_bar=2) == 1.0
@@ -58,4 +45,3 @@ def test_key_does_not_count_and_a_piece_said_twice_repeats_every_bar(pieces, sem
     assert repeated_share(score.transpose(semitones)) == repeated_share(score)
     twice = music(*pieces, *pieces)
     assert repeated_share(twice, from_bar=len(pieces)) == 1
-    assert likeness_over_lags(twice, [len(pieces)])[0] == 1

@@ -111,7 +111,7 @@ def test_a_bundle_in_a_few_lines_and_as_json(world, tmp_path):
         "chorale.safetensors: trained on JSB chorales, 16th grid, licence public domain (the scores), by musictx 0.1.0"
     )
     assert out[1].startswith("model: 5 layers, 3,999,900 parameters; ")
-    assert out[2] == "tokens: chorale 4df3aa7daff334a8; learnt infill"
+    assert out[2] == "tokens: chorale 4df3aa7daff334a8; trained for infill"
     assert out[3] == "validation: 0.3249 nats a token"
     assert "seed_guidance: 1.25" in out
     facts = json.loads(ok(["musictx", "inspect", f"bundle={world.bundle.parent}", "json=true"], tmp_path).stdout)
@@ -160,7 +160,7 @@ def test_ids_that_are_no_music_are_found_without_a_checksum(world, tmp_path):
         manifest["splits"]["train"]["sha256"] = ""
         (store / "manifest.json").write_text(json.dumps(manifest))
 
-    assert "holds id 390 in sub" in damaged(world, tmp_path, change)
+    assert "has id 390 in sub" in damaged(world, tmp_path, change)
 
 
 def test_offsets_that_do_not_count_up_are_found(world, tmp_path):

@@ -51,7 +51,7 @@ def test_bars_rows_and_a_continuation(world, tmp_path):
         (["out=a.bmp"], "out=a.bmp: give a name that ends in .png or .svg or .pdf or .gif or .mp4 or .wav or .flac"),
         (["out=there.png"], "there.png exists already: give another out= or overwrite=true"),
         (["out=a.png", "row_seconds=0"], "row_seconds=0.0: give seconds above 0, or null"),
-        (["out=a.png", "new_from=-1"], "new_from=-1.0: give seconds above 0, or null"),
+        (["out=a.png", "new_from=-1"], "new_from=-1.0: give seconds from 0 on"),
         (["out=a.wav", "soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file, or null"),
         (["out=a.wav", "soundfont=there.png"], "soundfont=there.png: damaged, or not a SoundFont 2"),
         (["out=a.wav", "midi=none.mid"], "none.mid: no such file"),

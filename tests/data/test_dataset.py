@@ -154,7 +154,7 @@ def test_what_cannot_be_scored_is_refused():
             scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
     empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
     for split in (empty, split_of(scale(0))):
-        with pytest.raises(StoreError, match="the split holds no tokens to score"):
+        with pytest.raises(StoreError, match="the split has no tokens to score"):
             scoring_segments(split, PERFORMANCE, None)
     with pytest.raises(ConfigError, match="^score_batch_tokens=0: give 1 or more"):
         batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)

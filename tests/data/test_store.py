@@ -108,7 +108,7 @@ def test_damage_is_told_in_one_line(path, tmp_path):
     with pytest.raises(StoreError, match="has no split 'dev': it has train, validation"):
         Store(path).split("dev")
     (path / "train.ids.bin").write_bytes(b"\0" * 100)
-    with pytest.raises(StoreError, match="the train split holds 50 tokens where the manifest says 305"):
+    with pytest.raises(StoreError, match="the train split has 50 tokens where the manifest says 305"):
         Store(path).split("train")
     (path / "train.offsets.npy").write_bytes(b"no array")
     with pytest.raises(StoreError, match="the train split is damaged"):

@@ -145,9 +145,10 @@ def test_wrong_input_is_told_in_a_line_and_nothing_is_written(world, filler, tmp
 
 def test_a_model_that_never_learnt_it(world, tmp_path):
     words = [f"infill={world.seed}", "from_s=1", "to_s=2", "out=o", f"bundle={world.bundle}"]
-    assert refused(["musictx", "generate", *words], tmp_path).startswith(f"error: {world.bundle} never learnt to fill")
+    said = refused(["musictx", "generate", *words], tmp_path)
+    assert said.startswith(f"error: {world.bundle} was not trained to fill")
     assert not (tmp_path / "o").exists()
-    with pytest.raises(BundleError, match="^this model never learnt to fill"):
+    with pytest.raises(BundleError, match="^this model was not trained to fill"):
         musictx.load(world.bundle).fill(world.seed, from_s=1, to_s=2)
 
 

@@ -132,7 +132,7 @@ def test_longer_than_the_window_keeps_the_newest_part_and_says_so():
 def test_positions_that_run_out_end_the_music_and_say_so():
     model, tokenizer = build("performance", "learned")
     (result,) = continued(SEED, model, tokenizer, Continue(PLAIN, Length(tokens=200)))
-    assert result.stopped.startswith("max_positions=100: 101 tokens")
+    assert result.stopped.startswith("101 tokens are more than position=learned has")
     assert result.score.duration_s > 1.2
 
 

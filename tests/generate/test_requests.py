@@ -58,6 +58,7 @@ def test_impossible_draws_are_refused(field, values):
         (Fill, {"length": Length(tokens=3)}, "Length.tokens"),
         (Fill, {"variations": 0}, "variations"),
         (Fill, {"window": 7}, "Continue.window"),
+        (Fill, {"window": 0}, "Continue.window"),
         (Accompany, {"sampling": Sampling(guard=True)}, "guard"),
         (Accompany, {"sampling": Sampling(guard=False, temperature_end=0.5)}, "temperature_end"),
         (Accompany, {"sampling": Sampling(guard=False, guidance_tokens=8)}, "guidance_tokens"),

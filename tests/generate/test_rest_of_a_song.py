@@ -8,7 +8,7 @@ import torch
 
 from musictx.errors import ConfigError, UserError
 from musictx.generate.filters import NanError
-from musictx.generate.requests import PLAIN
+from musictx.generate.requests import PLAIN, Accompany
 from musictx.generate.song import Windows, draw_rest
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
@@ -33,9 +33,9 @@ def build(kind="attention") -> EncoderDecoder | RecurrentEncoderDecoder:
 
 
 def drawn(kind="attention", model=None, melody=MELODY, window_s=20.0, rules=None, **asked):
-    return draw_rest(
-        melody, model or build(kind), TOK, window_s, sampling=PLAIN, rules=rules or Rules(max_still_s=None), **asked
-    )
+    how = {name: asked.pop(name) for name in ("device", "tell") if name in asked}
+    request = Accompany(PLAIN, rules or Rules(max_still_s=None), **asked)
+    return draw_rest(melody, model or build(kind), TOK, request, window_s=window_s, **how)
 
 
 @pytest.mark.parametrize("kind", ["attention", "cells"])

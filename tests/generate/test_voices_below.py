@@ -8,7 +8,7 @@ import torch
 
 from musictx.generate.engine import Uniforms
 from musictx.generate.filters import NanError, draw
-from musictx.generate.requests import PLAIN, Sampling
+from musictx.generate.requests import PLAIN, Accompany, Sampling
 from musictx.generate.voices import BelowMelody, Voices, draw_voices
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
@@ -32,7 +32,8 @@ def build(kind) -> EncoderDecoder | RecurrentEncoderDecoder:
 
 
 def drawn(kind="attention", melody=MELODY, sampling=PLAIN, rules=SINGABLE, **asked) -> list[Voices]:
-    return draw_voices(melody, build(kind), TOK, 0.5, sampling=sampling, rules=rules, **asked)
+    how = {name: asked.pop(name) for name in ("device", "tell") if name in asked}
+    return draw_voices(melody, build(kind), TOK, 0.5, Accompany(sampling, rules, **asked), **how)
 
 
 @pytest.mark.parametrize("kind", ["attention", "cells"])
@@ -87,7 +88,7 @@ def test_a_variation_is_a_function_of_melody_seed_and_its_number():
     assert [v.grid.tolist() for v in few] == [v.grid.tolist() for v in together]
     assert len({v.grid.tobytes() for v in together}) == 5
     assert not np.array_equal(drawn(random_seed=1)[0].grid, alone[0].grid)
-    coldest = drawn(sampling=Sampling(temperature=0, top_p=None), variations=2)
+    coldest = drawn(sampling=Sampling(temperature=0, top_p=None, guard=False), variations=2)
     assert np.array_equal(coldest[0].grid, coldest[1].grid)
 
 
@@ -131,8 +132,8 @@ class State:
     [(None, 55, 1), (0, 55, 1), ("auto", 55, 1), (0.2, 55, 2), (0.25, 53, 2), (1, 53, 2), (10, 53, 2)],
 )
 def test_guidance_raises_what_the_melody_makes_likelier_and_none_of_it_costs_nothing(strength, likelier, streams):
-    toy, coldest = Toy(), Sampling(temperature=0, top_p=None, seed_guidance=strength)
-    for voices in draw_voices(MELODY, toy, TOK, 0.5, 3, sampling=coldest, rules=Rules()):
+    toy, coldest = Toy(), Sampling(temperature=0, top_p=None, guard=False, seed_guidance=strength)
+    for voices in draw_voices(MELODY, toy, TOK, 0.5, Accompany(coldest, Rules(), variations=3)):
         assert voices.grid[:, 0].tolist() == MELODY.tolist()
         assert (voices.grid[:, 1:] == likelier).all()
         assert voices.mean_log_p == pytest.approx(np.log(0.6 if likelier == 55 else 0.4))  # under the model alone
@@ -141,8 +142,8 @@ def test_guidance_raises_what_the_melody_makes_likelier_and_none_of_it_costs_not
 
 def test_the_share_of_what_is_drawn_is_that_of_guidance_by_its_definition():
     """p² / p' of the two: 0.36 / 0.9 and 0.16 / 0.1, a fifth and four fifths."""
-    melody, warm = np.full(16, 67, np.int16), Sampling(top_p=None, seed_guidance=1.0)
-    rows = draw_voices(melody, Toy(), TOK, 0.5, 16, sampling=warm, rules=Rules())
+    melody, warm = np.full(16, 67, np.int16), Sampling(top_p=None, guard=False, seed_guidance=1.0)
+    rows = draw_voices(melody, Toy(), TOK, 0.5, Accompany(warm, Rules(), variations=16))
     share = np.mean([row.grid[:, 1:] == 53 for row in rows])
     assert share == pytest.approx(0.8, abs=0.06)  # of 768, with a deviation of 0.014; without guidance 0.4
 
@@ -155,10 +156,10 @@ def test_two_streams_draw_what_two_full_passes_draw(kind):
         for p in model.parameters():
             p.mul_(2)
     rules = Rules(voice_order=True, voice_ranges=True, no_parallels=True)
-    sampling = Sampling(top_p=0.95, seed_guidance=1.5, guidance_cut=0.02)
-    many = draw_voices(MELODY, model, TOK, 0.5, 3, sampling=sampling, rules=rules, random_seed=5, rows_at_once=2)
+    sampling = Sampling(top_p=0.95, guard=False, seed_guidance=1.5, guidance_cut=0.02)
+    many = draw_voices(MELODY, model, TOK, 0.5, Accompany(sampling, rules, random_seed=5, variations=3, rows_at_once=2))
     unguided = replace(sampling, seed_guidance=None)
-    (plain,) = draw_voices(MELODY, model, TOK, 0.5, sampling=unguided, rules=rules, random_seed=5)
+    (plain,) = draw_voices(MELODY, model, TOK, 0.5, Accompany(unguided, rules, random_seed=5))
     source = torch.from_numpy(np.where(MELODY == REST, TOK.vocab.id("REST"), MELODY - TOK.lo)).long()
     for k, voices in enumerate(many):
         grammar = build_grammar(TOK, rules, [np.zeros(0, np.uint16)], [0.5], "cpu")
@@ -195,4 +196,4 @@ def test_no_numbers_are_told():
     with torch.no_grad():
         model.embed.weight[70 - 21] = torch.nan
     with pytest.raises(NanError, match=r"\(NaN\)"):
-        draw_voices(np.array([70, 70]), model, TOK, 0.5, sampling=PLAIN, rules=SINGABLE)
+        draw_voices(np.array([70, 70]), model, TOK, 0.5, Accompany(PLAIN, SINGABLE))

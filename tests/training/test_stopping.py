@@ -99,7 +99,7 @@ def test_sigterm_saves_the_step_that_it_came_in(world, tmp_path, capsys):
 
 def test_a_stopped_run_is_gone_on_with_wherever_it_lies(world, tmp_path, stopped):
     stopped.rename(tmp_path / "moved")
-    with pytest.raises(ConfigError, match="^resume=.*nowhere: it holds no unfinished run"):
+    with pytest.raises(ConfigError, match="^resume=.*nowhere: it has no unfinished run"):
         fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'nowhere'}", *STEPS))
     assert not (tmp_path / "nowhere").exists()
     assert fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'moved'}", *STEPS)).parent == tmp_path / "moved"
@@ -151,7 +151,7 @@ def test_other_data_is_refused(world, tmp_path, stopped):
     said["splits"]["train"]["sha256"] = sha256(ids.tobytes()).hexdigest()
     manifest.write_text(json.dumps(said))
     Store(tmp_path / "store")  # looks sound
-    with pytest.raises(ConfigError, match="^path=.*store: it holds other data than the run in .*run began with"):
+    with pytest.raises(ConfigError, match="^path=.*store: it has other data than the run in .*run began with"):
         fit(config_of(world, stopped, *settings))
     ids[10] -= 1
     ids.flush()

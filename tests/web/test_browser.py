@@ -201,7 +201,7 @@ def test_a_region_is_typed_and_a_wrong_one_is_told(visit):
     seed = roll(page)
     button(page, "Fill").click()
     status(page, "there is no region to fill: drag over the roll, or type where it begins and ends")
-    first, last = page.get_by_label("write anew from, seconds"), page.get_by_label("write anew to, seconds")
+    first, last = page.get_by_label("fill from, seconds"), page.get_by_label("fill to, seconds")
     first.fill("0.6")
     assert page.locator(".region").count() == 0
     last.fill("2.4")

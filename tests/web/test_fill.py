@@ -102,7 +102,7 @@ def test_names_do_not_grow_for_ever(studio):
         ((1.0, 1e308), "there is no region to fill"),
         ((1.0, 10**400), "there is no region to fill"),
         ((1.0, 1e8), "1 to 1e\\+08 s: nothing comes after it"),
-        ((0.5, 4.25), "0.5 to 4.25 s: the page writes at most 3 s anew at once: give less"),
+        ((0.5, 4.25), "0.5 to 4.25 s: the page writes at most 3 s of new music at once: give less"),
     ],
 )
 def test_wrong_regions(able, tmp_path, region, reason):
@@ -137,7 +137,7 @@ def test_a_model_that_never_learnt_it_names_one_that_did(able, world, tmp_path):
         (alone, "no model here did: serve one of objective=infill"),
     ):
         begun = Session().push(Step(fit(studio.examples[HYMN], plain.tokenizer)._replace(model="plain")))
-        with pytest.raises(UserError, match=f"^the model plain never learnt to fill a region: {advice}$"):
+        with pytest.raises(UserError, match=f"^the model plain was not trained to fill a region: {advice}$"):
             studio.fill(begun, Region(1.0, 2.0), WISH, quiet)
     after, told = both.fill(begun, Region(1.0, 2.0), WISH._replace(model="able"), quiet)
     assert now(after).music.model == "able"

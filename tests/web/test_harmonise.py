@@ -91,7 +91,7 @@ def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
     how = [call.args[3].sampling for call in asked.call_args_list]
     assert [(each.temperature, each.strength) for each in how] == [(0.5, 1.5), (1.0, 0.0)]
     plain = models[1]._replace(header=replace(models[1].header, notes={}))
-    with pytest.raises(UserError, match="^seed_guidance=1.5: the model here never learnt to write without a"):
+    with pytest.raises(UserError, match="^seed_guidance=1.5: the model here was not trained to write without a"):
         studio_of((models[0], plain), tmp_path).harmonise(played, VoicesWish(0.5, 1.5, 1), quiet)
     with pytest.raises(UserError, match="^seed_guidance=-1.0: give 0 to 10"):
         studio.harmonise(played, VoicesWish(hold=-1.0), quiet)
