@@ -25,7 +25,7 @@ from torch import Tensor
 from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.generate.opening import check_device
+from musictx.generate.open_bundle import check_device
 from musictx.model.attention import IMPLEMENTATIONS, relative_attention
 from musictx.model.attention.plain import causal_attention
 from musictx.model.position.fourier import Fourier
@@ -58,7 +58,7 @@ FLOOR = "none (sdpa)"
 
 
 @dataclass(frozen=True)
-class Row:
+class KernelTimes:
     """One kernel at one length; why it failed, if it did."""
 
     kernel: str
@@ -165,26 +165,26 @@ def _high_water_mb() -> float:
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
-def measure(config: BenchAttentionConfig, length: int) -> list[Row]:
+def measure(config: BenchAttentionConfig, length: int) -> list[KernelTimes]:
     """Every kernel at one length, in turn; one that fails says why and gets no turn."""
     batch = max(config.batch_tokens // length, 1)
     tensors, form, d_out = inputs(config, batch, length)
-    rows = {name: Row(name, length, batch) for name in kernels(config)}
+    rows = {name: KernelTimes(name, length, batch) for name in kernels(config)}
     able: dict[str, Callable[..., Tensor]] = {}
     for name, kernel in kernels(config).items():
         try:
             once(kernel, tensors, form, d_out)
             peak = round(peak_mb(config, name, batch, length), 1)
-            rows[name], able[name] = Row(name, length, batch, [], peak), kernel
+            rows[name], able[name] = KernelTimes(name, length, batch, [], peak), kernel
         except (RuntimeError, ConfigError) as error:  # out of memory is a RuntimeError
-            rows[name] = Row(name, length, batch, failed=" ".join(str(error).split())[:120])
+            rows[name] = KernelTimes(name, length, batch, failed=" ".join(str(error).split())[:120])
     for _ in range(config.repeats):
         for name, kernel in able.items():
             rows[name].seconds.append(once(kernel, tensors, form, d_out))
     return list(rows.values())
 
 
-def measure_model(config: BenchAttentionConfig, length: int) -> list[Row]:
+def measure_model(config: BenchAttentionConfig, length: int) -> list[KernelTimes]:
     """A training step of the paper's size, 6 layers of width 512, with each form of position, in turn."""
     batch = max(config.batch_tokens // length, 1) if config.device != "cpu" else 1
     objective, rng = NextToken(build_tokenizer("performance")), np.random.default_rng(0)
@@ -195,7 +195,7 @@ def measure_model(config: BenchAttentionConfig, length: int) -> list[Row]:
         sizes = {"d_model": 512, "n_layers": 6, "n_heads": 8, "d_ff": 2048, "max_distance": length}
         kind = TransformerConfig(vocab.size, dropout=0.0, attention="auto", position=position, **sizes)  # type: ignore[arg-type]
         models[position] = Transformer(kind).to(config.device)
-        rows[position] = Row(position, length, batch)
+        rows[position] = KernelTimes(position, length, batch)
     for turn in range(config.repeats + 1):
         for position, model in models.items():
             _wait(ids)
@@ -210,7 +210,7 @@ def measure_model(config: BenchAttentionConfig, length: int) -> list[Row]:
     return list(rows.values())
 
 
-def report(rows: list[Row], floor: str) -> str:
+def report(rows: list[KernelTimes], floor: str) -> str:
     """One line a kernel and length: milliseconds, ratio to the floor, memory."""
     lines = [f"{'kernel':<18}{'T':>7}{'batch':>6}{'ms':>10}{'x floor':>9}{'peak MB':>10}   fastest … slowest ms"]
     for row in rows:
@@ -226,7 +226,7 @@ def report(rows: list[Row], floor: str) -> str:
     return "\n".join(lines)
 
 
-def draw(rows: list[Row], title: str, path: Path) -> None:
+def draw(rows: list[KernelTimes], title: str, path: Path) -> None:
     """Time against length, both on log scales."""
     figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)

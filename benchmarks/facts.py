@@ -11,7 +11,7 @@ import torch
 
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.generate.opening import check_device
+from musictx.generate.open_bundle import check_device
 
 
 def begin(config: Any, at_least_1: tuple[str, ...]) -> str:

@@ -27,7 +27,7 @@ from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import replacing
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.setting import setting
 from musictx.training.fit import fit
 from musictx.training.start import starting_model

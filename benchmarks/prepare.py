@@ -21,11 +21,11 @@ from tokens import MAX_BYTES
 
 from musictx.config.command import Command
 from musictx.config.prepare import FilterConfig, PrepareConfig, SelectConfig
+from musictx.data.parallel.cluster import cores
 from musictx.data.prepare import assign_splits, prepare
 from musictx.data.recipe import Recipe, encode_midi
 from musictx.data.source import Item, open_source
 from musictx.data.store import Corpus
-from musictx.data.work.crew import cores
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
 from musictx.setting import setting

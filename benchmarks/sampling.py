@@ -27,8 +27,7 @@ from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.generate.batch import Batch, Progress
-from musictx.generate.engine import Row as Asked
-from musictx.generate.engine import Stream, begin_stream
+from musictx.generate.engine import BatchRow, Stream, begin_stream
 from musictx.generate.guidance import bare_prompt
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
@@ -75,7 +74,7 @@ Run = Callable[[int], float]  # new tokens in each row -> seconds
 
 
 @dataclass(frozen=True)
-class Row:
+class Contestant:
     """One contestant: seconds of each turn, or why it has none."""
 
     name: str
@@ -118,7 +117,7 @@ def stream(
 ) -> Stream:
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
-    rows = [Asked(0, (0, k)) for k in range(batch)]
+    rows = [BatchRow(0, (0, k)) for k in range(batch)]
     bare = [] if sampling.seed_guidance is None else [bare_prompt(begin.heard, sampling, TOKENIZER.group)]
     return begin_stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling, bare)
 
@@ -225,19 +224,19 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
     return {**found, (PUBLIC + how, 1): partial(public, config), (HUGGING_FACE, 1): partial(hugging_face, config)}
 
 
-def measure(config: BenchSamplingConfig) -> list[Row]:
+def measure(config: BenchSamplingConfig) -> list[Contestant]:
     """All in turn; one that cannot run says why and gets no turn."""
-    rows: dict[tuple[str, int], Row] = {}
+    rows: dict[tuple[str, int], Contestant] = {}
     able: dict[tuple[str, int], Run] = {}
     for key, prepare in contestants(config).items():
         try:
             run = prepare()
             run(min(WARM_UP, config.length))
-            rows[key], able[key] = Row(*key), run
+            rows[key], able[key] = Contestant(*key), run
         except ModuleNotFoundError as error:
-            rows[key] = Row(*key, failed=f"{error.name} is not installed: pip install 'musictx[bench]'")
+            rows[key] = Contestant(*key, failed=f"{error.name} is not installed: pip install 'musictx[bench]'")
         except (RuntimeError, ImportError, NotImplementedError) as error:  # out of memory is a RuntimeError
-            rows[key] = Row(*key, failed=why(error))
+            rows[key] = Contestant(*key, failed=why(error))
     for _ in range(config.repeats):
         for key, run in able.items():
             rows[key].seconds.append(run(config.length))
@@ -306,7 +305,7 @@ def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
     return curves
 
 
-def report(rows: list[Row], length: int) -> str:
+def report(rows: list[Contestant], length: int) -> str:
     """One line a contestant, then their ratios."""
     done = {(row.name, row.batch): row for row in rows if row.seconds}
     rate = {key: rates(row.batch * length, row.seconds) for key, row in done.items()}

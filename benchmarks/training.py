@@ -72,7 +72,7 @@ Step = Callable[[Tensor], object]  # ids (B, T + 1)
 
 
 @dataclass(frozen=True)
-class Row:
+class Contestant:
     """One contestant: seconds of each step, useful FLOPs of one, or why it has none."""
 
     name: str
@@ -134,26 +134,26 @@ def public(config: BenchTrainingConfig, attention_dropout: float) -> Step:
     return PublicTraining(model.to(config.device), TOKENIZER.vocab.pad).step
 
 
-def contestants(config: BenchTrainingConfig) -> list[tuple[Row, Callable[[], Step]]]:
+def contestants(config: BenchTrainingConfig) -> list[tuple[Contestant, Callable[[], Step]]]:
     """Each with the function that prepares it, which may fail."""
-    found: list[tuple[Row, Callable[[], Step]]] = []
+    found: list[tuple[Contestant, Callable[[], Step]]] = []
     for p in config.attention_dropouts:
         name = f"{NAME}, 32-true, attention dropout {p:g}"
-        found.append((Row(name, "32-true", p, step_flops(config, "relative")), partial(public, config, p)))
+        found.append((Contestant(name, "32-true", p, step_flops(config, "relative")), partial(public, config, p)))
     compiling = (False, True) if config.compile else (False,)
     variants = product(config.positions, config.precisions, config.attention_dropouts, compiling)
     for position, precision, p, compiled in variants:
         name = f"musictx, {position}, {precision}, attention dropout {p:g}{', compiled' * compiled}"
-        row = Row(name, precision, p, step_flops(config, position))
+        row = Contestant(name, precision, p, step_flops(config, position))
         found.append((row, partial(ours, config, position, precision, p, compiled)))
     return found
 
 
-def measure(config: BenchTrainingConfig) -> tuple[list[Row], Step]:
+def measure(config: BenchTrainingConfig) -> tuple[list[Contestant], Step]:
     """All in turn, and the fastest of ours; one that cannot run says why. Raises ConfigError if none of ours runs."""
     ids = torch.randint(TOKENIZER.vocab.pad, (config.batch, config.length + 1), device=config.device)
-    rows: list[Row] = []
-    able: list[tuple[Row, Step]] = []
+    rows: list[Contestant] = []
+    able: list[tuple[Contestant, Step]] = []
     for row, prepare in contestants(config):
         try:
             step = prepare()
@@ -221,7 +221,7 @@ def load(config: BenchTrainingConfig, step: Step, workers: int) -> Loading:
     return Loading(workers, waited, seconds)
 
 
-def report(rows: list[Row], peaks: dict[str, float], loading: list[Loading], tokens: int) -> str:
+def report(rows: list[Contestant], peaks: dict[str, float], loading: list[Loading], tokens: int) -> str:
     """One line a contestant, beside the rewrite with the same attention dropout; then the peaks and what waiting for
     data costs."""
     lines = [f"{'':<71}{'tokens/s':>12}{'x rewrite':>11}{'MFU %':>8}   slowest … fastest"]

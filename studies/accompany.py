@@ -31,9 +31,9 @@ from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import read_header
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 from musictx.music.grid import Grid
 from musictx.training.run_folder import RunFolder
 

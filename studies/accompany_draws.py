@@ -11,7 +11,7 @@ from torch import Tensor
 
 from musictx.data.store import Store
 from musictx.generate.engine import ByChance, Stream, prefill
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.voices import BelowMelody, draw_voices
 from musictx.music.grid import Grid

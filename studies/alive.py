@@ -38,10 +38,10 @@ from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.continuing import begin_with, continue_all
-from musictx.generate.opening import Opened, open_bundle
+from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.bundle import OWN_FILTERS, add_notes, tensors_hash
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 from musictx.model.weights import choose_weights, for_steps
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
@@ -63,7 +63,7 @@ AT_ONCE_S = 4.0  # a piece whose first notes come later has no beginning of 5 s
 SCALE = 7  # pitch classes of a seed's scale: those that sound longest
 
 
-class Row(NamedTuple):
+class Figures(NamedTuple):
     """The figures of one continuation, or of the true music."""
 
     wait_s: float  # the longest time without a new note
@@ -95,12 +95,12 @@ def in_scale(seed: Score, music: Score) -> float:
 
 def measure(
     seed: Score, music: Score, length_s: float, limits_s: tuple[float, float], known: CorpusIndex | None
-) -> Row:
+) -> Figures:
     """The figures of the music (from time 0) after a seed. `limits_s`: the net's, on waits and on notes."""
     wait_s, held_s = waits_s(music, length_s), music.offset_s - music.onset_s
     own_pace = len(seed) / max(seed.duration_s, 1e-9)
     copied = CorpusIndex([seed]).longest_copy(music).notes if len(seed) > 1 else 0
-    return Row(
+    return Figures(
         float(wait_s.max()),
         len(music),
         int((held_s > LONG_S).sum()),
@@ -125,8 +125,8 @@ class Cell(NamedTuple):
     """One corpus and one form of seeds: what was drawn from each piece, and the true music."""
 
     name: str
-    drawn: list[list[Row]]  # piece by piece
-    true: list[Row]
+    drawn: list[list[Figures]]  # piece by piece
+    true: list[Figures]
     seed_wait_s: list[float]
     retention: list[float] | None  # of beginnings: mean, low, high
 

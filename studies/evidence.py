@@ -21,7 +21,7 @@ from maestro import ROOT, call
 
 from musictx.config.app import in_one_line
 from musictx.files import replacing
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 
 RESULTS, PICTURES = ROOT / "studies/results", ROOT / "docs/img"
 STORES = ROOT / "outputs/stores"

@@ -32,15 +32,15 @@ from musictx.files import replacing
 from musictx.generate.draw import Drawing
 from musictx.generate.filling import hears
 from musictx.generate.gap import fill, split_drawn
-from musictx.generate.opening import Opened, open_bundle
+from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Length
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 from musictx.model.weights import WEIGHTS, for_steps
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import Ids, Tokenizer
-from musictx.viz.curves import draw_curves
+from musictx.viz.curves import plot_curves
 
 TRUE, BOTH, LEFT = "true middles", "both sides", "left side, plain model"
 QUARTER_S, PART_S = 0.6, 0.5  # parts of a gap: a quarter note of the chorales; in music without beats
@@ -224,7 +224,7 @@ def run() -> None:
         columns = np.array([(i.mean, i.low, i.high) for i in known.gain_to_end]).T
         curves[f"gap of {seconds:g} s"] = (-(known.to_end_s - part_of(model.tokenizer) / 2), *columns)
     picture = args.out.with_suffix(".png")
-    draw_curves(curves, picture, "seconds to the second border", "gain in nats a token from the music after the gap")
+    plot_curves(curves, picture, "seconds to the second border", "gain in nats a token from the music after the gap")
     print(f"{args.out}, {picture}: all figures, and the gain over time")
 
 

@@ -30,7 +30,7 @@ from musictx.data.store import Split
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.generate.held_out import continue_beginnings
-from musictx.generate.opening import Opened, common_store, find_bundles, name_bundles, open_bundle
+from musictx.generate.open_bundle import Opened, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.requests import Continue
 from musictx.model.bundle import add_notes
 from musictx.model.weights import for_steps

@@ -24,7 +24,7 @@ from musictx.commands.evaluate import scored_by
 from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store
 from musictx.errors import StoreError
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import save_bundle
 
 STAGES = ("harmoniser", "harmoniser_whole")

@@ -48,7 +48,7 @@ KERNELS = {
 }
 
 
-class Row(NamedTuple):
+class KernelUse(NamedTuple):
     """One kernel, compiled for one card. Registers and spilled bytes are per thread, shared memory per block."""
 
     capability: int
@@ -122,9 +122,9 @@ def compiled(capability: int, take: Callable[[str, dict[str, Any], Any, str], No
         yield
 
 
-def measure(capability: int, dtype: str, d: int) -> list[Row]:
+def measure(capability: int, dtype: str, d: int) -> list[KernelUse]:
     """The kernels of a training step, with and without atomic additions."""
-    rows: list[Row] = []
+    rows: list[KernelUse] = []
 
     def take(name: str, options: dict[str, Any], result: Any, report: str) -> None:
         kernel = name if options.get("ADD_TABLE", True) else f"{name} deterministic"
@@ -135,7 +135,7 @@ def measure(capability: int, dtype: str, d: int) -> list[Row]:
         assert spilled, f"ptxas reports otherwise: {report}"
         launch = options["N"], options["num_warps"], options["num_stages"]
         found = int(registers[1]), int(spilled[1]), result.metadata.shared
-        rows.append(Row(capability, dtype, d, KERNELS[kernel], *launch, *found, CARDS[capability][1] * 1024))
+        rows.append(KernelUse(capability, dtype, d, KERNELS[kernel], *launch, *found, CARDS[capability][1] * 1024))
 
     q, k, v = (torch.zeros(1, 2, 64, d, dtype=getattr(torch, dtype)) for _ in range(3))
     rel = q.new_zeros(2, 40, d)
@@ -150,7 +150,7 @@ HEAD = f"{'sm':<5}{'dtype':<10}{'D':>3}  {'kernel':<24}{'tile':>6}{'warps':>6}{'
 HEAD += f"{'spill B':>9}{'shared KB':>10}{'of':>5}"
 
 
-def line(row: Row) -> str:
+def line(row: KernelUse) -> str:
     """A row of the table under HEAD."""
     tile, misfit = f"{row.tile}x{row.tile}", "" if row.fits else "   DOES NOT FIT"
     launch = f"{row.kernel:<24}{tile:>6}{row.warps:>6}{row.stages:>7}{row.registers:>10}{row.spilled_bytes:>9}"
@@ -158,7 +158,7 @@ def line(row: Row) -> str:
     return f"{row.capability:<5}{row.dtype:<10}{row.d_head:>3}  {launch}{shared}{misfit}"
 
 
-def verdict(rows: list[Row]) -> str:
+def verdict(rows: list[KernelUse]) -> str:
     """The summary of all rows, in words."""
     spilling = [row for row in rows if row.spilled_bytes]
     too_large = [row for row in rows if not row.fits]
@@ -182,7 +182,7 @@ def main() -> None:
     import triton
 
     print(f"Triton {triton.__version__}\n{HEAD}")
-    rows: list[Row] = []
+    rows: list[KernelUse] = []
     for capability in options.cards:
         for dtype in options.dtypes:
             for d in D_HEADS:

@@ -35,7 +35,7 @@ from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.model.build import KINDS
 from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, tensors_hash, write_header
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 
 SEGMENT = 2048  # ids in an input
 SHARES = (0.3, 0.5, 0.7, 1.0)

@@ -29,7 +29,7 @@ from musictx.config.app import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 
 PARTS = 6
 

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from musictx.generate.requests import PLAIN
-from musictx.live.conversation import Conversation, Turns
-from musictx.live.keyboard import Keyboard
-from musictx.live.partner import Partner
-from musictx.live.recording import Playback
-from musictx.live.session import VirtualClock, converse
+from musictx.jam.conversation import Conversation, Turns
+from musictx.jam.keyboard import Keyboard
+from musictx.jam.partner import Partner
+from musictx.jam.recording import Playback
+from musictx.jam.session import VirtualClock, converse
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.rules import Rules

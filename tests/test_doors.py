@@ -21,7 +21,7 @@ from musictx.commands.inspect import inspect
 from musictx.commands.render import render
 from musictx.config.app import in_one_line, settings
 from musictx.model.bundle import load_bundle
-from musictx.model.shipped import seed_path
+from musictx.model.packaged import seed_path
 
 
 def strange_music(folder, rng):

@@ -11,9 +11,9 @@ from conftest import ROOT, ok, refused
 from safetensors import safe_open
 
 from musictx.errors import BundleError
-from musictx.generate.opening import open_bundle, open_told
+from musictx.generate.open_bundle import open_bundle, open_told
 from musictx.model.bundle import read_header, tensors_hash
-from musictx.model.shipped import FOLDER, bundle_path, shipped_bundle
+from musictx.model.packaged import FOLDER, bundle_path, shipped_bundle
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 from musictx.tokenizers.gap import knows_gaps
@@ -307,7 +307,7 @@ def test_a_run_is_its_model_once_it_has_one(tmp_path):
 
 
 def test_a_package_without_one_says_where_to_get_it(monkeypatch, tmp_path):
-    monkeypatch.setattr("musictx.model.shipped.FOLDER", tmp_path)
+    monkeypatch.setattr("musictx.model.packaged.FOLDER", tmp_path)
     text = (
         r"^this musictx was built without its piano model: install the full wheel of the same version, \d+\.\d+\.\d+, "
         r"from where you got this one, or build it from a checkout, python -m build --wheel, or give another bundle=$"

@@ -7,7 +7,7 @@ import sys
 import pytest
 from conftest import ok
 
-from musictx.data.work.journal import Journal
+from musictx.data.parallel.journal import Journal
 
 HIDE = """
 import builtins, os, signal, sys

@@ -16,7 +16,7 @@ from matplotlib.image import imread
 from nbclient import NotebookClient
 
 from musictx.data.corpora.chorales import chorale_list, read_chorale
-from musictx.model.shipped import CHORALE, shipped_bundle
+from musictx.model.packaged import CHORALE, shipped_bundle
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 

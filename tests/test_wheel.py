@@ -11,7 +11,7 @@ import pytest
 from conftest import QUICK, ROOT, TINY, plan_of, refused
 
 import musictx
-from musictx.model.shipped import BUNDLES, SEEDS
+from musictx.model.packaged import BUNDLES, SEEDS
 
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 

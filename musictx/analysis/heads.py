@@ -44,7 +44,7 @@ class Looks(NamedTuple):
     repeated: int  # number of them whose motif has occurred before
 
 
-def look(
+def attention_to_past(
     model: Transformer,
     tokenizer: Tokenizer,
     ids: Ids,
@@ -155,7 +155,7 @@ def ids_by_height(tokenizer: Tokenizer, score: Score) -> Ids:
     return tokenizer.encode_grid(grid)
 
 
-def look_at_melody(
+def attention_to_melody(
     model: EncoderDecoder, tokenizer: Tokenizer, ids: Ids, traced: Trace, note: int, device: str
 ) -> MelodyLooks:
     """What the heads look at for note number `note` of a piece's ids (T,), soprano, alto, tenor and bass. Raises

@@ -42,7 +42,7 @@ PEDALLED_S = 0.25
 RHYTHM = (-0.5, 0.5)  # log2 of the ratio of two steps: shorter | equal | longer
 
 
-class Curve(NamedTuple):
+class RetentionCurve(NamedTuple):
     """Retention over time, (W,) each: one row per span of the continuation.
 
     NaN if the true continuations show no excess to scale by, or fewer than 2 of them last to the end of the span.
@@ -138,7 +138,7 @@ def retention(
     confidence: float = 0.95,
     resamples: int = 2000,
     random_seed: int = 0,
-) -> Curve:
+) -> RetentionCurve:
     """The curve of one model: `generated` and `true` continue `seeds`, piece by piece, from time 0; 95 % intervals by
     bootstrap over pieces.
 
@@ -171,7 +171,7 @@ def retention(
                 _ratio, excess, true_excess, confidence=confidence, resamples=resamples, random_seed=random_seed
             )
         rows.append([*scaled, own, shuffled, true_own, true_shuffled, len(there)])
-    curve = Curve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
+    curve = RetentionCurve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
     if np.isnan(curve.mean).all():
         what = f"the true continuations of {len(kept)} pieces return to their seeds no more than chance in any span of"
         raise UserError(f"{what} {window_s:g} s that they fill", "give more pieces, longer ones, or another window_s=")

@@ -10,11 +10,11 @@ from musictx.analysis.bootstrap import Interval
 from musictx.analysis.distance import Distance
 from musictx.analysis.held_out import Beginnings
 from musictx.analysis.likelihood import Evaluation
-from musictx.analysis.motif import Curve
+from musictx.analysis.motif import RetentionCurve
 from musictx.analysis.seed_gain import SeedGain
 from musictx.data.store import Store
 from musictx.files import replacing
-from musictx.viz.curves import draw_bars, draw_curves
+from musictx.viz.curves import plot_bars, plot_curves
 
 EXPLAINED = """\
 - **NLL**: negative log-likelihood of the held-out pieces, nats per token; lower is better. In brackets: 95 % interval,
@@ -39,7 +39,7 @@ class Memory(NamedTuple):
     """What continuations keep of their seeds, as a curve and as one figure, and what they share with the training
     set."""
 
-    retention: Curve | None
+    retention: RetentionCurve | None
     retained: Interval | None
     copied: Interval | None
     unmeasured: str = ""  # why there is no retention
@@ -58,7 +58,7 @@ class Knowledge(NamedTuple):
 
 
 @dataclass
-class Row:
+class ModelReport:
     """One model, or the composers, who have no likelihood."""
 
     name: str
@@ -86,7 +86,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[ModelReport]) -> str:
     """The table of all models, in Markdown."""
     head = ["model", "NLL", "parameters", "train tokens/s", "generate tokens/s", "motif retention", "longest copy"]
     head += ["seed gain", "true one", "from the seed", "bars again"]
@@ -109,7 +109,7 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def overlaps(rows: list[Row]) -> str:
+def overlaps(rows: list[ModelReport]) -> str:
     """Overlap areas of every statistic, in Markdown."""
     models = [row for row in rows if row.distances]
     lines = ["| statistic | " + " | ".join(row.name for row in models) + " |", "|---" * (len(models) + 1) + "|"]
@@ -128,18 +128,18 @@ def _with_interval(figure: tuple[float, float, float], digits: int) -> str:
     return f"{mean:.{digits}f} ({low:.{digits}f} – {high:.{digits}f})"
 
 
-def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: Any, store: Store) -> None:
+def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, config: Any, store: Store) -> None:
     """Writes report.md and its PNGs."""
     models = [row for row in rows if row.nll]
     pictures = [("nll.png", "Likelihood")]
-    draw_bars(
+    plot_bars(
         {r.name: tuple(r.nll.per_token) for r in models if r.nll},  # type: ignore[misc]
         folder / "nll.png",
         "nats per token, lower is better",
     )
     kept = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
     if kept:
-        draw_curves(
+        plot_curves(
             kept,
             folder / "retention.png",
             "seconds after the seed",
@@ -149,7 +149,7 @@ def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: An
         pictures.append(("retention.png", "What continuations keep of the seed over time"))
     gains = {r.name: (r.knows.gain, r.knows.window) for r in models if r.knows.gain}
     if gains:
-        draw_curves(
+        plot_curves(
             {name: gain[:4] for name, (gain, _) in gains.items()},
             folder / "gain.png",
             "seconds after the seed; dashed: farther than the model was trained to look",
@@ -159,7 +159,7 @@ def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: An
         )
         pictures.append(("gain.png", "What the seed is worth on the true continuation"))
     if all(row.memory.copied for row in rows):
-        draw_bars(
+        plot_bars(
             {r.name: tuple(r.memory.copied) for r in rows if r.memory.copied},  # type: ignore[misc]
             folder / "copying.png",
             "notes of the longest run shared with the training set",
@@ -167,7 +167,7 @@ def write_report(folder: Path, rows: list[Row], held_out: Beginnings, config: An
         pictures.append(("copying.png", "Copying"))
     learning = {r.name: np.array(r.validation).T for r in models if len(r.validation) > 1}
     if learning:
-        draw_curves(
+        plot_curves(
             {name: (x, y, y, y) for name, (x, y) in learning.items()}, folder / "learning.png", "steps",
             "validation NLL, nats per token",
         )  # fmt: skip

@@ -32,7 +32,7 @@ class Statistics(NamedTuple):
     longest_repeat: float | None
 
 
-class Row(NamedTuple):
+class Measure(NamedTuple):
     name: str
     unit: str
     measure: Callable[[Score, float | None], float]  # of a score with notes and seconds per step; NaN for no answer
@@ -142,16 +142,16 @@ def _longest_repeat(score: Score, _: float | None) -> float:
 
 
 TABLE = (
-    Row("pitch_class_entropy", "bits", _entropy),
-    Row("pitch_range", "semitones", lambda s, _: float(np.ptp(s.pitch))),
-    Row("pitches_used", "of 128", lambda s, _: float(len(np.unique(s.pitch)))),
-    Row("scale_consistency", "of the notes", _scale_consistency),
-    Row("polyphony", "notes at a time", _polyphony),
-    Row("note_density", "notes/s", lambda s, _: _ratio(len(s), _span_s(s))),
-    Row("mean_interonset_s", "s", _interonset_s),
-    Row("mean_duration_s", "s", lambda s, _: float((s.offset_s - s.onset_s).mean())),
-    Row("groove_consistency", "of the steps", _groove_consistency),
-    Row("silence", "of the time", lambda s, _: 1 - _ratio(_sounding_s(s), _span_s(s))),
-    Row("longest_note_s", "s", lambda s, _: float((s.offset_s - s.onset_s).max())),
-    Row("longest_repeat", "onsets", _longest_repeat),
+    Measure("pitch_class_entropy", "bits", _entropy),
+    Measure("pitch_range", "semitones", lambda s, _: float(np.ptp(s.pitch))),
+    Measure("pitches_used", "of 128", lambda s, _: float(len(np.unique(s.pitch)))),
+    Measure("scale_consistency", "of the notes", _scale_consistency),
+    Measure("polyphony", "notes at a time", _polyphony),
+    Measure("note_density", "notes/s", lambda s, _: _ratio(len(s), _span_s(s))),
+    Measure("mean_interonset_s", "s", _interonset_s),
+    Measure("mean_duration_s", "s", lambda s, _: float((s.offset_s - s.onset_s).mean())),
+    Measure("groove_consistency", "of the steps", _groove_consistency),
+    Measure("silence", "of the time", lambda s, _: 1 - _ratio(_sounding_s(s), _span_s(s))),
+    Measure("longest_note_s", "s", lambda s, _: float((s.offset_s - s.onset_s).max())),
+    Measure("longest_repeat", "onsets", _longest_repeat),
 )

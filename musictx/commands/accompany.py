@@ -18,11 +18,11 @@ from musictx.generate.accompanying import (
     read_melody,
     window_of,
 )
-from musictx.generate.opening import check_device, open_told, weights_told
+from musictx.generate.open_bundle import check_device, open_told, weights_told
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
-from musictx.model.shipped import seed_path
+from musictx.model.packaged import seed_path
 from musictx.model.weights import AUTO, WEIGHTS, check_weights, for_steps
 from musictx.objectives import NEXT_TOKEN
 from musictx.setting import setting

@@ -10,26 +10,34 @@ from omegaconf import MISSING
 from rich.console import Console
 from rich.table import Table
 
-from musictx.analysis.heads import Looks, MelodyLooks, ids_by_height, last_below, look, look_at_melody, repeats
+from musictx.analysis.heads import (
+    Looks,
+    MelodyLooks,
+    attention_to_melody,
+    attention_to_past,
+    ids_by_height,
+    last_below,
+    repeats,
+)
 from musictx.analysis.seed_gain import raised_by_seed
 from musictx.commands import check_new
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
-from musictx.generate.opening import check_device, name_bundle, open_told
+from musictx.generate.open_bundle import check_device, name_bundle, open_told
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
-from musictx.model.shipped import seed_path
+from musictx.model.packaged import seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.tokenizer import Trace
-from musictx.viz.arcs import Head, draw_arcs, draw_heads
+from musictx.viz.arcs import Head, plot_arcs, plot_heads
 from musictx.viz.figure import FORMATS
-from musictx.viz.piano_roll import draw_raised
+from musictx.viz.piano_roll import plot_raised
 
 
 @dataclass
@@ -90,7 +98,7 @@ def attend(config: AttendConfig) -> None:
     traced = tokenizer.trace(ids, music.quarter_s)
     if reads_melody:
         note = last_below(traced, tokenizer) if config.at is None else find_note(traced.score, config.at)
-        looked = look_at_melody(model, tokenizer, ids, traced, note, device)
+        looked = attention_to_melody(model, tokenizer, ids, traced, note, device)
         show_melody(looked, traced.score, note, config, arcs, maps)
         return
     note = find_note(traced.score, config.at)
@@ -100,7 +108,7 @@ def attend(config: AttendConfig) -> None:
             why, allowed = "that note is the seed's own", "a later one, or leave at= out"
             raise ConfigError("at", got=config.at, why=why, allowed=allowed)
     most = model.reach or config.max_tokens
-    looks = look(
+    looks = attention_to_past(
         model,
         tokenizer,
         ids,
@@ -115,8 +123,8 @@ def attend(config: AttendConfig) -> None:
     runs = repeats(traced.score, config.motif_notes).get(note)
     where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
     heads, what = choose_heads(looks.weight, config.layer, config.head)
-    draw_arcs(f"{source.stem}: {where}, {what}", traced.score, note, heads, [] if runs is None else list(runs), arcs)
-    draw_heads(
+    plot_arcs(f"{source.stem}: {where}, {what}", traced.score, note, heads, [] if runs is None else list(runs), arcs)
+    plot_heads(
         [
             ("seconds back", looks.distance_s, ".1f"),
             ("weight on notes", looks.on_notes, ".0%"),
@@ -128,7 +136,7 @@ def attend(config: AttendConfig) -> None:
     print_heads(looks)
     print(f"{arcs}: what it looks at{' of the seed' * len(raised)}, {what}\n{maps}: all heads")
     if raised:
-        draw_raised(f"{source.stem}: what its seed made likelier", traced.score, gain, note, raised[0])
+        plot_raised(f"{source.stem}: what its seed made likelier", traced.score, gain, note, raised[0])
         mean, this = np.nanmean(gain), gain[note]
         print(f"{raised[0]}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
 
@@ -137,9 +145,9 @@ def show_melody(looks: MelodyLooks, score: Score, note: int, config: AttendConfi
     """Draws and prints what a note looks at in the melody above it."""
     heads, what = choose_heads(looks.weight, config.layer, config.head)
     where = f"note {note + 1} of {len(score)}, at {score.onset_s[note]:.2f} s"
-    draw_arcs(f"{Path(config.midi).stem}: {where}, its looks at the melody, {what}", score, note, heads, [], arcs)
+    plot_arcs(f"{Path(config.midi).stem}: {where}, its looks at the melody, {what}", score, note, heads, [], arcs)
     shown = [("on the sixteenth it begins with", looks.sounding, ".0%"), ("sixteenths away", looks.steps_away, ".1f")]
-    draw_heads(shown, maps)
+    plot_heads(shown, maps)
     print(f"{where}; {looks.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with")
     print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
 

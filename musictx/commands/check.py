@@ -14,7 +14,7 @@ import torch
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError
-from musictx.generate.opening import check_device
+from musictx.generate.open_bundle import check_device
 from musictx.proof.chorale import FEWEST, steps, training
 from musictx.proof.kernels import Outcome, Unable, kernels
 from musictx.setting import setting

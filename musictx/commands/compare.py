@@ -14,7 +14,7 @@ from musictx.analysis.distance import compare_all
 from musictx.analysis.held_out import OTHERS, Beginnings, beginnings, identify
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
-from musictx.analysis.report import Knowledge, Memory, Row, write_report
+from musictx.analysis.report import Knowledge, Memory, ModelReport, write_report
 from musictx.analysis.seed_gain import Place, places, seed_gain
 from musictx.analysis.statistics import features, statistics
 from musictx.commands import check_new
@@ -25,7 +25,7 @@ from musictx.data.store import Split
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
 from musictx.generate.held_out import continue_beginnings
-from musictx.generate.opening import (
+from musictx.generate.open_bundle import (
     COMPOSER,
     Opened,
     check_device,
@@ -109,7 +109,7 @@ def compare(config: CompareConfig) -> None:
         drawn = continue_beginnings(model, opened.tokenizer, held_out, request, device=device, own=own)
         made = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in drawn.scores])
         rate, curve = training_of(bundle)
-        row = Row(
+        row = ModelReport(
             name=name,
             nll=nll,
             parameters=parameters,
@@ -158,9 +158,9 @@ def _knowledge(
     return Knowledge(gain, right, model.window)
 
 
-def _composers(held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool) -> Row:
+def _composers(held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool) -> ModelReport:
     """The row to compare the models with: the pieces' own continuations."""
-    return Row(COMPOSER, memory(held_out.true, held_out, index, config, metrical))
+    return ModelReport(COMPOSER, memory(held_out.true, held_out, index, config, metrical))
 
 
 def memory(

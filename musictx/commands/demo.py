@@ -12,7 +12,7 @@ from musictx.data.corpora.chorales import CORPUS, chorale_list, first_bars_steps
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError, UserError
-from musictx.model.shipped import CHORALE, PIANO, absence, is_shipped
+from musictx.model.packaged import CHORALE, PIANO, absence, is_shipped
 from musictx.music.grid import N_VOICES
 from musictx.music.write import write_midi
 from musictx.setting import setting

@@ -15,9 +15,9 @@ from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
-from musictx.generate.opening import Opened, check_device, open_told
+from musictx.generate.open_bundle import Opened, check_device, open_told
 from musictx.model.build import check_inputs, describe_model, kind_of
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective, find_objective
 from musictx.objectives.next_token import NextToken

@@ -10,14 +10,14 @@ from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.filling import check_fills, fill_all, read_around
-from musictx.generate.opening import check_device, faster, name_bundle, open_told, weights_told
+from musictx.generate.open_bundle import check_device, faster, name_bundle, open_told, weights_told
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, TOP_P, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import Targets, find_seeds, name_targets
 from musictx.model.build import describe_model
 from musictx.model.bundle import OWN_FILTERS, BundleHeader
-from musictx.model.shipped import seed_path
+from musictx.model.packaged import seed_path
 from musictx.model.weights import AUTO, WEIGHTS, check_weights
 from musictx.music.read import read_bytes
 from musictx.setting import setting

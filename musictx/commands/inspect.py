@@ -15,12 +15,12 @@ from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError, TokenError, UserError
-from musictx.model.shipped import bundle_path, seed_path
+from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer, build_tokenizer
-from musictx.viz.curves import count_music, draw_histograms
+from musictx.viz.curves import count_music, plot_histograms
 
 
 @dataclass
@@ -108,14 +108,14 @@ def inspect_store(path: Path, png: Path) -> dict[str, Any]:
         raise StoreError(f"{path} has no pieces", "prepare the data again")
     chosen = pieces[:: -(-len(pieces) // MOST_PIECES)]
     histograms = count_music([store.tokenizer.decode(ids) for ids in chosen], [len(ids) for ids in pieces])
-    draw_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)
+    plot_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)
     shown = {name: {"counts": c.tolist(), "edges": e.tolist()} for name, (c, e) in histograms.items()}
     return asdict(store.manifest) | {"histograms": shown, "pieces_counted": len(chosen), "png": str(png)}
 
 
 def inspect_bundle(bundle: str) -> dict[str, Any]:
     """What a bundle's header says, and what its model is made of. Raises BundleError."""
-    from musictx.generate.opening import open_bundle
+    from musictx.generate.open_bundle import open_bundle
     from musictx.model.build import describe_model  # PyTorch: a second for those who need it
     from musictx.objectives import NEXT_TOKEN
 

@@ -18,16 +18,16 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
-from musictx.generate.opening import check_device, name_bundle, open_told, weights_told
+from musictx.generate.open_bundle import check_device, name_bundle, open_told, weights_told
 from musictx.generate.requests import MAX_SEED, Sampling
-from musictx.live.conversation import Conversation, Turns
-from musictx.live.keyboard import Keyboard
-from musictx.live.partner import Partner
-from musictx.live.players import FilePlayer, PortPlayer, open_output
-from musictx.live.recording import Playback, Recording
-from musictx.live.session import RealClock, Sender, VirtualClock, converse
+from musictx.jam.conversation import Conversation, Turns
+from musictx.jam.keyboard import Keyboard
+from musictx.jam.partner import Partner
+from musictx.jam.players import FilePlayer, PortPlayer, open_output
+from musictx.jam.recording import Playback, Recording
+from musictx.jam.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
-from musictx.model.shipped import SEEDS, seed_path
+from musictx.model.packaged import SEEDS, seed_path
 from musictx.model.weights import for_steps
 from musictx.setting import setting
 from musictx.tokenizers.rules import Rules

@@ -15,7 +15,7 @@ from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError
 from musictx.files import only_new, replacing
 from musictx.generate.held_out import continue_beginnings
-from musictx.generate.opening import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
+from musictx.generate.open_bundle import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.primer import Part
 from musictx.generate.requests import MOST_GUIDANCE, Continue, Length, Sampling
 from musictx.model.bundle import OWN_FILTERS, read_header

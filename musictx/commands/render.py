@@ -10,7 +10,7 @@ from musictx.commands import check_new, check_suffix
 from musictx.config.command import Command
 from musictx.errors import ConfigError
 from musictx.files import only_new
-from musictx.model.shipped import seed_path
+from musictx.model.packaged import seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.setting import setting
 from musictx.viz import sound

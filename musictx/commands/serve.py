@@ -18,8 +18,8 @@ from musictx.config.train import AttentionConfig
 from musictx.config.web import LIMITS, MB, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.filling import hears
-from musictx.generate.opening import Opened, check_device, open_told, weights_told
-from musictx.model.shipped import HARMONISER, NAMES, absence, is_shipped
+from musictx.generate.open_bundle import Opened, check_device, open_told, weights_told
+from musictx.model.packaged import HARMONISER, NAMES, absence, is_shipped
 from musictx.model.weights import choose_weights, for_steps
 from musictx.setting import setting
 

@@ -15,12 +15,12 @@ from rich.table import Table
 
 from musictx.config.prepare import PrepareConfig, PrepareMidiConfig
 from musictx.config.train import TokenizerConfig
+from musictx.data.parallel.cluster import check_scheduler, cores, encode_all, versions_here
+from musictx.data.parallel.journal import Journal
 from musictx.data.recipe import Encoded, check_filters, check_select
 from musictx.data.similar import group
 from musictx.data.source import Item
 from musictx.data.store import COUNTED, SPLITS, Corpus, Manifest, Piece, check_target, write_store
-from musictx.data.work.crew import check_scheduler, cores, encode_all, versions_here
-from musictx.data.work.journal import Journal
 from musictx.errors import ConfigError, StoreError
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.miditok import KINDS

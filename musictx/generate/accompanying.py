@@ -96,7 +96,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     """The melody of a MIDI file. Raises MidiError for a file that is no music, and what `take_melody` does."""
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
-    if counts_beats and tracks.clock is not None and tracks.clock.changes:
+    if counts_beats and tracks.tempo_map is not None and tracks.tempo_map.changes:
         print(f"{path}: its first tempo counts throughout, since the model counts beats")
     if told := tracks.told():
         print(f"{path}: {told}")

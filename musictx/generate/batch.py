@@ -17,7 +17,7 @@ LOOK_EVERY = 32  # tokens: only at these looks does the program wait for the dev
 
 
 class Progress:
-    """How far one row has come, measured at every look; 1 is the length asked for."""
+    """How far one row has come, measured at every call; 1 is the length asked for."""
 
     def __init__(
         self, length: Length, bar_s: float, tokenizer: Tokenizer, prompt: NDArray[np.integer], quarter_s: float
@@ -27,9 +27,9 @@ class Progress:
         self.start_s = tokenizer.seconds(prompt, quarter_s)
         self.start_notes = len(tokenizer.decode(prompt, quarter_s)) if length.notes is not None else 0
         self.tokens, self.elapsed_s = 0, 0.0
-        self.seen: list[tuple[int, float]] = [(0, 0.0)]  # (tokens, share) at every look
+        self.seen: list[tuple[int, float]] = [(0, 0.0)]  # (tokens, share) at every call
 
-    def look(self, row: NDArray[np.integer]) -> float:
+    def after(self, row: NDArray[np.integer]) -> float:
         """The share after the ids (T,) drawn so far."""
         share = self._share(row)
         self.tokens = len(row)
@@ -141,7 +141,7 @@ class Batch:
         if not self.stream.finite.all():
             bad = int((~self.stream.finite).nonzero()[0])
             raise NoNumbers(bad, self.rows[bad])
-        shares = [p.look(row) for p, row in zip(self.progress, self.rows, strict=True)]
+        shares = [p.after(row) for p, row in zip(self.progress, self.rows, strict=True)]
         self.enough[(self.enough == 0) & (np.array(shares) >= self.goal)] = self.rows.shape[1]
         if self.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import Batch, NoNumbers, Progress, Take
-from musictx.generate.engine import Drawn, Row, begin_stream
+from musictx.generate.engine import BatchRow, Drawn, begin_stream
 from musictx.generate.filters import nan_error
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
 from musictx.generate.guidance import bare_prompt
@@ -146,7 +146,7 @@ class Drawing:
         each = [self.prompts[i] for i, _ in rows]
         ids, quarter_s = [p.ids for p in each], [p.quarter_s for p in each]
         grammar = build_grammar(tokenizer, request.rules, ids, quarter_s, self.device)
-        keys = [Row(used.index(i), (request.random_seed, k)) for i, k in rows]
+        keys = [BatchRow(used.index(i), (request.random_seed, k)) for i, k in rows]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, request.window)
         sampling, eos = request.sampling, tokenizer.vocab.eos

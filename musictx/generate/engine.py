@@ -97,7 +97,7 @@ class Stream:
         return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p)
 
 
-class Row(NamedTuple):
+class BatchRow(NamedTuple):
     """Which prompt a row continues, and the key of its random numbers: (random seed, k)."""
 
     prompt: int
@@ -107,7 +107,7 @@ class Row(NamedTuple):
 def begin_stream(
     model: LanguageModel,
     prompts: Sequence[Tensor],
-    rows: Sequence[Row],
+    rows: Sequence[BatchRow],
     sampling: Sampling,
     grammar: Grammar,
     eos: int,

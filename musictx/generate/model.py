@@ -15,15 +15,15 @@ from musictx.generate.accompanying import (
 )
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.filling import Around, around, check_fills, fill_all, read_around, seed_of
-from musictx.generate.opening import check_continues, check_device, faster, open_bundle
+from musictx.generate.open_bundle import check_continues, check_device, faster, open_bundle
 from musictx.generate.primer import Part
 from musictx.generate.ranking import Ranking
 from musictx.generate.requests import DEFAULT_S, Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
 from musictx.generate.seeds import find_seeds
 from musictx.model.bundle import BundleHeader
+from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.protocol import LanguageModel
-from musictx.model.shipped import bundle_path, seed_path
 from musictx.model.weights import AUTO
 from musictx.music.score import Meter, Score
 from musictx.objectives import NEXT_TOKEN

@@ -12,7 +12,7 @@ import numpy as np
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.generate.primer import Primer
-from musictx.model.shipped import KNOWN_SEEDS, SEEDS, seed_path
+from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import DRUMS, Meter, Score
@@ -116,7 +116,7 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
         told.append("its drums are left out, drums=true takes them")
     if pedal := tracks.told(drums):
         told.append(pedal)
-    if tokenizer.metrical and tracks.clock is not None and tracks.clock.changes:
+    if tokenizer.metrical and tracks.tempo_map is not None and tracks.tempo_map.changes:
         told.append("its first tempo counts throughout, since the model counts beats")
     if told:
         print(f"{source}: {'; '.join(told)}")

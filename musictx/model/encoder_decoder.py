@@ -141,7 +141,7 @@ class EncoderBlock(Block):
         index = indices(0, x.shape[1], x.device)  # (1, S)
         distance = (index.mT - index).long()  # (S, S)
         k = self.attend.keys(k, phase)
-        found = self.attend.look(q, k, v, phase, distance, self.attention_dropout, masked)
+        found = self.attend.attend_to(q, k, v, phase, distance, self.attention_dropout, masked)
         return self.feed(self.add(x, found)), first_v
 
 
@@ -182,7 +182,7 @@ class CrossAttention(nn.Module):
         q = self.queries(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         phase, distance = self.attend.phase(at, q.dtype), self.distance(at, source_at)
-        found = self.attend.look(q, k, v, phase, distance, dropout, masked)
+        found = self.attend.attend_to(q, k, v, phase, distance, dropout, masked)
         joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
         return x + joined
 

@@ -71,7 +71,7 @@ class Keyboard(nn.Module):
         return state
 
     @torch.no_grad()
-    def look(self, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+    def features(self, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
         """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the last state."""
         b, t = ids.shape
         act, key = self.act[ids], self.key[ids]  # (B, T)
@@ -101,7 +101,7 @@ class Keyboard(nn.Module):
         """Features (B, T, 4, 128) of ids (B, T) after a model's `state`, which then has the keys; None: all keys are
         up."""
         before = None if state is None else state.keyboard
-        features, after = self.look(ids, self.up(len(ids)) if before is None else before)
+        features, after = self.features(ids, self.up(len(ids)) if before is None else before)
         if state is not None:
             state.keyboard = after
         return features

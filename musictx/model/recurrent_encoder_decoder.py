@@ -63,7 +63,7 @@ class SourceAttention(AdditiveAttention):
         """Keys and states (B, S, A + C) of the source's states h (B, S, C)."""
         return torch.cat([self.key(h), h], -1)
 
-    def look(self, s: Tensor, rows: Tensor, masked: Tensor) -> Tensor:
+    def attend(self, s: Tensor, rows: Tensor, masked: Tensor) -> Tensor:
         """States (B, T, C) -> (B, T, C), without the source's `masked` (B, S). Memory grows as block · S · A."""
         q, out = self.query(s), []
         seen = ~masked[:, None]  # (B, 1, S)
@@ -146,7 +146,7 @@ class RecurrentEncoderDecoder(nn.Module):
 
     def _run(self, ids: Tensor, state: HeardState) -> Tensor:
         x, state.asking = self._cells(self.asks, self.dropout(self.embed(ids)), state.asking)
-        x = self.attention.look(x, state.rows, state.masked)
+        x = self.attention.attend(x, state.rows, state.masked)
         y, state.hearing = self._cells(self.hears, self.dropout(x), state.hearing)
         state.length += ids.shape[1]
         return F.linear(self.dropout(x + y), self.embed.weight)  # (B, T, V)

@@ -114,7 +114,7 @@ class Tracks:
 
     tracks: list[Track]
     quarter_s: float
-    clock: "Clock | None" = None
+    tempo_map: "TempoMap | None" = None
     signatures: Ticks = field(default_factory=lambda: np.zeros((0, 3), np.int64))
 
     def merge(self, drums: bool = False) -> Score:
@@ -128,13 +128,13 @@ class Tracks:
 
     def meter(self) -> Meter:
         """The bars of the file, up to the first line after its last note."""
-        if self.clock is None:
+        if self.tempo_map is None:
             return Meter(self.quarter_s)
         end_s = max((track.score.duration_s for track in self.tracks), default=0.0)
-        return self.clock.meter(self.signatures, end_s)
+        return self.tempo_map.meter(self.signatures, end_s)
 
 
-class Clock:
+class TempoMap:
     """Ticks -> seconds in float64. Raises ValueError for a division of zero."""
 
     def __init__(self, midi: RawMidi, one_tempo: bool = False) -> None:
@@ -181,24 +181,24 @@ class Clock:
 
 def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
     """Every track's notes, with impossible values repaired, each track with its own pedal."""
-    clock = Clock(midi, one_tempo)
+    tempo_map = TempoMap(midi, one_tempo)
     tracks = []
     for raw in midi.tracks:
         sounding = (raw.pitch >= 0) & (raw.pitch <= 127) & (raw.velocity > 0)
-        onset_s = clock.seconds(raw.onset[sounding])
+        onset_s = tempo_map.seconds(raw.onset[sounding])
         score = Score(
             onset_s,
-            np.maximum(clock.seconds(raw.offset[sounding]), onset_s),
+            np.maximum(tempo_map.seconds(raw.offset[sounding]), onset_s),
             raw.pitch[sounding],
             np.minimum(raw.velocity[sounding], 127),
-            clock.quarter_s,
+            tempo_map.quarter_s,
             np.array(DRUMS if raw.drums else min(max(raw.program, 0), 127)),
         )
         order = np.argsort(raw.pedal, kind="stable")
-        pedal_s, pedal_value = clock.seconds(raw.pedal[order]), raw.pedal_value[order]
+        pedal_s, pedal_value = tempo_map.seconds(raw.pedal[order]), raw.pedal_value[order]
         spans = pedal_spans(pedal_s, pedal_value, score.duration_s)
         forgotten = int((spans[:, 1] - spans[:, 0] > FORGOTTEN_S).sum()) if sustain and len(score) else 0
         if sustain:
             score = apply_sustain(score, pedal_s, pedal_value)
         tracks.append(Track(printable(raw.name), score, len(spans), forgotten))
-    return Tracks(tracks, clock.quarter_s, clock, midi.signatures)
+    return Tracks(tracks, tempo_map.quarter_s, tempo_map, midi.signatures)

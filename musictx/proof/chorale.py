@@ -16,8 +16,8 @@ from musictx.config.app import settings
 from musictx.data.store import Corpus, Piece, write_store
 from musictx.generate.engine import prefill
 from musictx.generate.model import Model, load
-from musictx.generate.opening import open_bundle
-from musictx.model.shipped import CHORALE, seed_path, shipped_bundle
+from musictx.generate.open_bundle import open_bundle
+from musictx.model.packaged import CHORALE, seed_path, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import WEIGHTS
 from musictx.music.read import read_midi

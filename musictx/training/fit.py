@@ -24,12 +24,12 @@ from musictx.errors import is_out_of_memory
 from musictx.model.build import describe_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 from musictx.objectives import Objective
 from musictx.training.batch_size import with_batch_size
 from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
-from musictx.training.metrics import Row
+from musictx.training.metrics import Metrics
 from musictx.training.module import LanguageModelTraining
 from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
@@ -37,7 +37,7 @@ from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
 from musictx.training.start import header_of, objective_of, sized_as_bundle, starting_model
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
-from musictx.viz.curves import draw_curves
+from musictx.viz.curves import plot_curves
 
 
 def fit(config: TrainConfig) -> Path:
@@ -125,7 +125,7 @@ def _run(
             run.undo()  # the same command can be given again
     if trainer.is_global_zero:
         keep_best(run, checkpoints)
-        draw_losses(run.metrics(), run.curves, config.name, n_ids)
+        plot_losses(run.metrics(), run.curves, config.name, n_ids)
         run.close()
         close_logger(config.logger, failed=False)
     return run.bundle
@@ -180,7 +180,7 @@ def smoke(config: TrainConfig) -> None:
 POINTS = 40
 
 
-class Curve(NamedTuple):
+class LossCurve(NamedTuple):
     """(W,) each; the band goes from the lowest to the highest."""
 
     step: NDArray[np.float64]
@@ -189,17 +189,17 @@ class Curve(NamedTuple):
     high: NDArray[np.float64]
 
 
-def draw_losses(rows: list[Row], path: Path, name: str, vocab_size: int) -> None:
+def plot_losses(rows: list[Metrics], path: Path, name: str, vocab_size: int) -> None:
     """Draws training loss and validation NLL over optimizer steps, beside the NLL of guessing blindly."""
     curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
     known = {label: each for label, each in curves.items() if len(each.step)}
     blind = math.log(vocab_size)
-    draw_curves(known, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
+    plot_curves(known, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
 
 
-def curve(rows: list[Row], key: str) -> Curve:
+def curve(rows: list[Metrics], key: str) -> LossCurve:
     """The logged values in at most 40 groups of rows of equal length, each group as its mean and extremes."""
     found = np.array([(int(row["step"]) + 1, float(row[key])) for row in rows if key in row]).reshape(-1, 2)
     parts = np.array_split(found, min(POINTS, max(len(found), 1)))
     table = [(p[:, 0].mean(), p[:, 1].mean(), p[:, 1].min(), p[:, 1].max()) for p in parts if len(p)]
-    return Curve(*np.array(table).reshape(-1, 4).T)
+    return LossCurve(*np.array(table).reshape(-1, 4).T)

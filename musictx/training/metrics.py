@@ -11,7 +11,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from musictx.errors import UserError
 from musictx.files import replacing
 
-Row = dict[str, Any]
+Metrics = dict[str, Any]
 
 
 class MetricsFile(Logger):
@@ -48,7 +48,7 @@ class MetricsFile(Logger):
             _write(partial, "w", self.columns, rows)
 
 
-def _write(path: Path, mode: str, columns: list[str], rows: list[Row]) -> None:
+def _write(path: Path, mode: str, columns: list[str], rows: list[Metrics]) -> None:
     with open(path, mode, newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns)
         if mode == "w":
@@ -56,7 +56,7 @@ def _write(path: Path, mode: str, columns: list[str], rows: list[Row]) -> None:
         writer.writerows(rows)
 
 
-def read_metrics(path: Path) -> list[Row]:
+def read_metrics(path: Path) -> list[Metrics]:
     """The rows, each with its own columns; [] without a file. A row that a power cut left unfinished is skipped. Raises
     UserError for a file that is no table."""
     if not path.is_file():

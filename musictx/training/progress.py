@@ -21,7 +21,7 @@ def build_progress() -> L.Callback:
     return Bar() if Console().is_terminal else Lines()
 
 
-class Clock:
+class StepTimer:
     """Estimates the time left from the steps made since the start."""
 
     def start(self, trainer: L.Trainer) -> None:
@@ -54,7 +54,7 @@ class Bar(RichProgressBar):
 
     def __init__(self) -> None:
         super().__init__(refresh_rate=5)
-        self.clock = Clock()
+        self.clock = StepTimer()
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.clock.start(trainer)
@@ -68,7 +68,7 @@ class Lines(L.Callback):
     """A line of figures at each validation, for a file or a batch system's log."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = StepTimer()
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.clock.start(trainer)

@@ -26,11 +26,11 @@ from musictx.config.train import TrainConfig
 from musictx.data.store import Store, whole_split
 from musictx.errors import ConfigError, UserError
 from musictx.files import replacing
-from musictx.model.shipped import BUNDLE
+from musictx.model.packaged import BUNDLE
 from musictx.system import lock
 from musictx.training.checkpoints import LAST, check_whole
 from musictx.training.failure import FAILED
-from musictx.training.metrics import Row, read_metrics
+from musictx.training.metrics import Metrics, read_metrics
 
 DEEPEST = 10  # levels of a config.yaml
 LIBRARIES = ("musictx", "torch", "lightning", "numpy")
@@ -173,7 +173,7 @@ class RunFolder:
         except (OSError, ValueError, TypeError, RecursionError) as error:
             raise _damaged(self.path / RECORD, error) from None
 
-    def metrics(self) -> list[Row]:
+    def metrics(self) -> list[Metrics]:
         """The rows of metrics.csv so far."""
         return read_metrics(self.metrics_file)
 

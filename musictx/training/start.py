@@ -20,7 +20,7 @@ from musictx.model.build import Model, build_model, kind_of, model_config
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
 from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, Keys
 from musictx.model.lora import add_adapters
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 from musictx.model.sizes import memory_of, without_memory
 from musictx.objectives import NEXT_TOKEN, Objective, build_objective
 from musictx.tokenizers import Tokenizer, Vocab, build_tokenizer

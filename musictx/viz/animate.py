@@ -24,12 +24,12 @@ from musictx.viz.piano_roll import (
     SEED_COLOUR,
     STRIKE_SHADE,
     New,
-    draw_keys,
-    draw_legend,
-    draw_notes,
-    draw_time,
     key_range,
     new_notes,
+    plot_keys,
+    plot_legend,
+    plot_notes,
+    plot_time,
 )
 from musictx.viz.sound import write_wav
 
@@ -68,11 +68,11 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[A
         span_s = start_s, start_s + PAGE_S
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
         axes.set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
-        draw_keys(axes, low, high)
-        draw_notes(axes, score, new, span_s)
-        draw_time(axes, span_s, bars_s, minutes=score.duration_s >= 90)
+        plot_keys(axes, low, high)
+        plot_notes(axes, score, new, span_s)
+        plot_time(axes, span_s, bars_s, minutes=score.duration_s >= 90)
         if 0 < new_notes(score, new).sum() < len(score):
-            draw_legend(axes, new)
+            plot_legend(axes, new)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()  # type: ignore[no-untyped-call]
         played = np.asarray(canvas.buffer_rgba())[:, :, :3]  # type: ignore[no-untyped-call]

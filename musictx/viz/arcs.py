@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from musictx.music.score import Score
 from musictx.viz.figure import FAINT, FORMATS, INK, new_figure, save_figure
 from musictx.viz.formats import check_suffix
-from musictx.viz.piano_roll import boxes, draw_keys, draw_time, key_range, shades
+from musictx.viz.piano_roll import boxes, key_range, plot_keys, plot_time, shades
 
 GREY, MOTIF_COLOUR = "#80868b", "#009E73"
 HEAD_COLOURS = ("#D55E00", "#0072B2", "#CC79A7", "#E69F00", "#56B4E9", "#7B4FA3", "#A6761D", "#1B7837")
@@ -31,7 +31,7 @@ class Head(NamedTuple):
     weight: NDArray[Any]  # (N,) on each note
 
 
-def draw_arcs(
+def plot_arcs(
     title: str, score: Score, note: int, heads: Sequence[Head], motif: Sequence[NDArray[Any]], path: Path
 ) -> None:
     """Writes a PNG, SVG or PDF: the music up to `note`, or to notes looked at after it. Arcs go from it to the notes
@@ -64,9 +64,9 @@ def draw_arcs(
     figure = new_figure(12, 0.05 * (top - low) + 1.2)
     axes = figure.subplots()
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
-    draw_keys(axes, low, high)
+    plot_keys(axes, low, high)
     axes.set_ylim(low - 0.5, top)
-    draw_time(axes, span_s, None, minutes=span_s[1] >= 90)
+    plot_time(axes, span_s, None, minutes=span_s[1] >= 90)
     axes.set_xlabel("seconds", color=INK, fontsize=9)
     corners = boxes(score, width_s)
     colour = np.full(len(score), GREY, object)
@@ -115,7 +115,7 @@ def _bracket(axes: Axes, score: Score, notes: NDArray[Any], name: str, top: floa
     axes.text(x[0], top + 1.0, name, color=MOTIF_COLOUR, fontsize=7.5, va="bottom", zorder=1.5)
 
 
-def draw_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:
+def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:
     """Writes a PNG, SVG or PDF: one heat map a (title, values (L, H), format) side by side, layers downwards, heads
     across.
 

@@ -24,7 +24,7 @@ MARKERS = "os^Dv*"  # distinct without colour too
 SUFFIXES = (".png", ".svg")
 
 
-def draw_curves(
+def plot_curves(
     curves: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]],
     path: Path,
     xlabel: str,
@@ -79,7 +79,7 @@ def draw_curves(
         figure.savefig(partial, **dated)
 
 
-def draw_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str, title: str = "") -> None:
+def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str, title: str = "") -> None:
     """Writes a PNG or SVG of a dot and its interval per name -> (mean, low, high); bars would have to begin at 0."""
     figure = Figure(figsize=(8, 1.2 + 0.45 * len(bars)), dpi=140, layout="constrained")
     FigureCanvasAgg(figure)
@@ -115,7 +115,7 @@ def count_music(scores: Sequence[Score], tokens: Sequence[int]) -> dict[str, Bin
     }
 
 
-def draw_histograms(title: str, histograms: dict[str, Bins], path: Path) -> None:
+def plot_histograms(title: str, histograms: dict[str, Bins], path: Path) -> None:
     """Writes one PNG with all of them side by side, whole or not at all."""
     figure = Figure(figsize=(12, 6), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)

@@ -46,10 +46,10 @@ def piano_roll(
     for another suffix, ValueError without panels.
     """
     check_suffix(path, FORMATS)
-    save_figure(draw_rolls(panels, bars_s, row_s), path)
+    save_figure(plot_rolls(panels, bars_s, row_s), path)
 
 
-def draw_rolls(
+def plot_rolls(
     panels: Sequence[Panel],
     bars_s: NDArray[Any] | None = None,
     row_s: float | None = None,
@@ -68,18 +68,18 @@ def draw_rolls(
     for (title, score, new), rows in zip(panels, grid, strict=True):
         rows[0].set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
         for k, axes in enumerate(rows):
-            draw_keys(axes, low, high)
+            plot_keys(axes, low, high)
             span_s = k * width_s, (k + 1) * width_s
-            draw_notes(axes, score, new, span_s)
-            draw_time(axes, span_s, bars_s, minutes=end_s >= 90)
+            plot_notes(axes, score, new, span_s)
+            plot_time(axes, span_s, bars_s, minutes=end_s >= 90)
     grid[-1, -1].set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
     mixed = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
     if mixed:
-        draw_legend(grid[0, 0], mixed[0], words)
+        plot_legend(grid[0, 0], mixed[0], words)
     return figure
 
 
-def draw_legend(axes: Axes, new: New, words: tuple[str, str] | None = None) -> None:
+def plot_legend(axes: Axes, new: New, words: tuple[str, str] | None = None) -> None:
     """Explains the two colours above the upper right corner."""
     words = words or (("seed", "continuation") if isinstance(new, float | int) else ("kept", "new"))
     axes.legend(
@@ -104,7 +104,7 @@ def key_range(scores: Sequence[Score]) -> tuple[int, int]:
     return low, max(high, low + 24)
 
 
-def draw_keys(axes: Axes, low: int, high: int) -> None:
+def plot_keys(axes: Axes, low: int, high: int) -> None:
     """Draws the keyboard as a background: black keys shaded, a line and a name at every C."""
     for pitch in range(low, high + 1):
         if pitch % 12 in BLACK_KEYS:
@@ -132,7 +132,7 @@ def borders_s(new: New) -> tuple[float, ...]:
     return (new,) if isinstance(new, float | int) else ()
 
 
-def draw_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) -> None:
+def plot_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) -> None:
     """Draws the notes of a row as boxes, new ones in the second colour, with a dashed line at their borders."""
     seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
     is_new = new_notes(score, new)
@@ -166,7 +166,7 @@ def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
     return mixed
 
 
-def draw_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | None, minutes: bool) -> None:
+def plot_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | None, minutes: bool) -> None:
     """Draws ticks and faint lines at round seconds, or at bar lines, which count from 1."""
     axes.set_xlim(span_s[0], span_s[1] + 0.004 * (span_s[1] - span_s[0]))
     if bars_s is not None:
@@ -195,13 +195,13 @@ class Pair(NamedTuple):
 def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
     """Writes a PNG, SVG or PDF by the suffix, whole or not at all. Raises UserError for another suffix."""
     check_suffix(path, FORMATS)
-    save_figure(draw_accompanied(panels), path)
+    save_figure(plot_accompanied(panels), path)
 
 
-def draw_accompanied(panels: Sequence[Pair]) -> Figure:
+def plot_accompanied(panels: Sequence[Pair]) -> Figure:
     """Draws one panel below the other, longer music in rows of a minute."""
     both = [(title, *marked(melody, voices)) for title, melody, voices in panels]
-    return draw_rolls(both, words=("melody", "voices"))
+    return plot_rolls(both, words=("melody", "voices"))
 
 
 SEED_COLOUR = "#80868b"
@@ -209,7 +209,7 @@ HUES = LinearSegmentedColormap.from_list("raised", ["#D55E00", "#e8e6e3", "#0072
 LEAST_NATS = 0.5  # small gains must look small
 
 
-def draw_raised(title: str, score: Score, raised: NDArray[Any], note: int, path: Path) -> None:
+def plot_raised(title: str, score: Score, raised: NDArray[Any], note: int, path: Path) -> None:
     """Writes a PNG, SVG or PDF. `raised` (N,): nats by which the seed made each note likelier, NaN for the seed's own;
     a frame marks number `note`. Writes the file whole or not at all. Raises UserError for another suffix."""
     check_suffix(path, FORMATS)
@@ -219,8 +219,8 @@ def draw_raised(title: str, score: Score, raised: NDArray[Any], note: int, path:
     figure = new_figure(WIDTH_IN, max(KEY_IN * (high - low), LEAST_IN) + 0.7)
     axes = figure.subplots()
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
-    draw_keys(axes, low, high)
-    draw_time(axes, (0.0, width_s), None, minutes=width_s >= 90)
+    plot_keys(axes, low, high)
+    plot_time(axes, (0.0, width_s), None, minutes=width_s >= 90)
     axes.set_xlabel("seconds", color=INK, fontsize=9)
     corners, new = boxes(score, width_s), ~np.isnan(raised)
     axes.add_collection(PolyCollection(list(corners[~new]), facecolors=SEED_COLOUR, lw=0, zorder=2), autolim=False)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from musictx.analysis.heads import ids_by_height, look, look_at_melody, repeats
+from musictx.analysis.heads import attention_to_melody, attention_to_past, ids_by_height, repeats
 from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.accompanying import Accompanied, accompany_melody, guided, nearest_within, take_melody
@@ -20,7 +20,7 @@ from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.rules import VOICE_RANGES
 from musictx.tokenizers.tokenizer import Trace
-from musictx.viz.arcs import Head, draw_arcs
+from musictx.viz.arcs import Head, plot_arcs
 from musictx.web.draw import check_most
 from musictx.web.session import Heard, Music
 
@@ -62,13 +62,13 @@ class Reader:
             raise UserError("there is one note only, which has nothing before it to look at")
         ids = self.tokenizer.encode(score)
         most = self.model.reach or MOST_TOKENS
-        seen = look(self.model, self.tokenizer, ids, traced, note, max_tokens=min(most, MOST_TOKENS))
+        seen = attention_to_past(self.model, self.tokenizer, ids, traced, note, max_tokens=min(most, MOST_TOKENS))
         heads = [Head("mean of all heads", seen.weight.mean((0, 1)))]
         if layer is not None:
             heads = [Head(f"head {h}", weight) for h, weight in enumerate(seen.weight[layer])]
         runs = repeats(traced.score, MOTIF_NOTES).get(note)
         where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
-        draw_arcs(f"{name}: {where}", traced.score, note, heads, [] if runs is None else list(runs), path)
+        plot_arcs(f"{name}: {where}", traced.score, note, heads, [] if runs is None else list(runs), path)
 
     def traced(self, score: Score) -> Trace:
         return self.tokenizer.trace(self.tokenizer.encode(score), score.quarter_s)
@@ -165,12 +165,12 @@ class MelodyReader(Reader):
         note = int(np.clip(note, 0, len(traced.score) - 1))
         if traced.struck_by[note] % self.tokenizer.voices == 0:
             raise UserError("this note is one of the melody, which was given", "click one below it")
-        looks = look_at_melody(self.model, self.tokenizer, ids, traced, note, "cpu")
+        looks = attention_to_melody(self.model, self.tokenizer, ids, traced, note, "cpu")
         heads = [Head("mean of all heads", looks.weight.mean((0, 1)))]
         if layer is not None:
             heads = [Head(f"head {h}", weight) for h, weight in enumerate(looks.weight[layer])]
         where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
-        draw_arcs(f"{name}: {where}, and the melody", traced.score, note, heads, [], path)
+        plot_arcs(f"{name}: {where}, and the melody", traced.score, note, heads, [], path)
 
     def traced(self, score: Score) -> Trace:
         return self.tokenizer.trace(ids_by_height(self.tokenizer, score), score.quarter_s)

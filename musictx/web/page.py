@@ -144,7 +144,7 @@ class Page:
         look = {"concurrency_id": "look", "concurrency_limit": 1}
         on(self.stage.pick, self.pick_note, self.layer, **look)
         for control in (self.note.input, self.layer.input):
-            on(control, self.look, self.note, self.layer, trigger_mode="always_last", **look)
+            on(control, self.show_attention, self.note, self.layer, trigger_mode="always_last", **look)
         on(self.on.click, self.begin_from_take)
         on(self.undo.click, self.step_back)
 
@@ -213,9 +213,9 @@ class Page:
         if chosen.now and chosen.now.filled:
             return updates | {self.status: told(BOTH_SIDES)}
         note = self.studio.note_at(chosen, Point(float(event._data["seconds"]), float(event._data["pitch"])))
-        return updates | self.look(chosen, note + 1, layer)
+        return updates | self.show_attention(chosen, note + 1, layer)
 
-    def look(self, session: Session, note: int, layer: int) -> Updates:
+    def show_attention(self, session: Session, note: int, layer: int) -> Updates:
         arcs = self.studio.arcs(session, int(note) - 1, None if layer < 0 else layer)
         most = max(self.studio.count_notes(session), 3)
         slider = gr.update(maximum=most, value=min(max(int(note), 2), most))

@@ -19,7 +19,7 @@ import gradio.routes
 import uvicorn
 from fastapi import FastAPI
 
-from musictx.data.work.sandbox import close_all
+from musictx.data.parallel.sandbox import close_all
 from musictx.errors import UserError
 from musictx.web.gate import PROGRESS, UPLOAD, Gate, say_failure
 from musictx.web.page import CSS, Page
@@ -87,7 +87,7 @@ def application(page: Page) -> FastAPI:
         footer_links=[],
         max_file_size=limits.upload_bytes,
         allowed_paths=[str(page.studio.folder)],
-        theme=look(),
+        theme=theme(),
         css=CSS,
     )
     return app
@@ -130,7 +130,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def look() -> gr.themes.Base:
+def theme() -> gr.themes.Base:
     """A quiet theme, dense enough for one screen, in the machine's own fonts."""
     theme = gr.themes.Default(
         primary_hue="amber",

@@ -11,7 +11,7 @@ from musictx.config.web import MOST_STEPS
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
-from musictx.model.shipped import FOLDER
+from musictx.model.packaged import FOLDER
 from musictx.music.grid import grid_to_score
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Meter, Score

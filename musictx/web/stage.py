@@ -22,7 +22,7 @@ from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.viz.figure import save_figure
-from musictx.viz.piano_roll import Pair, Panel, draw_accompanied, draw_rolls
+from musictx.viz.piano_roll import Pair, Panel, plot_accompanied, plot_rolls
 from musictx.viz.sound import write_wav
 from musictx.web.session import Step
 
@@ -88,7 +88,7 @@ def rolls(step: Step, place: Path) -> tuple[str, list[dict[str, float]]]:
     panels = panels or [(step.music.name, step.score, np.inf)]
     below = [Pair(n, t.melody, t.voices) for n, t in zip(names, step.takes, strict=True) if isinstance(t, Accompanied)]
     with PEN:
-        figure = draw_accompanied(below) if below else draw_rolls(panels)
+        figure = plot_accompanied(below) if below else plot_rolls(panels)
         path = place / "roll.svg"
         save_figure(figure, path)
         boxes = _boxes(figure, len(panels))

@@ -15,7 +15,7 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
-from musictx.generate.opening import choose_bundle
+from musictx.generate.open_bundle import choose_bundle
 from musictx.generate.requests import MAX_SEED, UNSAID, Own
 from musictx.web.draw import Ready, Region, Tell, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
 from musictx.web.harmonise import Harmoniser, MelodyReader, Point, Reader, TellOf, VoicesWish, harmonise

@@ -15,8 +15,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from musictx.config.web import Limits
-from musictx.data.work.sandbox import Limits as ReaderLimits
-from musictx.data.work.sandbox import run_batch
+from musictx.data.parallel.sandbox import Limits as ReaderLimits
+from musictx.data.parallel.sandbox import run_batch
 from musictx.errors import MidiError, UserError
 from musictx.music.read import read_tracks
 from musictx.web.session import Heard, Music
@@ -138,7 +138,7 @@ def read_music(data: bytes) -> Read | str:
     """Runs in the reader process: the music without drums, or why there is none."""
     try:
         tracks = read_tracks(data, "")
-        changes = tracks.clock is not None and tracks.clock.changes
+        changes = tracks.tempo_map is not None and tracks.tempo_map.changes
         even = read_tracks(data, "", one_tempo=True) if changes else None
     except MidiError as error:
         return error.reason

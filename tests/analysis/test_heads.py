@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from strategies import scores
 
-from musictx.analysis.heads import lines, look, repeats
+from musictx.analysis.heads import attention_to_past, lines, repeats
 from musictx.errors import ConfigError
 from musictx.model.position.table import Table
 from musictx.model.transformer import Block, Transformer, TransformerConfig
@@ -46,7 +46,7 @@ def see(grid, distances, note, **settings):
     ids = tokenizer.encode(score)
     traced = tokenizer.trace(ids, score.quarter_s)
     note = note if note >= 0 else len(traced.score) + note
-    return look(looking_back(tokenizer, distances), tokenizer, ids, traced, note, **settings), traced
+    return attention_to_past(looking_back(tokenizer, distances), tokenizer, ids, traced, note, **settings), traced
 
 
 MOVING = [[72 + k % 3, 65 + k % 2, 60 - k % 2, 50 + k % 3] for k in range(12)]  # no note is held
@@ -155,7 +155,7 @@ def test_other_encodings(name):
     ids = tokenizer.encode(score)
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(vocab_size=tokenizer.vocab.size, d_model=8, n_layers=1, n_heads=2, d_ff=8))
-    looks = look(model.eval(), tokenizer, ids, tokenizer.trace(ids, 0.5), 11, motif_notes=3)
+    looks = attention_to_past(model.eval(), tokenizer, ids, tokenizer.trace(ids, 0.5), 11, motif_notes=3)
     assert 0 < looks.distance_s.min() < looks.distance_s.max() < 5.5
     np.testing.assert_allclose(looks.even_repeat, np.nanmean(looks.on_repeat), rtol=0.2)  # untrained: nearly even
     assert looks.repeated == 3

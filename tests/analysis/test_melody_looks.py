@@ -8,9 +8,9 @@ import torch
 from conftest import ok, refused
 from untrained import TOK
 
-from musictx.analysis.heads import ids_by_height, last_below, look_at_melody
+from musictx.analysis.heads import attention_to_melody, ids_by_height, last_below
 from musictx.errors import ConfigError, UserError
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.encoder_decoder import DecoderBlock, EncoderDecoder
 from musictx.model.readout import read_cross_attention
 from musictx.music.grid import REST, grid_to_score
@@ -49,7 +49,7 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(voices):
     traced = TOK.trace(ids, 0.6)
     pitch, onset = traced.score.pitch.tolist(), traced.score.onset_s.round(3).tolist()
     moved = next(n for n, (p, s) in enumerate(zip(pitch, onset, strict=True)) if (p, s) == (50, 0.6))
-    looks = look_at_melody(model, TOK, ids, traced, moved, "cpu")
+    looks = attention_to_melody(model, TOK, ids, traced, moved, "cpu")
     melody = [n for n, p in enumerate(pitch) if p in (72, 74)]
     below = [n for n in range(len(pitch)) if n not in melody]
     assert (looks.weight[..., below] == 0).all()
@@ -64,7 +64,7 @@ def test_each_note_of_the_melody_has_the_weight_of_its_sixteenths(voices):
     away = [4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7]
     assert looks.steps_away == pytest.approx((rows * away).sum(-1), abs=1e-5)
     with pytest.raises(ConfigError, match=r"^at=…: note \d+, at 0.00 s, belongs to the melody"):
-        look_at_melody(model, TOK, ids, traced, melody[0], "cpu")
+        attention_to_melody(model, TOK, ids, traced, melody[0], "cpu")
     assert pitch[last_below(traced, TOK)] == 59
     alone = TOK.encode_grid(np.where(np.arange(4) == 0, GRID, REST).astype(np.int16))
     with pytest.raises(UserError, match="^all notes are in one line"):

@@ -3,7 +3,7 @@ import json
 import pytest
 import torch
 from conftest import BENCHMARKS, ok, refused
-from training import FLOPS, BenchTrainingConfig, Row, contestants, report, step_flops
+from training import FLOPS, BenchTrainingConfig, Contestant, contestants, report, step_flops
 
 from musictx.tokenizers import build_tokenizer
 
@@ -110,11 +110,11 @@ def test_every_row_runs_with_the_dropout_that_it_names(monkeypatch):
 
 def test_each_stands_beside_the_rewrite_with_the_same_attention_dropout():
     rows = [
-        Row("our rewrite of the public code, 32-true, attention dropout 0.1", "32-true", 0.1, 1.0, [4.0]),
-        Row("our rewrite of the public code, 32-true, attention dropout 0", "32-true", 0.0, 1.0, [2.0]),
-        Row("musictx, a", "32-true", 0.1, 1.0, [0.5]),
-        Row("musictx, b", "32-true", 0.0, 1.0, [0.5]),
-        Row("musictx, c", "32-true", 0.0, 1.0, failed="RuntimeError: too large"),
+        Contestant("our rewrite of the public code, 32-true, attention dropout 0.1", "32-true", 0.1, 1.0, [4.0]),
+        Contestant("our rewrite of the public code, 32-true, attention dropout 0", "32-true", 0.0, 1.0, [2.0]),
+        Contestant("musictx, a", "32-true", 0.1, 1.0, [0.5]),
+        Contestant("musictx, b", "32-true", 0.0, 1.0, [0.5]),
+        Contestant("musictx, c", "32-true", 0.0, 1.0, failed="RuntimeError: too large"),
     ]
     lines = report(rows, {"32-true": 4.0}, [], 100).splitlines()
     assert [line.split()[-6:-3] for line in lines[1:5]] == [

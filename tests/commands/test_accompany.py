@@ -11,7 +11,7 @@ from untrained import write_harmoniser
 import musictx
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
 from musictx.generate.accompanying import check_accompanies, take_melody
-from musictx.generate.opening import faster, open_bundle
+from musictx.generate.open_bundle import faster, open_bundle
 from musictx.generate.requests import Accompany
 from musictx.music.read import read_midi
 from musictx.music.score import Meter, Score

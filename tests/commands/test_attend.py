@@ -9,7 +9,7 @@ from conftest import ok, refused
 from musictx.analysis.seed_gain import log_p_of_last, raised_by_seed
 from musictx.commands.attend import find_note, raised_notes
 from musictx.errors import ConfigError
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.read import read_midi
 from musictx.music.score import Score

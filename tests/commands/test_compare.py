@@ -5,11 +5,11 @@ import pytest
 from conftest import ok, refused
 
 from musictx.analysis.bootstrap import Interval
-from musictx.analysis.motif import Curve
-from musictx.analysis.report import Memory, Row, table
+from musictx.analysis.motif import RetentionCurve
+from musictx.analysis.report import Memory, ModelReport, table
 from musictx.commands.compare import training_of
 from musictx.errors import ConfigError
-from musictx.generate.opening import find_bundles
+from musictx.generate.open_bundle import find_bundles
 
 SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=3", "span_seconds=1.5"]
 
@@ -83,8 +83,8 @@ def test_the_curve_of_a_training_is_read_from_its_metrics(tmp_path):
 
 def test_a_row_of_the_table_says_what_was_measured_and_json_has_no_nan():
     column = np.array([0.5, np.nan])
-    curve = Curve(*[column] * 9)
-    row = Row("x", Memory(curve, Interval(0.5, 0.25, 0.75), Interval(7, 6, 8.04)), parameters=1234)
+    curve = RetentionCurve(*[column] * 9)
+    row = ModelReport("x", Memory(curve, Interval(0.5, 0.25, 0.75), Interval(7, 6, 8.04)), parameters=1234)
     assert table([row]).splitlines()[-1] == "| x |  | 1,234 |  |  | 0.50 (0.25 – 0.75) | 7.0 (6.0 – 8.0) |  |  |  |  |"
     assert row.plain()["memory"]["retention"]["mean"] == [0.5, None]
     json.dumps(row.plain(), allow_nan=False)

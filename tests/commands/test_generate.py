@@ -8,7 +8,7 @@ from conftest import ok, refused
 from musictx.commands.generate import GenerateConfig, generate
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError, UserError
-from musictx.generate.opening import faster, open_bundle
+from musictx.generate.open_bundle import faster, open_bundle
 from musictx.model.bundle import add_notes
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps

@@ -10,9 +10,9 @@ import pytest
 from strategies import SHARED_DATA, slowing
 
 from musictx.errors import MidiError
-from musictx.generate.opening import choose_bundle, name_bundle, not_four_voices
+from musictx.generate.open_bundle import choose_bundle, name_bundle, not_four_voices
 from musictx.generate.seeds import read_seed
-from musictx.model.shipped import FOLDER
+from musictx.model.packaged import FOLDER
 from musictx.music.grid import grid_to_score, quantise, score_to_grid
 from musictx.music.read import read_midi, read_tracks
 from musictx.music.score import Score

@@ -4,7 +4,7 @@ import pytest
 import torch
 from stubs import Said
 
-from musictx.generate.engine import Row, begin_stream
+from musictx.generate.engine import BatchRow, begin_stream
 from musictx.generate.requests import PLAIN
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -48,7 +48,7 @@ def model():
 def run(
     model, n=20, rows=3, seed=5, prompts=(PROMPT,), which=None, room=None, rolling=False, **settings
 ) -> torch.Tensor:
-    keys = which if which is not None else [Row(0, (seed, k)) for k in range(rows)]
+    keys = which if which is not None else [BatchRow(0, (seed, k)) for k in range(rows)]
     room = room or max(map(len, prompts)) + n
     stream = begin_stream(model, prompts, keys, replace(PLAIN, **settings), Below(8), EOS, room, rolling)
     return torch.stack([next(stream).ids for _ in range(n)], 1)
@@ -82,10 +82,10 @@ def test_every_row_of_a_ragged_batch_equals_its_solo_run(position, rolling):
     model = build(position).double()
     prompts = [torch.arange(n) % 8 for n in (3, 17, 1)]
     room = 8 if rolling else 60
-    rows = [Row(2, (5, 0)), Row(0, (5, 0)), Row(1, (5, 1)), Row(0, (5, 2))]
+    rows = [BatchRow(2, (5, 0)), BatchRow(0, (5, 0)), BatchRow(1, (5, 1)), BatchRow(0, (5, 2))]
     together = run(model, 40, prompts=prompts, which=rows, room=room, rolling=rolling)
     for row, drawn in zip(rows, together, strict=True):
-        alone = run(model, 40, prompts=[prompts[row.prompt]], which=[Row(0, row.key)], room=room, rolling=rolling)
+        alone = run(model, 40, prompts=[prompts[row.prompt]], which=[BatchRow(0, row.key)], room=room, rolling=rolling)
         assert drawn.tolist() == alone[0].tolist()
 
 
@@ -95,9 +95,9 @@ def test_rows_of_a_recurrent_model_join_too():
         model = Recurrent(RecurrentConfig(V, d_model=16, n_layers=2, additive=additive, d_attention=8, window=6))
         model.double().eval()
         prompts = [torch.arange(n) % 8 for n in (3, 17, 1)]
-        together = run(model, 20, prompts=prompts, which=[Row(i, (5, i)) for i in range(3)])
+        together = run(model, 20, prompts=prompts, which=[BatchRow(i, (5, i)) for i in range(3)])
         for i, prompt in enumerate(prompts):
-            alone = run(model, 20, prompts=[prompt], which=[Row(0, (5, i))])
+            alone = run(model, 20, prompts=[prompt], which=[BatchRow(0, (5, i))])
             assert together[i].tolist() == alone[0].tolist()
 
 
@@ -132,7 +132,7 @@ def test_greedy_equals_the_uncached_argmax_loop(model):
 
 def test_log_probabilities_are_the_models_own(model):
     hot = replace(PLAIN, temperature=3.0, top_k=2)
-    stream = begin_stream(model, [PROMPT], [Row(0, (5, 0))], hot, Below(8), EOS, 30, False)
+    stream = begin_stream(model, [PROMPT], [BatchRow(0, (5, 0))], hot, Below(8), EOS, 30, False)
     drawn = [next(stream) for _ in range(6)]
     ids = torch.cat([PROMPT, *(d.ids for d in drawn)])
     with torch.inference_mode():
@@ -143,7 +143,7 @@ def test_log_probabilities_are_the_models_own(model):
 
 
 def test_music_goes_on_for_ever_in_the_same_memory(model):
-    stream = begin_stream(model, [PROMPT], [Row(0, (5, 0))], PLAIN, Below(8), EOS, 8, True)
+    stream = begin_stream(model, [PROMPT], [BatchRow(0, (5, 0))], PLAIN, Below(8), EOS, 8, True)
     memory = stream.state.k.data_ptr(), stream.state.k.shape
     for _ in range(80):  # ten windows
         next(stream)
@@ -158,7 +158,7 @@ def test_what_is_no_number_is_noticed_row_by_row():
             logits[1, 3] = torch.nan
         return logits
 
-    stream = begin_stream(Said(say), [PROMPT], [Row(0, (5, k)) for k in range(2)], PLAIN, Below(8), EOS, 30, False)
+    stream = begin_stream(Said(say), [PROMPT], [BatchRow(0, (5, k)) for k in range(2)], PLAIN, Below(8), EOS, 30, False)
     for _ in range(3):
         next(stream)
     assert stream.finite.tolist() == [True, True]

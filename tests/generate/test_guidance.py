@@ -12,17 +12,17 @@ from test_music import LONGER, SEED, build, same
 
 from musictx.errors import ConfigError
 from musictx.generate.draw import continue_primers
-from musictx.generate.engine import Row, Uniforms, begin_stream
+from musictx.generate.engine import BatchRow, Uniforms, begin_stream
 from musictx.generate.filters import draw
 from musictx.generate.guidance import NothingToHold, bare_prompt, guided
 from musictx.generate.model import Model
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Length, Own, Sampling
 from musictx.model.bundle import BundleHeader
+from musictx.model.packaged import CHORALE, shipped_bundle
 from musictx.model.recurrent import Recurrent, RecurrentConfig
-from musictx.model.shipped import CHORALE, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import for_steps
 from musictx.music.read import read_midi
@@ -98,7 +98,7 @@ def quickly(model, tokenizer, primer, sampling, n, key):
     bare = bare_prompt(prompt.heard, sampling, max(model.cycle, tokenizer.group))
     grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s], "cpu")
     room, eos = len(prompt.heard) + n, tokenizer.vocab.eos
-    stream = begin_stream(model, [prompt.heard], [Row(0, key)], sampling, grammar, eos, room, False, [bare])
+    stream = begin_stream(model, [prompt.heard], [BatchRow(0, key)], sampling, grammar, eos, room, False, [bare])
     return [int(next(stream).ids[0]) for _ in range(n)]
 
 
@@ -145,7 +145,7 @@ def test_the_shipped_model_draws_what_its_seed_makes_likelier():
         bare = bare_prompt(prompt.heard, sampling, 16)
         assert bare.tolist() == prompt.heard[-17:].tolist()
         grammar = build_grammar(tokenizer, Rules(), [prompt.ids] * 4, [prompt.quarter_s] * 4, "cpu")
-        rows, eos = [Row(0, (0, k)) for k in range(4)], tokenizer.vocab.eos
+        rows, eos = [BatchRow(0, (0, k)) for k in range(4)], tokenizer.vocab.eos
         stream = begin_stream(model, [prompt.heard], rows, sampling, grammar, eos, 512, False, [bare])
         gain = []
         for drawn in itertools.islice(stream, 64):

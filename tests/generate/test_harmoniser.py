@@ -10,8 +10,8 @@ from conftest import ROOT, ok, refused
 from safetensors import safe_open
 
 import musictx
-from musictx.generate.opening import open_bundle
-from musictx.model.shipped import FOLDER, shipped_bundle
+from musictx.generate.open_bundle import open_bundle
+from musictx.model.packaged import FOLDER, shipped_bundle
 from musictx.music.grid import REST, grid_to_score, score_to_grid
 from musictx.music.read import read_midi
 from musictx.music.write import write_midi

@@ -40,23 +40,23 @@ def test_seconds_bars_and_twenty_seconds_for_nothing():
 
 
 def test_tokens_are_counted():
-    assert progress(Length(tokens=8)).look(np.zeros(6, np.uint16)) == 0.75
+    assert progress(Length(tokens=8)).after(np.zeros(6, np.uint16)) == 0.75
 
 
 def test_the_clock_of_a_performance_goes_on_from_look_to_look():
     p, wait = progress(Length(seconds=4.0)), TOK.silence(1.0)
-    assert p.look(wait) == 0.25
-    assert p.look(np.concatenate([wait, wait, wait])) == 0.75
+    assert p.after(wait) == 0.25
+    assert p.after(np.concatenate([wait, wait, wait])) == 0.75
     assert p.at(np.array([0, 1, 2, 3])).tolist() == [0, 0.25, 0.5, 0.75]
 
 
 def test_only_whole_steps_of_a_grid_count():
     p = progress(Length(seconds=0.3), HYMN, quarter_s=0.6)
     ids = np.full(9, HYMN.rest, np.uint16)
-    assert [p.look(ids[:n]) for n in (3, 5, 7, 9)] == pytest.approx([0, 0.5, 0.5, 1.0])
+    assert [p.after(ids[:n]) for n in (3, 5, 7, 9)] == pytest.approx([0, 0.5, 0.5, 1.0])
 
 
 def test_new_notes_are_counted():
     primer = TOK.vocab.id("NOTE_ON", 60), TOK.vocab.id("TIME_SHIFT", 9), TOK.vocab.id("NOTE_OFF", 60)
     p = progress(Length(notes=4), primer=np.array(primer, np.uint16))
-    assert p.look(np.array(primer, np.uint16)) == 0.25
+    assert p.after(np.array(primer, np.uint16)) == 0.25

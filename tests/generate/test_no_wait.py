@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from musictx.generate.engine import ByChance, Row, Stream, prefill
+from musictx.generate.engine import BatchRow, ByChance, Stream, prefill
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN
 from musictx.model.recurrent import Recurrent, RecurrentConfig
@@ -71,7 +71,7 @@ def test_no_step_waits_for_the_device(build, static, name, rolling, guidance):
     rules = Rules(scale="C major", voice_order=name == "chorale", max_polyphony=4 if name == "performance" else None)
     grammar = build_grammar(tokenizer, rules, [prompt.ids] * 3, [prompt.quarter_s] * 3, "meta")
     model = build(tokenizer.vocab.size).eval().to("meta")
-    model, rows = StaticSteps(model) if static else model, [Row(0, (5, k)) for k in range(3)]
+    model, rows = StaticSteps(model) if static else model, [BatchRow(0, (5, k)) for k in range(3)]
     streams, sampling = 1 + (guidance is not None), replace(EVERY_FILTER, seed_guidance=guidance)
     logits, state = prefill(model, [prompt.heard], [0] * len(rows) * streams, 4 if rolling else 8, rolling)
     chance = ByChance(sampling, [row.key for row in rows], "meta")

@@ -7,7 +7,7 @@ from strategies import forget_pedal
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.generate.primer import Primer
 from musictx.generate.seeds import find_seeds, fit_voices, name_targets, read_seed
-from musictx.model.shipped import FOLDER, bundle_path, tell_taken
+from musictx.model.packaged import FOLDER, bundle_path, tell_taken
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer

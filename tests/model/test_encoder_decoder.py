@@ -140,7 +140,7 @@ def test_cross_attention_and_encoder_equal_the_definition(position, paced, unit)
                 for j, d in enumerate(distances)
             ]
             expected[0, h, i] = torch.stack(logits).softmax(0) @ v[0, h, :7]
-    got = form.look(q, k, v, form.phase(at, q.dtype), cross.distance(at, source_at), 0.0, masked)
+    got = form.attend_to(q, k, v, form.phase(at, q.dtype), cross.distance(at, source_at), 0.0, masked)
     torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
     added = cross(x, k, v, masked, source_at, at)
     torch.testing.assert_close(added, x + cross.project(expected.transpose(1, 2).flatten(2)), rtol=1e-12, atol=1e-12)

@@ -91,7 +91,7 @@ def test_features_are_those_of_the_definition_wherever_the_stream_is_cut(ids, cu
     state, found = keyboard.up(1), []
     for part in (ids[:cut], ids[cut:]):
         if part:
-            features, state = keyboard.look(torch.tensor([part]), state)
+            features, state = keyboard.features(torch.tensor([part]), state)
             found.append(features[0].numpy())
     np.testing.assert_allclose(np.concatenate(found), by_definition(ids), atol=1e-5)
 
@@ -101,7 +101,7 @@ def test_the_ids_of_a_gap_let_go_of_all_keys():
     keyboard = Keyboard("head", grown.vocab.size, 8)
     keyboard.learn(known_keys(grown))
     ids = [grown.vocab.id("NOTE_ON", 60), grown.vocab.id("BACK_32", 3), grown.vocab.id("NOTE_ON", 61)]
-    features, _ = keyboard.look(torch.tensor([ids]), keyboard.up(1))
+    features, _ = keyboard.features(torch.tensor([ids]), keyboard.up(1))
     assert features[0, :, 0, 60:62].tolist() == [[1, 0], [0, 0], [0, 1]]
     assert features[0, 1, 3, 60] == 0
 

@@ -82,7 +82,7 @@ def test_attention_equals_the_definition_with_every_gradient(t):
     s = torch.randn(2, t, 6, dtype=torch.float64, requires_grad=True)
     h = torch.randn(2, 5, 6, dtype=torch.float64, requires_grad=True)
     masked = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
-    got = attention.look(s, attention.rows(h), masked)
+    got = attention.attend(s, attention.rows(h), masked)
     rows = []
     for b, seen in ((0, 5), (1, 3)):
         for q in s[b]:

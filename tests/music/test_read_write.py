@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import scores
 
 from musictx.errors import MidiError
-from musictx.model.shipped import seed_path
+from musictx.model.packaged import seed_path
 from musictx.music import read as reading
 from musictx.music.read import fit_chunks, read_bytes, read_midi, read_tracks, whole_events
 from musictx.music.score import DRUMS, Score

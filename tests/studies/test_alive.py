@@ -4,7 +4,7 @@ import json
 import re
 
 import numpy as np
-from alive import Cell, Row, better, in_scale, measure, summary, true_music, waits_s
+from alive import Cell, Figures, better, in_scale, measure, summary, true_music, waits_s
 from conftest import ok, run
 from strategies import score_of
 
@@ -23,7 +23,7 @@ def test_waits_are_counted_from_the_beginning_to_the_end_though_a_note_sounds():
 
 def test_what_is_measured_of_a_continuation():
     found = measure(SEED, score_of((0, 9, 60), (2, 3, 61), (4, 5, 62), (8, 9, 64)), 10, (4.0, 9.0), None)
-    assert found == Row(4.0, 4, 1, 4 / 10 / (20 / 10), 0.75, 3, 0, 1, 1)
+    assert found == Figures(4.0, 4, 1, 4 / 10 / (20 / 10), 0.75, 3, 0, 1, 1)
     assert found.still
     assert not found._replace(wait_s=3.0).still, "three seconds are not more than three"
     assert in_scale(SEED, Score.empty()) == 0.0
@@ -38,7 +38,7 @@ def test_true_music_follows_a_beginning_or_comes_before_the_ending():
 
 
 def test_who_stands_still_where_seed_and_composer_do_not_loses():
-    row = Row(1.0, 10, 0, 1.0, 1.0, 0, 0, 0, 0)
+    row = Figures(1.0, 10, 0, 1.0, 1.0, 0, 0, 0, 0)
     waits = row._replace(wait_s=4.0)
     drawn = [[row, waits], [waits], [waits]]
     cell = Cell("c", drawn, [row, waits, row], [1.0, 1.0, 5.0], None)

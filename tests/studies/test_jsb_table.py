@@ -13,7 +13,7 @@ from musictx.commands.compare import compare
 from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 
 TINY = ["model.d_model=16", "model.n_layers=1", "data.length=32", "trainer.batch_size=2"]
 TINY += ["trainer.sample_every=null", "trainer.precision=32-true"]

@@ -10,20 +10,20 @@ from musictx.model.attention.triton_tuning import tuning_for
 
 pytest.importorskip("triton", reason="the package triton is not installed")
 import kernels
-from kernels import CARDS, Row, line, verdict
+from kernels import CARDS, KernelUse, line, verdict
 
 SCRIPT = "studies/kernels.py"
 SHIPPED = json.loads((ROOT / "studies" / "results" / "kernels.json").read_text())
 SAID = {"forward": 0, "queries": 1, "queries, deterministic": 1, "keys": 2, "table, deterministic": 3}
 WIDTH = {"bfloat16": 2, "float32": 4}
-FITTING = Row(86, "bfloat16", 128, "keys", 32, 8, 2, 172, 0, 53504, 101376)
+FITTING = KernelUse(86, "bfloat16", 128, "keys", 32, 8, 2, 172, 0, 53504, 101376)
 
 
 @pytest.mark.parametrize(("card", "dtypes"), [(80, ["bfloat16"]), (90, ["bfloat16"]), (90, ["float32"])])
 def test_the_default_tuning_fits_the_card_with_every_head_size(card, dtypes, tmp_path):
     done = run([SCRIPT, "--cards", card, "--dtypes", *dtypes, "--json", "k.json"], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = [Row(**row) for row in json.loads((tmp_path / "k.json").read_text())["rows"]]
+    rows = [KernelUse(**row) for row in json.loads((tmp_path / "k.json").read_text())["rows"]]
     assert {(r.capability, r.dtype, r.d_head, r.kernel) for r in rows} == {
         (card, dtype, d, kernel) for dtype in dtypes for d in (16, 32, 64, 128) for kernel in SAID
     }
@@ -44,7 +44,7 @@ def test_the_default_tuning_fits_the_card_with_every_head_size(card, dtypes, tmp
 
 
 def test_the_published_table_is_of_the_tunings_that_are_shipped_and_all_fit():
-    rows = [Row(**row) for row in SHIPPED["rows"]]
+    rows = [KernelUse(**row) for row in SHIPPED["rows"]]
     assert len(rows) == 6 * 2 * 4 * 5
     for row in rows:
         limit = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}[row.capability]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import seeds
 
-from musictx.model.shipped import FOLDER
+from musictx.model.packaged import FOLDER
 from musictx.music.read import read_bytes, read_midi, read_tracks
 
 

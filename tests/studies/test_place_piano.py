@@ -13,7 +13,7 @@ from musictx.errors import UserError
 from musictx.model.build import build_model, model_config
 from musictx.model.bundle import add_notes, load_bundle, read_header, save_bundle
 from musictx.model.keyboard import Keys
-from musictx.model.shipped import bundle_path
+from musictx.model.packaged import bundle_path
 from musictx.tokenizers import build_tokenizer
 from musictx.training.start import keys_of
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from stubs import noise
 
 from musictx.errors import ConfigError
-from musictx.generate.engine import Row, begin_stream
+from musictx.generate.engine import BatchRow, begin_stream
 from musictx.generate.requests import PLAIN
 from musictx.music.grid import REST
 from musictx.tokenizers.chorale import ChoraleTokenizer
@@ -145,7 +145,7 @@ def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid,
     prompt = TOK.encode_grid(np.array(grid, np.int16).reshape(-1, 4))
     now = build_grammar(TOK, rules, [prompt] * 2, [QUARTER_S] * 2, "cpu")
     model = noise(TOK.vocab.size, seed, favourites=favourites)
-    rows = [Row(0, (seed, k)) for k in range(2)]
+    rows = [BatchRow(0, (seed, k)) for k in range(2)]
     drawing = begin_stream(model, [torch.tensor([TOK.vocab.bos])], rows, PLAIN, now, TOK.vocab.eos, 400, False)
     drawn = torch.stack([next(drawing).ids for _ in range(120)], 1).numpy()
     silence, longest = (max(int(s // 0.15), 1) for s in (rules.max_silence_s, rules.max_note_s))

@@ -7,7 +7,7 @@ import pytest
 from session_parts import QUARTER_S, phrase_score, random_playing
 
 from musictx.errors import UserError
-from musictx.live.keyboard import Keyboard
+from musictx.jam.keyboard import Keyboard
 from musictx.music.grid import REST, score_to_grid
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer

@@ -26,7 +26,7 @@ def config_of(world, out, *overrides, model=TINY) -> TrainConfig:
 
 def fit(config) -> Path:
     """A training without the picture of its losses, which takes longer than all of its steps."""
-    with patch("musictx.training.fit.draw_losses"):
+    with patch("musictx.training.fit.plot_losses"):
         return training.fit(config)
 
 

@@ -14,7 +14,7 @@ from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.train import alone
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.build import KINDS
 from musictx.model.bundle import load_bundle, read_header
 from musictx.objectives import build_objective

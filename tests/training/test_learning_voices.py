@@ -11,7 +11,7 @@ from untrained import write_harmoniser
 from musictx.commands.train import alone
 from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import load_bundle, read_header
 from musictx.tokenizers import build_tokenizer
 from musictx.training.module import LanguageModelTraining

@@ -11,7 +11,7 @@ from musictx.commands.train import train
 from musictx.config.app import settings
 from musictx.errors import BundleError, ConfigError
 from musictx.model.bundle import load_bundle, read_header, save_bundle
-from musictx.model.shipped import shipped_bundle
+from musictx.model.packaged import shipped_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab

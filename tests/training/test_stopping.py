@@ -24,7 +24,7 @@ from musictx.commands.train import alone
 from musictx.config.app import explained
 from musictx.data.store import Store
 from musictx.errors import ConfigError
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import load_bundle
 from musictx.training.checkpoints import WholeFiles
 from musictx.training.module import LanguageModelTraining

@@ -12,7 +12,7 @@ from musictx.commands.runs import list_runs
 from musictx.config import register
 from musictx.config.app import conf_dir
 from musictx.config.command import find
-from musictx.generate.opening import find_bundles
+from musictx.generate.open_bundle import find_bundles
 
 
 def settings(world):

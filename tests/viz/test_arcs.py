@@ -5,7 +5,7 @@ from matplotlib.image import imread
 
 from musictx.errors import UserError
 from musictx.music.score import Score
-from musictx.viz.arcs import HEAD_COLOURS, MOTIF_COLOUR, Head, draw_arcs, draw_heads
+from musictx.viz.arcs import HEAD_COLOURS, MOTIF_COLOUR, Head, plot_arcs, plot_heads
 
 SCORE = Score(np.arange(8) / 2, np.arange(8) / 2 + 0.5, [60, 64, 67, 72, 60, 64, 67, 72], [80] * 8)
 
@@ -26,7 +26,7 @@ def pixels(path, colour):
 
 
 def draw(tmp_path, heads, motif=(), name="a.png"):
-    draw_arcs("a piece", SCORE, 7, heads, [np.array(m) for m in motif], tmp_path / name)
+    plot_arcs("a piece", SCORE, 7, heads, [np.array(m) for m in motif], tmp_path / name)
     return tmp_path / name
 
 
@@ -68,7 +68,7 @@ def test_heat_maps_of_all_heads(tmp_path):
         ("seconds back", np.array([[0.5, 12.25], [3.0, 1.0], [0.0, 0.1]]), ".1f"),
         ("on the motif", np.array([[0.5, 0.25], [0.0, 1.0], [np.nan, 0.1]]), ".0%"),
     ]
-    draw_heads(maps, tmp_path / "heads.svg")
+    plot_heads(maps, tmp_path / "heads.svg")
     text = (tmp_path / "heads.svg").read_text()
     for word in ("seconds back", "12.2", "25%", "100%", "nan%", "head 0", "layer 0"):
         assert f">{word}<" in text
@@ -76,6 +76,6 @@ def test_heat_maps_of_all_heads(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.gif", "a"])
 def test_another_format(tmp_path, name):
-    for drawn in (lambda p: draw_heads([("x", np.ones((1, 1)), "")], p), lambda p: draw(p.parent, [], name=p.name)):
+    for drawn in (lambda p: plot_heads([("x", np.ones((1, 1)), "")], p), lambda p: draw(p.parent, [], name=p.name)):
         with pytest.raises(UserError, match=f"{name}: give a name that ends in .png or .svg or .pdf"):
             drawn(tmp_path / name)

@@ -4,7 +4,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from musictx.errors import UserError
-from musictx.viz.curves import COLOURS, draw_curves
+from musictx.viz.curves import COLOURS, plot_curves
 
 X = np.arange(5.0)
 CURVE = (X, X / 4, X / 4 - 0.2, X / 4 + 0.2)
@@ -16,7 +16,7 @@ def share(image, colour):
 
 
 def test_each_curve_has_its_colour_and_nothing_else_is_written(tmp_path):
-    draw_curves({"one": CURVE, "two": FLAT}, tmp_path / "c.png", "seconds", "share")
+    plot_curves({"one": CURVE, "two": FLAT}, tmp_path / "c.png", "seconds", "share")
     image = imread(tmp_path / "c.png")
     assert share(image, COLOURS[0]) > 500
     assert share(image, COLOURS[1]) > 500
@@ -27,7 +27,7 @@ def test_each_curve_has_its_colour_and_nothing_else_is_written(tmp_path):
 def test_a_gap_is_drawn_as_one(tmp_path):
     gap = (X, np.where(X < 2, np.nan, 0.5), np.where(X < 2, np.nan, 0.4), np.where(X < 2, np.nan, 0.6))
     for name, curve in (("full", FLAT), ("gap", gap)):
-        draw_curves({name: curve}, tmp_path / f"{name}.png", "x", "y")
+        plot_curves({name: curve}, tmp_path / f"{name}.png", "x", "y")
     full, part = (share(imread(tmp_path / f"{name}.png"), COLOURS[0]) for name in ("full", "gap"))
     assert 0 < part < full
 
@@ -36,7 +36,7 @@ def test_an_svg_holds_its_names_and_is_the_same_every_time(tmp_path):
     texts = []
     for k in range(2):
         path = tmp_path / f"{k}.svg"
-        draw_curves({"relative": CURVE}, path, "seconds", "share", "A title", [(0, "shuffled"), (1, "true")])
+        plot_curves({"relative": CURVE}, path, "seconds", "share", "A title", [(0, "shuffled"), (1, "true")])
         texts.append(path.read_text())
     assert texts[0] == texts[1]
     for word in ("relative", "seconds", "A title", "shuffled", "true"):
@@ -44,7 +44,7 @@ def test_an_svg_holds_its_names_and_is_the_same_every_time(tmp_path):
 
 
 def test_more_curves_than_colours_can_be_drawn(tmp_path):
-    draw_curves({str(k): (X, X + k, X + k, X + k) for k in range(9)}, tmp_path / "many.png", "x", "y")
+    plot_curves({str(k): (X, X + k, X + k, X + k) for k in range(9)}, tmp_path / "many.png", "x", "y")
     assert imread(tmp_path / "many.png").shape[1] > 1000
 
 
@@ -59,5 +59,5 @@ def test_more_curves_than_colours_can_be_drawn(tmp_path):
 )
 def test_what_cannot_be_drawn_is_refused_in_one_line(tmp_path, curves, name, message):
     with pytest.raises(UserError, match=message):
-        draw_curves(curves, tmp_path / name, "x", "y")
+        plot_curves(curves, tmp_path / name, "x", "y")
     assert list(tmp_path.iterdir()) == []

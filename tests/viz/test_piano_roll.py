@@ -8,7 +8,7 @@ from matplotlib.legend import Legend
 
 from musictx.errors import UserError
 from musictx.music.score import Filled, Score
-from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR, boxes, draw_rolls, piano_roll, shades
+from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR, boxes, piano_roll, plot_rolls, shades
 
 SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)
 
@@ -74,7 +74,7 @@ def test_silence_can_be_drawn_and_no_panel_cannot(tmp_path):
 
 def test_bars_are_counted_from_one_and_need_not_be_even():
     score = Score([0.0], [6.0], [60], [80])
-    (axes,) = draw_rolls([("x", score, 0.0)], np.array([0.0, 1.5, 3.5, 6.0])).axes
+    (axes,) = plot_rolls([("x", score, 0.0)], np.array([0.0, 1.5, 3.5, 6.0])).axes
     assert tick_labels(axes) == ["1", "2", "3", "4"]
     np.testing.assert_allclose(axes.get_xticks(), [0, 1.5, 3.5, 6.0])
     assert axes.get_xlabel() == "bars"
@@ -82,22 +82,22 @@ def test_bars_are_counted_from_one_and_need_not_be_even():
 
 def test_many_bars_are_not_all_numbered():
     score = Score([0.0], [50.0], [60], [80])
-    (axes,) = draw_rolls([("x", score, 0.0)], np.arange(51.0)).axes
+    (axes,) = plot_rolls([("x", score, 0.0)], np.arange(51.0)).axes
     assert tick_labels(axes)[:3] == ["1", "5", "9"]
 
 
 def test_long_music_goes_on_in_further_rows_that_begin_at_whole_seconds():
     long = Score([0.0, 149.0], [1.0, 150.5], [60, 64], [80, 80])
-    rows = draw_rolls([("x", long, 0.0)]).axes
+    rows = plot_rolls([("x", long, 0.0)]).axes
     assert [round(axes.get_xlim()[0], 6) for axes in rows] == [0, 51, 102]
     assert [sum(len(c.get_paths()) for c in axes.collections) for axes in rows] == [2, 0, 2]  # a note and its strike
     assert "1:00" in tick_labels(rows[1])
-    assert len(draw_rolls([("x", long, 0.0)], None, 20.0).axes) == 8
+    assert len(plot_rolls([("x", long, 0.0)], None, 20.0).axes) == 8
 
 
 def test_rows_of_a_very_long_piece_grow_instead():
     day = Score([0.0, 86_000.0], [1.0, 86_400.0], [60, 64], [80, 80])
-    assert len(draw_rolls([("x", day, 0.0)]).axes) == 40
+    assert len(plot_rolls([("x", day, 0.0)]).axes) == 40
 
 
 def test_louder_is_darker():
@@ -134,6 +134,6 @@ def words(figure):
     ],
 )
 def test_lines_stand_at_the_borders_of_what_is_new_and_words_tell_it(new, borders_s, told):
-    figure = draw_rolls([("x", SCORE, new)])
+    figure = plot_rolls([("x", SCORE, new)])
     assert dashed_s(figure.axes[0]) == borders_s
     assert words(figure) == told

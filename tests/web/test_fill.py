@@ -11,7 +11,7 @@ from wishes import HYMN, now, quiet
 from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.draw import Continuation
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.web.draw import Ready, Region, Wish, fit
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio

@@ -14,7 +14,7 @@ from wishes import HYMN, quiet
 from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.accompanying import accompany_melody
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.web import harmonise

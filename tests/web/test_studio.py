@@ -20,7 +20,7 @@ from wishes import HYMN, now, quiet
 from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.draw import Drawing
-from musictx.generate.opening import open_bundle
+from musictx.generate.open_bundle import open_bundle
 from musictx.generate.requests import Own
 from musictx.music.grid import grid_to_score, score_to_grid
 from musictx.music.read import read_midi

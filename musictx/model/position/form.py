@@ -91,7 +91,7 @@ class Form(nn.Module):
         """
         return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, masked)
 
-    def look(
+    def attend_to(
         self,
         q: Tensor,
         k: Tensor,

@@ -15,8 +15,8 @@ from musictx.data.store import Store
 from musictx.errors import BundleError, ConfigError, TokenError
 from musictx.model.build import Model, can, inputs_of, kind_of
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
+from musictx.model.packaged import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, shipped_bundle
 from musictx.model.protocol import LanguageModel
-from musictx.model.shipped import BUNDLES, CHORALE, KNOWN, PIANO, bundle_path, shipped_bundle
 from musictx.model.static_steps import StaticSteps
 from musictx.model.weights import AUTO, WEIGHTS, check_weights, choose_weights, for_steps
 from musictx.music.grid import REST, beside_grid, quantise, score_to_grid

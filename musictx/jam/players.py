@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import mido
 
 from musictx.errors import ConfigError, MidiError, UserError
-from musictx.model.shipped import KNOWN_SEEDS
+from musictx.model.packaged import KNOWN_SEEDS
 from musictx.music.read import fit_chunks, read_bytes, read_tracks, unwrap
 
 Timed = tuple[float, Any]  # seconds of the session, mido message

@@ -111,7 +111,7 @@ def test_work_with_other_signatures_is_not_gone_on_with(tmp_path, monkeypatch, c
         return "resuming an earlier run: 2 of 2 files are done" in capsys.readouterr().out
 
     with monkeypatch.context() as older:
-        older.setattr("musictx.data.work.crew.rules", lambda: "older")
+        older.setattr("musictx.data.parallel.cluster.rules", lambda: "older")
         assert [going_on(), going_on()] == [False, True]
     assert [going_on(), going_on()] == [False, True]
 
@@ -200,18 +200,18 @@ def test_a_cluster_that_loses_its_workers_ends_the_run_in_one_line(tunes, dask, 
     from distributed import Client
 
     from musictx.config.prepare import WorkConfig
+    from musictx.data.parallel import cluster
+    from musictx.data.parallel.journal import Journal
     from musictx.data.source import open_source
-    from musictx.data.work import crew
-    from musictx.data.work.journal import Journal
 
-    monkeypatch.setattr(crew, "ANSWER_S", 1)
-    monkeypatch.setattr(crew, "PATIENCE_S", 2)
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    monkeypatch.setattr(cluster, "PATIENCE_S", 2)
     with Client(dask, set_as_default=False) as client:
         pids = client.run(os.getpid).values()
     with open_source(tunes / "midi") as items:
         journal = Journal(tunes / "store", "r")
         with journal.locked(), pytest.raises(UserError, match="has no workers left: finished work is kept"):
-            crew.encode_all(items, partial(_then_kill, pids=list(pids)), journal, WorkConfig(scheduler=dask))
+            cluster.encode_all(items, partial(_then_kill, pids=list(pids)), journal, WorkConfig(scheduler=dask))
 
 
 def _then_kill(data, pids):

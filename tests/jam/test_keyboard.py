@@ -3,7 +3,7 @@
 import mido
 from session_parts import note, pedal, played
 
-from musictx.live.keyboard import Keyboard
+from musictx.jam.keyboard import Keyboard
 
 
 def heard(messages, lo=0, hi=127) -> Keyboard:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from musictx.live.keyboard import Keyboard
-from musictx.live.partner import Partner
-from musictx.live.recording import Playback
+from musictx.jam.keyboard import Keyboard
+from musictx.jam.partner import Partner
+from musictx.jam.recording import Playback
 from musictx.tokenizers.tokenizer import Event, Idiom, Reader
 
 SETTLE_S = 0.03  # messages may come this late, and a chord's notes this far apart

@@ -8,9 +8,9 @@ from threading import Event as Flag
 from typing import Any, Protocol
 
 from musictx.errors import UserError
-from musictx.live.conversation import Conversation
-from musictx.live.players import Player
-from musictx.live.recording import Playback
+from musictx.jam.conversation import Conversation
+from musictx.jam.players import Player
+from musictx.jam.recording import Playback
 from musictx.tokenizers.tokenizer import Event
 
 LONGEST_WAIT_S = 0.5  # so that Ctrl-C and a lost port are noticed

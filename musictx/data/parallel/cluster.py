@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from musictx.config.prepare import WorkConfig
+from musictx.data.parallel.journal import Chunk, Journal, chunks_of
+from musictx.data.parallel.sandbox import Limits, close_all, run_batch
 from musictx.data.recipe import Encoded
 from musictx.data.similar import rules
 from musictx.data.source import Item
 from musictx.data.store import Piece
-from musictx.data.work.journal import Chunk, Journal, chunks_of
-from musictx.data.work.sandbox import Limits, close_all, run_batch
 from musictx.errors import ConfigError, MidiError, UserError
 from musictx.system import usable_cores
 

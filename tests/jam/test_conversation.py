@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from session_parts import Session, hanging, note, pedal, played, random_playing
 
-from musictx.live.conversation import AHEAD_S, STUMBLE_S, Turns
+from musictx.jam.conversation import AHEAD_S, STUMBLE_S, Turns
 
 PHRASE = played(*[note(1 + 0.3 * k, 1.25 + 0.3 * k, 60 + k) for k in range(6)])
 END_S = 1.25 + 0.3 * 5

@@ -1,6 +1,6 @@
 """The reader process: takes one file's bytes at a time and answers with the result; a bad file may kill it.
 
-Started by `sandbox.py` as `python -m musictx.data.work.cell FD MEMORY_MB SECONDS`.
+Started by `sandbox.py` as `python -m musictx.data.parallel.reader FD MEMORY_MB SECONDS`.
 """
 
 import pickle

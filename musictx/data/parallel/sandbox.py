@@ -42,7 +42,7 @@ class Sandbox:
                 sys.executable,
                 "-P",  # import nothing from the current folder
                 "-m",
-                "musictx.data.work.cell",
+                "musictx.data.parallel.reader",
                 str(theirs.fileno()),
                 str(self.limits.memory_mb),
                 str(self.limits.seconds),

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from musictx.errors import UserError
-from musictx.live.recording import Playback
-from musictx.live.session import RealClock, Sender
+from musictx.jam.recording import Playback
+from musictx.jam.session import RealClock, Sender
 from musictx.tokenizers.tokenizer import Event
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from musictx.data.work.sandbox import Limits, Sandbox, close_all, run_batch
+from musictx.data.parallel.sandbox import Limits, Sandbox, close_all, run_batch
 from musictx.errors import UserError
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from session_parts import make_partner, phrase_score
 
-from musictx.generate.engine import Row, begin_stream
+from musictx.generate.engine import BatchRow, begin_stream
 from musictx.generate.filters import NanError
 from musictx.generate.guidance import bare_prompt
 from musictx.tokenizers.grammar import build_grammar
@@ -77,7 +77,7 @@ def test_a_reply_is_guided_by_what_was_played_before_its_last_moments(encoding):
         replies.append([partner.draw(0.0, opening=False) for _ in range(40)])
     assert replies[0] != replies[1]
     grammar = build_grammar(tokenizer, guided.rules, [ids[:0]], [guided.quarter_s], "cpu")
-    rows, eos = [Row(0, (guided.random_seed, 1))], tokenizer.vocab.eos
+    rows, eos = [BatchRow(0, (guided.random_seed, 1))], tokenizer.vocab.eos
     bare = [bare_prompt(heard, guided.sampling, guided.period)]
     stream = begin_stream(guided.model, [heard], rows, guided.sampling, grammar, eos, guided.window, True, bare)
     assert [int(next(stream).ids) for _ in range(40)] == replies[0]

@@ -4,8 +4,8 @@ import resource
 import numpy as np
 import pytest
 
+from musictx.data.parallel.journal import CHUNK_FILES, Journal, chunks_of
 from musictx.data.source import Item
-from musictx.data.work.journal import CHUNK_FILES, Journal, chunks_of
 from musictx.errors import UserError
 
 MARK = bytes(256)
