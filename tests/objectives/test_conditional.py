@@ -1,4 +1,4 @@
-"""Pairs cut by voice or by track: what is read, what is asked for, and the same for the baselines of one stream."""
+"""Pairs cut by voice or by track: what is read, what is asked for."""
 
 from dataclasses import replace
 
@@ -44,24 +44,8 @@ def test_inside_a_piece_the_bass_before_stands_where_BOS_would():
     assert (source, ids[0], targets) == ([51, 52], 29, [46, 41, 30, 47, 42, 31])
 
 
-def test_one_stream_reads_the_soprano_first_and_is_asked_for_the_same():
-    voices = EOS + 1
-    (ids,), targets = asked("melody_first")
-    assert ids == [BOS, 51, 52, voices, 46, 41, 30, 47, 42, 31, PAD, PAD, PAD]
-    assert targets == [PAD, PAD, PAD, 46, 41, 30, 47, 42, 31, PAD, PAD, PAD, PAD]
-    (ids,), targets = asked("melody_first", ENDED[:9])
-    assert ids == [BOS, 51, 52, voices, 46, 41, 30, 47, 42]
-    assert targets == [PAD, PAD, PAD, 46, 41, 30, 47, 42, 31]
-
-
-def test_one_stream_that_hears_no_soprano_is_asked_for_the_same():
-    (ids,), targets = asked("lower_voices")
-    assert ids == [BOS, 46, 41, 30, 47, 42, 31, PAD, PAD]
-    assert targets == [46, 41, 30, 47, 42, 31, PAD, PAD, PAD]
-
-
-@pytest.mark.parametrize("name", ["conditional", "melody_first", "lower_voices"])
-def test_what_has_no_melody_or_no_whole_steps_is_refused(name):
+def test_what_has_no_melody_or_no_whole_steps_is_refused():
+    name = "conditional"
     text = f"^objective={name}: performance tokens do not tell a melody from the rest: choose tokenizer=chorale or perf"
     with pytest.raises(ConfigError, match=text):
         build_objective(name, None, PerformanceTokenizer())
@@ -125,16 +109,6 @@ def test_a_window_without_a_melody_or_without_the_rest_asks_for_no_more_than_it_
         (source, ids), targets = of_song("conditional", text)
         assert (source, targets) == (song(heard).tolist(), song(asked_for).tolist())
         assert len(ids) == len(targets)
-
-
-def test_one_stream_has_the_same_melody_first_or_none():
-    voices = SPECIALS[2] + 1
-    (ids,), targets = of_song("melody_first", WINDOW)
-    whole = [*song(f"BOS {MELODY}").tolist(), voices, *song(REST).tolist()]
-    assert ids == whole[:-1]
-    assert targets == [SPECIALS[0]] * 9 + song(REST).tolist()
-    (ids,), targets = of_song("lower_voices", WINDOW)
-    assert (ids, targets) == (song("BOS v10 m48+ 100 30").tolist(), song(REST).tolist())
 
 
 songs = st.builds(

@@ -21,7 +21,7 @@ def test_a_name_is_a_file_of_the_package_and_a_place_a_class_of_ones_own():
     [
         (
             "nxt",
-            "objective=nxt: give one of conditional, infill, lower_voices, melody_first, next_token, or my_module:My",
+            "objective=nxt: give one of conditional, infill, next_token, or my_module:My",
         ),
         ("nowhere:Mine", r"objective=nowhere:Mine: nowhere cannot be imported .*ModuleNotFoundError"),
         (":Mine", "objective=:Mine: "),

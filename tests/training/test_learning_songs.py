@@ -19,8 +19,6 @@ LEARNERS = {
     "seconds": ["model=encoder_decoder_seconds", *SMALL, "model.n_encoder_layers=1"],
     "table": ["model=encoder_decoder", *SMALL, "model.n_encoder_layers=1", "model.position=relative"],
     "cells": ["model=recurrent_encoder_decoder", "model.d_model=16", "model.d_attention=8"],
-    "melody_first": ["model=jsb", *SMALL, "model.clock=time", "objective=melody_first"],
-    "lower_voices": ["model=jsb", *SMALL, "objective=lower_voices"],
 }
 
 

@@ -1,23 +1,18 @@
-"""studies/harmoniser.py makes a bundle that accompanies, accompany_draws.py draws below many sopranos."""
+"""studies/harmoniser.py makes a bundle that accompanies."""
 
 import json
 import sys
 
-import accompany_draws
 import harmoniser
 import numpy as np
 import pytest
-import torch
-from untrained import TOK, write_harmoniser
 
 import musictx
 from musictx.config.app import settings
 from musictx.data.corpora.jsb import prepare_jsb
 from musictx.data.store import Store
-from musictx.model.build import build_model, model_config
-from musictx.model.bundle import BundleHeader, read_header, save_bundle
+from musictx.model.bundle import read_header
 from musictx.music.score import Score
-from musictx.tokenizers import build_tokenizer
 
 SIZES = ["model.d_model=16", "model.n_heads=2", "model.d_ff=32", "model.n_layers=1", "model.n_encoder_layers=1"]
 
@@ -36,35 +31,6 @@ def store(tmp_path_factory):
 def prepare(folder):
     prepare_jsb(settings("prepare_jsb", path=str(folder / "Jsb16thSeparated.json"), out=str(folder / "store")))
     return folder / "store"
-
-
-def decoder(path, objective):
-    types = [["VOICES", 0, 0]] if objective == "melody_first" else []
-    size = build_tokenizer("chorale", "", types).vocab.size
-    shape = {"vocab_size": size, "d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32}
-    learnt = {"name": objective, "settings": {}, "added": types}
-    header = BundleHeader(
-        {"kind": "transformer", **shape}, "chorale", TOK.vocab.fingerprint, "none", "none", None, "0", objective=learnt
-    )
-    torch.manual_seed(0)
-    save_bundle(path, build_model(model_config("transformer", shape)), header)
-    return path
-
-
-@pytest.mark.parametrize("objective", ["conditional", "melody_first", "lower_voices"])
-def test_below_many_sopranos_at_once_each_row_is_what_it_would_be_alone(store, tmp_path, objective):
-    make = write_harmoniser if objective == "conditional" else decoder
-    bundle, bach = make(tmp_path / "b.safetensors", objective), accompany_draws.bach(store, "test", 3)
-    together = accompany_draws.drawn(bundle, store, "test", 3)
-    if objective == "conditional":
-        kept = accompany_draws.ruled(bundle, store, "test", 2)
-        assert [grid[:, 0].tolist() for grid in kept] == [grid[:, 0].tolist() for grid in bach[:2]]
-    (alone,) = accompany_draws.drawn(bundle, store, "test", 1)
-    assert [grid.shape for grid in together] == [grid.shape for grid in bach] == [(8, 4), (12, 4), (16, 4)]
-    for drawn, true in zip(together, bach, strict=True):
-        assert drawn[:, 0].tolist() == true[:, 0].tolist()
-        assert (drawn[:, 1:] != true[:, 1:]).any()
-    assert alone.tolist() == together[0].tolist()
 
 
 def test_the_script_makes_a_bundle_that_accompanies_and_goes_on(store, tmp_path, monkeypatch, capsys):
