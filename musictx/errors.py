@@ -1,6 +1,5 @@
 """Errors that a person can cause, as data: what was given, what is allowed, what to do next. Other errors are bugs."""
 
-import copy
 import re
 from collections.abc import Mapping
 from typing import Any, Self
@@ -23,8 +22,9 @@ class UserError(Exception):
 
     def of(self, source: object) -> Self:
         """The same error, which begins with its source."""
-        error = copy.copy(self)
-        error.source = str(source)
+        error = type(self).__new__(type(self))  # with tblib, as Dask has it, copy.copy shares the attributes
+        error.args = self.args
+        error.__dict__.update(self.__dict__, source=str(source))
         return error
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """Errors are data: a library names its own fields, a command prints the keys that a person types."""
 
 import copy
+import importlib
 import pickle
 
 import pytest
@@ -26,6 +27,8 @@ def test_the_form_of_the_sentence():
     assert str(whole) == "draws=3: it is odd: give rows_at_once=4 or more; lower batch_size="
     keys = {"batch_size": "trainer.batch_size", "draws": "many.draws"}
     assert whole.line(keys) == "many.draws=3: it is odd: give rows_at_once=4 or more; lower trainer.batch_size="
+    assert str(whole.of("a.mid")) == f"a.mid: {whole}"
+    importlib.import_module("tblib.pickling_support").install(whole)  # as Dask does
     assert str(whole.of("a.mid")) == f"a.mid: {whole}"
     assert str(ConfigError("midi")) == "midi=…"
     assert str(ConfigError("LoggerConfig.name", got=None)) == "name=null"

@@ -218,7 +218,7 @@ class Stream(nn.Module):
         """Adds their place to the embeddings (B, T, C) of tokens at `index` (1, T)."""
         if self.beat is not None:
             x = x + self.beat(index.long() % self.beat.num_embeddings)
-        return x if self.places is None else x + self.places(index, x.dtype)
+        return x if self.places is None else self.places(x, index)
 
 
 class EncoderDecoder(nn.Module):

@@ -253,5 +253,5 @@ class Transformer(nn.Module):
         if self.cycle > 1:
             x = x + self.place((index.long() - 1) % self.cycle)  # the token after BOS has place 0
         if self.places is not None:
-            x = x + self.places(index, x.dtype)
+            x = self.places(x, index)
         return x

@@ -13,8 +13,6 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from musictx.errors import ConfigError
-
 OPTIMIZERS = ("adamw", "muon")
 
 
@@ -55,16 +53,14 @@ def decayed(model: nn.Module) -> list[nn.Parameter]:
 
 
 def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float) -> Optimizer:
-    """`muon`: matrices of linear layers by Muon (Jordan et al. 2024) at AdamW's scale of updates (Liu et al. 2025,
-    section 2.2), so that one learning rate serves both. Raises ConfigError for a model without linear layers."""
+    """`muon`: matrices of linear layers and cells by Muon (Jordan et al. 2024) at AdamW's scale of updates (Liu et al.
+    2025, section 2.2), so that one learning rate serves both."""
     matrices = decayed(model)
-    layers = [m for m in model.modules() if isinstance(m, nn.Linear)] if name == "muon" else []
-    by_muon = {id(p) for m in layers for p in m.parameters() if p.dim() >= 2 and p.requires_grad}  # adapters too
     taken = {id(p) for p in matrices}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]
     adamw = torch.optim.AdamW(
         [
-            {"params": [p for p in matrices if id(p) not in by_muon], "weight_decay": weight_decay},
+            {"params": [] if name == "muon" else matrices, "weight_decay": weight_decay},
             {"params": rest, "weight_decay": 0.0},
         ],
         lr=lr,
@@ -75,10 +71,7 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
     adamw._step_supports_amp_scaling = False
     if name != "muon":
         return adamw
-    if not by_muon:
-        raise ConfigError("optimizer", got=name, why="this model has no linear layers for it", allowed="adamw")
-    hidden = [p for p in matrices if id(p) in by_muon]
-    muon = torch.optim.Muon(hidden, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+    muon = torch.optim.Muon(matrices, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
     return Joint(muon, adamw)
 
 

@@ -34,8 +34,8 @@ class Learned(Form):
 
 
 class Places(nn.Embedding):
-    def forward(self, index: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        return super().forward(index.long())
+    def forward(self, x: Tensor, index: Tensor) -> Tensor:  # type: ignore[override]
+        return x + super().forward(index.long())
 
 
 class Sinusoidal(Form):
@@ -43,17 +43,15 @@ class Sinusoidal(Form):
 
     @classmethod
     def embedding(cls, config: TransformerConfig) -> nn.Module:
-        return Sines(config.d_model)
+        return Sines()
 
 
 class Sines(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.width = width
+    """Embeddings times sqrt(C), beside sines of size 1 (section 3.4 of the same paper)."""
 
-    def forward(self, index: Tensor, dtype: torch.dtype) -> Tensor:
-        # as large as a new embedding, or the sines would drown the tokens
-        return 0.02 * math.sqrt(2) * sinusoidal(index, self.width, dtype)
+    def forward(self, x: Tensor, index: Tensor) -> Tensor:
+        width = x.shape[-1]
+        return x * math.sqrt(width) + sinusoidal(index, width, x.dtype)
 
 
 def sinusoidal(at: Tensor, width: int, dtype: torch.dtype) -> Tensor:

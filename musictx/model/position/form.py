@@ -47,7 +47,7 @@ class Form(nn.Module):
 
     @classmethod
     def embedding(cls, config: TransformerConfig) -> nn.Module | None:
-        """A module to add to the embeddings of tokens: (index (B or 1, T) float64, dtype) -> (B or 1, T, C)."""
+        """A module that puts places into the embeddings of tokens: (x (B, T, C), index (B or 1, T) float64) -> x."""
         return None
 
     @classmethod

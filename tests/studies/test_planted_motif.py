@@ -1,0 +1,66 @@
+"""studies/planted_motif.py: pieces whose motif returns, a rule for rates, and a trial from the command."""
+
+import json
+import sys
+
+import numpy as np
+import planted_motif
+import pytest
+
+from musictx.tokenizers import build_tokenizer
+
+TOK = build_tokenizer("performance")
+
+
+def notes(ids):
+    """(pitch, length in steps) of each of the notes."""
+    on, wait, off = ids.reshape(-1, 3).T
+    assert (off - TOK.vocab.id("NOTE_OFF", 0) == on - TOK.vocab.id("NOTE_ON", 0)).all()
+    return on - TOK.vocab.id("NOTE_ON", 0), wait - TOK.vocab.id("TIME_SHIFT", 1) + 1
+
+
+@pytest.mark.parametrize("moving", [0.0, 1.0])
+@pytest.mark.parametrize("length", [32, 256])
+def test_the_motif_returns_after_so_many_ids_as_it_was_or_moved(length, moving):
+    for ids in planted_motif.pieces(8, length, np.random.default_rng(0), moving):
+        first, between, again = ids[2:26], ids[27 : 27 + length], ids[28 + length :]
+        assert len(between) == length
+        assert ids[1] == ids[27 + length] == TOK.vocab.id("VELOCITY", 28)
+        (pitch, wait), (other, same) = notes(first), notes(again)
+        assert wait.tolist() == same.tolist()
+        (by,) = {*(other - pitch).tolist()}
+        assert (1 <= abs(by) <= 5) if moving else by == 0
+        assert len(TOK.decode(ids[1:])) == 16 + -(-length // 3)
+
+
+def test_of_a_stranger_the_return_says_nothing():
+    (ids,) = planted_motif.pieces(1, 32, np.random.default_rng(0), 0.0, stranger=True)
+    assert ids[2:26].tolist() != ids[60:].tolist()
+
+
+def test_a_rate_is_taken_only_between_two_that_are_worse(monkeypatch):
+    asked = []
+
+    class Known:
+        def get(self, kind, rate, seed):
+            asked.append(rate)
+            return rate
+
+    monkeypatch.setattr(planted_motif, "near", lambda rate: -abs(np.log2(rate / 1.6e-2)))
+    assert planted_motif.best_rate("table", Known())  # type: ignore[arg-type] == pytest.approx(1.6e-2)
+    assert asked == pytest.approx([1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2])
+
+
+def test_a_trial_from_the_command(tmp_path, monkeypatch, capsys):
+    words = ["--out", str(tmp_path / "o"), "--kinds", "learned", "--cpu-s", "0.2"]
+    monkeypatch.setattr(planted_motif, "LENGTHS", (32, 1024))
+    monkeypatch.setattr(planted_motif, "SEEDS", (1,))
+    monkeypatch.setattr(planted_motif, "best_rate", lambda kind, runs: 1e-3)
+    for _ in range(2):
+        monkeypatch.setattr(sys, "argv", ["planted_motif.py", *words])
+        planted_motif.run()
+    assert capsys.readouterr().out.count(" steps") == 1  # the second time all is known
+    row = json.loads((tmp_path / "o" / "planted-motif.json").read_text())["learned"]
+    assert 0 <= row["as it was"]["32"][0] < 1
+    assert row["as it was"]["1024"] == [None]  # too few positions
+    assert (tmp_path / "o" / "planted-motif.png").read_bytes()[:4] == b"\x89PNG"
