@@ -6,8 +6,8 @@
 
 Continues held-out beginnings without guidance and with each strength, several times with other random seeds. Chooses
 the largest strength with no objection: motif retention is not above the composers' 1 by its interval, the longest copy
-from the seed and returning bars are not above the composers' by theirs, and no statistic's overlap is below plain
-sampling's by its own interval. `--test` reads the test split with the strength that validation chose, and refuses to do
+from the seed and returning bars are not above the composers' by theirs, no statistic's overlap is below plain
+sampling's by its own interval, and no more continuations than without guidance wait for over 3 s without a new note. `--test` reads the test split with the strength that validation chose, and refuses to do
 so twice; `--write` puts the strength into the bundle's header, where every command finds it. Settings of `musictx
 compare` may follow.
 """
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from alive import waits_s
 
 from musictx.analysis.distance import compare_all
 from musictx.analysis.held_out import Beginnings, beginnings
@@ -36,7 +37,8 @@ from musictx.model.bundle import add_notes
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 
-Draws = list[dict[str, Any]]  # each: retained, from_seed and repeated (mean, low, high); overlaps: name -> the same
+Draws = list[dict[str, Any]]  # each: retained, from_seed and repeated (mean, low, high); overlaps: name -> the same;
+STILL_S = 3.0  # and `still`, how many continuations wait longer for a new note
 
 
 def against(draws: Draws, plain: Draws, composers: dict[str, Any]) -> list[str]:
@@ -55,6 +57,9 @@ def against(draws: Draws, plain: Draws, composers: dict[str, Any]) -> list[str]:
         most, usual = (np.mean([draw["overlaps"][name] for draw in each], axis=0) for each in (draws, plain))
         if not most[2] >= usual[0]:
             found.append(f"overlap of {name} at most {most[2]:.3f}, plain {usual[0]:.3f}")
+    still, usual = (np.mean([draw.get("still", 0) for draw in each]) for each in (draws, plain))
+    if still > usual:
+        found.append(f"{still:g} continuations a draw wait for over {STILL_S:g} s, plain {usual:g}")
     return found
 
 
@@ -76,7 +81,9 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
             drawn = continue_beginnings(model, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)).scores
             real, made = (_features(scores, opened) for scores in (held_out.true, drawn))
             areas = {name: [*one.overlap_real] for name, one in compare_all(real, made, resamples=200).items()}
-            found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas})
+            waits = [waits_s(score, config.length_seconds).max() for score in drawn]
+            still = sum(wait > STILL_S for wait in waits)
+            found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas, "still": still})
         plain = rows[0]["draws"] if rows else found
         rows.append({"strength": strength, "draws": found, "against": against(found, plain, composers)})
         print(_line(rows[-1]), flush=True)

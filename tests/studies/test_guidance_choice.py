@@ -28,7 +28,7 @@ def drawn(low=0.8, from_seed=15.0, repeated=0.05, entropy=0.95, range_=0.96):
     }
 
 
-PLAIN = [drawn(entropy=0.95), drawn(entropy=0.93), drawn(entropy=0.97)]
+PLAIN = [drawn(entropy=0.95) | {"still": 3}, drawn(entropy=0.93), drawn(entropy=0.97)]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,8 @@ PLAIN = [drawn(entropy=0.95), drawn(entropy=0.93), drawn(entropy=0.97)]
         ([drawn(entropy=0.92), drawn(entropy=0.95)], []),
         ([drawn(range_=0.935)], ["overlap of pitch_range at most 0.955, plain 0.960"]),
         ([drawn(range_=float("nan"))], ["overlap of pitch_range at most nan, plain 0.960"]),
+        ([drawn() | {"still": 3}, drawn()], ["1.5 continuations a draw wait for over 3 s, plain 1"]),
+        ([drawn() | {"still": 2}, drawn()], []),
     ],
 )
 def test_what_speaks_against_a_strength(draws, said):
