@@ -7,9 +7,9 @@
 Continues held-out beginnings without guidance and with each strength, several times with other random seeds. Chooses
 the largest strength with no objection: motif retention is not above the composers' 1 by its interval, the longest copy
 from the seed and returning bars are not above the composers' by theirs, no statistic's overlap is below plain
-sampling's by its own interval, and no more continuations than without guidance wait for over 3 s without a new note. `--test` reads the test split with the strength that validation chose, and refuses to do
-so twice; `--write` puts the strength into the bundle's header, where every command finds it. Settings of `musictx
-compare` may follow.
+sampling's by its own interval, and no more continuations than without guidance wait for over 3 s without a new note.
+`--test` reads the test split with the strength that validation chose, and refuses to do so twice; `--write` puts the
+strength into the bundle's header, where every command finds it. Settings of `musictx compare` may follow.
 """
 
 import argparse
