@@ -1,4 +1,4 @@
-"""What the relative term costs, forward and backward, beside attention without it.
+"""How much time the relative term takes, forward and backward, beside attention without it.
 
 All kernels take turns in one run over the same inputs; each figure is the median of the repeats with its range. Peak
 memory is what a pass needs beyond its inputs: on a GPU as the allocator counts it, on a CPU the growth of a separate

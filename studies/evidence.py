@@ -76,8 +76,11 @@ def pictures(args: argparse.Namespace) -> None:
 
 def page(args: argparse.Namespace) -> None:
     """What a person sees at the page, in a real browser."""
-    os.environ["MUSICTX_SHOTS"] = str(PICTURES)
+    MUSIC.mkdir(parents=True, exist_ok=True)
+    os.environ["MUSICTX_SHOTS"] = str(MUSIC)
     call(["-m", "pytest", "-q", "-p", "no:xdist", str(ROOT / "tests/web/test_browser.py")])
+    for name in ("serve-attention.png", "serve-harmonise.png"):
+        place(MUSIC / name, PICTURES / name)
 
 
 def study(name: str, *words: str) -> None:

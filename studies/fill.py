@@ -31,7 +31,7 @@ from musictx.data.store import Store
 from musictx.files import replacing
 from musictx.generate.draw import Drawing
 from musictx.generate.filling import hears
-from musictx.generate.gap import fill, split_drawn
+from musictx.generate.gap import fill, music_of
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Length
@@ -63,12 +63,13 @@ def drawn(opened: Opened, found: list[TrueGap], window: int | None, by_both: boo
     drawing = Drawing(primers, model, tokenizer, request, own=own)
     for _ in drawing:
         pass
-    return [split_drawn(found[i].gap, take.ids, tokenizer) for i, _, take in drawing.takes]
+    return [music_of(take.ids, tokenizer) for _, _, take in drawing.takes]
 
 
-def wholes(found: list[TrueGap], middles: list[Ids], opened: Opened) -> list[Score]:
-    """The pieces with these middles in their gaps."""
-    return [fill(each.gap, ids, opened.tokenizer, None)[0] for each, ids in zip(found, middles, strict=True)]
+def wholes(found: list[TrueGap], middles: list[Ids], opened: Opened, drawn: bool) -> list[Score]:
+    """The pieces with these middles in their gaps; notes that were drawn may ring over the second border."""
+    pairs = zip(found, middles, strict=True)
+    return [fill(each.gap, ids, opened.tokenizer, None, ringing=drawn)[0] for each, ids in pairs]
 
 
 def parts(found: list[TrueGap], pieces: list[Score]) -> list[Score]:
@@ -120,7 +121,7 @@ def filled_of(
     }
     if plain is not None:
         middles[LEFT] = drawn(plain, found, window, False, args.random_seed)
-    pieces = {name: wholes(found, ids, model) for name, ids in middles.items()}
+    pieces = {name: wholes(found, ids, model, name != TRUE) for name, ids in middles.items()}
     rows = {name: row_of(found, each, index, tokenizer.metrical) for name, each in pieces.items()}
     real = rows[TRUE]["features"]
     for row in rows.values():

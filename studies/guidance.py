@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from alive import waits_s
+from alive import STILL_S, waits_s
 
 from musictx.analysis.distance import compare_all
 from musictx.analysis.held_out import Beginnings, beginnings
@@ -33,12 +33,12 @@ from musictx.files import replacing
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import Opened, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.requests import Continue
-from musictx.model.bundle import add_notes
+from musictx.model.bundle import add_notes, tensors_hash
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 
-Draws = list[dict[str, Any]]  # each: retained, from_seed and repeated (mean, low, high); overlaps: name -> the same;
-STILL_S = 3.0  # and `still`, how many continuations wait longer for a new note
+# each: retained, from_seed and repeated (mean, low, high); overlaps: name -> the same; still: continuations that wait
+Draws = list[dict[str, Any]]
 
 
 def against(draws: Draws, plain: Draws, composers: dict[str, Any]) -> list[str]:
@@ -57,9 +57,10 @@ def against(draws: Draws, plain: Draws, composers: dict[str, Any]) -> list[str]:
         most, usual = (np.mean([draw["overlaps"][name] for draw in each], axis=0) for each in (draws, plain))
         if not most[2] >= usual[0]:
             found.append(f"overlap of {name} at most {most[2]:.3f}, plain {usual[0]:.3f}")
-    still, usual = (np.mean([draw.get("still", 0) for draw in each]) for each in (draws, plain))
-    if still > usual:
-        found.append(f"{still:g} continuations a draw wait for over {STILL_S:g} s, plain {usual:g}")
+    if "still" in draws[0]:  # the chorale model was measured before this rule
+        still, usual = (np.mean([draw["still"] for draw in each]) for each in (draws, plain))
+        if still > usual:
+            found.append(f"{still:g} continuations a draw wait for over {STILL_S:g} s, plain {usual:g}")
     return found
 
 
@@ -82,7 +83,7 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
             real, made = (_features(scores, opened) for scores in (held_out.true, drawn))
             areas = {name: [*one.overlap_real] for name, one in compare_all(real, made, resamples=200).items()}
             waits = [waits_s(score, config.length_seconds).max() for score in drawn]
-            still = sum(wait > STILL_S for wait in waits)
+            still = int(sum(wait > STILL_S for wait in waits))
             found.append(_kept(drawn, held_out, config, opened) | {"overlaps": areas, "still": still})
         plain = rows[0]["draws"] if rows else found
         rows.append({"strength": strength, "draws": found, "against": against(found, plain, composers)})
@@ -133,12 +134,13 @@ def study(args: argparse.Namespace) -> None:
             if known.get("chosen") is None:
                 raise UserError(f"{name}: validation chose no strength to read the test split with")
             if "test" in known:
-                raise UserError(f"{name}: {args.json} holds its test figures already, and the test is read once")
+                raise UserError(f"{name}: {args.json} has test figures already, and the test is read once")
             strengths, split = [known["chosen"]], "test"
         opened = open_bundle(bundle, "cpu", config.attention.impl)
         print(f"{name}, {split}")
         found = measured(opened, store.split(split), strengths, args.draws, config)
         kept[name] = known | {"test": found} if args.test else {"validation": found, "chosen": choose(found["rows"])}
+        kept[name]["tensors_sha256"] = tensors_hash(bundle)
         print(f"{name}: seed_guidance={kept[name]['chosen']}")
         args.json.parent.mkdir(parents=True, exist_ok=True)
         with replacing(args.json) as partial:

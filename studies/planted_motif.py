@@ -1,27 +1,28 @@
 """A planted motif: eight notes return after L ids of other music. Which kinds of model find them again, and how far?
 
-    python studies/planted_motif.py --out outputs/planted     # stopped, the same command resumes; two hours of a core
+    OMP_NUM_THREADS=1 python studies/planted_motif.py --out outputs/planted   # resumes; an hour and a half of a core
 
 A piece in the performance encoding is a motif of eight notes, L ids of other notes, and the motif again: as it was, or
-moved by up to five semitones. A louder velocity comes before both, so a model knows when to remember. All notes are
-drawn at random, one after the other, so only memory predicts the return. Training pieces have L of 32 to 448 and
-differ in every step; pieces of L = 512 to 2,048 ask for more than the windows of training.
+transposed by up to five semitones. A louder velocity comes before both, so a model knows when to remember. All notes
+are drawn at random, one after the other, so only memory predicts the return. Only the return is trained, after its
+first note; training pieces have L of 33 to 447 and differ in every step. L of 513 and more asks for what no training
+window had. All models train for as many CPU seconds.
 
-The figure is the share of right guesses of pitch and length in the second half of the return, where a few notes have
-said which motif it is and how far it moved. Chance is the same share where another motif came first. All models train
-for as many CPU seconds.
+The figure is the share of right pitches in the second half of the return, each guessed after the true notes before it:
+the first half has said which motif it is and how far it moved. A model that copies without transposing has 1 and 0.
+Chance is the share where another motif came first. The shares of right note lengths are kept beside them.
 
-The rule that chooses a learning rate: of `RATES` the one with the most right guesses after random seed 0, over the
-lengths of training. Neighbours of a rate at the edge are tried too, until both neighbours of the best are worse. The
-table has `SEEDS` other random seeds with that rate.
+The rule that chooses a learning rate: of `RATES` the one with the most right pitches after random seed 0, over the
+lengths of training. Beyond the best at an edge, half or twice the rate is tried too, until both neighbours of the best
+are no better. The table has `SEEDS` other random seeds with that rate.
 """
 
 import argparse
 import json
-import math
 from pathlib import Path
 from time import process_time
 from typing import Any
+from zlib import crc32
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,25 +37,24 @@ from musictx.tokenizers import build_tokenizer
 from musictx.training.optimizer import build_optimizer
 
 VOCAB = build_tokenizer("performance").vocab
-LEARNED = (32, 64, 128, 256, 448)  # L of training
-LENGTHS = (32, 64, 128, 256, 512, 1024, 2048)
-NOTES, MOVES, PITCHES, TIMES = 8, (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5), (48, 73), (10, 20, 30, 40)
+LEARNED = (33, 63, 129, 255, 447)  # L of training: whole notes
+LENGTHS = (*LEARNED, 513, 1023, 2049)
+NOTES, STEPS, PITCHES, TIMES = 8, (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5), (48, 73), (10, 20, 30, 40)
+WHATS = {"as it was": 0.0, "transposed": 1.0}  # the share of returns that are transposed
+CHANCE = "chance"
 STEP_IDS, CPU_S, SCORED = 2048, 60.0, 64  # ids a step, CPU seconds of a training, pieces for each length
-WHATS = ("as it was", "moved")
 RATES, SEEDS = (1e-3, 2e-3, 4e-3), (1, 2, 3, 4, 5)
 WIDTH: dict[str, Any] = {"d_model": 96, "n_layers": 2, "n_heads": 4, "d_ff": 192, "dropout": 0.0, "max_distance": 512}
-KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # about 190 thousand parameters each; a table has more distances
+CELLS: dict[str, Any] = {"n_layers": 2, "dropout": 0.0}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # 187 to 194 thousand parameters; learned 236, a table 286
     "table": ("transformer", WIDTH | {"position": "relative"}),
     "Fourier": ("transformer", WIDTH | {"position": "relative_fourier"}),
     "RoPE": ("transformer", WIDTH | {"position": "rope"}),
     "sines": ("transformer", WIDTH | {"position": "sinusoidal"}),
     "learned": ("transformer", WIDTH | {"position": "learned", "max_positions": 512}),
     "no position": ("transformer", WIDTH | {"position": "none"}),
-    "LSTM": ("recurrent", {"d_model": 96, "n_layers": 2, "dropout": 0.0}),
-    "LSTM, attention": (
-        "recurrent",
-        {"d_model": 88, "n_layers": 2, "dropout": 0.0, "additive": True, "d_attention": 64, "window": 512},
-    ),
+    "LSTM": ("recurrent", CELLS | {"d_model": 96}),
+    "LSTM, attention": ("recurrent", CELLS | {"d_model": 88, "additive": True, "d_attention": 64, "window": 2200}),
 }
 
 
@@ -64,13 +64,14 @@ def notes_of(pitch: np.ndarray, time: np.ndarray) -> np.ndarray:
     return np.stack(kinds, -1).reshape(*pitch.shape[:-1], -1)
 
 
-def pieces(n: int, length: int, rng: np.random.Generator, moving: float = 0.5, stranger: bool = False) -> np.ndarray:
-    """(n, T) ids of pieces whose motif returns after `length` ids, a share of them `moving`; `stranger`: another motif
-    came first."""
+def pieces(
+    n: int, length: int, rng: np.random.Generator, transposed: float = 0.5, stranger: bool = False
+) -> np.ndarray:
+    """(n, T) ids of pieces whose motif returns after `length` ids, a share of them `transposed`; `stranger`: another
+    motif came first."""
     pitch, time = rng.integers(*PITCHES, (n, NOTES)), rng.choice(TIMES, (n, NOTES))
-    between = math.ceil(length / 3)
-    other = notes_of(rng.integers(*PITCHES, (n, between)), rng.choice(TIMES, (n, between)))[:, :length]
-    moved = rng.choice(MOVES, (n, 1)) * (rng.random((n, 1)) < moving)
+    other = notes_of(rng.integers(*PITCHES, (n, length // 3)), rng.choice(TIMES, (n, length // 3)))
+    moved = rng.choice(STEPS, (n, 1)) * (rng.random((n, 1)) < transposed)
     first = notes_of(pitch, time)
     if stranger:
         first = notes_of(rng.integers(*PITCHES, (n, NOTES)), rng.choice(TIMES, (n, NOTES)))
@@ -86,23 +87,28 @@ def step_loss(model: Any, ids: torch.Tensor) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def accuracy(model: Any, length: int, rng: np.random.Generator, moving: float, stranger: bool = False) -> float | None:
-    """The share of right guesses in the second half of the return; None where the model has too few positions."""
-    right = []
-    for part in range(0, SCORED, 16):
-        ids, half = torch.from_numpy(pieces(min(16, SCORED - part), length, rng, moving, stranger)), 3 * NOTES // 2
+def accuracy(model: Any, what: str, length: int, seed: int) -> tuple[float, float] | None:
+    """The shares of right pitches and of right note lengths in the second half of returns that are as `what` says, or
+    `chance`; None where the model has too few positions. All models get the same pieces."""
+    rng = np.random.default_rng([seed, length, [*WHATS, CHANCE].index(what)])
+    half, right = 3 * NOTES // 2, []
+    for _ in range(SCORED // 16):
+        ids = torch.from_numpy(pieces(16, length, rng, WHATS.get(what, 0.5), stranger=what == CHANCE))
         try:
             guesses = model(ids[:, :-1])[:, -half:].argmax(-1)
-        except ConfigError:  # of max_positions
+        except ConfigError as error:
+            if error.field != "max_positions":
+                raise
             return None
-        same = (guesses == ids[:, -half:]).unflatten(1, (-1, 3))[..., :2]  # an end follows from its beginning
-        right.append(same.float().mean().item())
-    return float(np.mean(right))
+        same = (guesses == ids[:, -half:]).unflatten(1, (-1, 3))  # (16, notes, 3): begins, lasts, ends
+        right.append(same[..., :2].float().mean((0, 1)))
+    pitch, time = torch.stack(right).mean(0).tolist()
+    return pitch, time
 
 
 def train(kind: str, rate: float, seed: int, cpu_s: float) -> dict[str, Any]:
-    """The accuracies of one model by length, and of its chance, after so much CPU time: the rate rises for a thirtieth
-    of it, and falls to zero over its second half."""
+    """The accuracies of one model by length after so much CPU time: the rate rises for a thirtieth of the time, and
+    falls to zero over its second half."""
     name, settings = KINDS[kind]
     torch.manual_seed(seed)
     rng = np.random.default_rng([seed, 1])
@@ -120,12 +126,10 @@ def train(kind: str, rate: float, seed: int, cpu_s: float) -> dict[str, Any]:
         optimizer.step()
         steps += 1
     model.eval()
-    test = np.random.default_rng([seed, 2])
-    found: dict[str, Any] = {}
-    for name, moving, stranger in (("as it was", 0.0, False), ("moved", 1.0, False), ("chance", 0.5, True)):
-        found[name] = {length: accuracy(model, length, test, moving, stranger) for length in LENGTHS}
-    size = sum(p.numel() for p in model.parameters())
-    return found | {"steps": steps, "parameters": size}
+    found: dict[str, Any] = {
+        what: {length: accuracy(model, what, length, seed) for length in LENGTHS} for what in (*WHATS, CHANCE)
+    }
+    return found | {"steps": steps, "parameters": sum(p.numel() for p in model.parameters())}
 
 
 class Runs:
@@ -136,27 +140,20 @@ class Runs:
         self.known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def get(self, kind: str, rate: float, seed: int) -> dict[str, Any]:
-        key = f"{kind}, {rate:g}, {seed}, {self.cpu_s:g} s"
+        settings = crc32(repr((KINDS[kind], LENGTHS, LEARNED, STEP_IDS)).encode())
+        key = f"{kind}, {rate:g}, {seed}, {self.cpu_s:g} s, {settings:08x}"
         if key not in self.known:
             self.known[key] = json.loads(json.dumps(train(kind, rate, seed, self.cpu_s)))
             with replacing(self.path) as partial:
-                partial.write_text(json.dumps(self.known, indent=0), encoding="utf-8")
-            print(
-                key,
-                f"{near(self.known[key]):.3f}",
-                self.known[key]["as it was"],
-                self.known[key]["moved"],
-                f"{self.known[key]['steps']} steps",
-                flush=True,
-            )
+                partial.write_text(json.dumps(self.known), encoding="utf-8")
+            print(f"{key}: {near(self.known[key]):.3f} after {self.known[key]['steps']} steps", flush=True)
         found: dict[str, Any] = self.known[key]
         return found
 
 
 def near(run: dict[str, Any]) -> float:
-    """The mean accuracy over the lengths of training, as it was and moved."""
-    known = [str(length) for length in LENGTHS if length <= max(LEARNED)]
-    return float(np.mean([run[what][length] for what in WHATS for length in known]))
+    """The mean share of right pitches over the lengths of training, as it was and transposed."""
+    return float(np.mean([run[what][str(length)][0] for what in WHATS for length in LEARNED]))
 
 
 def best_rate(kind: str, runs: Runs) -> float:
@@ -172,23 +169,25 @@ def best_rate(kind: str, runs: Runs) -> float:
             return best
 
 
-def paint(table: dict[str, dict[str, Any]], path: Path) -> None:
-    """Accuracy by length: the mean of the random seeds, and from the lowest to the highest."""
+def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
+    """Right pitches by length: the mean of the random seeds, and from the lowest to the highest."""
     figure, both = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
-    guessed = {n: [x for row in table.values() for x in row["chance"][str(n)] if x is not None] for n in LENGTHS}
+    guessed = {n: [x[0] for row in table.values() for x in row[CHANCE][str(n)] if x is not None] for n in LENGTHS}
     guessed = {n: each for n, each in guessed.items() if each}  # a table of positions ends
     for axes, what in zip(both, WHATS, strict=True):
         for kind, row in table.items():
-            known = {int(length): each for length, each in row[what].items() if None not in each}
+            known = {int(n): [x[0] for x in each] for n, each in row[what].items() if None not in each}
             (line,) = axes.plot(list(known), [np.mean(each) for each in known.values()], marker="o", label=kind)
             low, high = ([f(each) for each in known.values()] for f in (min, max))
             axes.fill_between(list(known), low, high, color=line.get_color(), alpha=0.15, lw=0)
-        axes.plot(list(guessed), [np.mean(each) for each in guessed.values()], color="black", ls=":", label="chance")
+        axes.plot(list(guessed), [np.mean(x) for x in guessed.values()], color="black", ls=":", label=CHANCE)
         axes.axvline(max(LEARNED), color="grey", lw=0.8)
         axes.set_xscale("log", base=2)
-        axes.set(xticks=LENGTHS, xticklabels=LENGTHS, ylim=(0, 1.02), title=f"the motif returns {what}")
+        axes.set(ylim=(0, 1.02), title=f"the motif returns {what}")
+        axes.set_xticks(LENGTHS, [f"{n:,}" for n in LENGTHS], rotation=45)
+        axes.minorticks_off()
         axes.set_xlabel("ids between motif and return; the line: the longest in training")
-    both[0].set_ylabel("right guesses in the return")
+    both[0].set_ylabel("right pitches in the return")
     both[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     with replacing(path) as partial:
         figure.savefig(partial, format="png", dpi=110)
@@ -201,17 +200,17 @@ def run() -> None:
     parser.add_argument("--cpu-s", type=float, default=CPU_S)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(1)
-    runs, table = Runs(args.out / "runs.json", args.cpu_s), {}
+    runs, kept = Runs(args.out / "runs.json", args.cpu_s), args.out / "planted-motif.json"
+    table: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     for kind in args.kinds:
         rate = best_rate(kind, runs)
         each = [runs.get(kind, rate, seed) for seed in SEEDS]
         table[kind] = {"rate": rate, "parameters": each[0]["parameters"], "steps": [run["steps"] for run in each]}
-        for what in (*WHATS, "chance"):
+        for what in (*WHATS, CHANCE):
             table[kind][what] = {str(n): [run[what][str(n)] for run in each] for n in LENGTHS}
-        with replacing(args.out / "planted-motif.json") as partial:
-            partial.write_text(json.dumps(table, indent=1), encoding="utf-8")
-        paint(table, args.out / "planted-motif.png")
+        with replacing(kept) as partial:
+            partial.write_text(json.dumps(table), encoding="utf-8")
+        plot(table, args.out / "planted-motif.png")
     print(f"{args.out}: planted-motif.json and planted-motif.png")
 
 

@@ -20,7 +20,9 @@ PAGE = ROOT / "docs/results.md"
 SCORE = "python studies/place_piano.py --score --bundle musictx/bundles/piano.safetensors"
 GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models piano --strengths 0.5 1 --draws 2"
 GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
-PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --ways all"
+PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --copies"
+CHOOSE = "python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill"
+CHOOSE += " --choose outputs/piano/store outputs/piano/pop --trained-on outputs/piano/store-asap-pop"
 TOP = """# Results
 
 `python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all.
@@ -48,7 +50,7 @@ def piano(results: Path) -> list[dict[str, Any]]:
                 rows.append(row(of, nats, f"nats a {each}", f"{SCORE} --test" if split == "test" else SCORE, path.name))
     if (path := results / "guidance/piano.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))["piano"]
-        claim = "seed guidance, a judgement: the rule of the script gives 1"
+        claim = "seed guidance, by the rule of the script"
         rows.append(row(claim, [found["chosen"]], "", GUIDE, "guidance/piano.json"))
         for split in ("validation", "test"):
             for each in found[split]["rows"]:
@@ -61,9 +63,13 @@ def piano(results: Path) -> list[dict[str, Any]]:
     if (path := results / "alive.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))["piano, default"]["all"]
         for claim, key in (("waits over 3 s", "still 3 s"), ("notes over 8 s", "over 8 s")):
-            for who, name in (("drawn", "continuations"), ("true", "the composers")):
-                told = f"{claim} in {found['continuations']} continuations: {name}"
-                rows.append(row(told, [found[who][key]], "", PLAY, path.name))
+            told = f"{claim} in {found['continuations']} continuations; in the composers' music {found['true'][key]}"
+            rows.append(row(told, [found["drawn"][key]], "", PLAY, path.name))
+    if (path := results / "piano-shares.json").exists():
+        found = json.loads(path.read_text(encoding="utf-8"))
+        (taken,) = [each for each in found["rows"] if each["share"] == found["chosen"]]
+        claim = f"{found['chosen']:g} of the tuned piano, the share that the rule takes: 91 pop songs"
+        rows.append(row(claim, [taken["pop"]], "nats a token", CHOOSE, path.name))
     return rows
 
 

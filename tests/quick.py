@@ -23,7 +23,7 @@ def leave_out(what):
 
 @contextmanager
 def only_quick():
-    """A rule without a list: it has for tests that are yet to be written. Where a fixture of many tests does such a
+    """A rule without a list: it covers tests that are yet to be written. Where a fixture of many tests does such a
     thing, all of them are skipped at once."""
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in PROCESSES:

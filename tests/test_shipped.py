@@ -20,9 +20,10 @@ from musictx.tokenizers.gap import knows_gaps
 
 sys.path.insert(0, str(ROOT / "studies"))
 import guidance
+import place_piano
 
 CHORALE_IS = "chorale: trained on JSB chorales, 16th grid, licence public domain"  # and what the words of that day were
-PIANO_IS = "piano: trained on MAESTRO v3.0.0 and POP909, licence CC BY-NC-SA 4.0 (POP909: MIT)"
+PIANO_IS = "piano: trained on MAESTRO v3.0.0 and ASAP and POP909, licence CC BY-NC-SA 4.0 (POP909: MIT)"
 
 
 def test_the_card_tells_what_the_chorale_bundle_says_of_itself():
@@ -56,62 +57,17 @@ def test_readme_and_card_tell_what_evaluate_found_of_this_very_bundle():
     assert f"test {test_nll:.3f} ({test_low:.3f} to {test_high:.3f}), read once" in card
 
 
-def piano_draws():
-    """All draws after twenty beginnings with the piano's own filter, guided and not."""
-    found = json.loads((ROOT / "studies" / "results" / "pop" / "beginnings.json").read_text())
-    return [row for row in found["0.3 of the tuned one"] if row["min_p"] == 0.01]
-
-
-@pytest.mark.parametrize(("name", "file", "strength"), [("chorale", "chosen", 1.25), ("piano", "piano", 0.5)])
-def test_a_bundle_holds_on_to_seeds_as_closely_as_validation_chose(name, file, strength):
-    results = ROOT / "studies" / "results"
-    told = json.loads((results / "guidance" / f"{file}.json").read_text())[name]
+@pytest.mark.parametrize(("name", "file"), [("chorale", "chosen"), ("piano", "piano")])
+def test_a_bundle_keeps_as_close_to_seeds_as_validation_chose(name, file):
+    told = json.loads((ROOT / "studies" / "results" / "guidance" / f"{file}.json").read_text())[name]
     rows, composers = told["validation"]["rows"], told["validation"]["composers"]
     for row in rows:
         assert row["against"] == guidance.against(row["draws"], rows[0]["draws"], composers)
-    if name == "piano":  # nor may notes hang surely more often than without, or music stand still
-        usual = json.loads((results / "beginnings.json").read_text())["hanging"]["model"][0]
-        for row, which in zip(rows[1:], ("half", "1"), strict=True):
-            found = json.loads((results / f"beginnings-guided-{which}.json").read_text())
-            hang = found["hanging"]["model"][0]
-            assert found["sampler"]["seed_guidance"] == row["strength"]
-            if hang - usual > 2 * (hang + usual) ** 0.5:
-                row["against"] = [f"{hang} notes hang, {usual} without"]
-            drawn = [again for again in piano_draws() if again["seed_guidance"] == row["strength"]]
-            assert len(drawn) == 3
-            still = [x > 5 for again in drawn for x in again["still_s"]]
-            if sum(still) > len(still) / 10:
-                row["against"] = [f"{sum(still)} of {len(still)} stand still for five seconds"]
-    assert read_header(shipped_bundle(name)).seed_guidance == told["chosen"] == guidance.choose(rows) == strength
-    assert [row["strength"] for row in told["test"]["rows"]] == [None, strength]
+    assert read_header(shipped_bundle(name)).seed_guidance == told["chosen"] == guidance.choose(rows)
+    assert [row["strength"] for row in told["test"]["rows"]] == [None, told["chosen"]]
 
 
-def test_the_piano_bundle_plays_with_the_filters_that_validation_chose():
-    """Of those near the true density and seldom silent, the fewest hanging notes; of alike ones the nearest density."""
-    results = ROOT / "studies" / "results"
-    tried = [json.loads(path.read_text()) for path in results.glob("beginnings*.json")]
-    tried = [each for each in tried if each["sampler"]["seed_guidance"] in (None, "auto")]
-    assert len(tried) == 5
-    assert {each["split"] for each in tried} == {"validation"}
-
-    def off(each):
-        return abs(each["hanging"]["model"][1] / each["hanging"]["true"][1] - 1)
-
-    def a_thousand(each):
-        return each["hanging"]["model"][0] / each["hanging"]["model"][1]
-
-    able = [each for each in tried if off(each) <= 0.15 and sum(x > 0 for x in each["silences"]["model"]) <= 1]
-    assert len(able) == 2
-    fewest = min(able, key=a_thousand)
-    least = fewest["hanging"]["model"][0]
-    alike = [each for each in able if (n := each["hanging"]["model"][0]) - least <= 2 * (n + least) ** 0.5]
-    chosen = min(alike, key=off)
-    assert chosen == json.loads((results / "beginnings.json").read_text())
-    sampler = {name: chosen["sampler"][name] for name in ("top_p", "min_p")}
-    assert read_header(shipped_bundle("piano")).notes["sampler"] == sampler == {"top_p": None, "min_p": 0.01}
-
-
-def test_readme_and_card_tell_how_the_piano_keeps_its_seed_and_how_its_notes_hang():
+def test_guide_and_card_say_how_the_piano_keeps_its_seed_and_plays_on():
     told = json.loads((ROOT / "studies" / "results" / "guidance" / "piano.json").read_text())["piano"]
 
     def kept(split, strength):
@@ -125,29 +81,39 @@ def test_readme_and_card_tell_how_the_piano_keeps_its_seed_and_how_its_notes_han
     assert f"({least:.2f} to {most:.2f})" in guide
     assert f"return {mean:.2f} times as often" in card
     assert f"({low:.2f} to {high:.2f}; without guidance {kept('validation', None)[0]:.2f}" in card
-    drawn = [row for row in piano_draws() if row["seed_guidance"] == told["chosen"]]
-    hang, notes, where = np.sum([row["hanging"]["model"] for row in drawn], axis=0)
-    of = sum(len(row["silences"]) for row in drawn)
-    assert f"{hang} of {notes:,} last more than eight seconds, in {where} of {of} continuations" in card
+    played = json.loads((ROOT / "studies" / "results" / "alive.json").read_text())["piano, default"]["all"]
+    assert f"of {played['continuations']} continuations wait over 3 s | {played['drawn']['still 3 s']} |" in card
+    for who in ("drawn", "true"):
+        assert f"{played[who]['over 8 s']} of {played[who]['notes']:,}" in card
 
 
 def test_the_pianos_figures_are_of_these_tensors():
     results = ROOT / "studies" / "results"
-    names = ["beginnings*.json", "piano-validation.json", "piano-test.json", "pop/songs-now*.json"]
-    files = [path for name in names for path in results.glob(name)]
-    assert len(files) == 11
-    for path in files:
-        assert json.loads(path.read_text())["tensors_sha256"] == tensors_hash(shipped_bundle("piano")), path.name
+    found = [json.loads((results / f"piano-{split}.json").read_text()) for split in ("validation", "test")]
+    found.append(json.loads((results / "alive.json").read_text())["piano, default"]["all"])
+    found.append(json.loads((results / "guidance" / "piano.json").read_text())["piano"])
+    for each in found:
+        assert each["tensors_sha256"] == tensors_hash(shipped_bundle("piano"))
+
+
+def test_the_pianos_share_of_what_it_learned_last_is_what_the_rule_takes():
+    kept = json.loads((ROOT / "studies" / "results" / "piano-shares.json").read_text())
+    share = place_piano.choose(kept["rows"])
+    assert read_header(shipped_bundle("piano")).notes["averaged"] == [1 - share, share]
+    (row,) = [row for row in kept["rows"] if row["share"] == share]
+    card = (ROOT / "docs" / "models.md").read_text().partition("## The piano model")[2]
+    assert f"which chose the share of {share:g}: {row['pop']:.3f}" in card
 
 
 def test_the_piano_bundle_says_whose_it_is():
     path = shipped_bundle("piano")
     header = read_header(path)
-    assert (header.tokenizer, header.corpus) == ("performance", "MAESTRO v3.0.0 and POP909")
+    assert (header.tokenizer, header.corpus) == ("performance", "MAESTRO v3.0.0 and ASAP and POP909")
     assert header.licence == "CC BY-NC-SA 4.0 (POP909: MIT)"
-    for said in ("Hawthorne et al., ", "ICLR 2019; Wang et al., POP909", "ISMIR 2020"):
+    for said in ("Hawthorne et al., ", "ICLR 2019; Foscarin et al., ASAP", "Wang et al., POP909", "ISMIR 2020"):
         assert said in header.notes["citation"]
     assert path.stat().st_size <= 24e6
+    assert header.notes["sampler"] == {"top_p": None, "min_p": 0.01}
     with safe_open(path, "pt") as file:
         kinds = {file.get_tensor(name).dtype for name in file.keys()}  # noqa: SIM118 - not a dict
     assert kinds == {torch.float16}
@@ -185,7 +151,7 @@ def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, wh
     (made,) = (tmp_path / "o").iterdir()
     assert made.name == {"null": "new-1.mid"}.get(seed, f"{seed}-1.mid")
     assert ("sampler.seed_guidance=1.25, as its bundle says; null turns it off" in told) is (seed == "chorale")
-    assert ("sampler.seed_guidance=0.5, as its bundle says; null turns it off" in told) is (seed == "elise")
+    assert ("sampler.seed_guidance=1, as its bundle says; null turns it off" in told) is (seed == "elise")
     assert ("sampler.min_p=0.01, as its bundle says; sampler.top_p=0.98 goes without" in told) is (seed != "chorale")
     if seed == "chorale":
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more

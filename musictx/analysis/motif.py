@@ -27,7 +27,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import interval, interval_of
 from musictx.errors import ConfigError, UserError
@@ -180,24 +180,7 @@ def retention(
 
 def _check_count(kept: list[int], n: int) -> None:
     if len(kept) < 2:
-        raise UserError(f"{len(kept)} seeds hold motifs of {n} notes", "give at least 2 such pieces, better 30")
-
-
-def above_chance(
-    seeds: Sequence[Score], generated: Sequence[Score], edges_s: ArrayLike, held_s: float, n: int = NOTES
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """For music without a true continuation: the mean shares of a seed's motifs that begin again, in each span. (W,) in
-    its own continuation, (W,) in those of other pieces, and (W, N) each piece's part in their difference.
-
-    Raises UserError for fewer than 2 seeds with motifs, ConfigError.
-    """
-    keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
-    kept = [i for i, k in enumerate(keys) if len(k)]
-    _check_count(kept, n)
-    edges = np.asarray(edges_s, np.float64)
-    shares = _shares([keys[i] for i in kept], [generated[i] for i in kept], edges, held_s, n)
-    own, others, excess = zip(*map(_excess, shares), strict=True)
-    return np.array(own), np.array(others), np.array(excess)
+        raise UserError(f"{len(kept)} seeds have motifs of {n} notes", "give at least 2 such pieces, better 30")
 
 
 def _shares(

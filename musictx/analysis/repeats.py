@@ -12,10 +12,8 @@ or 34 (most) by intervals, 9.5 or 32 with rhythm: rhythm would not separate copi
 The index is a suffix array (Manber and Myers 1993): exact, without hashes. Compare a figure with that of real held-out
 pieces of the same length in seconds: longer music shares longer runs, and all music has scales and tremolos.
 
-Repeated bars: how similar bars are by the distance between them, and how many repeat an earlier one exactly.
-
-The likeness of two bars is the share of their notes that they have in common (as in Museformer, Yu et al. 2022), with
-the same pitch, place in the bar and length, both in sixteenths. Music without written beats has no bars to compare.
+Repeated bars: how many repeat an earlier one exactly: pitch, place in the bar and length, both in sixteenths. Music
+without written beats has no bars to compare.
 """
 
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ class Statistics(NamedTuple):
     longest_repeat: float | None
 
 
-class Measure(NamedTuple):
+class Statistic(NamedTuple):
     name: str
     unit: str
     measure: Callable[[Score, float | None], float]  # of a score with notes and seconds per step; NaN for no answer
@@ -142,16 +142,16 @@ def _longest_repeat(score: Score, _: float | None) -> float:
 
 
 TABLE = (
-    Measure("pitch_class_entropy", "bits", _entropy),
-    Measure("pitch_range", "semitones", lambda s, _: float(np.ptp(s.pitch))),
-    Measure("pitches_used", "of 128", lambda s, _: float(len(np.unique(s.pitch)))),
-    Measure("scale_consistency", "of the notes", _scale_consistency),
-    Measure("polyphony", "notes at a time", _polyphony),
-    Measure("note_density", "notes/s", lambda s, _: _ratio(len(s), _span_s(s))),
-    Measure("mean_interonset_s", "s", _interonset_s),
-    Measure("mean_duration_s", "s", lambda s, _: float((s.offset_s - s.onset_s).mean())),
-    Measure("groove_consistency", "of the steps", _groove_consistency),
-    Measure("silence", "of the time", lambda s, _: 1 - _ratio(_sounding_s(s), _span_s(s))),
-    Measure("longest_note_s", "s", lambda s, _: float((s.offset_s - s.onset_s).max())),
-    Measure("longest_repeat", "onsets", _longest_repeat),
+    Statistic("pitch_class_entropy", "bits", _entropy),
+    Statistic("pitch_range", "semitones", lambda s, _: float(np.ptp(s.pitch))),
+    Statistic("pitches_used", "of 128", lambda s, _: float(len(np.unique(s.pitch)))),
+    Statistic("scale_consistency", "of the notes", _scale_consistency),
+    Statistic("polyphony", "notes at a time", _polyphony),
+    Statistic("note_density", "notes/s", lambda s, _: _ratio(len(s), _span_s(s))),
+    Statistic("mean_interonset_s", "s", _interonset_s),
+    Statistic("mean_duration_s", "s", lambda s, _: float((s.offset_s - s.onset_s).mean())),
+    Statistic("groove_consistency", "of the steps", _groove_consistency),
+    Statistic("silence", "of the time", lambda s, _: 1 - _ratio(_sounding_s(s), _span_s(s))),
+    Statistic("longest_note_s", "s", lambda s, _: float((s.offset_s - s.onset_s).max())),
+    Statistic("longest_repeat", "onsets", _longest_repeat),
 )

@@ -69,8 +69,8 @@ def accompany(config: AccompanyConfig) -> None:
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
     opened = open_told(config.bundle, device, config.attention.impl, continues=False)
-    learnt = opened.header.objective.get("name", NEXT_TOKEN)
-    check_accompanies(opened.model, opened.tokenizer, learnt, config.bundle)
+    task = opened.header.objective.get("name", NEXT_TOKEN)
+    check_accompanies(opened.model, opened.tokenizer, task, config.bundle)
     melody = read_melody(source, request, opened.tokenizer)  # before anything is written
     request = guided(request, opened.header, opened.tokenizer, config.bundle)
     if (own := request.sampling.strength) != config.sampler.strength:

@@ -62,7 +62,9 @@ def find(name: str) -> Command:
     first, _, rest = name.partition("_")
     try:
         module = import_module(f"musictx.commands.{first}")
-        found: Command = module.command(rest) if rest else module.COMMAND
-    except (ModuleNotFoundError, AttributeError):
-        raise UserError(f"{name} is not a command", "musictx --help lists them") from None
-    return found
+    except ModuleNotFoundError:
+        module = None
+    found = getattr(module, "command", lambda rest: None)(rest) if rest else getattr(module, "COMMAND", None)
+    if found is None:
+        raise UserError(f"{name} is not a command", "musictx --help lists them")
+    return found  # type: ignore[no-any-return]

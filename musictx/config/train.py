@@ -61,7 +61,7 @@ class TrainerConfig:
     max_epochs: int = setting(MISSING, "passes through the training pieces")
     max_steps: int = setting(-1, "optimizer steps; -1: until max_epochs")
     accumulate: int = setting(1, "batches per optimizer step")
-    optimizer: str = setting("adamw", "adamw; or muon: the matrices inside the blocks by Muon, the rest by AdamW")
+    optimizer: str = setting("adamw", "adamw; or muon: matrices of linear layers and cells by Muon, the rest by AdamW")
     lr: float = setting(MISSING, "peak learning rate")
     warmup_steps: int = setting(MISSING, "steps until the learning rate reaches its peak")
     schedule: str = setting("cosine", "the rate after warm-up: cosine; or hold: constant, then linearly to zero")

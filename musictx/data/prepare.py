@@ -109,8 +109,8 @@ def finish(
 
 def merge_pairs(name: str, splits: dict[str, list[Piece]], vocab_size: int) -> tuple[Tokenizer, dict[str, list[Piece]]]:
     """Learns byte-pair merges from the training pieces only, and applies them to all."""
-    learnt = train_bpe(name, (piece.ids for piece in splits["train"]), vocab_size)
-    return learnt, {s: [replace(p, ids=learnt.apply_bpe(p.ids)) for p in pieces] for s, pieces in splits.items()}
+    merged = train_bpe(name, (piece.ids for piece in splits["train"]), vocab_size)
+    return merged, {s: [replace(p, ids=merged.apply_bpe(p.ids)) for p in pieces] for s, pieces in splits.items()}
 
 
 def check_bpe(tokenizer: TokenizerConfig) -> None:

@@ -97,7 +97,7 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     counts_beats = bool(tokenizer.voices)
     tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
     if counts_beats and tracks.tempo_map is not None and tracks.tempo_map.changes:
-        print(f"{path}: its first tempo counts throughout, since the model counts beats")
+        print(f"{path}: its first tempo is used throughout, since the model counts beats")
     if told := tracks.told():
         print(f"{path}: {told}")
     return take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), path.stem, path)

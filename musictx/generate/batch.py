@@ -112,7 +112,7 @@ class Batch:
         except ConfigError as reason:  # a model of learned positions ends with its table
             if not self.may_end:
                 raise
-            self.stop(reason.why)
+            self.stop(reason.why or str(reason))
 
     def run(self) -> None:
         """Draws to the end. Raises NoNumbers."""

@@ -164,7 +164,7 @@ class Drawing:
         if not isinstance(gap, Gap):
             return _finish(take, prompt, k, self.tokenizer, self.request)
         ids = split_drawn(gap, take.ids, self.tokenizer)
-        score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program)
+        score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program, ringing=True)
         mean_log_p = float(take.log_p[: len(ids)].mean())
         return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new, gap.to_s)
 

@@ -20,6 +20,7 @@ MOST_S = 24 * 3600.0
 LARGEST = 0.75  # largest share of the window that a gap may take
 SLACK = 8  # times the tokens that the music around a gap has in such a time: a longer fill is not music
 NEAR_S = 20.0  # of each side say how dense the music is: a whole piece has other parts
+MOST_RING_S = 1.0  # of a note over the second border, where no id says when the note ends
 SPARE = 1.5  # times that density has room: of true middles of 2 to 10 s in MAESTRO's validation, 9 in 10 need no more
 
 
@@ -166,12 +167,16 @@ def music_of(ids: Ids, tokenizer: Tokenizer) -> Ids:
     return ids[ids < tokenizer.vocab.n_events]
 
 
-def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple[Score, NDArray[np.bool_]]:
+def fill(
+    gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None, ringing: bool = False
+) -> tuple[Score, NDArray[np.bool_]]:
     """The whole piece, with the drawn ids (T,) as music between its sides; and which notes are new, (N,).
 
-    `ids` may go beyond the gap: they say when notes end that ring over its second border, at the latest where their
-    pitch is struck again. Notes beside the gap stay as they are. A note that the file sustains across a border keeps
-    its length if the new music continues it; else it ends at the first border, and begins at the second.
+    `ids` may go beyond the gap: they say when notes end that ring over its second border. With `ringing` a note that is
+    still down with the last id rings until another note begins after the border, for a second at most. A note that
+    rings ends where its pitch is struck again. Notes beside the gap stay as they are. A note that the file sustains
+    across a border keeps its length if the new music continues it; else it ends at the first border, and begins at the
+    second.
     """
     given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)
@@ -202,9 +207,11 @@ def fill(gap: Gap, ids: Ids, tokenizer: Tokenizer, program: int | None) -> tuple
                 left_off[begun_by[k]] = right.offset_s[j]
             else:
                 new_off[k] = right.offset_s[j]
+    next_s = float(right_on[right_on > gap.to_s].min(initial=gap.to_s + MOST_RING_S))
     for k in reaching if not tokenizer.voices else ():
         again = right.onset_s[(right.pitch == drawn.pitch[k]) & (right_on >= gap.to_s)]
-        off_s = max(min(rings[k] * step, float(again.min(initial=np.inf))), gap.to_s)
+        let_go_s = max(rings[k] * step, next_s if ringing and rings[k] == rings.max() else 0.0)
+        off_s = max(min(let_go_s, float(again.min(initial=np.inf))), gap.to_s)
         if k in begun_by:
             left_off[begun_by[k]] = off_s
         else:

@@ -62,9 +62,9 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
         takes = " and ".join(inputs)
         what = f"{bundle}: {kind_of(model)} models take {takes}, and cannot continue music"
         raise BundleError(what, "give another")
-    learnt = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
-    if ":" not in learnt and not find_objective(learnt).continues:
-        raise BundleError(f"{bundle} was trained for objective {learnt}, and cannot continue music", "give another")
+    task = header.objective.get("name", NEXT_TOKEN) if header is not None else NEXT_TOKEN
+    if ":" not in task and not find_objective(task).continues:
+        raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
 
 
 def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:

@@ -117,7 +117,7 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
     if pedal := tracks.told(drums):
         told.append(pedal)
     if tokenizer.metrical and tracks.tempo_map is not None and tracks.tempo_map.changes:
-        told.append("its first tempo counts throughout, since the model counts beats")
+        told.append("its first tempo is used throughout, since the model counts beats")
     if told:
         print(f"{source}: {'; '.join(told)}")
     return score

@@ -56,7 +56,7 @@ def score_to_grid(score: Score) -> Grid:
             sounding = len(new) + N_VOICES - len(free)
             what = f"step {step} (quarter {step / STEPS_PER_QUARTER:g}) has {sounding} notes sounding; the chorale grid"
             hint = "reduce the piece to four voices or use a performance model"
-            raise TokenError(f"{what} holds {N_VOICES} voices", hint)
+            raise TokenError(f"{what} has {N_VOICES} voices", hint)
         voices = min(
             combinations(free, len(new)),
             key=lambda choice: sum(abs(note[2] - last[v]) for note, v in zip(new, choice, strict=True)),

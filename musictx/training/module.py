@@ -96,7 +96,7 @@ class LanguageModelTraining(L.LightningModule):
         for theirs in checkpoint["optimizer_states"]:
             if group_sizes(theirs) != group_sizes(ours):
                 raise UserError(
-                    "an older musictx began this run and let weight decay act on other parameters",
+                    "an older musictx began this run, and its optimizer grouped the parameters in another way",
                     "start again with its weights, init_from=…/checkpoints/last.ckpt and another out=",
                 )
 

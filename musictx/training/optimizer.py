@@ -54,7 +54,7 @@ def decayed(model: nn.Module) -> list[nn.Parameter]:
 
 def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float) -> Optimizer:
     """`muon`: matrices of linear layers and cells by Muon (Jordan et al. 2024) at AdamW's scale of updates (Liu et al.
-    2025, section 2.2), so that one learning rate serves both."""
+    2025, section 2.2), so that one learning rate serves both. The gates of a cell are one matrix."""
     matrices = decayed(model)
     taken = {id(p) for p in matrices}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]

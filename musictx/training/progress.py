@@ -54,28 +54,28 @@ class Bar(RichProgressBar):
 
     def __init__(self) -> None:
         super().__init__(refresh_rate=5)
-        self.clock = StepTimer()
+        self.timer = StepTimer()
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.clock.start(trainer)
+        self.timer.start(trainer)
         super().on_train_start(trainer, pl_module)
 
     def get_metrics(self, trainer: L.Trainer, pl_module: L.LightningModule) -> dict[str, Any]:
-        return dict(self.clock.figures(trainer, pl_module))
+        return dict(self.timer.figures(trainer, pl_module))
 
 
 class Lines(L.Callback):
     """A line of figures at each validation, for a file or a batch system's log."""
 
     def __init__(self) -> None:
-        self.clock = StepTimer()
+        self.timer = StepTimer()
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.clock.start(trainer)
+        self.timer.start(trainer)
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if trainer.is_global_zero:
-            figures = self.clock.figures(trainer, pl_module)
+            figures = self.timer.figures(trainer, pl_module)
             print(", ".join(f"{name} {value}" for name, value in figures.items()), flush=True)
 
 

@@ -157,7 +157,7 @@ def fit(music: Music, tokenizer: Tokenizer) -> Music:
     played = music.played or Heard(music.score, music.meter)
     (score, meter), left = played, ""
     if tokenizer.metrical and music.written:
-        (score, meter), left = music.written, "Its first tempo counts throughout, since the model counts beats."
+        (score, meter), left = music.written, "Its first tempo is used throughout, since the model counts beats."
     inside = (score.pitch >= tokenizer.lo) & (score.pitch <= tokenizer.hi)
     if not inside.any():
         raise UserError(f"{music.name}: no note lies within the model's range, {tokenizer.lo} to {tokenizer.hi}")

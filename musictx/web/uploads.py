@@ -42,7 +42,7 @@ class Uploads:
         does."""
         length = int(request.headers["content-length"])  # the gate refuses requests without it
         if self.held() + self.arriving + length > self.limits.uploads_bytes:
-            return PlainTextResponse("the server holds too many files just now: drop yours again in a minute", 503)
+            return PlainTextResponse("the server has too many files just now: drop yours again in a minute", 503)
         self.arriving += length
         try:
             async with asyncio.timeout(ARRIVE_S), request.form(max_files=1, max_fields=0) as form:

@@ -131,7 +131,7 @@ def test_a_change_of_tempo_is_told(tmp_path, voices, capsys):
     midi.tracks[0].append(mido.MetaMessage("set_tempo", tempo=700_000, time=960))
     midi.save(tmp_path / "tune.mid")
     (music,) = musictx.load(voices).accompany(tmp_path / "tune.mid")
-    assert "its first tempo counts" in capsys.readouterr().out
+    assert "its first tempo is used" in capsys.readouterr().out
     assert np.allclose(music.melody.onset_s, TUNE.onset_s)
 
 

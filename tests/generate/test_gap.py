@@ -77,6 +77,18 @@ def test_a_new_note_rings_over_the_second_border_until_it_is_let_go_or_struck_ag
     assert rung == {70: 2.3, 67: 2.5, 71: 2.8}  # let go, struck again by the file, still down with the last id
 
 
+def test_a_note_that_no_id_ends_rings_until_the_next_note_for_a_second_at_most():
+    vocab = PERFORMANCE.vocab
+    slow = Score([0.0, 1.5, 4.0], [1.4, 1.6, 5.0], [60, 62, 64], [80] * 3)
+    for score, end_s in ((HELD, 2.5), (slow, 3.0)):
+        gap = gap_of(score)
+        events = [("NOTE_OFF", 60), ("TIME_SHIFT", 50), ("NOTE_ON", 70), ("TIME_SHIFT", 50)]
+        ids = np.array([vocab.id(*event) for event in events], np.uint16)
+        for ringing, off_s in ((False, 2.0), (True, end_s)):
+            made, new = fill(gap, ids, PERFORMANCE, None, ringing)
+            assert made.offset_s[new].tolist() == pytest.approx([off_s])
+
+
 def test_a_note_that_begins_or_ends_on_a_border_is_not_tied_on_a_grid_either():
     grid = np.array([[67, 64, 60, 48]] * 4 + [[65, 62, 59, 43]] * 4 + [[67, 64, 60, 43]] * 4)
     piece = grid_to_score(grid, 0.4)  # a sixteenth is 0.1 s; the bass holds from 0.4 s on

@@ -51,7 +51,7 @@ def test_the_tempo_of_the_score_decides_the_step():
 
 def test_five_notes_at_once_are_too_many():
     score = Score([0, 0, 0.6, 0.6, 0.6], [2, 2, 2, 2, 2], [50, 55, 60, 65, 70], [80] * 5, quarter_s=0.6)
-    with pytest.raises(TokenError, match=r"step 4 \(quarter 1\) has 5 notes sounding; the chorale grid holds 4 voices"):
+    with pytest.raises(TokenError, match=r"step 4 \(quarter 1\) has 5 notes sounding; the chorale grid has 4 voices"):
         score_to_grid(score)
 
 

@@ -9,7 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from musictx.config.app import settings
+from musictx.data.store import Store
 from musictx.errors import UserError
+from musictx.generate.open_bundle import open_bundle
 from musictx.model.build import build_model, model_config
 from musictx.model.bundle import BundleHeader, read_header, save_bundle
 
@@ -25,10 +28,11 @@ def drawn(low=0.8, from_seed=15.0, repeated=0.05, entropy=0.95, range_=0.96):
         "from_seed": (from_seed, 1, 99),
         "repeated": (repeated, 0, 1),
         "overlaps": overlaps,
+        "still": 1,
     }
 
 
-PLAIN = [drawn(entropy=0.95) | {"still": 3}, drawn(entropy=0.93), drawn(entropy=0.97)]
+PLAIN = [drawn(entropy=0.95), drawn(entropy=0.93), drawn(entropy=0.97)]
 
 
 @pytest.mark.parametrize(
@@ -45,8 +49,8 @@ PLAIN = [drawn(entropy=0.95) | {"still": 3}, drawn(entropy=0.93), drawn(entropy=
         ([drawn(entropy=0.92), drawn(entropy=0.95)], []),
         ([drawn(range_=0.935)], ["overlap of pitch_range at most 0.955, plain 0.960"]),
         ([drawn(range_=float("nan"))], ["overlap of pitch_range at most nan, plain 0.960"]),
-        ([drawn() | {"still": 3}, drawn()], ["1.5 continuations a draw wait for over 3 s, plain 1"]),
-        ([drawn() | {"still": 2}, drawn()], []),
+        ([drawn() | {"still": 2}, drawn()], ["1.5 continuations a draw wait for over 3 s, plain 1"]),
+        ([drawn() | {"still": 2}, drawn() | {"still": 0}], []),
     ],
 )
 def test_what_speaks_against_a_strength(draws, said):
@@ -72,7 +76,7 @@ def test_the_largest_strength_without_objection_is_chosen():
     [
         ({}, "chorale: validation chose no strength to read the test split with"),
         ({"chorale": {"chosen": None}}, "chorale: validation chose no strength"),
-        ({"chorale": {"chosen": 1.0, "test": {}}}, "holds its test figures already, and the test is read once"),
+        ({"chorale": {"chosen": 1.0, "test": {}}}, "has test figures already, and the test is read once"),
     ],
 )
 def test_the_test_split_is_read_once_and_for_what_was_chosen(known, text, tmp_path, monkeypatch):
@@ -100,3 +104,15 @@ def test_what_was_chosen_is_written_into_the_header_and_no_weight_changes(tmp_pa
         assert read_header(bundle).seed_guidance == chosen
         after = load_file(bundle)
         assert all(after[name].dtype == torch.float16 and torch.equal(after[name], x) for name, x in before.items())
+
+
+def test_what_is_measured_is_json(world, monkeypatch):
+    known = {"retained": (1.0, 1.0, 1.0), "from_seed": (1.0, 1.0, 1.0), "repeated": None}
+    monkeypatch.setattr(guidance, "_kept", lambda *_: known)  # two tunes have too few motifs
+    words = ["pieces=2", "seed_seconds=2", "length_seconds=2", "span_seconds=1"]
+    config = settings("compare", f"runs=[{world.bundle}]", f"store={world.store}", "out=x", *words)
+    opened = open_bundle(world.bundle)
+    split = Store(world.store, "performance").split("train")
+    found = json.loads(json.dumps(guidance.measured(opened, split, [1.0], 1, config)))
+    assert [row["strength"] for row in found["rows"]] == [None, 1.0]
+    assert all(0 <= draw["still"] <= 2 for row in found["rows"] for draw in row["draws"])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import planted_motif
 import pytest
+import torch
 
 from musictx.tokenizers import build_tokenizer
 
@@ -20,23 +21,36 @@ def notes(ids):
     return on - TOK.vocab.id("NOTE_ON", 0), wait - TOK.vocab.id("TIME_SHIFT", 1) + 1
 
 
-@pytest.mark.parametrize("moving", [0.0, 1.0])
-@pytest.mark.parametrize("length", [32, 256])
-def test_the_motif_returns_after_so_many_ids_as_it_was_or_moved(length, moving):
-    for ids in planted_motif.pieces(8, length, np.random.default_rng(0), moving):
+@pytest.mark.parametrize("transposed", [0.0, 1.0])
+@pytest.mark.parametrize("length", [33, 255])
+def test_the_motif_returns_after_so_many_ids_as_it_was_or_transposed(length, transposed):
+    for ids in planted_motif.pieces(8, length, np.random.default_rng(0), transposed):
         first, between, again = ids[2:26], ids[27 : 27 + length], ids[28 + length :]
         assert len(between) == length
         assert ids[1] == ids[27 + length] == TOK.vocab.id("VELOCITY", 28)
         (pitch, wait), (other, same) = notes(first), notes(again)
         assert wait.tolist() == same.tolist()
         (by,) = {*(other - pitch).tolist()}
-        assert (1 <= abs(by) <= 5) if moving else by == 0
-        assert len(TOK.decode(ids[1:])) == 16 + -(-length // 3)
+        assert (1 <= abs(by) <= 5) if transposed else by == 0
+        assert len(TOK.decode(ids[1:])) == 16 + length // 3
 
 
 def test_of_a_stranger_the_return_says_nothing():
-    (ids,) = planted_motif.pieces(1, 32, np.random.default_rng(0), 0.0, stranger=True)
-    assert ids[2:26].tolist() != ids[60:].tolist()
+    (ids,) = planted_motif.pieces(1, 33, np.random.default_rng(0), 0.0, stranger=True)
+    assert ids[2:26].tolist() != ids[61:].tolist()
+
+
+def test_a_model_that_copies_has_all_pitches_as_they_were_and_none_transposed():
+    def copies(ids):
+        """Says the id that came as long before the next one as the motif is before its return."""
+        logits = torch.zeros(*ids.shape, TOK.vocab.size)
+        return logits.scatter(2, ids.roll(33 + 25, 1)[..., None], 1.0)
+
+    assert planted_motif.accuracy(copies, "as it was", 33, 1) == (1, 1)
+    assert planted_motif.accuracy(copies, "transposed", 33, 1) == (0, 1)
+    pitch, time = planted_motif.accuracy(copies, "chance", 33, 1) or (1, 1)
+    assert pitch < 0.15
+    assert time == pytest.approx(0.25, abs=0.1)
 
 
 def test_a_rate_is_taken_only_between_two_that_are_worse(monkeypatch):
@@ -55,7 +69,8 @@ def test_a_rate_is_taken_only_between_two_that_are_worse(monkeypatch):
 
 def test_a_trial_from_the_command(tmp_path, monkeypatch, capsys):
     words = ["--out", str(tmp_path / "o"), "--kinds", "learned", "--cpu-s", "0.2"]
-    monkeypatch.setattr(planted_motif, "LENGTHS", (32, 1024))
+    monkeypatch.setattr(planted_motif, "LENGTHS", (33, 1023))
+    monkeypatch.setattr(planted_motif, "LEARNED", (33,))
     monkeypatch.setattr(planted_motif, "SEEDS", (1,))
     monkeypatch.setattr(planted_motif, "best_rate", lambda kind, runs: 1e-3)
     for _ in range(2):
@@ -63,6 +78,6 @@ def test_a_trial_from_the_command(tmp_path, monkeypatch, capsys):
         planted_motif.run()
     assert capsys.readouterr().out.count(" steps") == 1  # the second time all is known
     row = json.loads((tmp_path / "o" / "planted-motif.json").read_text())["learned"]
-    assert 0 <= row["as it was"]["32"][0] < 1
-    assert row["as it was"]["1024"] == [None]  # too few positions
+    assert len(row["as it was"]["33"][0]) == 2
+    assert row["as it was"]["1023"] == [None]  # too few positions
     assert (tmp_path / "o" / "planted-motif.png").read_bytes()[:4] == b"\x89PNG"

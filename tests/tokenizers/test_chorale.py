@@ -51,13 +51,13 @@ def test_decode_of_any_ids_is_a_valid_score(tokens):
 
 def test_ten_voices_are_refused():
     score = Score(np.zeros(10), np.ones(10), np.arange(50, 60), np.full(10, 80))
-    with pytest.raises(TokenError, match="10 notes sounding; the chorale grid holds 4 voices"):
+    with pytest.raises(TokenError, match="10 notes sounding; the chorale grid has 4 voices"):
         TOK.encode(score)
 
 
 def test_a_pitch_off_the_keyboard_is_refused():
     score = Score(np.zeros(1), np.ones(1), np.array([12]), np.array([80]))
-    with pytest.raises(TokenError, match="pitch 12 is outside the chorale vocabulary, which holds 21 … 108"):
+    with pytest.raises(TokenError, match="pitch 12 is outside the chorale vocabulary, which has 21 … 108"):
         TOK.encode(score)
 
 

@@ -104,7 +104,7 @@ def test_the_same_grammar_over_fewer_ids(kind, data):
 @pytest.mark.parametrize("few", [FewKeys(), FewVoices()], ids=["performance", "chorale"])
 def test_what_has_no_place_in_it_is_refused_by_name(few):
     deep = Score([0.0], [0.5], [30], [80])
-    with pytest.raises(TokenError, match=f"pitch 30 is outside the {few.name} vocabulary, which holds 40 … 84"):
+    with pytest.raises(TokenError, match=f"pitch 30 is outside the {few.name} vocabulary, which has 40 … 84"):
         few.encode(deep)
     high = replace(deep, pitch=np.array([90], np.uint8))
     with pytest.raises(TokenError, match="pitch 90 is outside"):

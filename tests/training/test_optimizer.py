@@ -25,7 +25,7 @@ def train(model, optimizer, steps):
         optimizer.step()
 
 
-def test_muon_takes_the_matrices_of_linear_layers_and_adamw_the_rest():
+def test_muon_takes_the_matrices_and_adamw_the_rest():
     model = net()
     optimizer = build_optimizer(model, "muon", 0.01, 0.1)
     assert isinstance(optimizer, Joint)

@@ -1,4 +1,4 @@
-"""The page in a real browser. `MUSICTX_SHOTS=docs/img` writes its pictures there, of the model inside musictx."""
+"""The page in a real browser. `MUSICTX_SHOTS=outputs/shots` writes its pictures there, of the model inside musictx."""
 
 import io
 import shutil
@@ -299,8 +299,8 @@ def test_both_models_are_there_and_the_music_chooses(chromium, inside):
     page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
     page.set_default_timeout(20_000)
     page.goto(inside)
-    learnt = "piano, trained on MAESTRO v3.0.0 and POP909, licence CC BY-NC-SA 4.0 (POP909: MIT); chorale, trained on"
-    page.get_by_text(learnt).wait_for()
+    learned = "piano, trained on MAESTRO v3.0.0 and ASAP and POP909, licence CC BY-NC-SA 4.0 (POP909: MIT); chorale, "
+    page.get_by_text(learned).wait_for()
     begin(page, "The opening of a chorale")
     status(page, "The chorale model plays, since chorale is four voices on a grid.")
     model = page.locator("#model")
@@ -370,5 +370,5 @@ def test_a_full_server_says_so(visit, tmp_path):
         pass
     write_midi(examples()[HYMN].score, tmp_path / "mine.mid")
     page.locator("#file input[type=file]").set_input_files(tmp_path / "mine.mid")
-    page.get_by_text("the server holds too many files just now").first.wait_for()
+    page.get_by_text("the server has too many files just now").first.wait_for()
     assert page.locator(".welcome").is_visible()

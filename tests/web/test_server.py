@@ -143,7 +143,7 @@ def test_files_are_bounded_in_sum_and_gone_when_they_are_read(server, world):
     answers = at_once(lambda _: upload(server, bytes(9000)), range(12))
     assert {status for status, _ in answers} == {200, 503}
     assert {text for status, text in answers if status == 503} == {
-        "the server holds too many files just now: drop yours again in a minute"
+        "the server has too many files just now: drop yours again in a minute"
     }
     paths = [json.loads(text)[0] for status, text in answers if status == 200]
     assert len(set(paths)) == len(paths) == len(held(server)) < 0.05 * 2**20 / 9000

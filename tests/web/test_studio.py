@@ -264,7 +264,7 @@ def test_a_chorale_that_slows_down_is_on_the_grid_to_one_model_and_as_it_sounds_
     path = slowing(hymn, tmp_path / "slow.mid")
     begun = studio.upload(Session(), path.read_bytes(), "slow.mid")
     assert now(begun).music.note == (
-        "Its first tempo counts throughout, since the model counts beats. The chorale model plays, since slow is four "
+        "Its first tempo is used throughout, since the model counts beats. The chorale model plays, since slow is four "
         "voices on a grid."
     )
     assert np.array_equal(score_to_grid(now(begun).music.score), score_to_grid(hymn))

@@ -1,4 +1,4 @@
-"""Positions that are added to the embeddings, and no position.
+"""Positions that join the embeddings, and no position.
 
 `none`: a layer sees its past as a set. Only several layers together can learn the order.
 `learned`: an embedding of each index, as many as its table has.
@@ -47,7 +47,8 @@ class Sinusoidal(Form):
 
 
 class Sines(nn.Module):
-    """Embeddings times sqrt(C), beside sines of size 1 (section 3.4 of the same paper)."""
+    """Embeddings times sqrt(C), beside sines of size 1 (section 3.4 of the same paper). Embeddings are small when they
+    are new, so places are larger than tokens at first."""
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:
         width = x.shape[-1]

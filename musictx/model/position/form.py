@@ -42,7 +42,7 @@ class Form(nn.Module):
 
     @classmethod
     def both_ways(cls, config: TransformerConfig) -> Form:
-        """The form of one layer for `look`, whose keys may be ahead: distances below 0 count too."""
+        """The form of one layer for `attend_to`, whose keys may be ahead: distances below 0 count too."""
         return cls.build(config)
 
     @classmethod

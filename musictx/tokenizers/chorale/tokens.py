@@ -54,7 +54,7 @@ class ChoraleTokenizer(Tokenizer):
         sung = grid[grid != REST]
         if sung.size and (sung.min() < self.lo or sung.max() > self.hi):
             wrong = int(sung.min() if sung.min() < self.lo else sung.max())
-            what = f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}"
+            what = f"pitch {wrong} is outside the {self.name} vocabulary, which has {self.lo} … {self.hi}"
             raise TokenError(what, "transpose the piece or use a performance model")
         return np.where(grid == REST, self.rest, grid - self.lo).astype(np.uint16).reshape(-1)
 

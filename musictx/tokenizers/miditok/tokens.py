@@ -73,8 +73,8 @@ class MidiTokTokenizer(Tokenizer):
         n_bpe = len(self._merges.parts) - len(words) if self._merges else 0
         events = [EventRange(word, 0, 0) for word in words] + [EventRange("BPE", 0, n_bpe - 1)] * (n_bpe > 0)
         release = ".".join(version("miditok").split(".")[:2])  # patch releases keep the meaning of tokens
-        learnt = f" bpe {sha256(state.encode()).hexdigest()[:16]}" if state else ""
-        self.vocab = Vocab(f"{name}/1 miditok {release} {CONFIG}{learnt}", tuple(events))
+        merges = f" bpe {sha256(state.encode()).hexdigest()[:16]}" if state else ""
+        self.vocab = Vocab(f"{name}/1 miditok {release} {CONFIG}{merges}", tuple(events))
         pitch = [int(word[6:]) if word.startswith("Pitch_") else -1 for word in words]  # never a drum's
         self.pitch = np.pad(pitch, (0, self.vocab.size - len(words)), constant_values=-1)
 
@@ -121,7 +121,7 @@ class MidiTokTokenizer(Tokenizer):
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
         if self._merges is not None:
-            what = f"a token of {self.name} with BPE holds several notes, and attention cannot tell them apart"
+            what = f"a token of {self.name} with BPE is several notes, and attention cannot tell them apart"
             raise UserError(what, "give a bundle without BPE")
         return trace_words(self, ids, quarter_s, STEPS_PER_QUARTER)
 

@@ -66,7 +66,7 @@ class PerformanceTokenizer(Tokenizer):
         onset, offset, pitch, velocity_bin = self._steps(score)
         if len(pitch) and not self.lo <= pitch[0] <= pitch[-1] <= self.hi:  # they are sorted by pitch
             wrong = pitch[0] if pitch[0] < self.lo else pitch[-1]
-            what = f"pitch {wrong} is outside the {self.name} vocabulary, which holds {self.lo} … {self.hi}"
+            what = f"pitch {wrong} is outside the {self.name} vocabulary, which has {self.lo} … {self.hi}"
             raise TokenError(what, "transpose the piece or leave the note out")
         time = np.concatenate([offset, onset])
         is_on = np.repeat([False, True], len(onset))
