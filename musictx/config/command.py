@@ -60,11 +60,13 @@ def find(name: str) -> Command:
     if name in OWN:
         return OWN[name]
     first, _, rest = name.partition("_")
-    try:
+    module: Any = None
+    if first.isidentifier() and find_spec(f"musictx.commands.{first}") is not None:
         module = import_module(f"musictx.commands.{first}")
-    except ModuleNotFoundError:
-        module = None
-    found = getattr(module, "command", lambda rest: None)(rest) if rest else getattr(module, "COMMAND", None)
-    if found is None:
+    if rest and hasattr(module, "command"):  # one for each corpus
+        named: Command = module.command(rest)
+        return named
+    if rest or not hasattr(module, "COMMAND"):
         raise UserError(f"{name} is not a command", "musictx --help lists them")
-    return found  # type: ignore[no-any-return]
+    found: Command = module.COMMAND
+    return found

@@ -207,10 +207,11 @@ def fill(
                 left_off[begun_by[k]] = right.offset_s[j]
             else:
                 new_off[k] = right.offset_s[j]
+    end_s = tokenizer.seconds(np.concatenate([gap.before, ids]), given.quarter_s)  # of the last id
     next_s = float(right_on[right_on > gap.to_s].min(initial=gap.to_s + MOST_RING_S))
     for k in reaching if not tokenizer.voices else ():
         again = right.onset_s[(right.pitch == drawn.pitch[k]) & (right_on >= gap.to_s)]
-        let_go_s = max(rings[k] * step, next_s if ringing and rings[k] == rings.max() else 0.0)
+        let_go_s = max(rings[k] * step, next_s if ringing and rings[k] >= round(end_s / step) else 0.0)
         off_s = max(min(let_go_s, float(again.min(initial=np.inf))), gap.to_s)
         if k in begun_by:
             left_off[begun_by[k]] = off_s
