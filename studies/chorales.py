@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jsb import trained
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import evaluate, file_hash
-from musictx.config.app import in_one_line, parse_options
+from musictx.config.app import in_one_line, parse_options, settings
 from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
 from musictx.data.prepare import finish
@@ -40,6 +39,9 @@ from musictx.model.bundle import BundleHeader, load_bundle, save_bundle
 from musictx.music.write import write_midi
 from musictx.objectives.next_token import NextToken
 from musictx.tokenizers import Tokenizer
+from musictx.training.fit import fit
+from musictx.training.run_folder import RunFolder
+from musictx.training.start import sized_as_bundle
 
 
 class Recipe(NamedTuple):
@@ -84,6 +86,20 @@ def selection_store(official: Store, out: Path) -> Store:
     if sum(info.tokens for info in store.manifest.splits.values()) != official.manifest.splits["train"].tokens:
         raise StoreError(f"{out} was made from another store than {official.path}: give that one, or another --out")
     return store
+
+
+def trained(*words: str) -> Path:
+    """The bundle of `musictx train` with these words, trained unless it is there. Exits the script if the run was
+    interrupted, or if the folder holds a run of other settings."""
+    config = settings("train", *words)
+    folder = Path(config.out)
+    if not RunFolder(folder).is_finished:
+        fit(config)
+    elif changed := RunFolder(folder).differences(sized_as_bundle(config)):
+        sys.exit(f"{folder} was trained with other settings ({', '.join(changed)}): give another --out")
+    if not RunFolder(folder).is_finished:
+        sys.exit("interrupted: the same command resumes")
+    return folder / "model.safetensors"
 
 
 def learn(recipe: Recipe, store: Store, folder: Path, validations: int, overrides: list[str]) -> Path:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import soundfile
-from maestro import ROOT, call
+from piano import ROOT, call
 
 from musictx.config.app import in_one_line
 from musictx.files import replacing

@@ -16,8 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from chorales import score
-from jsb import trained
+from chorales import score, trained
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import scored_by

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from chorales import COMMON, TEMPERATURES, load, nll_by_temperature, score, write_bundle
-from jsb import trained
+from chorales import COMMON, TEMPERATURES, load, nll_by_temperature, score, trained, write_bundle
 
 from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Store

@@ -28,6 +28,8 @@ so with dropout.
 import argparse
 import csv
 import io
+import signal
+import subprocess
 import sys
 import zipfile
 from bisect import bisect_right
@@ -36,13 +38,13 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from maestro import ROOT, call, extract, spread
-
 from musictx.config.app import in_one_line, parse_options
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.errors import UserError
 from musictx.tokenizers import Tokenizer
 from musictx.training.run_folder import RunFolder
+
+ROOT = Path(__file__).parents[1]
 
 
 class Stage(NamedTuple):
@@ -81,6 +83,45 @@ ASAP = Corpus(  # its performances that are not in MAESTRO, and play no work of 
     "CC BY-NC-SA 4.0",
     "Foscarin et al., ASAP: a dataset of aligned scores and performances for piano transcription, ISMIR 2020",
 )
+
+
+def spread(rows: list[dict[str, str]], hours: float) -> list[str]:
+    """Names of pieces of `hours` in all, spread over the table: every 7th first, then those after them."""
+    names, so_far_s = [], 0.0
+    for k in range(7):
+        for row in rows[k::7]:
+            if so_far_s < 3600 * hours:
+                names.append(row["midi_filename"])
+                so_far_s += float(row["duration"])
+    return names
+
+
+def extract(archive: Path, names: list[str], folder: Path) -> Path:
+    """A folder with the archive's table and these of its files."""
+    with zipfile.ZipFile(archive) as full:
+        table = next(name for name in full.namelist() if name.endswith(".csv"))
+        root = table.rpartition("/")[0]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / Path(table).name).write_bytes(full.read(table))
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(full.read(f"{root}/{name}"))
+    return folder
+
+
+def call(args: list[str], seconds: float | None = None) -> bool:
+    """Runs a command; False if it had to be stopped. Exits the script if it fails."""
+    print("$", *args, flush=True)
+    process = subprocess.Popen([sys.executable, *args])
+    try:
+        status = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        return False
+    if status:
+        sys.exit(status)
+    return True
 
 
 def prepare(archive: Path, out: Path) -> Path:

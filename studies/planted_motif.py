@@ -20,12 +20,12 @@ are no better. The table has `SEEDS` other random seeds with that rate.
 import argparse
 import json
 from pathlib import Path
-from time import process_time
 from typing import Any
 from zlib import crc32
 
 import matplotlib.pyplot as plt
 import numpy as np
+import timed
 import torch
 import torch.nn.functional as F
 
@@ -34,7 +34,6 @@ from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.model.build import build_model, model_config
 from musictx.tokenizers import build_tokenizer
-from musictx.training.optimizer import build_optimizer
 
 VOCAB = build_tokenizer("performance").vocab
 LEARNED = (33, 63, 129, 255, 447)  # L of training: whole notes
@@ -107,66 +106,38 @@ def accuracy(model: Any, what: str, length: int, seed: int) -> tuple[float, floa
 
 
 def train(kind: str, rate: float, seed: int, cpu_s: float) -> dict[str, Any]:
-    """The accuracies of one model by length after so much CPU time: the rate rises for a thirtieth of the time, and
-    falls to zero over its second half."""
+    """The accuracies of one model by length after so much CPU time."""
     name, settings = KINDS[kind]
     torch.manual_seed(seed)
     rng = np.random.default_rng([seed, 1])
     model: Any = build_model(model_config(name, settings, vocab_size=VOCAB.size))
-    optimizer = build_optimizer(model, "muon", rate, 0.0)
-    began, steps = process_time(), 0
-    while (done := (process_time() - began) / cpu_s) < 1:
-        for group in optimizer.param_groups:
-            group["lr"] = rate * min(30 * done + 0.01, 2 * (1 - done), 1.0)
+
+    def loss(_: int) -> torch.Tensor:
         length = int(rng.choice(LEARNED))
-        loss = step_loss(model, torch.from_numpy(pieces(STEP_IDS // (length + 52), length, rng)))
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        steps += 1
-    model.eval()
+        return step_loss(model, torch.from_numpy(pieces(STEP_IDS // (length + 52), length, rng)))
+
+    steps = timed.learn(model, loss, rate, timed.shares(cpu_s))
     found: dict[str, Any] = {
         what: {length: accuracy(model, what, length, seed) for length in LENGTHS} for what in (*WHATS, CHANCE)
     }
     return found | {"steps": steps, "parameters": sum(p.numel() for p in model.parameters())}
 
 
-class Runs:
-    """All runs so far, in one file."""
+def known(runs: timed.Runs, kind: str, rate: float, seed: int, cpu_s: float) -> dict[str, Any]:
+    settings = crc32(repr((KINDS[kind], LENGTHS, LEARNED, STEP_IDS)).encode())
+    key = f"{kind}, {rate:g}, {seed}, {cpu_s:g} s, {settings:08x}"
 
-    def __init__(self, path: Path, cpu_s: float) -> None:
-        self.path, self.cpu_s = path, cpu_s
-        self.known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    def make() -> dict[str, Any]:
+        run = train(kind, rate, seed, cpu_s)
+        print(f"{key}: {near(json.loads(json.dumps(run))):.3f} after {run['steps']} steps", flush=True)
+        return run
 
-    def get(self, kind: str, rate: float, seed: int) -> dict[str, Any]:
-        settings = crc32(repr((KINDS[kind], LENGTHS, LEARNED, STEP_IDS)).encode())
-        key = f"{kind}, {rate:g}, {seed}, {self.cpu_s:g} s, {settings:08x}"
-        if key not in self.known:
-            self.known[key] = json.loads(json.dumps(train(kind, rate, seed, self.cpu_s)))
-            with replacing(self.path) as partial:
-                partial.write_text(json.dumps(self.known), encoding="utf-8")
-            print(f"{key}: {near(self.known[key]):.3f} after {self.known[key]['steps']} steps", flush=True)
-        found: dict[str, Any] = self.known[key]
-        return found
+    return runs.get(key, make)
 
 
 def near(run: dict[str, Any]) -> float:
     """The mean share of right pitches over the lengths of training, as it was and transposed."""
     return float(np.mean([run[what][str(length)][0] for what in WHATS for length in LEARNED]))
-
-
-def best_rate(kind: str, runs: Runs) -> float:
-    """The rate by the rule above."""
-    tried = {rate: near(runs.get(kind, rate, 0)) for rate in RATES}
-    while True:
-        best = max(tried, key=lambda rate: tried[rate])
-        if best == min(tried):
-            tried[best / 2] = near(runs.get(kind, best / 2, 0))
-        elif best == max(tried):
-            tried[best * 2] = near(runs.get(kind, best * 2, 0))
-        else:
-            return best
 
 
 def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
@@ -176,10 +147,10 @@ def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
     guessed = {n: each for n, each in guessed.items() if each}  # a table of positions ends
     for axes, what in zip(both, WHATS, strict=True):
         for kind, row in table.items():
-            known = {int(n): [x[0] for x in each] for n, each in row[what].items() if None not in each}
-            (line,) = axes.plot(list(known), [np.mean(each) for each in known.values()], marker="o", label=kind)
-            low, high = ([f(each) for each in known.values()] for f in (min, max))
-            axes.fill_between(list(known), low, high, color=line.get_color(), alpha=0.15, lw=0)
+            shares = {int(n): [x[0] for x in each] for n, each in row[what].items() if None not in each}
+            (line,) = axes.plot(list(shares), [np.mean(each) for each in shares.values()], marker="o", label=kind)
+            low, high = ([f(each) for each in shares.values()] for f in (min, max))
+            axes.fill_between(list(shares), low, high, color=line.get_color(), alpha=0.15, lw=0)
         axes.plot(list(guessed), [np.mean(x) for x in guessed.values()], color="black", ls=":", label=CHANCE)
         axes.axvline(max(LEARNED), color="grey", lw=0.8)
         axes.set_xscale("log", base=2)
@@ -200,11 +171,15 @@ def run() -> None:
     parser.add_argument("--cpu-s", type=float, default=CPU_S)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    runs, kept = Runs(args.out / "runs.json", args.cpu_s), args.out / "planted-motif.json"
+    runs, kept = timed.Runs(args.out / "runs.json"), args.out / "planted-motif.json"
     table: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     for kind in args.kinds:
-        rate = best_rate(kind, runs)
-        each = [runs.get(kind, rate, seed) for seed in SEEDS]
+
+        def run_of(rate: float, seed: int, kind: str = kind) -> dict[str, Any]:
+            return known(runs, kind, rate, seed, args.cpu_s)
+
+        rate = timed.bracketed(RATES, lambda rate: -near(run_of(rate, 0)))
+        each = [run_of(rate, seed) for seed in SEEDS]
         table[kind] = {"rate": rate, "parameters": each[0]["parameters"], "steps": [run["steps"] for run in each]}
         for what in (*WHATS, CHANCE):
             table[kind][what] = {str(n): [run[what][str(n)] for run in each] for n in LENGTHS}

@@ -6,7 +6,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import chorales
-import jsb
 import numpy as np
 import pytest
 import torch
@@ -86,8 +85,8 @@ def script(tmp_path, monkeypatch):
     table = [np.repeat(chorale, 4, axis=0).tolist() for chorale in chords]
     splits = {"train": table[:8], "valid": table[8:10], "test": table[10:]}
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "jsb.json").write_text(json.dumps(splits))
-    prepare_jsb(settings("prepare_jsb", "path=jsb.json", "out=store"))
+    (tmp_path / "chorales.json").write_text(json.dumps(splits))
+    prepare_jsb(settings("prepare_jsb", "path=chorales.json", "out=store"))
     monkeypatch.setattr(chorales, "RECIPES", RECIPES)
     monkeypatch.setattr(chorales, "HELD_OUT", 4)
 
@@ -108,7 +107,7 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
             raise KeyboardInterrupt
         return fit(config)
 
-    monkeypatch.setattr(jsb, "fit", cut_in_the_third)
+    monkeypatch.setattr(chorales, "fit", cut_in_the_third)
     with pytest.raises(KeyboardInterrupt):
         script()
     script()

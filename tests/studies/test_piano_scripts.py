@@ -5,7 +5,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import budget
 import numpy as np
 import piano
 import pytest
@@ -81,9 +80,10 @@ def test_the_piano_is_trained_on_either_device_with_as_many_ids_in_every_step(de
     assert [config.data.length, config.model.position] == [2048, "relative_fourier"]  # the last stage
 
 
-def test_as_many_steps_as_fit():
-    assert budget.steps_within(100.0, (10.0, 25.0)) == 183  # 10 s for three steps, and half a second for each more
-    assert budget.steps_within(5.0, (10.0, 25.0)) == 10
+def test_a_part_of_the_hours_is_of_pieces_from_all_over_the_table():
+    rows = [{"midi_filename": str(k), "duration": "1800"} for k in range(20)]
+    assert piano.spread(rows, 1.9) == ["0", "7", "14", "1"]
+    assert sorted(piano.spread(rows, 100), key=int) == [str(k) for k in range(20)]
 
 
 def test_the_long_training_goes_through_its_stages(archive, tmp_path):

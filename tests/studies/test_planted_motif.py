@@ -2,7 +2,6 @@
 
 import json
 import sys
-from typing import Any
 
 import numpy as np
 import planted_motif
@@ -53,26 +52,12 @@ def test_a_model_that_copies_has_all_pitches_as_they_were_and_none_transposed():
     assert time == pytest.approx(0.25, abs=0.1)
 
 
-def test_a_rate_is_taken_only_between_two_that_are_worse(monkeypatch):
-    asked = []
-
-    class Known:
-        def get(self, kind, rate, seed):
-            asked.append(rate)
-            return rate
-
-    monkeypatch.setattr(planted_motif, "near", lambda rate: -abs(np.log2(rate / 1.6e-2)))
-    known: Any = Known()
-    assert planted_motif.best_rate("table", known) == pytest.approx(1.6e-2)
-    assert asked == pytest.approx([1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2])
-
-
 def test_a_trial_from_the_command(tmp_path, monkeypatch, capsys):
     words = ["--out", str(tmp_path / "o"), "--kinds", "learned", "--cpu-s", "0.2"]
     monkeypatch.setattr(planted_motif, "LENGTHS", (33, 1023))
     monkeypatch.setattr(planted_motif, "LEARNED", (33,))
     monkeypatch.setattr(planted_motif, "SEEDS", (1,))
-    monkeypatch.setattr(planted_motif, "best_rate", lambda kind, runs: 1e-3)
+    monkeypatch.setattr(planted_motif.timed, "bracketed", lambda rates, cost: 1e-3)
     for _ in range(2):
         monkeypatch.setattr(sys, "argv", ["planted_motif.py", *words])
         planted_motif.run()
