@@ -86,7 +86,7 @@ def trial(world, tmp_path, monkeypatch):
     monkeypatch.setitem(MUSIC, "chorales", small)
     monkeypatch.setattr(baseline_runs, "HELD_OUT", 2)
     monkeypatch.setattr(baselines, "SEEDS", (1, 2))
-    monkeypatch.setattr(baselines.timed, "bracketed", lambda rates, cost: min(rates[:2], key=cost))
+    monkeypatch.setattr(timed, "bracketed", lambda rates, cost: min(rates[:2], key=cost))
     monkeypatch.setattr(baselines, "DROPOUTS", (0.0,))
 
     def study(*words):

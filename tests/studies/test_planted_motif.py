@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import planted_motif
 import pytest
+import timed
 import torch
 
 from musictx.tokenizers import build_tokenizer
@@ -57,7 +58,7 @@ def test_a_trial_from_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(planted_motif, "LENGTHS", (33, 1023))
     monkeypatch.setattr(planted_motif, "LEARNED", (33,))
     monkeypatch.setattr(planted_motif, "SEEDS", (1,))
-    monkeypatch.setattr(planted_motif.timed, "bracketed", lambda rates, cost: 1e-3)
+    monkeypatch.setattr(timed, "bracketed", lambda rates, cost: 1e-3)
     for _ in range(2):
         monkeypatch.setattr(sys, "argv", ["planted_motif.py", *words])
         planted_motif.run()
