@@ -24,10 +24,9 @@ class RandomCrops(Dataset[Tensor]):
     """Endless windows of `length + 1` ids: number `index` depends only on (random seed, index).
 
     A piece is drawn in proportion to its length. Its window slides over both ends and then moves inside. So the model
-    sees first and last tokens as often as the others, and many windows begin with BOS. The others begin
-    with the token before a group (of the tokenizer's, or of `cycle` tokens), in the place of BOS. The end of an
-    unfinished piece teaches no EOS.
-    Raises ConfigError for lengths and factors that the tokenizer cannot take.
+    sees first and last tokens as often as the others, and many windows begin with BOS. The others begin with the token
+    before a group (of the tokenizer's, or of `cycle` tokens), in the place of BOS. The end of an unfinished piece
+    teaches no EOS. Raises ConfigError for lengths and factors that the tokenizer cannot take.
     """
 
     def __init__(
@@ -109,8 +108,8 @@ def scoring_segments(split: Split, tokenizer: Tokenizer, segment: int | None, cy
     if not len(split.ids):
         raise StoreError("the split has no tokens to score", "give another split, or prepare the data again")
     segments = []
-    for i in range(len(split)):
-        ids = np.concatenate([[tokenizer.vocab.bos], split[i]]).astype(np.uint16)
+    for piece in split:
+        ids = np.concatenate([[tokenizer.vocab.bos], piece]).astype(np.uint16)
         step = segment or len(ids)
         segments += [ids[start : start + step + 1] for start in range(0, len(ids) - 1, step)]
     return segments
@@ -130,10 +129,8 @@ def batch_segments(segments: list[Ids], batch_tokens: int) -> list[list[int]]:
 
 
 class Examples(Dataset[Any]):
-    """The examples of a data set's windows; whatever else comes with a window stays with it.
-
-    The chance in number `index` depends only on (random seed, index), and is not the one that chose the window.
-    """
+    """The examples of a data set's windows; whatever else comes with a window stays with it. The chance in number
+    `index` depends only on (random seed, index), and is not the one that chose the window."""
 
     def __init__(self, windows: Dataset[Any], objective: Objective, random_seed: int) -> None:
         self.windows, self.objective, self.random_seed = windows, objective, random_seed
@@ -182,7 +179,7 @@ class CarriedWindows(Dataset[Window]):
 
     def __init__(self, crops: RandomCrops, batch_size: int) -> None:
         self.crops, self.batch_size = crops, batch_size
-        windows = sum(self._windows(len(piece)) for piece in (crops.split[i] for i in range(len(crops.split))))
+        windows = sum(self._windows(len(piece)) for piece in crops.split)
         if windows < batch_size:
             why = f"the training pieces make {windows} windows of length={crops.length}, and each row needs one"
             raise ConfigError("batch_size", got=batch_size, why=why, hint="lower one of them")

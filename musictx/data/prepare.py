@@ -3,9 +3,10 @@
 Splits are by piece and follow a random seed; copies of one piece share a split.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,16 +14,16 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from musictx.config.prepare import PrepareConfig, PrepareMidiConfig
+from musictx.config.prepare import PrepareConfig, PrepareMidiConfig, SplitConfig
 from musictx.config.train import TokenizerConfig
 from musictx.data.parallel.cluster import check_scheduler, cores, encode_all, versions_here
 from musictx.data.parallel.journal import Journal
-from musictx.data.recipe import Encoded, check_filters, check_select
+from musictx.data.recipe import Encoded, Recipe, check_filters, check_select, encode_midi
 from musictx.data.similar import group
 from musictx.data.source import Item
 from musictx.data.store import COUNTED, SPLITS, Corpus, Manifest, Piece, check_target, write_store
 from musictx.errors import ConfigError, StoreError
-from musictx.tokenizers import Ids, Tokenizer
+from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 from musictx.tokenizers.miditok import KINDS
 from musictx.tokenizers.miditok.learn import check_size, train_bpe
 
@@ -30,7 +31,7 @@ Assign = Callable[[Sequence[Piece], Sequence[str]], list[str]]  # (pieces, key o
 
 
 def check_work(config: PrepareConfig) -> None:
-    """Raises ConfigError, StoreError for what cannot work, before the long work begins."""
+    """Raises UserError for what cannot work, before the long work begins."""
     check_target(Path(config.out), config.overwrite)
     cores(config.workers)
     for name, least in (("file_seconds", 0.1), ("memory_mb", 1), ("file_mb", 1e-3)):
@@ -41,6 +42,9 @@ def check_work(config: PrepareConfig) -> None:
         check_select(config.select)
         check_filters(config.filters)
         check_bpe(config.tokenizer)
+        build_tokenizer(config.tokenizer.name)
+    if isinstance(config, SplitConfig):
+        check_fractions(config.validation_fraction, config.test_fraction, config.random_seed)
 
 
 def prepare(
@@ -67,11 +71,23 @@ def prepare(
         if not pieces:
             journal.close()
             raise StoreError(f"none of the {len(items)} files could be used; {dropped[0][0]}: {dropped[0][1]}")
-        bpe_vocab = config.tokenizer.bpe_vocab if isinstance(config, PrepareMidiConfig) else None
-        dropped = sorted([*dropped, *passed_over])
-        manifest = finish(pieces, dropped, tokenizer, corpus, assign, config, extra, bpe_vocab)
+        manifest = finish(pieces, sorted([*dropped, *passed_over]), tokenizer, corpus, assign, config, extra)
         journal.close()
     return manifest
+
+
+def prepare_midi(
+    items: Sequence[Item],
+    corpus: Corpus,
+    assign: Assign,
+    config: PrepareMidiConfig,
+    extra: dict[str, object],
+    passed_over: Sequence[tuple[str, str]] = (),
+) -> Manifest:
+    """`prepare` for MIDI files, each by the recipe of the settings."""
+    recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
+    encode = partial(encode_midi, recipe=recipe)
+    return prepare(items, encode, str(recipe), recipe.tokenizer, corpus, assign, config, extra, passed_over)
 
 
 def finish(
@@ -82,7 +98,6 @@ def finish(
     assign: Assign,
     config: PrepareConfig,
     extra: dict[str, object] | None = None,
-    bpe_vocab: int | None = None,
 ) -> Manifest:
     """Pieces -> splits -> a store, its report in the manifest."""
     leader = group([piece.signature for piece in pieces])
@@ -90,27 +105,24 @@ def finish(
     keys = [key_of[i] for i in leader]
     assigned = assign(pieces, keys)
     splits = {s: [p for p, a in zip(pieces, assigned, strict=True) if a == s] for s in SPLITS}
-    if bpe_vocab:
-        tokenizer, splits = merge_pairs(tokenizer.name, splits, bpe_vocab)
-    together: dict[str, list[int]] = {}
+    if isinstance(config, PrepareMidiConfig) and config.tokenizer.bpe_vocab:
+        # merges are learned from the training pieces only
+        training = (piece.ids for piece in splits["train"])
+        tokenizer = merged = train_bpe(tokenizer.name, training, config.tokenizer.bpe_vocab)
+        splits = {s: [replace(p, ids=merged.apply_bpe(p.ids)) for p in chosen] for s, chosen in splits.items()}
+    together: dict[str, list[int]] = defaultdict(list)
     for i, key in enumerate(keys):
-        together.setdefault(key, []).append(i)
+        together[key].append(i)
     same = [members for members in together.values() if len(members) > 1]
     report = {
         "files": len(pieces) + len(dropped),
         "kept": len(pieces),
-        "dropped_by_reason": dict(Counter(kind(reason) for _, reason in dropped).most_common()),
+        "dropped_by_reason": dict(Counter(reason.partition(":")[0] for _, reason in dropped).most_common()),
         "near_duplicates": [[pieces[i].name for i in members] for members in same],
         "near_duplicates_across_splits": sum(len({assigned[i] for i in members}) > 1 for members in same),
     }
     out = Path(config.out)
     return write_store(out, tokenizer, corpus, splits, dropped, {**report, **(extra or {})}, config.overwrite)
-
-
-def merge_pairs(name: str, splits: dict[str, list[Piece]], vocab_size: int) -> tuple[Tokenizer, dict[str, list[Piece]]]:
-    """Learns byte-pair merges from the training pieces only, and applies them to all."""
-    merged = train_bpe(name, (piece.ids for piece in splits["train"]), vocab_size)
-    return merged, {s: [replace(p, ids=merged.apply_bpe(p.ids)) for p in pieces] for s, pieces in splits.items()}
 
 
 def check_bpe(tokenizer: TokenizerConfig) -> None:
@@ -121,11 +133,6 @@ def check_bpe(tokenizer: TokenizerConfig) -> None:
         why, hint = f"{tokenizer.name} learns no merges", f"give TokenizerConfig.name= one of {', '.join(KINDS)}"
         raise ConfigError("bpe_vocab", got=tokenizer.bpe_vocab, why=why, hint=hint)
     check_size(tokenizer.name, tokenizer.bpe_vocab)
-
-
-def kind(reason: str) -> str:
-    """The part of a reason that many files share: the words before the colon."""
-    return reason.partition(":")[0]
 
 
 def print_summary(out: Path, manifest: Manifest) -> None:
@@ -172,11 +179,14 @@ def check_fractions(validation_fraction: float, test_fraction: float, random_see
         raise ConfigError("random_seed", got=random_seed, allowed="0 or more")
 
 
-def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, random_seed: int) -> list[str]:
-    """A split name for each key; equal keys share one. Every split with a fraction above 0 gets a piece.
+def by_piece(config: SplitConfig) -> Assign:
+    """Splits by the settings; near-duplicates share one."""
+    return lambda _, keys: assign_splits(keys, config.validation_fraction, config.test_fraction, config.random_seed)
 
-    Raises StoreError when there are too few different pieces.
-    """
+
+def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction: float, random_seed: int) -> list[str]:
+    """A split name for each key; equal keys share one. Every split with a fraction above 0 gets a piece. Raises
+    StoreError when there are too few different pieces."""
     fractions = {"validation": validation_fraction, "test": test_fraction}
     groups = sorted(set(keys))
     wanted = {name: max(round(f * len(groups)), 1) if f else 0 for name, f in fractions.items()}

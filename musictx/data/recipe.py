@@ -10,7 +10,7 @@ from musictx.data.similar import signature
 from musictx.errors import ConfigError, MidiError, TokenError
 from musictx.music.read import read_tracks
 from musictx.music.score import DRUMS, Score
-from musictx.music.ticks import Track, Tracks
+from musictx.music.ticks import Tracks
 from musictx.tokenizers import Tokenizer
 
 Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or why the file is left out
@@ -41,18 +41,13 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
             return "no notes" if not any(len(t.score) for t in tracks.tracks) else "no notes in the chosen tracks"
         if melody is not None and len(set((score.program == melody).tolist())) < 2:
             return f"no melody beside other music: none of its tracks is called {recipe.select.melody}, or all are"
-        return fault(score, recipe.filters) or pack(recipe.tokenizer, score)
+        if reason := fault(score, recipe.filters):
+            return reason
+        return recipe.tokenizer.encode(score).tobytes(), score.duration_s, signature(score).tobytes()
     except MidiError as error:
         return error.reason
-
-
-def pack(tokenizer: Tokenizer, score: Score) -> Encoded:
-    """A score as (ids, seconds, signature), or why the vocabulary has no ids for it."""
-    try:
-        ids = tokenizer.encode(score)
     except TokenError as error:
-        return f"cannot be written in {tokenizer.name} tokens: {error}"
-    return ids.tobytes(), score.duration_s, signature(score).tobytes()
+        return f"cannot be written in {recipe.tokenizer.name} tokens: {error}"
 
 
 def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> Score:
@@ -69,13 +64,11 @@ def choose(tracks: Tracks, select: SelectConfig, melody: int | None = None) -> S
     ]
     if select.tracks == "longest":
         kept = sorted(kept, key=lambda track: -len(track.score))[:1]
+    scores = [track.score for track in kept]
     if melody is not None:
-        kept = [with_program(track, melody if track.name.strip() == select.melody else 0) for track in kept]
-    return Tracks(kept, tracks.quarter_s).merge(drums=True)
-
-
-def with_program(track: Track, program: int) -> Track:
-    return replace(track, score=replace(track.score, program=np.array(program)))
+        programs = (melody if track.name.strip() == select.melody else 0 for track in kept)
+        scores = [replace(s, program=np.array(p)) for s, p in zip(scores, programs, strict=True)]
+    return Score.merge(scores, tracks.quarter_s)
 
 
 def check_select(select: SelectConfig) -> None:

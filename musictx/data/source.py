@@ -8,12 +8,13 @@ import stat
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import partial
+from hashlib import file_digest
 from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 
 from rich.console import Console
 from rich.progress import Progress
@@ -28,9 +29,7 @@ MIDI_SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
 @dataclass(frozen=True)
 class Item:
     """One file: its name inside the folder or archive, a stamp that changes with its content, its bytes on demand.
-
-    `load(limit)` raises MidiError when the file has more bytes than that or cannot be read.
-    """
+    `load(limit)` raises MidiError when the file has more bytes than that or cannot be read."""
 
     name: str
     size: int
@@ -42,32 +41,25 @@ class Item:
 def open_source(
     path: Path, suffixes: tuple[str, ...] = MIDI_SUFFIXES, without: Sequence[Path] = ()
 ) -> Iterator[list[Item]]:
-    """The files of a folder or zip with one of these suffixes, in any case, sorted by name; valid inside the block.
-
-    It skips the folders `without`, since our output may lie below the input.
-
-    Raises ConfigError when `path` is neither, StoreError when it has no such file.
-    """
+    """The files of a folder or zip with one of these suffixes, in any case, sorted by name; valid inside the block. It
+    skips the folders `without`, since our output may lie below the input. Raises ConfigError when `path` is neither,
+    StoreError when it has no such file."""
     kinds = ", ".join(suffixes if suffixes != ("",) else MIDI_SUFFIXES)
-    if path.is_dir():
-        items = sorted(_walk(path, suffixes, {p.resolve() for p in without}), key=lambda item: item.name)
-        if not items:
-            raise StoreError(f"no {kinds} file in {path} or below it")
-        yield items
-        return
     if not path.exists():
         raise ConfigError("path", got=path, why="it does not exist", allowed=f"a folder or zip with {kinds} files")
     wrong = "it is neither a folder nor a zip archive"
-    if not path.is_file():
+    if not path.is_file() and not path.is_dir():
         raise ConfigError("path", got=path, why=wrong)
     try:
-        archive = zipfile.ZipFile(path)
+        archive = nullcontext() if path.is_dir() else zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
         raise ConfigError("path", got=path, why=f"{wrong} that can be read ({error})") from None
-    with archive:
-        items = sorted(_members(archive, suffixes), key=lambda item: item.name)
+    with archive as opened:
+        skipped = {p.resolve() for p in without}
+        found = _members(opened, suffixes) if opened else _walk(path, suffixes, skipped)
+        items = sorted(found, key=lambda item: item.name)
         if not items:
-            raise StoreError(f"no {kinds} file in {path}")
+            raise StoreError(f"no {kinds} file in {path}" + " or below it" * path.is_dir())
         yield items
 
 
@@ -89,31 +81,20 @@ def _walk(top: Path, suffixes: tuple[str, ...], without: set[Path]) -> Iterator[
             if os.path.islink(path) and not Path(path).resolve().is_relative_to(inside):
                 shown += os.sep * is_folder
                 folders[:] = [each for each in folders if each != name]
-                yield Item(shown, 0, "outside", _refusal(shown, "a link that leads out of the folder"))
+                yield Item(shown, 0, "outside", partial(_refuse, shown, "a link that leads out of the folder"))
             elif not is_folder:
                 yield _file(shown, path)
     for error in closed:
         name = printable(os.path.relpath(error.filename, top)) + os.sep
-        yield Item(name, 0, "closed", _refusal(name, f"{UNREADABLE}: {error.strerror}"))
+        yield Item(name, 0, "closed", partial(_refuse, name, f"{UNREADABLE}: {error.strerror}"))
 
 
-def _refusal(name: str, reason: str) -> Callable[[int], bytes]:
-    def load(limit: int) -> bytes:
-        raise MidiError(name, reason)
-
-    return load
+def _refuse(name: str, reason: str, limit: int) -> bytes:
+    raise MidiError(name, reason)
 
 
 def _file(name: str, path: str) -> Item:
-    def load(limit: int) -> bytes:
-        try:
-            if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait forever
-                raise MidiError(name, "not a file: it is a folder, pipe or device")
-            with open(path, "rb") as file:
-                return _bounded(file.read(limit + 1), limit, name)
-        except OSError as error:
-            raise MidiError(name, f"{UNREADABLE}: {error.strerror}") from None
-
+    load = partial(_read, name, path)
     try:
         info = os.stat(path)
         return Item(name, info.st_size, f"{info.st_size}:{info.st_mtime_ns}", load)
@@ -121,28 +102,33 @@ def _file(name: str, path: str) -> Item:
         return Item(name, 0, "unreadable", load)
 
 
+def _read(name: str, path: str, limit: int) -> bytes:
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait forever
+            raise MidiError(name, "not a file: it is a folder, pipe or device")
+        with open(path, "rb") as file:
+            return _bounded(file.read(limit + 1), limit, name)
+    except OSError as error:
+        raise MidiError(name, f"{UNREADABLE}: {error.strerror}") from None
+
+
 def _members(archive: zipfile.ZipFile, suffixes: tuple[str, ...]) -> Iterator[Item]:
     for info in archive.infolist():
         if info.filename.lower().endswith(suffixes) and not info.is_dir():
-            yield _member(archive, info)
+            name, stamp = printable(info.filename), f"{info.file_size}:{info.CRC:08x}"
+            yield Item(name, min(info.file_size, 1 << 40), stamp, partial(_unpack, name, archive, info))
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
-    name = printable(info.filename)
-
-    def load(limit: int) -> bytes:
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            reason = "cannot be unpacked: its compression method allows no size limit"
-            raise MidiError(name, f"{reason}; pack it again with deflate")
-        try:
-            with archive.open(info) as file:  # read() stops at the limit, whatever size the archive claims
-                return _bounded(file.read(limit + 1), limit, name)
-        except MidiError:
-            raise
-        except Exception as error:  # zipfile raises many types for damage, encryption, unknown compression
-            raise MidiError(name, f"cannot be unpacked: {' '.join(str(error).split())[:100]}") from None
-
-    return Item(name, min(info.file_size, 1 << 40), f"{info.file_size}:{info.CRC:08x}", load)
+def _unpack(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        reason = "cannot be unpacked: its compression method allows no size limit"
+        raise MidiError(name, f"{reason}; pack it again with deflate")
+    try:
+        with archive.open(info) as file:  # read() stops at the limit, whatever size the archive claims
+            data = file.read(limit + 1)
+    except Exception as error:  # zipfile raises many types for damage, encryption, unknown compression
+        raise MidiError(name, f"cannot be unpacked: {' '.join(str(error).split())[:100]}") from None
+    return _bounded(data, limit, name)
 
 
 def _bounded(data: bytes, limit: int, name: str) -> bytes:
@@ -166,10 +152,8 @@ class Download:
 
 
 def fetch(download: Download, folder: Path) -> Path:
-    """The downloaded file in `folder`; an earlier download is used again. Raises StoreError in one line.
-
-    A broken transfer stays as NAME.part, and the next call resumes it.
-    """
+    """The downloaded file in `folder`; an earlier download is used again. A broken transfer stays as NAME.part, and the
+    next call resumes it. Raises StoreError."""
     target = folder / download.url.rpartition("/")[2]
     if target.is_file():
         return target
@@ -177,11 +161,13 @@ def fetch(download: Download, folder: Path) -> Path:
     part = target.with_name(target.name + ".part")
     try:
         _transfer(download.url, part)
-    except (URLError, HTTPException, OSError) as error:
+    except (HTTPException, OSError) as error:
         cause = getattr(error, "reason", None) or error
         hint = "the same command resumes where it broke off; or download it yourself and give path="
         raise StoreError(f"{download.url} could not be downloaded ({cause})", hint) from None
-    if download.sha256 and (found := _digest(part)) != download.sha256:
+    with open(part, "rb") as file:
+        found = file_digest(file, "sha256").hexdigest()
+    if download.sha256 and found != download.sha256:
         part.unlink()
         what = f"{download.url} is not the expected file (SHA-256 {found[:16]}…, not {download.sha256[:16]}…)"
         raise StoreError(what, "it was deleted; try again")
@@ -209,11 +195,3 @@ def _transfer(url: str, part: Path) -> None:
                 progress.advance(task, len(block))
         if left and part.stat().st_size < have + int(left):
             raise OSError("the connection broke off")
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        digest = sha256()
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

@@ -3,8 +3,6 @@
 manifest.json            format, tokenizer, fingerprint, corpus, licence, counts, piece names, dropped files
 train.ids.bin            uint16, the pieces one after another, without BOS and EOS
 train.offsets.npy        int64 (pieces + 1,), where each piece begins and ends
-
-`verify_split` checks a split against the manifest.
 """
 
 import json
@@ -94,17 +92,16 @@ def check_target(out: Path, overwrite: bool) -> None:
     if not os.access(folder, os.W_OK) or not (out.exists() or folder.is_dir()):
         why = f"{folder} is not a folder that can be written to"
         raise ConfigError("out", got=out, why=why, allowed="another")
-    if not out.exists():
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
-    if not (out / "manifest.json").is_file() and (not out.is_dir() or any(out.iterdir())):
+    if not (out / "manifest.json").is_file():
         raise ConfigError("out", got=out, why="it exists and is not a token store", allowed="another")
-    if out.is_dir() and any(out.iterdir()):
-        splits = _read_manifest(out).splits  # raises for a foreign manifest
-        ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
-        if foreign := sorted({p.name for p in out.iterdir()} - ours):
-            why = f"it has {foreign[0]}, which does not belong to a token store"
-            raise ConfigError("out", got=out, why=why, allowed="another")
-    if not overwrite and any(out.iterdir()):
+    splits = _read_manifest(out).splits  # raises for a foreign manifest
+    ours = {"manifest.json", *(f"{s}.{end}" for s in splits for end in ("ids.bin", "offsets.npy"))}
+    if foreign := sorted({p.name for p in out.iterdir()} - ours):
+        why = f"it has {foreign[0]}, which does not belong to a token store"
+        raise ConfigError("out", got=out, why=why, allowed="another")
+    if not overwrite:
         raise ConfigError("out", got=out, why="it is already a token store", allowed="another, or overwrite=true")
 
 
@@ -123,17 +120,9 @@ def write_store(
     for split in ("train", "validation"):
         if not splits.get(split):
             raise StoreError(f"nothing to write: the {split} split of {corpus.name} has no pieces")
-    info = {
-        name: SplitInfo(
-            tokens=sum(len(p.ids) for p in ps),
-            seconds=round(sum(p.seconds for p in ps), 3),
-            pieces=[p.name for p in ps],
-            unfinished=[i for i, p in enumerate(ps) if p.unfinished],
-        )
-        for name, ps in splits.items()
-    }
-    vocab = tokenizer.vocab
-    manifest = Manifest(tokenizer.name, vocab.fingerprint, corpus, info, dropped, extra or {}, tokenizer.state)
+    info: dict[str, SplitInfo] = {}
+    fingerprint = tokenizer.vocab.fingerprint
+    manifest = Manifest(tokenizer.name, fingerprint, corpus, info, dropped, extra or {}, tokenizer.state)
     out = out.resolve()  # follow a link to its target
     _, _, partial, old = own_folders(out)
     if old.exists() and not out.exists():  # a run was killed between the two renames below
@@ -143,7 +132,6 @@ def write_store(
         partial.mkdir(parents=True)
         for name, pieces in splits.items():
             offsets = np.cumsum([0, *(len(p.ids) for p in pieces)], dtype=np.int64)
-            info[name].offsets_sha256 = sha256(offsets.tobytes()).hexdigest()
             np.save(partial / f"{name}.offsets.npy", offsets)
             with open(partial / f"{name}.ids.bin", "wb") as file:
                 digest = sha256()
@@ -151,7 +139,14 @@ def write_store(
                     data = piece.ids.astype("<u2").tobytes()
                     digest.update(data)
                     file.write(data)
-            info[name].sha256 = digest.hexdigest()
+            info[name] = SplitInfo(
+                tokens=int(offsets[-1]),
+                seconds=round(sum(p.seconds for p in pieces), 3),
+                pieces=[p.name for p in pieces],
+                sha256=digest.hexdigest(),
+                offsets_sha256=sha256(offsets.tobytes()).hexdigest(),
+                unfinished=[i for i, p in enumerate(pieces) if p.unfinished],
+            )
         text = json.dumps(asdict(manifest), indent=1, ensure_ascii=False)
         (partial / "manifest.json").write_text(text, encoding="utf-8")
         if out.exists():
@@ -258,9 +253,7 @@ SAMPLE = 64  # pieces of each split that are decoded
 
 def verify_split(store: Store, name: str) -> str:
     """Checks offsets, ids and checksum of one split and decodes a sample of its pieces; returns one line of findings.
-
-    Raises StoreError at the first fault. Opening the store has checked its fingerprint.
-    """
+    Raises StoreError at the first fault."""
     split, vocab = whole_split(store, name), store.tokenizer.vocab
     where = f"{store.path}: the {name} split"
     wrong = np.flatnonzero(split.ids >= vocab.n_events)

@@ -2,6 +2,7 @@
 other music.
 """
 
+from collections import defaultdict
 from dataclasses import replace
 from itertools import combinations, groupby
 from typing import Any, NamedTuple
@@ -38,11 +39,8 @@ def grid_to_score(grid: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
 
 
 def score_to_grid(score: Score) -> Grid:
-    """Notes as a grid; each keeps one voice for its whole length, the nearest free one.
-
-    It loops over the onsets in Python, since every choice decides which voices are free later. Raises TokenError when
-    more than four notes sound at once.
-    """
+    """Notes as a grid; each keeps one voice for its whole length, the nearest free one. Raises TokenError when more
+    than four notes sound at once."""
     notes = held_notes(score)
     steps = max((end for _, end, _ in notes), default=0)
     if steps > MAX_STEPS:
@@ -70,37 +68,35 @@ def score_to_grid(score: Score) -> Grid:
 def snap_to_grid(score: Score) -> Score:
     """The score as a grid hears it: on sixteenths, every note at least one long, at one velocity; touching notes of
     one pitch become one long note."""
-    columns = np.array(held_notes(score), dtype=np.int64).reshape(-1, 3).T
-    return _score(columns[0], columns[1], columns[2], score.quarter_s)
+    onset, end, pitch = np.array(held_notes(score), dtype=np.int64).reshape(-1, 3).T
+    return _score(onset, end, pitch, score.quarter_s)
+
+
+def in_steps(score: Score) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(N,) the sixteenths at which notes begin and end; each is at least one long."""
+    step_s = score.quarter_s / STEPS_PER_QUARTER
+    onset = np.rint(score.onset_s / step_s).astype(np.int64)
+    return onset, np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
 
 
 def held_notes(score: Score) -> list[Note]:
-    step_s = score.quarter_s / STEPS_PER_QUARTER
-    onset = np.rint(score.onset_s / step_s).astype(np.int64)
-    end = np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
+    onset, end = in_steps(score)
     held: list[list[int]] = []
-    ends: dict[tuple[int, int], list[int]] = {}  # (pitch, step) -> the notes of that pitch that end there
+    ends: dict[tuple[int, int], list[list[int]]] = defaultdict(list)  # (pitch, step) -> notes that end there
     for start, stop, pitch in sorted(zip(onset.tolist(), end.tolist(), score.pitch.tolist(), strict=True)):
-        touching = ends.get((pitch, start))
-        if touching:
-            index = touching.pop(0)
-            held[index][1] = stop
+        if touching := ends[pitch, start]:
+            note = touching.pop(0)
+            note[1] = stop
         else:
-            index = len(held)
-            held.append([start, stop, pitch])
-        ends.setdefault((pitch, stop), []).append(index)
+            note = [start, stop, pitch]
+            held.append(note)
+        ends[pitch, stop].append(note)
     return sorted((start, stop, pitch) for start, stop, pitch in held)
 
 
 def _score(onset: NDArray[np.int64], end: NDArray[np.int64], pitch: NDArray[np.integer], quarter_s: float) -> Score:
     step_s = quarter_s / STEPS_PER_QUARTER
-    return Score(
-        onset * step_s,
-        end * step_s,
-        pitch.astype(np.uint8),
-        np.full(len(pitch), VELOCITY, np.uint8),
-        quarter_s,
-    )
+    return Score(onset * step_s, end * step_s, pitch, np.full(len(pitch), VELOCITY), quarter_s)
 
 
 PIANO = 0  # its program number
@@ -127,12 +123,9 @@ def thin_to_voices(score: Score) -> Thinned:
         for note in inner[: max(len(sounding) - N_VOICES, 0)]:
             note[1] = step
             cut += 1
-    notes = np.array([note for note in kept if note[1] > note[0]], dtype=np.int64).reshape(-1, 3)
-    step_s = score.quarter_s / STEPS_PER_QUARTER
+    onset, end, pitch = np.array([note for note in kept if note[1] > note[0]], dtype=np.int64).reshape(-1, 3).T
     program = np.bincount(score.program).argmax() if len(score) else 0
-    velocity = np.full(len(notes), VELOCITY)
-    thin = Score(notes[:, 0] * step_s, notes[:, 1] * step_s, notes[:, 2], velocity, score.quarter_s, np.array(program))
-    return Thinned(thin, cut)
+    return Thinned(replace(_score(onset, end, pitch, score.quarter_s), program=np.array(program)), cut)
 
 
 def one_piano(score: Score) -> Score:

@@ -1,12 +1,13 @@
 """One line of notes on a grid of sixteenths: finds notes that sound together, and cuts music to its top line."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import UserError
-from musictx.music.grid import REST, STEPS_PER_QUARTER
+from musictx.music.grid import REST, STEPS_PER_QUARTER, in_steps
 from musictx.music.score import Score
 
 MOST_STEPS = 2048  # 128 bars of four quarters; a model looks at all of them at once
@@ -25,13 +26,11 @@ def together(score: Score) -> NDArray[np.int64]:
     """The notes that overlap an earlier one for more than half of the shorter of the two: legato does not count, a
     slightly spread chord does. In order of onset."""
     onset, offset, found, sounding = score.onset_s, score.offset_s, list[int](), list[int]()
+    length = offset - onset
     for i in range(len(score)):
         sounding = [j for j in sounding if offset[j] > onset[i]]
-        for j in sounding:
-            shorter = min(offset[j] - onset[j], offset[i] - onset[i])
-            if min(offset[j], offset[i]) - onset[i] > shorter / 2:
-                found.append(i)
-                break
+        if any(min(offset[j], offset[i]) - onset[i] > min(length[j], length[i]) / 2 for j in sounding):
+            found.append(i)
         sounding.append(i)
     return np.array(found, dtype=np.int64)
 
@@ -45,19 +44,14 @@ def top_line(score: Score) -> Score:
         if not struck and all(score.pitch[j] <= score.pitch[i] for j in sounding):
             kept.append(i)
         sounding.append(i)
-    keep = np.zeros(len(score), dtype=bool)
-    keep[kept] = True
-    line = score.select(keep)
-    ends = np.minimum(line.offset_s, np.append(line.onset_s[1:], np.inf))
-    return Score(line.onset_s, ends, line.pitch, line.velocity, line.quarter_s, line.program)
+    line = score.select(np.isin(np.arange(len(score)), kept))
+    return replace(line, offset_s=np.minimum(line.offset_s, np.append(line.onset_s[1:], np.inf)))
 
 
 def on_grid(line: Score) -> Line:
     """One line of notes on the grid; of several notes in one step the longest sounds. Raises UserError for a line that
     is too long."""
-    step_s = line.quarter_s / STEPS_PER_QUARTER
-    onset = np.rint(line.onset_s / step_s).astype(np.int64)
-    end = np.maximum(np.rint(line.offset_s / step_s).astype(np.int64), onset + 1)
+    onset, end = in_steps(line)
     if end.max() > MOST_STEPS:
         what = f"{end.max():,} sixteenths long, at most {MOST_STEPS:,} can be accompanied"
         raise UserError(what, "give a part of it")

@@ -21,10 +21,7 @@ def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True, on
     """The notes of a MIDI file, all tracks together; the pedal lengthens them.
 
     `drums` (channel 10) are left out unless asked for; without `sustain` the pedal is not heard; `one_tempo` keeps the
-    first tempo throughout. A file may have no notes.
-
-    Raises:
-        MidiError: with a reason a person understands, and nothing else.
+    first tempo throughout. A file may have no notes. Raises MidiError with a reason, and nothing else.
     """
     return read_tracks(read_bytes(path), path, sustain=sustain, one_tempo=one_tempo).merge(drums)
 
@@ -56,11 +53,8 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo: bool = False) -> Tracks:
-    """The tracks of a MIDI file, one per track, channel and program, with those without notes.
-
-    `one_tempo` keeps the first tempo throughout, so that beats stay evenly spaced. Raises MidiError, which
-    names `source`.
-    """
+    """The tracks of a MIDI file, one per track, channel and program, with those without notes. `one_tempo` keeps the
+    first tempo throughout, so that beats stay evenly spaced. Raises MidiError, which names `source`."""
     inner, heard = unwrap(data), None
     midi = fit_chunks(inner)
     was_cut = midi != inner  # mido's reader ends the notes that sound at the cut, symusic leaves them out
@@ -149,6 +143,7 @@ def read_symusic(data: bytes) -> RawMidi:
     midi: Any = symusic.Score.from_midi(data[:12] + b"\x01\xe0" + data[14:] if smpte else data)
     tempos, tracks = midi.tempos.numpy(), [_track(track) for track in midi.tracks]
     signatures = [(s.time, s.numerator, s.denominator) for s in midi.time_signatures]
+    changes_program = any(data.count(bytes([status])) > 1 for status in range(0xC0, 0xD0))
     return RawMidi(
         tracks,
         midi.ticks_per_quarter,
@@ -156,30 +151,18 @@ def read_symusic(data: bytes) -> RawMidi:
         tempos["mspq"],
         1 / ((256 - data[12]) * max(data[13], 1)) if smpte else None,  # frames a second, ticks a frame
         # symusic keeps a pedal under the current program, and so loses it for notes of another
-        any(len(t.pedal) for t in tracks) and len(tracks) > data.count(b"MTrk") and _changes_program(data),
+        any(t.pedal.size for t in tracks) and len(tracks) > data.count(b"MTrk") and changes_program,
         np.array(signatures, dtype=np.int64).reshape(-1, 3),
     )
 
 
-def _changes_program(data: bytes) -> bool:
-    return any(data.count(bytes([status])) > 1 for status in range(0xC0, 0xD0))
-
-
 def _track(track: Any) -> RawTrack:
-    notes, controls = track.notes.numpy(), track.controls.numpy()
-    onset = notes["time"].astype(np.int64)
-    pedal = controls["number"] == PEDAL
-    return RawTrack(
-        track.name,
-        track.program,
-        track.is_drum,
-        onset,
-        onset + notes["duration"],
-        notes["pitch"],
-        notes["velocity"],
-        controls["time"][pedal].astype(np.int64),
-        controls["value"][pedal],
-    )
+    given, controls = track.notes.numpy(), track.controls.numpy()
+    notes = np.array([given[name] for name in ("time", "duration", "pitch", "velocity")], dtype=np.int64)
+    notes[1] += notes[0]
+    is_pedal = controls["number"] == PEDAL
+    pedal = np.array([controls[name][is_pedal] for name in ("time", "value")], dtype=np.int64)
+    return RawTrack(track.name, track.program, track.is_drum, notes, pedal)
 
 
 DRUM_CHANNEL = 9
@@ -197,9 +180,6 @@ class Channel:
     notes: dict[int, list[Note]] = field(default_factory=lambda: defaultdict(list))  # by program
     pedal: list[Change] = field(default_factory=list)
 
-    def strike(self, tick: int, pitch: int, velocity: int) -> None:
-        self.open[pitch].append((tick, velocity, self.program))
-
     def release(self, tick: int, pitch: int) -> None:
         """Ends the longest-sounding note of this pitch, as the fast reader does."""
         if self.open[pitch]:
@@ -209,8 +189,8 @@ class Channel:
     def close(self, tick: int) -> None:
         """Ends all notes with the track, if nothing has released them."""
         for pitch, notes in self.open.items():
-            for onset, velocity, program in notes:
-                self.notes[program].append((onset, tick, pitch, velocity))
+            for _ in range(len(notes)):
+                self.release(tick, pitch)
 
 
 def read_mido(data: bytes) -> RawMidi:
@@ -234,7 +214,8 @@ def _read_track(track: mido.MidiTrack, tempos: list[Change], signatures: list[tu
     for message in track:
         tick += message.time
         if message.type == "note_on" and message.velocity > 0:
-            channels[message.channel].strike(tick, message.note, message.velocity)
+            channel = channels[message.channel]
+            channel.open[message.note].append((tick, message.velocity, channel.program))
         elif message.type in ("note_on", "note_off"):
             channels[message.channel].release(tick, message.note)
         elif message.type == "program_change":
@@ -250,9 +231,8 @@ def _read_track(track: mido.MidiTrack, tempos: list[Change], signatures: list[tu
     raws = []
     for number, channel in channels.items():
         channel.close(tick)
-        pedal, value = np.array(channel.pedal, dtype=np.int64).reshape(-1, 2).T
+        pedal = np.array(channel.pedal, dtype=np.int64).reshape(-1, 2).T
         for program, notes in channel.notes.items():
-            onset, offset, pitch, velocity = np.array(notes, dtype=np.int64).reshape(-1, 4).T
-            drums = number == DRUM_CHANNEL
-            raws.append(RawTrack(name, program, drums, onset, offset, pitch, velocity, pedal, value))
+            columns = np.array(notes, dtype=np.int64).reshape(-1, 4).T
+            raws.append(RawTrack(name, program, number == DRUM_CHANNEL, columns, pedal))
     return raws

@@ -17,15 +17,8 @@ DRUMS = 128  # the program of a drum kit; 0 … 127 are General MIDI's instrumen
 class Score:
     """Notes sorted by onset, then pitch. Frozen, with read-only arrays; every edit returns a new Score.
 
-    Shapes:
-        every array (N,), a row a note; `program` may be given as one number for all.
-
-    Units:
-        `onset_s` and `offset_s` in seconds from the beginning, `quarter_s` in seconds a quarter note; the others are
-        MIDI's.
-
-    Raises:
-        ValueError: for arrays that are no music.
+    Every array is (N,), a row a note; `program` may be given as one number for all. Times are seconds from the
+    beginning, `quarter_s` seconds a quarter note; the others are MIDI's. Raises ValueError for what is no music.
     """
 
     onset_s: NDArray[Any]  # (N,) float64
@@ -98,21 +91,13 @@ class Score:
         return replace(self, **{name: getattr(self, name)[keep] for name in COLUMNS})
 
     def transpose(self, semitones: int) -> Score:
-        """Every pitch moved, drums too.
-
-        Raises:
-            ValueError: when one would leave 0 … 127.
-        """
+        """Every pitch moved, drums too. Raises ValueError when one would leave 0 … 127."""
         return replace(self, pitch=self.pitch.astype(np.int64) + semitones)
 
     def stretch(self, factor: float) -> Score:
         """Multiplies every time, and the tempo's `quarter_s`, by `factor`."""
-        return replace(
-            self,
-            onset_s=self.onset_s * factor,
-            offset_s=self.offset_s * factor,
-            quarter_s=self.quarter_s * factor,
-        )
+        times = {name: getattr(self, name) * factor for name in ("onset_s", "offset_s", "quarter_s")}
+        return replace(self, **times)
 
 
 class Filled(NamedTuple):
@@ -126,10 +111,11 @@ class Filled(NamedTuple):
 def marked(given: Score, new: Score) -> tuple[Score, NDArray[np.bool_]]:
     """The notes of both scores, at the tempo of the first, and which of them belong to the second (N,)."""
     both = (given, new)
-    ties = tuple(
-        np.concatenate([getattr(each, name) for each in both]) for name in ("program", "velocity", "offset_s", "pitch")
+    onset, *ties = (
+        np.concatenate([getattr(each, name) for each in both])
+        for name in ("onset_s", "program", "velocity", "offset_s", "pitch")
     )
-    order = _in_time(np.concatenate([each.onset_s for each in both]), ties)
+    order = _in_time(onset, tuple(ties))
     return Score.merge(both, given.quarter_s), (np.arange(len(order)) >= len(given))[order]
 
 

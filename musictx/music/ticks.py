@@ -19,9 +19,9 @@ FORGOTTEN = f"a pedal that stays down for more than {FORGOTTEN_S:g} s is taken a
 def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer]) -> Score:
     """A note released while the pedal is down sounds until the pedal comes up or its pitch is struck again.
 
-    `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that never comes up lifts at the end of the
-    music (as in Oore et al. 2018, section 3.1). One that stays down for more than a minute was forgotten by whoever
-    wrote the file, and is not heard: it would let every note of a song ring on. No note gets shorter.
+    `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that never comes up lifts at the end of the music
+    (as in Oore et al. 2018, section 3.1). One that stays down for more than a minute was forgotten, and is not heard.
+    No note gets shorter.
     """
     spans = pedal_spans(pedal_s, pedal_value, score.duration_s)
     down_s, up_s = spans[spans[:, 1] - spans[:, 0] <= FORGOTTEN_S].T
@@ -69,12 +69,8 @@ class RawTrack:
     name: str
     program: int
     drums: bool
-    onset: Ticks  # (N,)
-    offset: Ticks  # (N,)
-    pitch: NDArray[Any]  # (N,)
-    velocity: NDArray[Any]  # (N,)
-    pedal: Ticks  # (K,)
-    pedal_value: NDArray[Any]  # (K,)
+    notes: Ticks  # (4, N) onset, offset, pitch, velocity
+    pedal: Ticks  # (2, K) tick, value
 
 
 @dataclass(frozen=True)
@@ -184,18 +180,13 @@ def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
     tempo_map = TempoMap(midi, one_tempo)
     tracks = []
     for raw in midi.tracks:
-        sounding = (raw.pitch >= 0) & (raw.pitch <= 127) & (raw.velocity > 0)
-        onset_s = tempo_map.seconds(raw.onset[sounding])
-        score = Score(
-            onset_s,
-            np.maximum(tempo_map.seconds(raw.offset[sounding]), onset_s),
-            raw.pitch[sounding],
-            np.minimum(raw.velocity[sounding], 127),
-            tempo_map.quarter_s,
-            np.array(DRUMS if raw.drums else min(max(raw.program, 0), 127)),
-        )
-        order = np.argsort(raw.pedal, kind="stable")
-        pedal_s, pedal_value = tempo_map.seconds(raw.pedal[order]), raw.pedal_value[order]
+        _, _, pitch, velocity = raw.notes
+        onset, offset, pitch, velocity = raw.notes[:, (pitch >= 0) & (pitch <= 127) & (velocity > 0)]
+        onset_s, program = tempo_map.seconds(onset), DRUMS if raw.drums else min(max(raw.program, 0), 127)
+        offset_s, velocity = np.maximum(tempo_map.seconds(offset), onset_s), np.minimum(velocity, 127)
+        score = Score(onset_s, offset_s, pitch, velocity, tempo_map.quarter_s, np.array(program))
+        pedal, pedal_value = raw.pedal[:, np.argsort(raw.pedal[0], kind="stable")]
+        pedal_s = tempo_map.seconds(pedal)
         spans = pedal_spans(pedal_s, pedal_value, score.duration_s)
         forgotten = int((spans[:, 1] - spans[:, 0] > FORGOTTEN_S).sum()) if sustain and len(score) else 0
         if sustain:

@@ -32,18 +32,13 @@ def build_tokenizer(name: str, state: str = "", added: Iterable[Iterable[Any]] =
     if name not in TOKENIZERS:
         raise UserError(f"tokenizer {name!r} does not exist", f"choose one of {', '.join(TOKENIZERS)}")
     tokenizer = TOKENIZERS[name](state)
-    _check(name, tokenizer)
-    return with_added(tokenizer, (EventRange(*row) for row in added))
-
-
-def _check(name: str, tokenizer: Tokenizer) -> None:
-    """Raises UserError if stores and bundles could not be opened again, or ids would have a wrong clock."""
     if (own := getattr(tokenizer, "name", None)) != name:
         hint = f"give its class the name {name!r}"
         raise UserError(f"tokenizer {name!r} calls itself {own!r}, as its stores would", hint)
     pace, size = tokenizer.pace, tokenizer.vocab.size
     if pace is not None and len(pace) != size:
         raise UserError(f"tokenizer {name} has a pace of {len(pace)} numbers", f"give {size}, one for each id")
+    return with_added(tokenizer, (EventRange(*row) for row in added))
 
 
 def with_added(tokenizer: T, added: Iterable[EventRange]) -> T:

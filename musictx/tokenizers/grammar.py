@@ -1,6 +1,7 @@
 """Which ids may come next, for a whole batch, after every token: the entry to the encodings' grammars."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Protocol
 
 import numpy as np
@@ -36,10 +37,10 @@ class Grammar(Protocol):
 class Free:
     """Any event may follow any other; PAD, BOS and EOS never may. Music may stop between groups of `group` ids."""
 
-    def __init__(self, tokenizer: Tokenizer, rows: int, device: torch.device | str, drawn: int = 0) -> None:
+    def __init__(self, tokenizer: Tokenizer, rows: int, device: torch.device | str) -> None:
         vocab = tokenizer.vocab
         legal = torch.from_numpy(vocab.mask(*(row.type for row in vocab.events))).to(device)  # (V,)
-        self.mask, self.group, self.drawn = legal.expand(rows, -1), tokenizer.group, drawn
+        self.mask, self.group, self.drawn = legal.expand(rows, -1), tokenizer.group, 0
 
     def legal(self) -> Tensor:
         return self.mask
@@ -51,8 +52,8 @@ class Free:
         return self.drawn % self.group == 0
 
     def take(self, rows: Tensor) -> "Free":
-        taken = Free.__new__(Free)
-        taken.mask, taken.group, taken.drawn = self.mask[rows], self.group, self.drawn
+        taken = copy(self)
+        taken.mask = self.mask[rows]
         return taken
 
 

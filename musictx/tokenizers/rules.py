@@ -46,10 +46,8 @@ NOTE = Auto(4.0, 8.0, 8.0)  # of 6,554 notes that composers wrote after seeds of
 
 @dataclass  # not frozen, as Sampling is not
 class Rules:
-    """What the sampler must not draw.
-
-    Raises ConfigError for rules that no music can keep. The voices are those of the chorale grid.
-    """
+    """What the sampler must not draw. The voices are those of the chorale grid. Raises ConfigError for rules that no
+    music can keep."""
 
     masks: bool = setting(True, "draw only events that can follow; false: any event at any time")
     max_silence_s: float = setting(5.0, "longest silence, seconds; max_still_s, where it is shorter, ends one sooner")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import Score
 from musictx.tokenizers.vocab import Ids, Vocab
 
@@ -35,6 +35,11 @@ def waiting_notes(score: Score, step_s: float) -> Waiting:
     for n, key in enumerate(zip(score.program.tolist(), score.pitch.tolist(), step.tolist(), strict=True)):
         waiting[key].append(n)
     return waiting
+
+
+def _span(pitch: Indices) -> tuple[int, int] | None:
+    known = pitch[pitch >= 0]
+    return (int(known.min()), int(known.max())) if known.size else None
 
 
 class Event(NamedTuple):
@@ -97,14 +102,12 @@ class Tokenizer:
     @property
     def lo(self) -> int:
         """The lowest pitch of the vocabulary; 0 if no id has a known one."""
-        known = self.pitch[self.pitch >= 0]
-        return int(known.min()) if known.size else 0
+        return (_span(self.pitch) or (0, 127))[0]
 
     @property
     def hi(self) -> int:
         """The highest pitch of the vocabulary; 127 if no id has a known one."""
-        known = self.pitch[self.pitch >= 0]
-        return int(known.max()) if known.size else 127
+        return (_span(self.pitch) or (0, 127))[1]
 
     def encode(self, score: Score) -> Ids:
         """(T,) ids of the whole score, without BOS and EOS. Raises TokenError for music that it cannot write."""
@@ -141,9 +144,15 @@ class Tokenizer:
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
         """The lowest and the highest pitch in a window of ids; None when there is none."""
-        pitch = self.pitch[ids]
-        pitch = pitch[pitch >= 0]
-        return (int(pitch.min()), int(pitch.max())) if pitch.size else None
+        return _span(self.pitch[ids])
+
+    def check_pitch(self, pitch: NDArray[np.integer], hint: str) -> None:
+        """Raises TokenError for a pitch outside the vocabulary."""
+        low, high = (pitch.min(), pitch.max()) if pitch.size else (self.lo, self.hi)
+        if low < self.lo or high > self.hi:
+            wrong = low if low < self.lo else high
+            what = f"pitch {wrong} is outside the {self.name} vocabulary, which has {self.lo} … {self.hi}"
+            raise TokenError(what, hint)
 
     def transpose(self, ids: Ids, semitones: int) -> Ids:
         """A window of ids with every pitch moved; the caller keeps it within `lo` … `hi`."""

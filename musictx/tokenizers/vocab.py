@@ -57,15 +57,18 @@ class Vocab:
         return self.events + SPECIALS + self.added
 
     @cached_property
+    def _sizes(self) -> list[int]:
+        return [row.hi - row.lo + 1 for row in self.table]
+
+    @cached_property
     def offsets(self) -> dict[str, int]:
         """First id of each event type."""
-        sizes = [row.hi - row.lo + 1 for row in self.table]
-        starts = np.cumsum([0, *sizes[:-1]])
+        starts = np.cumsum([0, *self._sizes[:-1]])
         return {row.type: int(start) for row, start in zip(self.table, starts, strict=True)}
 
     @cached_property
     def size(self) -> int:
-        return sum(row.hi - row.lo + 1 for row in self.table)
+        return sum(self._sizes)
 
     @property
     def n_events(self) -> int:
@@ -96,18 +99,15 @@ class Vocab:
 
     def mask(self, *types: str) -> NDArray[np.bool_]:
         """(V,) True at the ids of the given event types."""
-        out = np.zeros(self.size, dtype=bool)
-        for type in types:
-            row = self.row(type)
-            out[self.offsets[type] : self.offsets[type] + row.hi - row.lo + 1] = True
-        return out
+        rows = np.array([row.type in types for row in self.table])
+        return np.repeat(rows, self._sizes)
 
     def values(self, *types: str) -> NDArray[np.int64]:
         """(V,) the value of each id of the given event types, -1 everywhere else."""
         out = np.full(self.size, -1)
         for type in types:
-            row, first = self.row(type), self.offsets[type]
-            out[first : first + row.hi - row.lo + 1] = np.arange(row.lo, row.hi + 1)
+            row = self.row(type)
+            out[self.mask(type)] = np.arange(row.lo, row.hi + 1)
         return out
 
     def describe(self, id: int) -> str:
@@ -123,6 +123,12 @@ class Vocab:
         wrong = ids[(ids < 0) | (ids >= self.size)]
         if wrong.size:
             self.describe(int(wrong[0]))
+
+    def music(self, ids: NDArray[np.integer]) -> NDArray[np.integer]:
+        """The events up to the first EOS. Raises TokenError when an id lies outside the table."""
+        self.check(ids)
+        before = ids[: np.append(np.flatnonzero(ids == self.eos), len(ids))[0]]
+        return before[before < self.n_events]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -143,13 +149,11 @@ class Vocab:
             begins = begins and mine[: len(theirs)] == theirs
         if not begins:
             return None
-        sizes = [row.hi - row.lo + 1 for row in old.table]
         starts = [self.offsets[row.type] for row in old.table]
-        return np.concatenate([start + np.arange(n) for start, n in zip(starts, sizes, strict=True)])
+        return np.concatenate([start + np.arange(n) for start, n in zip(starts, old._sizes, strict=True)])
 
     def __str__(self) -> str:
-        rows = [f"{self.encoding}: {self.size} tokens, fingerprint {self.fingerprint}"]
-        rows += [
-            f"  {self.offsets[t]:>4} … {self.offsets[t] + hi - lo:>4}  {t} {lo} … {hi}" for t, lo, hi in self.table
-        ]
-        return "\n".join(rows)
+        head = f"{self.encoding}: {self.size} tokens, fingerprint {self.fingerprint}"
+        first = self.offsets
+        rows = [f"  {first[t]:>4} … {first[t] + hi - lo:>4}  {t} {lo} … {hi}" for t, lo, hi in self.table]
+        return "\n".join([head, *rows])

@@ -107,7 +107,7 @@ def test_the_end_of_a_stretched_piece_is_seen_too(factor, n):
 def test_impossible_augmentation_is_refused():
     split = split_of(scale(10))
     for stretch in ([], [1.0, 0.74], [1.34], [float("nan")], [float("inf")], [-1.0]):
-        with pytest.raises(ConfigError, match=r"^stretch=\[.*\]: give factors from 0.75 to 1.33, \[1.0\] for none"):
+        with pytest.raises(ConfigError, match=r"^stretch=\[.*\]: give factors from 0.75 to 1.33"):
             RandomCrops(split, PERFORMANCE, 8, random_seed=0, stretch=stretch)
     with pytest.raises(ConfigError, match="^stretch=1.05: chorale counts beats"):
         RandomCrops(split, CHORALE, 8, random_seed=0, stretch=[1.0, 1.05])
@@ -148,7 +148,7 @@ def test_scoring_makes_every_event_a_target_exactly_once(segment):
     assert segments[0][0] == PERFORMANCE.vocab.bos
 
 
-def test_what_cannot_be_scored_is_refused():
+def test_what_cannot_be_scored_is_refused_and_batches_keep_to_the_budget():
     for segment in (0, -3):
         with pytest.raises(ConfigError, match=f"^segment={segment}: give 1 or more, or null"):
             scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
@@ -156,10 +156,7 @@ def test_what_cannot_be_scored_is_refused():
     for split in (empty, split_of(scale(0))):
         with pytest.raises(StoreError, match="the split has no tokens to score"):
             scoring_segments(split, PERFORMANCE, None)
-    with pytest.raises(ConfigError, match="^score_batch_tokens=0: give 1 or more"):
+    with pytest.raises(ConfigError, match="^score_batch_tokens=0: "):
         batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)
-
-
-def test_batches_hold_every_segment_within_the_budget():
     segments = [np.full(n, n, np.uint16) for n in (5, 3, 9, 3, 30)]
     assert batch_segments(segments, batch_tokens=12) == [[1, 3], [0], [2], [4]]

@@ -65,14 +65,10 @@ def test_a_broken_transfer_goes_on_where_it_stopped(server, tmp_path):
     assert Handler.asked == [("/breaks.zip", 0), ("/breaks.zip", len(CONTENT) // 2)]
 
 
-def test_a_server_that_cannot_resume_sends_all_of_it(server, tmp_path):
-    (tmp_path / "old.zip.part").write_bytes(b"something else")
-    assert fetch(Download(f"{server}/old.zip", SHA), tmp_path).read_bytes() == CONTENT
-
-
-def test_a_part_that_was_whole_already_is_taken(server, tmp_path):
-    (tmp_path / "a.zip.part").write_bytes(CONTENT)
-    assert fetch(Download(f"{server}/a.zip", SHA), tmp_path).read_bytes() == CONTENT
+@pytest.mark.parametrize(("name", "part"), [("old.zip", b"something else"), ("a.zip", CONTENT)])
+def test_a_server_that_cannot_resume_sends_all_and_a_whole_part_is_taken(server, tmp_path, name, part):
+    (tmp_path / f"{name}.part").write_bytes(part)
+    assert fetch(Download(f"{server}/{name}", SHA), tmp_path).read_bytes() == CONTENT
 
 
 def test_another_file_than_promised_is_thrown_away(server, tmp_path):

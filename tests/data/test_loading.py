@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from test_carried_windows import VOCAB, stream_of
 
 from musictx.data.datamodule import GlobalBatches, ResumableLoader
-from musictx.errors import ConfigError
 
 
 def test_each_epoch_has_new_windows():
@@ -68,8 +67,3 @@ def test_the_global_generator_is_left_alone():
     before = torch.get_rng_state()
     list(ResumableLoader(stream_of([40], 8, 2), GlobalBatches(6, 2)))
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_more_rows_of_all_processes_than_windows():
-    with pytest.raises(ConfigError, match="^batch_size=8: the training pieces make"):
-        stream_of([12, 12], 8, 2 * 4)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from songs import write_song
@@ -53,13 +55,13 @@ def test_the_melody_of_a_track_gets_its_own_program_and_nothing_else_has_it():
 
 
 def test_a_choice_that_does_not_exist_is_refused():
-    with pytest.raises(ConfigError, match="^tracks=melody: give one of merge, piano, longest"):
-        check_select(SelectConfig(tracks="melody"))
-    with pytest.raises(ConfigError, match="^programs=128: give 0 to 127; drums=true adds"):
-        check_select(SelectConfig(programs=[0, 128]))
+    for settings, wrong in (({"tracks": "melody"}, "tracks=melody"), ({"programs": [0, 128]}, "programs=128")):
+        with pytest.raises(ConfigError, match=f"^{wrong}: "):
+            check_select(SelectConfig(**settings))
 
 
 SCALE = notes([60, 62, 64, 65, 67, 69, 71, 72])  # eight notes, two a second, four seconds
+APART = Score([0, 9], [1, 10], [60, 62], [80, 80])
 
 
 @pytest.mark.parametrize(
@@ -73,11 +75,7 @@ SCALE = notes([60, 62, 64, 65, 67, 69, 71, 72])  # eight notes, two a second, fo
         (SCALE, {"lowest_pitch": 61}, "too low: 60, the limit is 61"),
         (SCALE, {"highest_pitch": 71}, "too high: 72, the limit is 71"),
         (SCALE, {"min_pitch_span": 13}, "too narrow: 12 semitones, the limit is 13"),
-        (
-            Score([0, 9], [1, 10], [60, 62], [80, 80]),
-            {"max_silence_seconds": 5},
-            "too silent for long: 8 s, the limit is 5",
-        ),
+        (APART, {"max_silence_seconds": 5}, "too silent for long: 8 s, the limit is 5"),
         (notes([60, 60, 60, 62]), {"max_repeats": 2}, "too stuck: 3 strikes of one pitch, the limit is 2"),
     ],
 )
@@ -98,15 +96,13 @@ def test_one_file_from_bytes_to_ids(tmp_path):
     write_midi(SCALE, tmp_path / "a.mid")
     data = (tmp_path / "a.mid").read_bytes()
     recipe = Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig())
+    filtered = replace(recipe, filters=FilterConfig(min_notes=9))
     encoded = encode_midi(data, recipe)
     assert not isinstance(encoded, str), encoded
     ids, seconds, mark = encoded
     assert (len(ids), seconds, len(mark)) == (2 * (1 + 8 * 2 + 8), 4.0, 512)  # velocity, on and off, shifts
-    filtered = Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig(min_notes=9))
     assert encode_midi(data, filtered) == "too few notes: 8, the limit is 9"
-    assert encode_midi(data, Recipe(build_tokenizer("performance"), SelectConfig(programs=[5]), FilterConfig())) == (
-        "no notes in the chosen tracks"
-    )
+    assert encode_midi(data, replace(recipe, select=SelectConfig(programs=[5]))) == "no notes in the chosen tracks"
     assert str(encode_midi(b"Dear diary", recipe)).startswith("not a MIDI file: ")
     assert str(recipe) != str(filtered)
 
@@ -137,7 +133,7 @@ def test_without_a_melody_and_something_else_a_song_is_left_out(tmp_path, called
     recipe = Recipe(build_tokenizer("performance-melody"), SelectConfig(**select), FilterConfig())
     found = encode_midi(data, recipe)
     if notes is None:
-        assert found == "no melody beside other music: none of its tracks is called MELODY, or all are"
+        assert str(found).startswith("no melody beside other music: ")
     else:
         assert not isinstance(found, str), found
         assert len(recipe.tokenizer.decode(np.frombuffer(found[0], np.uint16))) == notes

@@ -90,13 +90,8 @@ def played_again(score, jitter_s, seed):
 def test_human_timing_does_not_make_another_piece(jitter_ms):
     pieces = [accompanied(seed) for seed in range(12)]
     again = [played_again(piece, jitter_ms / 1000, seed) for seed, piece in enumerate(pieces)]
+    assert jitter_ms < 20 or (again[0].pitch != pieces[0].pitch).mean() > 0.3  # chords in another order
     assert groups(*pieces, *again) == [*range(12), *range(12)]
-
-
-def test_chords_of_human_timing_are_really_in_another_order():
-    piece = accompanied(0)
-    moved = played_again(piece, 0.02, 0).pitch != piece.pitch
-    assert moved.mean() > 0.3
 
 
 @pytest.mark.skipif(not MAESTRO.is_file(), reason="the corpus is not on this machine")

@@ -10,9 +10,16 @@ from musictx.files import printable
 MB = 2**20
 
 
-def names(path, *suffixes):
-    with open_source(path, *suffixes) as items:
+def names(path):
+    with open_source(path) as items:
         return [item.name for item in items]
+
+
+def zipped(path, method=zipfile.ZIP_STORED, **members):
+    with zipfile.ZipFile(path / "in.zip", "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.mid", content)
+    return path / "in.zip"
 
 
 def test_midi_files_are_found_at_any_depth_in_a_folder_and_in_a_zip(tmp_path):
@@ -83,34 +90,26 @@ def test_pipes_folders_and_dangling_links_named_like_music_are_named(tmp_path):
 
 
 def test_a_zip_bomb_is_never_unpacked_whole(tmp_path):
-    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("bomb.mid", bytes(50 * MB))
-    assert (tmp_path / "bomb.zip").stat().st_size < MB / 10
-    with (
-        open_source(tmp_path / "bomb.zip") as items,
-        pytest.raises(MidiError, match="too large: more than 2 MB; file_mb=… allows more"),
-    ):
+    bomb = zipped(tmp_path, zipfile.ZIP_DEFLATED, bomb=bytes(50 * MB))
+    assert bomb.stat().st_size < MB / 10
+    with open_source(bomb) as items, pytest.raises(MidiError, match="too large: more than 2 MB"):
         items[0].load(2 * MB)
 
 
 def test_names_that_climb_out_of_a_zip_write_nothing(tmp_path):
-    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
-        archive.writestr("../../evil.mid", b"x")
-    with open_source(tmp_path / "in.zip") as items:
+    with open_source(zipped(tmp_path, **{"../../evil": b"x"})) as items:
         assert (items[0].name, items[0].load(MB)) == ("../../evil.mid", b"x")
     assert [p.name for p in tmp_path.iterdir()] == ["in.zip"]
 
 
 def test_damaged_and_encrypted_members_are_refused_one_by_one(tmp_path):
-    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
-        archive.writestr("a.mid", b"AAAAAAAA")
-        archive.writestr("b.mid", b"BBBBBBBB")
-    raw = (tmp_path / "in.zip").read_bytes()
+    archive = zipped(tmp_path, a=b"AAAAAAAA", b=b"BBBBBBBB")
+    raw = archive.read_bytes()
     raw = raw.replace(b"AAAAAAAA", b"AAAAAAAX")  # its checksum fails
     at = raw.rindex(b"PK\x01\x02") + 8
     raw = raw[:at] + b"\x01" + raw[at + 1 :]  # b.mid claims to be encrypted
-    (tmp_path / "in.zip").write_bytes(raw)
-    with open_source(tmp_path / "in.zip") as items:
+    archive.write_bytes(raw)
+    with open_source(archive) as items:
         with pytest.raises(MidiError, match=r"cannot be unpacked: Bad CRC-32"):
             items[0].load(MB)
         with pytest.raises(MidiError, match=r"cannot be unpacked: .*encrypted"):
@@ -127,38 +126,26 @@ def test_names_that_are_not_utf8_or_not_printable_are_shown_escaped(tmp_path):
 
 
 def test_what_is_no_source_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"^path=.*nowhere: it does not exist: give a folder or zip with .mid, .midi"):
+    with pytest.raises(ConfigError, match=r"^path=.*nowhere: "):
         names(tmp_path / "nowhere")
     with pytest.raises(StoreError, match=r"no .mid, .midi, .kar, .rmi file in .* or below it"):
         names(tmp_path)
     (tmp_path / "x.zip").write_text("no zip")
-    with pytest.raises(ConfigError, match=r"x.zip: it is neither a folder nor a zip archive that can be read"):
+    with pytest.raises(ConfigError, match=r"^path=.*x.zip: "):
         names(tmp_path / "x.zip")
-    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
-        archive.writestr("readme.txt", "no music")
-    with pytest.raises(StoreError, match=r"no .mid, .* file in .*empty.zip"):
-        names(tmp_path / "empty.zip")
+    with pytest.raises(StoreError, match=r"no .mid, .* file in .*in.zip"):
+        names(zipped(tmp_path))
+    raw = bytearray(zipped(tmp_path, a=b"x").read_bytes())
+    raw[raw.rindex(b"PK\x01\x02") + 6] = 99  # of a version yet to come
+    (tmp_path / "in.zip").write_bytes(raw)
+    with pytest.raises(ConfigError, match=r"^path=.*zip file version 9.9"):
+        names(tmp_path / "in.zip")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_methods_that_unpack_without_bound_are_refused(tmp_path, method):
-    with zipfile.ZipFile(tmp_path / "in.zip", "w", method) as archive:
-        archive.writestr("a.mid", b"x")
-    with (
-        open_source(tmp_path / "in.zip") as items,
-        pytest.raises(MidiError, match="its compression method allows no size limit; pack it again with deflate"),
-    ):
+    with open_source(zipped(tmp_path, method, a=b"x")) as items, pytest.raises(MidiError, match="compression method"):
         items[0].load(MB)
-
-
-def test_an_archive_of_a_version_yet_to_come(tmp_path):
-    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
-        archive.writestr("a.mid", b"x")
-    raw = bytearray((tmp_path / "in.zip").read_bytes())
-    raw[raw.rindex(b"PK\x01\x02") + 6] = 99
-    (tmp_path / "in.zip").write_bytes(raw)
-    with pytest.raises(ConfigError, match=r"^path=.* that can be read \(zip file version 9.9\)"):
-        names(tmp_path / "in.zip")
 
 
 def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch):

@@ -21,9 +21,9 @@ def test_the_seed_decides_and_the_order_of_files_does_not():
     assert once != dict(zip(KEYS, assign_splits(KEYS, 0.2, 0.2, random_seed=4), strict=True))
 
 
-def test_copies_of_a_piece_share_a_split():
-    keys = [*KEYS, *KEYS]
-    assigned = assign_splits(keys, 0.3, 0.3, random_seed=1)
+@pytest.mark.parametrize("seed", range(5))
+def test_copies_of_a_piece_share_a_split(seed):
+    assigned = assign_splits([*KEYS, *KEYS], 0.3, 0.3, seed)
     assert assigned[:20] == assigned[20:]
 
 
@@ -33,10 +33,11 @@ def test_even_a_small_fraction_gets_a_piece():
 
 
 def test_too_few_pieces_and_impossible_fractions_are_refused():
-    with pytest.raises(StoreError, match="^2 different pieces cannot fill the splits, 2 would go to validation"):
+    with pytest.raises(StoreError, match="^2 different pieces "):
         assign_splits(["a", "b", "a"], 0.1, 0.1, random_seed=0)
-    with pytest.raises(ConfigError, match="^validation_fraction=0.5: with test_fraction=0.5 "):
+    with pytest.raises(ConfigError) as refused:
         check_fractions(0.5, 0.5, random_seed=0)
+    assert (refused.value.field, refused.value.got) == ("validation_fraction", 0.5)
 
 
 def test_a_transposed_copy_has_the_same_content():

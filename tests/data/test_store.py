@@ -30,11 +30,9 @@ def path(tmp_path):
 def test_what_was_written_is_read(path):
     store = Store(path, "performance")
     train = store.split("train")
-    assert len(train) == 2
-    np.testing.assert_array_equal(train[1], np.arange(300))
+    assert [ids.tolist() for ids in train] == [list(range(5)), list(range(300))]
     assert train[0].dtype == np.uint16
-    assert store.manifest.splits["train"].tokens == 305
-    assert store.manifest.splits["train"].seconds == 30.5
+    assert (store.manifest.splits["train"].tokens, store.manifest.splits["train"].seconds) == (305, 30.5)
     assert store.manifest.corpus == CORPUS
     assert store.manifest.dropped == [("bad.mid", "no notes")]
     assert sorted(p.name for p in path.parent.iterdir()) == ["store"]
@@ -58,16 +56,9 @@ def test_which_pieces_are_unfinished_is_kept_and_older_stores_have_none(path, tm
             Store(path).split("train")
 
 
-def test_iterating_a_split_ends(path):
-    assert [len(ids) for ids in Store(path).split("train")] == [5, 300]
-
-
-def test_another_tokenizer_is_refused(path):
+def test_another_tokenizer_or_version_is_refused(path):
     with pytest.raises(StoreError, match=r"was made by tokenizer performance \(\w{16}\), not by chorale"):
         Store(path, "chorale")
-
-
-def test_another_version_of_the_same_tokenizer_is_refused(path):
     manifest = path / "manifest.json"
     manifest.write_text(manifest.read_text().replace(TOK.vocab.fingerprint, "0" * 16))
     with pytest.raises(StoreError, match="give tokenizer=performance, or prepare the data again"):
@@ -76,7 +67,7 @@ def test_another_version_of_the_same_tokenizer_is_refused(path):
 
 def test_a_store_is_not_overwritten_unasked(path):
     splits = {"train": pieces(3), "validation": pieces(3)}
-    with pytest.raises(ConfigError, match="^out=.*: it is already a token store: give another, or overwrite=true"):
+    with pytest.raises(ConfigError, match="overwrite=true"):
         write_store(path, TOK, CORPUS, splits, [])
     write_store(path, TOK, CORPUS, splits, [], overwrite=True)
     assert Store(path).manifest.splits["train"].tokens == 3
@@ -84,7 +75,7 @@ def test_a_store_is_not_overwritten_unasked(path):
 
 def test_a_folder_of_other_things_is_never_overwritten(tmp_path):
     (tmp_path / "thesis.txt").write_text("words")
-    with pytest.raises(ConfigError, match="^out=.*: it exists and is not a token store"):
+    with pytest.raises(ConfigError, match="^out="):
         write_store(tmp_path, TOK, CORPUS, {"train": pieces(3), "validation": pieces(3)}, [], overwrite=True)
     assert (tmp_path / "thesis.txt").read_text() == "words"
 
@@ -95,17 +86,10 @@ def test_nothing_to_validate_on_is_refused_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_write_leaves_nothing(tmp_path):
-    broken = [Piece("p", "not an array", 1.0)]  # type: ignore[arg-type]
-    with pytest.raises(AttributeError):
-        write_store(tmp_path / "store", TOK, CORPUS, {"train": broken, "validation": pieces(1)}, [])
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_damage_is_told_in_one_line(path, tmp_path):
-    with pytest.raises(StoreError, match=r"is not a token store \(no manifest.json\)"):
+    with pytest.raises(StoreError, match="no manifest.json"):
         Store(tmp_path / "nothing")
-    with pytest.raises(StoreError, match="has no split 'dev': it has train, validation"):
+    with pytest.raises(StoreError, match="'dev': it has train, validation"):
         Store(path).split("dev")
     (path / "train.ids.bin").write_bytes(b"\0" * 100)
     with pytest.raises(StoreError, match="the train split has 50 tokens where the manifest says 305"):
@@ -157,11 +141,8 @@ def test_offsets_that_are_no_array_of_the_file_are_a_line_without_advice(path, o
     with pytest.raises(StoreError, match="the train split is damaged") as caught:
         Store(path).split("train")
     assert "pickle" not in str(caught.value)
-
-
-def test_a_pipe_is_no_file_of_a_store(path):
     (path / "train.offsets.npy").unlink()
-    os.mkfifo(path / "train.offsets.npy")
+    os.mkfifo(path / "train.offsets.npy")  # a pipe would be waited for
     with pytest.raises(StoreError, match="one of its files is missing"):
         Store(path).split("train")
 

@@ -17,39 +17,24 @@ def music(*notes):
 FLOW = [(k * 0.25, k * 0.25 + 0.25) for k in range(40)]  # quavers up to 10 s
 
 
-def test_music_cut_short_goes_on_and_a_long_last_chord_is_an_ending():
-    assert ending_s(music(*FLOW)) is None
-    assert ending_s(music(*FLOW, (10.0, 12.0), (10.01, 12.0), (10.03, 12.0))) == 10.0
-
-
-def test_slow_chords_before_the_last_belong_to_the_ending():
-    slower = [(10.0, 10.6), (10.6, 11.4), (11.4, 14.0)]
-    assert ending_s(music(*FLOW, *slower)) == 10.0
-
-
-def test_a_pause_long_before_the_end_is_not_an_ending():
-    later = [(a + 20, b + 20) for a, b in FLOW]
-    assert ending_s(music(*FLOW, *later)) is None
-
-
-def test_a_last_chord_no_longer_than_the_notes_before_it_is_none():
-    pedalled = [(k * 0.25, k // 8 * 2.0 + 3.0) for k in range(41)]  # each bar sounds until the middle of the next
-    assert ending_s(music(*pedalled)) is None
-    over_a_bass = [(0.0, 12.0), *FLOW]
-    assert ending_s(music(*over_a_bass)) is None
-    assert ending_s(music((0.0, 14.0), *FLOW, (10.0, 14.0))) == 10.0
-
-
-def test_a_few_notes_say_nothing_of_the_pace():
-    assert ending_s(music((0, 8))) is None
-    assert ending_s(music(*FLOW[:6], (1.5, 9))) is None
-    assert ending_s(Score.empty()) is None
-
-
-@pytest.mark.parametrize("together", [1, 4])
-def test_slow_music_is_not_finished_by_a_chord_as_long_as_its_others(together):
-    slow = [(k * 2.0, k * 2.0 + 2.0) for k in range(12) for _ in range(together)]
-    assert ending_s(music(*slow)) is None
+@pytest.mark.parametrize(
+    ("notes", "found"),
+    [
+        (FLOW, None),  # cut short
+        ([*FLOW, (10.0, 12.0), (10.01, 12.0), (10.03, 12.0)], 10.0),
+        ([*FLOW, (10.0, 10.6), (10.6, 11.4), (11.4, 14.0)], 10.0),  # slow chords before the last
+        ([*FLOW, *((a + 20, b + 20) for a, b in FLOW)], None),  # a pause long before the end
+        ([(k * 0.25, k // 8 * 2.0 + 3.0) for k in range(41)], None),  # under a pedal all notes are long
+        ([(0.0, 12.0), *FLOW], None),  # over a long bass
+        ([(0.0, 14.0), *FLOW, (10.0, 14.0)], 10.0),
+        ([(0, 8)], None),  # so few say nothing of the pace
+        ([*FLOW[:6], (1.5, 9)], None),
+        ([(k * 2.0, k * 2.0 + 2.0) for k in range(12)], None),  # slow music
+        ([(k * 2.0, k * 2.0 + 2.0) for k in range(12) for _ in range(4)], None),
+    ],
+)
+def test_where_the_ending_begins(notes, found):
+    assert ending_s(music(*notes)) == found
 
 
 @settings(max_examples=60, deadline=None)

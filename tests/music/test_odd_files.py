@@ -1,10 +1,12 @@
-"""549 files from the trackers of MIDI software: whatever any reader hears notes in, we hear notes in."""
+"""549 files from the trackers of MIDI software: whatever any reader hears notes in, we hear notes in, and
+bars to their end."""
 
 import io
 import warnings
 from typing import Any
 
 import mido
+import numpy as np
 import pretty_midi
 import pytest
 import symusic
@@ -28,11 +30,16 @@ READERS = {
 
 
 @pytest.mark.skipif(not ODD_FILES.is_file(), reason="the corpus is not on this machine")
-def test_no_reader_hears_notes_that_we_do_not():
+def test_no_reader_hears_notes_that_we_do_not_and_bars_reach_the_end():
     heard = 0
     for name, data, tracks in odd_music():
         if tracks and any(len(track.score) for track in tracks.tracks):
             heard += 1
+            end_s = tracks.merge(drums=True).duration_s
+            lines = tracks.meter().bars_s(end_s)
+            assert lines[0] == 0, name
+            assert lines[-1] >= end_s - 1e-6, name
+            assert (np.diff(lines) > 0).all(), name
             continue
         for reader, count in READERS.items():
             with warnings.catch_warnings():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musictx.errors import TokenError
-from musictx.music.grid import beside_grid, grid_to_score, quantise, score_to_grid
+from musictx.music.grid import grid_to_score, quantise, score_to_grid
 from musictx.music.score import Score
 
 
@@ -73,11 +73,6 @@ def test_a_short_chord_of_five_on_the_grid_is_five_notes():
     assert (len(chord.score), chord.lost) == (5, 0)
     with pytest.raises(TokenError, match="5 notes sounding"):
         score_to_grid(chord.score)
-
-
-def test_nothing_stays_nothing():
-    assert quantise(Score.empty()) == (Score.empty(), 0, 0, 0)
-    assert beside_grid(Score.empty()).tolist() == []
 
 
 @given(st.lists(st.sets(st.integers(0, 200), max_size=12), min_size=4, max_size=4), st.integers(1, 40))

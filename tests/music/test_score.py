@@ -32,7 +32,7 @@ def test_a_score_cannot_be_changed():
 def test_the_arrays_it_was_made_from_stay_the_callers():
     mine = np.array([0.0, 1.0])
     score = Score(mine, mine + 1, [60, 61], [80, 80])
-    mine[0] = 5.0  # it is still the caller's to write to
+    mine[0] = 5.0
     assert score.onset_s.tolist() == [0.0, 1.0]
 
 

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import scores
@@ -14,37 +15,25 @@ def held(notes, pedal):
     return score.offset_s.tolist()
 
 
-def test_a_note_let_go_under_the_pedal_sounds_until_it_comes_up():
-    assert held([(0, 1, 60)], [(0.5, 127), (3, 0)]) == [3]
-
-
-def test_or_until_its_pitch_is_struck_again():
-    assert held([(0, 1, 60), (2, 2.5, 60), (1.5, 1.7, 61)], [(0.5, 64), (3, 63)]) == [2, 3, 3]
-
-
-def test_a_note_that_ends_before_or_after_the_pedal_is_left_alone():
-    assert held([(0, 0.4, 60), (0, 4, 61)], [(0.5, 127), (3, 0)]) == [0.4, 4]
-
-
-def test_a_half_pressed_pedal_is_up():
-    assert held([(0, 1, 60)], [(0.5, 63), (3, 0)]) == [1]
-
-
-def test_a_pedal_that_never_comes_up_lifts_at_the_end_of_the_music():
-    assert held([(0, 1, 60), (0, 5, 64)], [(0.5, 127)]) == [5, 5]
-    assert held([(0, 1, 60)], [(0.5, 127), (7, 100)]) == [7]
-
-
-def test_a_pedal_forgotten_for_more_than_a_minute_is_not_heard():
-    for let_go in ([], [(64.5, 0)]):  # to the end of the music, or before it
-        assert held([(0, 1, 60), (70, 71, 64)], [(0.5, 127), *let_go]) == [1, 71]
-    assert held([(0, 1, 60), (70, 71, 64)], [(0.5, 127), (60.5, 0)]) == [60.5, 71]  # a minute is a long rest for a foot
-    assert held([(0, 1, 60), (80, 81, 64)], [(0.5, 127), (70, 0), (80.5, 127), (83, 0)]) == [1, 83]  # the others are
-
-
-def test_without_notes_or_pedal_nothing_happens():
-    assert held([], [(0, 127)]) == []
-    assert held([(0, 1, 60)], []) == [1]
+@pytest.mark.parametrize(
+    ("notes", "pedal", "ends"),
+    [
+        ([(0, 1, 60)], [(0.5, 127), (3, 0)], [3]),
+        ([(0, 1, 60), (2, 2.5, 60), (1.5, 1.7, 61)], [(0.5, 64), (3, 63)], [2, 3, 3]),  # struck again
+        ([(0, 0.4, 60), (0, 4, 61)], [(0.5, 127), (3, 0)], [0.4, 4]),  # before and after the pedal
+        ([(0, 1, 60)], [(0.5, 63), (3, 0)], [1]),  # half pressed
+        ([(0, 1, 60), (0, 5, 64)], [(0.5, 127)], [5, 5]),  # it never comes up
+        ([(0, 1, 60)], [(0.5, 127), (7, 100)], [7]),
+        ([(0, 1, 60), (70, 71, 64)], [(0.5, 127)], [1, 71]),  # forgotten to the end of the music
+        ([(0, 1, 60), (70, 71, 64)], [(0.5, 127), (64.5, 0)], [1, 71]),
+        ([(0, 1, 60), (70, 71, 64)], [(0.5, 127), (60.5, 0)], [60.5, 71]),  # a minute is a long rest for a foot
+        ([(0, 1, 60), (80, 81, 64)], [(0.5, 127), (70, 0), (80.5, 127), (83, 0)], [1, 83]),  # one of two
+        ([], [(0, 127)], []),
+        ([(0, 1, 60)], [], [1]),
+    ],
+)
+def test_what_the_pedal_does(notes, pedal, ends):
+    assert held(notes, pedal) == ends
 
 
 def slow(score, pedal):

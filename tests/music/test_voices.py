@@ -29,10 +29,6 @@ def test_of_a_chord_of_six_the_outer_notes_and_two_inner_ones_remain():
     assert {40, 64} <= set(thin.pitch.tolist())
 
 
-def test_silence_stays_silent():
-    assert thin_to_voices(Score.empty()) == (Score.empty(), 0)
-
-
 @given(ANY)
 def test_any_music_fits_the_grid_and_what_fits_already_is_only_snapped(score):
     thin, lost = thin_to_voices(score)

@@ -41,11 +41,8 @@ def after(*events, **rules):
     return words(now.legal()[0])
 
 
-def test_music_begins_with_a_velocity_or_a_wait():
+def test_music_begins_with_a_velocity_or_a_wait_and_after_a_velocity_comes_a_note():
     assert after() == {"VELOCITY": "all", "TIME_SHIFT": "all"}
-
-
-def test_after_a_velocity_comes_a_note():
     assert after(("VELOCITY", 9)) == {"NOTE_ON": "all"}
 
 
@@ -105,11 +102,16 @@ def test_the_length_of_a_note_is_limited():
     assert ended["VELOCITY"] == "all"
 
 
-def test_notes_of_the_prompt_that_are_longer_than_allowed_end_first():
-    held = stream(("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 50), ("NOTE_ON", 62), ("TIME_SHIFT", 100))
-    legal = grammar(held, stream(), max_note_s=1.0).legal()
-    assert words(legal[0]) == {"NOTE_OFF": [60, 62]}
-    assert words(legal[1]) == {"VELOCITY": "all", "TIME_SHIFT": "all"}
+def test_rows_go_on_from_where_their_motifs_stand():
+    sounding = [("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 50)]
+    longer = stream(*sounding, ("NOTE_ON", 62), ("TIME_SHIFT", 100))
+    silent = stream(("TIME_SHIFT", 100), ("TIME_SHIFT", 30))
+    legal = [
+        words(row) for row in grammar(stream(*sounding), longer, silent, max_silence_s=1.5, max_note_s=1.0).legal()
+    ]
+    assert (legal[0]["NOTE_OFF"], legal[0]["TIME_SHIFT"]) == ([60], list(range(1, 51)))
+    assert legal[1] == {"NOTE_OFF": [60, 62]}, "what is longer than allowed ends first"
+    assert legal[2] == {"TIME_SHIFT": list(range(1, 21)), "VELOCITY": "all"}
 
 
 def test_polyphony_pitches_and_scales_are_limited():
@@ -117,44 +119,27 @@ def test_polyphony_pitches_and_scales_are_limited():
     assert after(*two, max_polyphony=2) == {"TIME_SHIFT": "all"}
     assert after(*two, lowest=61, highest=64)["NOTE_ON"] == [61, 63, 64]
     assert after(*two[:1], lowest=60, highest=66, scale="C pentatonic")["NOTE_ON"] == [60, 62, 64]
-
-
-def test_rows_go_on_from_where_their_motifs_stand():
-    sounding = stream(("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 50))
-    silent = stream(("TIME_SHIFT", 100), ("TIME_SHIFT", 30))
-    legal = grammar(sounding, silent, max_silence_s=1.5, max_note_s=1.0).legal()
-    assert words(legal[0])["NOTE_OFF"] == [60]
-    assert words(legal[0])["TIME_SHIFT"] == list(range(1, 51))
-    assert words(legal[1]) == {"TIME_SHIFT": list(range(1, 21)), "VELOCITY": "all"}
-
-
-def test_rows_are_taken_in_the_order_asked_for():
-    both = grammar(stream(("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 5)), stream())
-    taken = both.take(torch.tensor([1, 0, 0]))
-    assert torch.equal(taken.legal(), both.legal()[[1, 0, 0]])
-    taken.update(torch.tensor([VOCAB.id("TIME_SHIFT", 3)] * 3))
-    assert words(both.legal()[1]) == {"VELOCITY": "all", "TIME_SHIFT": "all"}
+    for rule in ("voice_order", "voice_ranges", "no_parallels"):
+        with pytest.raises(ConfigError, match=f"^{rule}=true: it is for chorale models"):
+            grammar(stream(), **{rule: True})
 
 
 def test_rows_with_and_without_a_velocity_are_taken_and_go_on():
     said, silent = stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5))
     for prompts, rows in (((said, silent), [1, 0]), ((said, said), [1, 1])):
-        taken = grammar(*prompts).take(torch.tensor(rows))
+        both = grammar(*prompts)
+        before, taken = both.legal(), both.take(torch.tensor(rows))
+        assert torch.equal(taken.legal(), before[rows])
         assert ["NOTE_ON" in words(legal) for legal in taken.legal()] == [prompts[row] is said for row in rows]
         for event in (("VELOCITY", 2), ("NOTE_ON", 60)):
             taken.update(torch.tensor([VOCAB.id(*event)] * 2))
         assert all(words(legal)["NOTE_ON"] == [p for p in range(128) if p != 60] for legal in taken.legal())
+        assert torch.equal(both.legal(), before)
 
 
 def test_a_prompt_that_ends_in_a_velocity_has_a_way_on():
     full = stream(("VELOCITY", 1), ("NOTE_ON", 60), ("NOTE_ON", 62), ("VELOCITY", 3))
     assert words(grammar(full, max_polyphony=2).legal()[0]) == {"TIME_SHIFT": "all"}
-
-
-def test_voices_are_for_chorales():
-    for rule in ("voice_order", "voice_ranges", "no_parallels"):
-        with pytest.raises(ConfigError, match=f"^{rule}=true: it is for chorale models"):
-            grammar(stream(), **{rule: True})
 
 
 def check(ids, rules, start=0):

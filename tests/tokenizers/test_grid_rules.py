@@ -33,27 +33,29 @@ def legal(now, row=0):
     return TOK.pitch[torch.nonzero(now.legal()[row])[:, 0].numpy()].tolist()
 
 
-def test_any_voice_may_sing_anything_or_rest():
-    assert legal(grammar([])) == [*range(21, 109), REST]
+ALL = [*range(21, 109), REST]
 
 
-def test_voices_in_order():
-    now = sing(grammar([], voice_order=True), 60)
-    assert legal(now) == [*range(21, 61), REST]
-    assert legal(sing(now, REST, 50)) == [*range(21, 51), REST]
-    assert legal(sing(now, 40)) == [*range(21, 109), REST]  # the next soprano
+@pytest.mark.parametrize(
+    ("rules", "sung", "expected"),
+    [
+        ({}, [], ALL),
+        ({"voice_order": True}, [60], [*range(21, 61), REST]),
+        ({"voice_order": True}, [60, REST, 50], [*range(21, 51), REST]),
+        ({"voice_order": True}, [60, REST, 50, 40], ALL),  # the next soprano
+        *(
+            ({"voice_ranges": True}, [low for low, _ in VOICE_RANGES[:voice]], [*range(low, high + 1), REST])
+            for voice, (low, high) in enumerate(VOICE_RANGES)
+        ),
+        ({"lowest": 60, "highest": 72, "scale": "C pentatonic"}, [], [60, 62, 64, 67, 69, 72, REST]),
+    ],
+)
+def test_what_a_voice_may_sing(rules, sung, expected):
+    assert legal(sing(grammar([], **rules), *sung)) == expected
 
 
-def test_voices_in_their_ranges():
-    now = grammar([], voice_ranges=True)
-    for low, high in VOICE_RANGES:
-        assert legal(now) == [*range(low, high + 1), REST]
-        sing(now, low)
-
-
-def test_pitches_and_scales_are_limited():
-    assert legal(grammar([], lowest=60, highest=72, scale="C pentatonic")) == [60, 62, 64, 67, 69, 72, REST]
-    with pytest.raises(ConfigError, match="no voice has a pitch left from 21 to 108: give wider limits"):
+def test_where_no_voice_may_sing_the_rules_are_refused():
+    with pytest.raises(ConfigError, match="no voice has a pitch left from 21 to 108"):
         grammar([], highest=20)
 
 

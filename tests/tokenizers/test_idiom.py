@@ -78,7 +78,8 @@ def test_what_was_heard_of_a_reply_ends_where_it_was_broken_off():
 
 
 def chord(*pitches, at=0.0, until=0.6):
-    return Score(np.full(len(pitches), at), np.full(len(pitches), until), pitches, np.full(len(pitches), 80), QUARTER_S)
+    n = len(pitches)
+    return Score([at] * n, [until] * n, pitches, [80] * n, QUARTER_S)
 
 
 def test_of_a_big_chord_the_outer_notes_are_kept():
@@ -101,5 +102,5 @@ def test_the_same_key_again_is_one_note_after_another():
 
 
 def test_encodings_that_say_a_note_only_when_it_is_over_are_refused():
-    with pytest.raises(UserError, match="a bundle of miditok-remi tokens cannot play live: give one of performance"):
+    with pytest.raises(UserError, match="give one of performance"):
         build_tokenizer("miditok-remi").idiom(QUARTER_S)

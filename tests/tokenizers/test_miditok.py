@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import ids, scores
+from strategies import ids
 
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import DRUMS, Score
@@ -44,45 +44,30 @@ def heard(music):
     return list(zip(onset, length, music.pitch, music.velocity, music.program, strict=True))
 
 
-def test_remi_literally():
-    assert words(TOKS["miditok-remi"], TOKS["miditok-remi"].encode(BAND))[:17] == [
-        *("Bar_None", "Position_0", "Program_0", "Pitch_60", "Velocity_63", "Duration_1.0.12"),
-        *("Program_33", "Pitch_33", "Velocity_99", "Duration_4.0.12"),
-        *("Program_-1", "PitchDrum_36", "Velocity_127", "Duration_0.6.12"),
-        *("Position_12", "Program_0", "Pitch_64"),
-    ]
-
-
-def test_tsd_literally():
-    assert words(TOKS["miditok-tsd"], TOKS["miditok-tsd"].encode(BAND))[8:14] == [
-        *("Program_-1", "PitchDrum_36", "Velocity_127", "Duration_0.6.12", "TimeShift_1.0.12", "Program_0"),
-    ]
-
-
-def test_structured_literally():
-    assert words(TOKS["miditok-structured"], TOKS["miditok-structured"].encode(BAND))[5:16] == [
-        *("TimeShift_0.0.1", "Program_33", "Pitch_33", "Velocity_99", "Duration_4.0.12"),
-        *("TimeShift_0.0.1", "Program_-1", "PitchDrum_36", "Velocity_127", "Duration_0.6.12", "TimeShift_1.0.12"),
-    ]
+LITERALLY = {
+    "miditok-remi": "Bar_None Position_0 Program_0 Pitch_60 Velocity_63 Duration_1.0.12 "
+    "Program_33 Pitch_33 Velocity_99 Duration_4.0.12 "
+    "Program_-1 PitchDrum_36 Velocity_127 Duration_0.6.12 Position_12 Program_0 Pitch_64",
+    "miditok-tsd": "Program_-1 PitchDrum_36 Velocity_127 Duration_0.6.12 TimeShift_1.0.12 Program_0",
+    "miditok-structured": "TimeShift_0.0.1 Program_33 Pitch_33 Velocity_99 Duration_4.0.12 "
+    "TimeShift_0.0.1 Program_-1 PitchDrum_36 Velocity_127 Duration_0.6.12 TimeShift_1.0.12",
+}
 
 
 @EACH
-def test_a_band_comes_back_as_it_was(tok):
+def test_a_band_literally_and_back_as_it_was(tok):
+    assert LITERALLY[tok.name] in " ".join(words(tok, tok.encode(BAND)))
     assert heard(tok.decode(tok.encode(BAND), Q)) == heard(BAND)
     assert tok.decode(tok.encode(BAND), Q).quarter_s == Q
     assert heard(tok.normalise(BAND)) == heard(BAND)
 
 
 @EACH
-def test_what_the_grid_does_to_a_note(tok):
+def test_what_the_grid_does_to_notes(tok):
     music = score((0.26, 0.26, 60, 1, 0), (1.04, 50, 62, 64, 0))
     assert heard(tok.normalise(music)) == [(3, 1, 60, 3, 0), (12, 192, 62, 63, 0)]
-
-
-@EACH
-def test_copies_of_a_note_are_one_the_longest_and_loudest(tok):
-    music = score((0, 3, 60, 31, 0), (0.01, 1, 60, 63, 0), (0, 1, 60, 63, 5))
-    assert heard(tok.normalise(music)) == [(0, 12, 60, 63, 5), (0, 36, 60, 63, 0)]
+    copies = score((0, 3, 60, 31, 0), (0.01, 1, 60, 63, 0), (0, 1, 60, 63, 5))  # the longest and loudest
+    assert heard(tok.normalise(copies)) == [(0, 12, 60, 63, 5), (0, 36, 60, 63, 0)]
 
 
 def test_structured_alone_shortens_a_long_wait():
@@ -92,39 +77,9 @@ def test_structured_alone_shortens_a_long_wait():
 
 
 @EACH
-def test_the_empty_score(tok):
-    assert len(tok.encode(Score.empty())) == 0
-    assert tok.decode(np.zeros(0, np.uint16)) == Score.empty()
-    assert tok.pitch_range(np.zeros(0, np.uint16)) is None
-    assert tok.seconds(np.zeros(0, np.uint16)) == 0
-
-
-@EACH
 def test_a_tempo_that_cannot_be_right_is_refused(tok):
-    with pytest.raises(TokenError, match="60 seconds at 1e-06 seconds a quarter are more than 100000 quarters"):
+    with pytest.raises(TokenError, match="more than 100000 quarters"):
         tok.encode(score((0, 6e7, 60, 64, 0), quarter_s=1e-6))
-
-
-@EACH
-@given(music=scores())
-def test_decode_of_encode_is_the_normalised_score(tok, music):
-    stream = tok.encode(music)
-    once = tok.decode(stream, music.quarter_s)
-    assert once == tok.normalise(music)
-    assert tok.normalise(once) == once
-    np.testing.assert_array_equal(tok.encode(once), stream)
-    assert tok.seconds(stream, music.quarter_s) == pytest.approx(once.onset_s.max(initial=0))
-
-
-@EACH
-@given(data=st.data())
-def test_decode_of_any_ids_is_a_valid_score(tok, data):
-    stream = data.draw(ids(tok.vocab))
-    music = tok.decode(stream)
-    assert (music.offset_s > music.onset_s).all()
-    assert (music.onset_s <= tok.seconds(stream) + 1e-9).all()
-    eos = np.flatnonzero(stream == tok.vocab.eos)
-    assert tok.decode(stream[: eos[0]] if len(eos) else stream) == music
 
 
 NOTE = st.sampled_from(["Program_0", "Program_-1", "Pitch_60", "PitchDrum_36", "Velocity_63", "Duration_1.0.12"])
@@ -149,13 +104,7 @@ def test_the_right_events_in_any_order_are_music_and_time_never_runs_back(tok, d
 
 
 @EACH
-def test_ids_outside_the_vocabulary_are_refused(tok):
-    with pytest.raises(TokenError, match=f"id {tok.vocab.size} is not in the vocabulary"):
-        tok.decode(np.array([0, tok.vocab.size]))
-
-
-@EACH
-def test_drums_are_never_transposed(tok):
+def test_drums_are_never_transposed_and_beats_never_stretched(tok):
     stream = tok.encode(BAND)
     assert tok.pitch_range(stream) == (31, 67)
     moved = heard(tok.decode(tok.transpose(stream, 5), Q))
@@ -163,13 +112,8 @@ def test_drums_are_never_transposed(tok):
     assert sorted(moved) == sorted(expected)
     with pytest.raises(TokenError, match="give a window of events only"):
         tok.transpose(np.append(stream, tok.vocab.eos), 1)
-
-
-@EACH
-def test_beats_have_no_clock_to_stretch(tok):
-    stream = tok.encode(BAND)
     assert tok.stretch(stream, 1.0) is stream
-    with pytest.raises(ConfigError, match=r"^stretch=1.05: .* give \[1.0\]"):
+    with pytest.raises(ConfigError, match=r"^stretch=1.05: "):
         tok.stretch(stream, 1.05)
 
 
@@ -207,13 +151,8 @@ def test_the_package_is_imported_only_when_wanted():
 
 def test_without_the_package_one_line_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "miditok", None)
-    with pytest.raises(
-        UserError, match=r"^tokenizer miditok-remi needs the package miditok, .*: pip install 'musictx\["
-    ):
+    with pytest.raises(UserError, match=r"pip install 'musictx\["):
         build_tokenizer("miditok-remi")
-
-
-def test_an_unknown_tokenizer_is_refused_with_the_known_ones():
     with pytest.raises(
         UserError, match="choose one of performance, chorale, miditok-remi, miditok-tsd, miditok-struct"
     ):
@@ -224,9 +163,8 @@ def corpus(tok):
     rng = np.random.default_rng(0)
     pieces = []
     for _ in range(4):
-        n = 300
-        onset = np.sort(rng.integers(0, 400, n)) / 4
-        columns = (rng.choice([60, 62, 64, 67], n), rng.choice([63, 71], n), rng.choice([0, 33, DRUMS], n))
+        onset = np.sort(rng.integers(0, 400, 300)) / 4
+        columns = (rng.choice(values, 300) for values in ([60, 62, 64, 67], [63, 71], [0, 33, DRUMS]))
         pieces.append(tok.encode(score(*zip(onset, onset + 0.5, *columns, strict=True))))
     return pieces
 
@@ -239,6 +177,7 @@ PAIRS = pytest.mark.parametrize("name", list(KINDS))
 def test_bpe_says_the_same_in_fewer_ids(name):
     tok, bpe = TOKS[name], BPE[name]
     assert bpe.vocab.size == tok.vocab.size + 100
+    assert len(bpe.encode(Score.empty())) == len(bpe.transpose(np.zeros(0, np.uint16), 1)) == 0
     assert words(bpe, [bpe.vocab.n_events - 1]) == ["BPE 99"]
     for piece in corpus(tok):
         short = bpe.apply_bpe(piece)
@@ -282,12 +221,6 @@ def test_merges_are_deterministic_and_state_restores_them(name):
         np.testing.assert_array_equal(other.encode(BAND), bpe.encode(BAND))
 
 
-@PAIRS
-def test_bpe_of_nothing_is_nothing(name):
-    assert len(BPE[name].encode(Score.empty())) == 0
-    assert len(BPE[name].transpose(np.zeros(0, np.uint16), 1)) == 0
-
-
 def test_merges_literally():
     music = score((0, 1, 60, 63, 0), (1, 2, 60, 63, 0))
     tok = TOKS["miditok-tsd"]
@@ -298,25 +231,18 @@ def test_merges_literally():
 
 def test_a_bpe_vocabulary_that_is_too_small_or_too_large_is_refused():
     for size in (600, 65536):
-        with pytest.raises(ConfigError, match=f"^bpe_vocab={size}: give 661, the size of miditok-remi, to 65535"):
+        with pytest.raises(ConfigError, match=f"^bpe_vocab={size}: give 661"):
             train_bpe("miditok-remi", [], size)
     assert train_bpe("miditok-remi", [], 661).state == ""
 
 
-@pytest.mark.parametrize(
-    "state", ["x", "{}x", "[1]", "[[0,9999]]", "[[-1,0]]", '[["a","b"]]', "[[0,1.5]]", "[" * 99999]
-)
-def test_damaged_merges_are_refused(state):
+DOUBLING = "[[1,1]," + ",".join(f"[{658 + i},{658 + i}]" for i in range(60)) + "]"
+DAMAGED = ["x", "{}x", "[1]", "[[0,9999]]", "[[-1,0]]", '[["a","b"]]', "[[0,1.5]]", "[" * 99999, DOUBLING]
+
+
+@pytest.mark.parametrize("state", DAMAGED)
+def test_damaged_merges_and_those_of_another_tokenizer_are_refused(state):
     with pytest.raises(UserError, match="BPE merges are damaged"):
         build_tokenizer("miditok-remi", state)
-
-
-def test_merges_that_double_for_ever_are_refused():
-    doubling = "[[1,1]," + ",".join(f"[{658 + i},{658 + i}]" for i in range(60)) + "]"
-    with pytest.raises(UserError, match="BPE merges are damaged"):
-        build_tokenizer("miditok-remi", doubling)
-
-
-def test_merges_for_a_tokenizer_that_learns_none_are_refused():
-    with pytest.raises(UserError, match="tokenizer performance learns no BPE merges"):
-        build_tokenizer("performance", "[[0,1]]")
+    with pytest.raises(UserError, match="performance learns no BPE merges"):
+        build_tokenizer("performance", state)

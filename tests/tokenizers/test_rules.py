@@ -35,10 +35,6 @@ def test_rules_that_no_music_can_keep_are_refused(settings, field):
     assert ("auto" in refused.value.allowed) == (field in ("max_note_s", "max_still_s"))
 
 
-def test_no_masks_and_nothing_else_is_a_rule_too():
-    assert not Rules(masks=False).masks
-
-
 def test_limits_follow_the_seed_within_bounds_unless_a_person_gives_them():
     assert [Rules().still_s(waits_s) for waits_s in ([], [0.2, 0.4], [1.5, 0.1], [30.0])] == [2.0, 1.0, 1.5, 3.0]
     assert [Rules().note_s(notes_s) for notes_s in ([], [0.2], [6.0, 1.0], [108.0])] == [8.0, 4.0, 6.0, 8.0]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from musictx.config.prepare import PrepareChoralesConfig
-from musictx.data.prepare import assign_splits, check_fractions, check_work, prepare
+from musictx.data.prepare import by_piece, check_work, prepare
 from musictx.data.recipe import Encoded
 from musictx.data.similar import signature
 from musictx.data.source import Item
@@ -25,9 +25,7 @@ CORPUS = Corpus(
 def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
     """Writes every chorale as a grid of sixteenths, split by piece; a chorale under two numbers stays in one split.
     Raises UserError when music21 is not installed, ConfigError, StoreError."""
-    fractions = config.validation_fraction, config.test_fraction
     check_work(config)
-    check_fractions(*fractions, config.random_seed)
     chorales = chorale_list()
     if config.pieces is not None and not 0 < config.pieces <= len(chorales):
         raise ConfigError("pieces", got=config.pieces, allowed=f"1 to {len(chorales)}, or null for all")
@@ -37,7 +35,7 @@ def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
         f"music21 {version('music21')} chorales {ChoraleTokenizer.vocab.fingerprint}",
         ChoraleTokenizer(),
         CORPUS,
-        lambda _, keys: assign_splits(keys, *fractions, config.random_seed),
+        by_piece(config),
         config,
         {"seed": config.random_seed},
     )
@@ -71,19 +69,13 @@ def read_chorale(file: str) -> Grid | str:
     voices = _four_voices(_parse(file))
     if voices is None:
         return "its voices are not soprano, alto, tenor, bass"
-    notes = [
-        (
-            round(float(note.offset) * STEPS_PER_QUARTER),
-            float(note.quarterLength),
-            voice,
-            note.pitches[-1].midi,
-        )
-        for voice, part in enumerate(voices)
-        for note in part.flatten().notes
-    ]
-    ends = [max(start + round(length * STEPS_PER_QUARTER), start + 1) for start, length, *_ in notes]
-    grid = np.full((max(ends, default=0), N_VOICES), REST, dtype=np.int16)
-    for (start, _, voice, pitch), end in zip(notes, ends, strict=True):
+    notes = []  # step, end step, voice, pitch
+    for voice, part in enumerate(voices):
+        for note in part.flatten().notes:
+            start, length = (round(float(x) * STEPS_PER_QUARTER) for x in (note.offset, note.quarterLength))
+            notes.append((start, start + max(length, 1), voice, note.pitches[-1].midi))
+    grid = np.full((max((end for _, end, *_ in notes), default=0), N_VOICES), REST, dtype=np.int16)
+    for start, end, voice, pitch in notes:
         grid[start:end, voice] = pitch
     return grid
 

@@ -2,16 +2,13 @@
 
 import csv
 import io
-from functools import partial
 from pathlib import Path
 
 from musictx.config.prepare import PrepareMaestroConfig
-from musictx.data.prepare import check_work, prepare
-from musictx.data.recipe import Recipe, encode_midi
+from musictx.data.prepare import check_work, prepare_midi
 from musictx.data.source import Download, Item, fetch, open_source
 from musictx.data.store import SPLITS, Corpus, Manifest
 from musictx.errors import ConfigError, StoreError
-from musictx.tokenizers import build_tokenizer
 
 LICENCE = "CC BY-NC-SA 4.0"
 CITATION = (
@@ -32,7 +29,6 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
     """Writes the archive, a zip or a folder, as a store; downloads it without a path. Raises StoreError when it is not
     MAESTRO, or when files that its table names are missing and `allow_missing` is not set."""
     check_work(config)
-    recipe = Recipe(build_tokenizer(config.tokenizer.name), config.select, config.filters)
     if config.path is None and config.version not in ARCHIVES:
         raise ConfigError("version", got=config.version, allowed=f"one of {', '.join(ARCHIVES)}")
     path = Path(config.path) if config.path else fetch(ARCHIVES[config.version], Path(config.downloads))
@@ -51,11 +47,8 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
         here = {member: name for name, member in inside.items() if member in files}
         if not here:
             raise StoreError(f"none of the {len(missing)} files in {table.name} is there", "give the MIDI archive")
-        return prepare(
+        return prepare_midi(
             [files[member] for member in sorted(here)],
-            partial(encode_midi, recipe=recipe),
-            str(recipe),
-            recipe.tokenizer,
             Corpus(Path(table.name).stem.replace("maestro-", "MAESTRO "), LICENCE, CITATION),
             lambda pieces, _: [split_of[here[piece.name]] for piece in pieces],
             config,

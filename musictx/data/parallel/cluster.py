@@ -31,10 +31,8 @@ PATIENCE_S = 60  # how long it may be without workers
 def encode_all(
     items: Sequence[Item], encode: Callable[[bytes], Encoded], journal: Journal, config: WorkConfig
 ) -> tuple[list[Piece], Dropped]:
-    """Runs `encode` on the bytes of every file; returns pieces and left-out files in the given order.
-
-    It skips chunks that are in the journal. Raises ConfigError for an unusable cluster.
-    """
+    """Runs `encode` on the bytes of files that are not in the journal; returns pieces and left-out files in the given
+    order. Raises ConfigError for an unusable cluster."""
     chunks = chunks_of(items)
     missing = [chunk for chunk in chunks if not journal.done(chunk)]
     if len(missing) < len(chunks):
@@ -106,10 +104,8 @@ def _load(item: Item, file_mb: float) -> bytes | str:
 
 @contextmanager
 def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
-    """A Dask client and how many tasks run at once: on `config.scheduler`, else one worker per core here.
-
-    Raises ConfigError when the scheduler does not answer, has no workers, or they have another musictx.
-    """
+    """A Dask client and how many tasks run at once: on `config.scheduler`, else one worker per core here. Raises
+    ConfigError when the scheduler does not answer, has no workers, or they have another musictx."""
     from distributed import Client, LocalCluster
 
     if config.scheduler is None:

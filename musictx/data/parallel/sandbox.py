@@ -37,21 +37,16 @@ class Sandbox:
             hint = "prepare the store there, it opens on every system"
             raise UserError("reader processes need Linux or macOS", hint)
         self.pipe, theirs = multiprocessing.Pipe()
+        arguments = map(str, (theirs.fileno(), self.limits.memory_mb, self.limits.seconds))
+        quiet = subprocess.DEVNULL
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",  # import nothing from the current folder
-                "-m",
-                "musictx.data.parallel.reader",
-                str(theirs.fileno()),
-                str(self.limits.memory_mb),
-                str(self.limits.seconds),
-            ],
+            # -P: import nothing from the current folder
+            [sys.executable, "-P", "-m", "musictx.data.parallel.reader", *arguments],
             pass_fds=[theirs.fileno()],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdin=quiet,
+            stdout=quiet,
+            stderr=quiet,
         )
         theirs.close()
         try:
@@ -70,17 +65,16 @@ class Sandbox:
             if self.process.poll() is not None:
                 self.close()
                 self._start()
-            reason = "takes too long"
             try:
                 self.pipe.send_bytes(payload)
                 if self.pipe.poll(self.limits.seconds):
                     answer: Encoded = self.pipe.recv()
                     return answer
+                self.close()
+                return f"takes too long: more than {self.limits.seconds:g} s; file_seconds=… allows more"
             except (EOFError, OSError):
                 reason = f"kills its reader: {self._cause_of_death()}"
-            self.close()
-            if reason == "takes too long":
-                return f"takes too long: more than {self.limits.seconds:g} s; file_seconds=… allows more"
+                self.close()
         return reason
 
     def close(self) -> None:
@@ -105,8 +99,7 @@ def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits:
     """The result of each file, from a reader process that outlives the batch. Runs on a Dask worker."""
     recipe = cloudpickle.dumps(encode)  # carries a tokenizer from a person's own script too
     with _lock:
-        fitting = [s for s in _idle if (s.encode, s.limits) == (recipe, limits)]
-        sandbox = fitting[0] if fitting else None
+        sandbox = next((s for s in _idle if (s.encode, s.limits) == (recipe, limits)), None)
         if sandbox:
             _idle.remove(sandbox)
     sandbox = sandbox or Sandbox(recipe, limits)

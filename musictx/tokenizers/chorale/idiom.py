@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, VELOCITY
+from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, VELOCITY, in_steps
 from musictx.music.score import Score
 from musictx.tokenizers.tokenizer import Event, Tokenizer
 from musictx.tokenizers.vocab import Ids
@@ -56,19 +56,14 @@ class GridReader:
 
 def thin_to_voices(score: Score) -> Score:
     """The notes on sixteenths, never more than four at once. A fifth note ends the one that has sounded longest, as in
-    legato playing; of more than four that begin together it keeps the highest three and the lowest.
-
-    No note changes the grid before its own step.
-    """
-    step_s = score.quarter_s / STEPS_PER_QUARTER
-    onset = np.rint(score.onset_s / step_s).astype(np.int64)
-    offset = np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
+    legato playing; of more than four that begin together it keeps the highest three and the lowest. No note changes
+    the grid before its own step."""
+    step_s, (onset, offset) = score.quarter_s / STEPS_PER_QUARTER, in_steps(score)
     keep, sounding = np.zeros(len(score), dtype=bool), list[int]()
     for step in np.unique(onset):
         sounding = [i for i in sounding if offset[i] > step]
-        struck: dict[int, int] = {}  # pitch -> the last note of it in this step
-        for i in np.flatnonzero(onset == step).tolist():
-            struck[int(score.pitch[i])] = i
+        # pitch -> the last note of it in this step
+        struck = {int(score.pitch[i]): i for i in np.flatnonzero(onset == step).tolist()}
         high_first = [struck[pitch] for pitch in sorted(struck, reverse=True)]
         chosen = high_first if len(high_first) <= N_VOICES else [*high_first[: N_VOICES - 1], high_first[-1]]
         for placed, i in enumerate(chosen):

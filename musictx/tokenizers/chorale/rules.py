@@ -92,11 +92,8 @@ class GridRules:
 
     def _parallel(self, above: int) -> Tensor:
         """(B, P) True where this voice would move in parallel fifths or octaves with the voice `above`."""
-        was, then, now = (
-            self.last[:, self.voice, None],
-            self.before[:, above, None],
-            self.last[:, above, None],
-        )  # (B, 1)
+        was, then = self.last[:, self.voice, None], self.before[:, above, None]  # (B, 1)
+        now = self.last[:, above, None]
         apart = (then - was).abs() % 12
         perfect = (apart == PERFECT[0]) | (apart == PERFECT[1])
         moves = perfect & (then != now) & (was != REST) & (then != REST) & (now != REST)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import TokenError, UserError
+from musictx.errors import UserError
 from musictx.music.grid import N_VOICES, REST, STEPS_PER_QUARTER, Grid, grid_to_score, score_to_grid, snap_to_grid
 from musictx.music.score import Score
 from musictx.tokenizers.chorale.idiom import GridIdiom
@@ -41,7 +41,6 @@ class ChoraleTokenizer(Tokenizer):
         self.pace: NDArray[Any] = np.where(is_music, 1 / N_VOICES, 0.0)  # (V,) sixteenths
 
     def normalise(self, score: Score) -> Score:
-        """The score on the grid: see `musictx.music.grid.snap_to_grid`."""
         return snap_to_grid(score)
 
     def encode(self, score: Score) -> Ids:
@@ -51,19 +50,12 @@ class ChoraleTokenizer(Tokenizer):
 
     def encode_grid(self, grid: NDArray[np.integer]) -> Ids:
         """(steps, 4) pitches as ids (4·steps,). Raises TokenError for a pitch outside the vocabulary."""
-        sung = grid[grid != REST]
-        if sung.size and (sung.min() < self.lo or sung.max() > self.hi):
-            wrong = int(sung.min() if sung.min() < self.lo else sung.max())
-            what = f"pitch {wrong} is outside the {self.name} vocabulary, which has {self.lo} … {self.hi}"
-            raise TokenError(what, "transpose the piece or use a performance model")
+        self.check_pitch(grid[grid != REST], "transpose the piece or use a performance model")
         return np.where(grid == REST, self.rest, grid - self.lo).astype(np.uint16).reshape(-1)
 
     def decode_grid(self, ids: NDArray[np.integer]) -> Grid:
         """Any ids up to the first EOS as a grid; rests fill an incomplete last step."""
-        self.vocab.check(ids)
-        eos = np.flatnonzero(ids == self.vocab.eos)
-        ids = (ids[: eos[0]] if eos.size else ids).astype(np.int16)
-        ids = ids[ids < self.vocab.n_events]
+        ids = self.vocab.music(ids).astype(np.int16)
         ids = np.append(ids, np.full(-len(ids) % N_VOICES, self.rest, dtype=np.int16))
         return np.where(ids == self.rest, REST, ids + self.lo).astype(np.int16).reshape(-1, N_VOICES)
 
@@ -74,7 +66,6 @@ class ChoraleTokenizer(Tokenizer):
         return grid
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> Score:
-        """Any ids as a Score at the given tempo. Raises TokenError for ids outside the vocabulary."""
         return grid_to_score(self.decode_grid(ids), quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.6) -> float:
@@ -97,7 +88,18 @@ class ChoraleTokenizer(Tokenizer):
         return GridIdiom(self, quarter_s)
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
-        return trace_grid(self, ids, quarter_s)
+        step_s, score = quarter_s / STEPS_PER_QUARTER, self.decode(ids, quarter_s)
+        waiting, step = waiting_notes(score, step_s), np.arange(len(ids)) // self.voices
+        note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
+        for t, pitch in enumerate(self.pitch[ids].tolist()):
+            if pitch == REST:
+                continue
+            if t >= self.voices and ids[t - self.voices] == ids[t]:
+                note[t] = note[t - self.voices]
+            else:
+                note[t] = waiting[0, pitch, int(step[t])].pop(0)
+                first[note[t]] = t
+        return Trace(score, step * step_s, note, first)
 
 
 def _check(name: str, vocab: Vocab) -> None:
@@ -106,19 +108,3 @@ def _check(name: str, vocab: Vocab) -> None:
     if (pitch.type, *vocab.events[1:]) != ("PITCH", ("REST", 0, 0)) or not 0 <= pitch.lo <= pitch.hi <= 127:
         given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
         raise UserError(f"tokenizer {name} has {given}", "give PITCH, 0 … 127 at most, and one REST")
-
-
-def trace_grid(tokenizer: Tokenizer, ids: Ids, quarter_s: float) -> Trace:
-    """The trace of ids (T,) that the tokenizer's `encode` made."""
-    step_s, voices, score = quarter_s / STEPS_PER_QUARTER, tokenizer.voices, tokenizer.decode(ids, quarter_s)
-    waiting, step = waiting_notes(score, step_s), np.arange(len(ids)) // voices
-    note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
-    for t, pitch in enumerate(tokenizer.pitch[ids].tolist()):
-        if pitch == REST:
-            continue
-        if t >= voices and ids[t - voices] == ids[t]:
-            note[t] = note[t - voices]
-        else:
-            note[t] = waiting[0, pitch, int(step[t])].pop(0)
-            first[note[t]] = t
-    return Trace(score, step * step_s, note, first)

@@ -16,10 +16,8 @@ BaseIds = NDArray[np.int64]  # (T,) ids of MidiTok's own tokens only: no BPE, no
 
 
 class Merges:
-    """BPE merges: `parts[id]` are the base ids that an id replaces.
-
-    `state` lists the pairs of ids that become one, in the order of learning. Raises UserError otherwise.
-    """
+    """BPE merges: `parts[id]` are the base ids that an id replaces. `state` lists the pairs of ids that become one, in
+    the order of learning. Raises UserError otherwise."""
 
     def __init__(self, n_base: int, state: str) -> None:
         from tokenizers import Tokenizer

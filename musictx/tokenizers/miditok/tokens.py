@@ -49,10 +49,8 @@ def _backend(name: str) -> Any:
 
 
 class MidiTokTokenizer(Tokenizer):
-    """Music of several instruments on a grid of twelfths of a quarter, at one tempo, in 4/4.
-
-    Raises UserError when MidiTok is not installed or `state` has no merges of this vocabulary.
-    """
+    """Music of several instruments on a grid of twelfths of a quarter, at one tempo, in 4/4. Raises UserError when
+    MidiTok is not installed or `state` has no merges of this vocabulary."""
 
     metrical = True
     programs = True
@@ -110,7 +108,6 @@ class MidiTokTokenizer(Tokenizer):
         return steps * quarter_s / STEPS_PER_QUARTER
 
     def pitch_range(self, ids: NDArray[np.integer]) -> tuple[int, int] | None:
-        """The lowest and the highest pitch in a window of ids, without drums; None when there is none."""
         return super().pitch_range(self._expand(ids))
 
     def transpose(self, ids: Ids, semitones: int) -> Ids:
@@ -123,15 +120,28 @@ class MidiTokTokenizer(Tokenizer):
         if self._merges is not None:
             what = f"a token of {self.name} with BPE is several notes, and attention cannot tell them apart"
             raise UserError(what, "give a bundle without BPE")
-        return trace_words(self, ids, quarter_s, STEPS_PER_QUARTER)
+        words = [row.type.split("_") for row in self.vocab.table]
+        score, step_s = self.decode(ids, quarter_s), quarter_s / STEPS_PER_QUARTER
+        waiting, time_s = waiting_notes(score, step_s), np.zeros(len(ids))
+        note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
+        now_s, n, program = 0.0, -1, 0
+        for t, i in enumerate(ids.tolist()):
+            kind, value = words[i][0], words[i][-1]
+            if kind in ("Bar", "Position", "TimeShift"):
+                now_s, n = self.seconds(ids[: t + 1], quarter_s), -1
+            elif kind == "Program":
+                program, n = int(value) % (DRUMS + 1), -1  # -1 is drums
+            elif kind in ("Pitch", "PitchDrum"):
+                n = waiting[program, int(value), round(now_s / step_s)].pop(0)
+                first[n] = t
+                note[t - 1] = n  # its Program
+            time_s[t], note[t] = now_s, n
+        return Trace(score, time_s, note, first)
 
     def _expand(self, ids: NDArray[np.integer]) -> BaseIds:
         """Any ids up to the first EOS as base ids. Raises TokenError for ids outside the vocabulary."""
-        self.vocab.check(ids)
-        eos = np.flatnonzero(ids == self.vocab.eos)
-        music = (ids[: eos[0]] if eos.size else ids).astype(np.int64)
-        music = music[music < self.vocab.n_events]
-        return self._merges.expand(music) if self._merges else music
+        music = self.vocab.music(ids)
+        return self._merges.expand(music) if self._merges else music.astype(np.int64)
 
     def events(self, ids: NDArray[np.integer]) -> BaseIds:
         if (ids >= self.vocab.n_events).any():
@@ -139,9 +149,7 @@ class MidiTokTokenizer(Tokenizer):
         return self._expand(ids)
 
     def _apply(self, base: BaseIds) -> Ids:
-        if self._merges is None:
-            return base.astype(np.uint16)
-        return self._merges.apply(self.units(base))
+        return base.astype(np.uint16) if self._merges is None else self._merges.apply(self.units(base))
 
     def units(self, base: BaseIds) -> list[str]:
         """Base ids as text, cut at every token that sets the clock: no merge spans two onsets, so that the ids of a
@@ -204,24 +212,3 @@ def _steps(word: str) -> int | None:
     if kind == "Position":
         return int(value)
     return 0 if kind == "Bar" else None
-
-
-def trace_words(tokenizer: Tokenizer, ids: Ids, quarter_s: float, steps_per_quarter: int) -> Trace:
-    """The trace of ids (T,) that the tokenizer's `encode` made, without BPE."""
-    words = [row.type.split("_") for row in tokenizer.vocab.table]
-    score, step_s = tokenizer.decode(ids, quarter_s), quarter_s / steps_per_quarter
-    waiting, time_s = waiting_notes(score, step_s), np.zeros(len(ids))
-    note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
-    now_s, n, program = 0.0, -1, 0
-    for t, i in enumerate(ids.tolist()):
-        kind, value = words[i][0], words[i][-1]
-        if kind in ("Bar", "Position", "TimeShift"):
-            now_s, n = tokenizer.seconds(ids[: t + 1], quarter_s), -1
-        elif kind == "Program":
-            program, n = int(value) % (DRUMS + 1), -1  # -1 is drums
-        elif kind in ("Pitch", "PitchDrum"):
-            n = waiting[program, int(value), round(now_s / step_s)].pop(0)
-            first[n] = t
-            note[t - 1] = n  # its Program
-        time_s[t], note[t] = now_s, n
-    return Trace(score, time_s, note, first)

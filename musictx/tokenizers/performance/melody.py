@@ -61,7 +61,6 @@ class MelodyTokenizer(PerformanceTokenizer):
 
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
         """As of performances, part by part: a note that hangs ends with the stream."""
-        self.vocab.check(ids)
         melody, rest = self.apart(ids)
         sung = self.sung_by(super().decode(self.as_piano[melody], quarter_s))
         return Score.merge([sung, super().decode(rest, quarter_s)], quarter_s)

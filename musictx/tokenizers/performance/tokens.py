@@ -64,17 +64,12 @@ class PerformanceTokenizer(Tokenizer):
         if score.duration_s > MAX_S:
             raise TokenError(f"{score.duration_s / 3600:,.0f} hours long, at most {MAX_S // 3600} can be written")
         onset, offset, pitch, velocity_bin = self._steps(score)
-        if len(pitch) and not self.lo <= pitch[0] <= pitch[-1] <= self.hi:  # they are sorted by pitch
-            wrong = pitch[0] if pitch[0] < self.lo else pitch[-1]
-            what = f"pitch {wrong} is outside the {self.name} vocabulary, which has {self.lo} … {self.hi}"
-            raise TokenError(what, "transpose the piece or leave the note out")
-        time = np.concatenate([offset, onset])
-        is_on = np.repeat([False, True], len(onset))
+        self.check_pitch(pitch, "transpose the piece or leave the note out")
+        time, is_on, pitch = np.append(offset, onset), np.repeat([False, True], len(onset)), np.tile(pitch, 2)
         # within one step every NOTE_OFF goes first, so that a pitch can be struck again
-        order = np.argsort(time * 256 + is_on * 128 + np.concatenate([pitch, pitch]))
-        time, is_on = time[order], is_on[order]
-        bins = np.concatenate([velocity_bin, velocity_bin])[order]
-        key = np.concatenate([pitch + self.off0, pitch + self.on0])[order] - self.lo
+        order = np.argsort(time * 256 + is_on * 128 + pitch)
+        time, is_on, pitch, bins = time[order], is_on[order], pitch[order], np.tile(velocity_bin, 2)[order]
+        key = pitch - self.lo + np.where(is_on, self.on0, self.off0)
 
         on_at = np.flatnonzero(is_on)
         changed = on_at[np.diff(bins[on_at], prepend=-1) != 0]
@@ -86,7 +81,6 @@ class PerformanceTokenizer(Tokenizer):
     def decode(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> Score:
         """Any ids (T,) up to the first EOS as a Score: a NOTE_OFF without a note is ignored, a hanging note
         ends with the stream. Raises TokenError for ids outside the vocabulary."""
-        self.vocab.check(ids)
         time, key, end = self.in_steps(ids)
         is_velocity = key >= self.velocity0
         last = np.maximum.accumulate(np.where(is_velocity, np.arange(len(key)), -1))
@@ -102,20 +96,15 @@ class PerformanceTokenizer(Tokenizer):
         return self._score(*self._settle(time[on], offset[on], pitch[on], bins[on]), quarter_s)
 
     def seconds(self, ids: NDArray[np.integer], quarter_s: float = 0.5) -> float:
-        """The duration of a stream of ids."""
         return self.in_steps(ids)[2] / STEPS_PER_S
 
     def silence(self, seconds: float, quarter_s: float = 0.5) -> Ids:
-        """Ids that let so much time pass."""
         return self._shifts(max(round(seconds * STEPS_PER_S), 0))
 
     def stretch(self, ids: Ids, factor: float) -> Ids:
-        """A window of ids with its clock slowed by `factor`; the number of ids may change.
-
-        It scales times from the window's start and rounds them, so errors do not add up. Two notes of one pitch in
-        neighbouring steps stay apart, since merging them would lose a note. Raises ConfigError for a factor outside
-        0.5 … 2, which would make other music.
-        """
+        """A window of ids with its clock slowed by `factor`; the number of ids may change. It scales times from the
+        window's start, so errors do not add up. Two notes of one pitch in neighbouring steps stay apart. Raises
+        ConfigError for a factor outside 0.5 … 2, which would make other music."""
         if (ids >= self.vocab.n_events).any():
             raise ValueError("stretch takes a window of events only: cut BOS, EOS and PAD off first")
         if not 0.5 <= factor <= 2:
@@ -146,7 +135,22 @@ class PerformanceTokenizer(Tokenizer):
         return EventIdiom(self)
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
-        return trace_events(self, ids, quarter_s)
+        table, score = EventTable(self.vocab), self.decode(ids, quarter_s)
+        waiting, step = waiting_notes(score, 1 / STEPS_PER_S), np.cumsum(table.steps[ids])
+        note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
+        sounding: dict[int, int] = {}
+        colours: list[int] = []
+        for t, i in enumerate(ids.tolist()):
+            pitch = int(table.pitch[i])
+            if table.on[i]:
+                n = waiting[0, pitch, int(step[t])].pop(0)
+                note[[t, *colours]] = sounding[pitch] = n
+                first[n], colours = t, []
+            elif table.off[i]:
+                note[t] = sounding.pop(pitch, -1)
+            elif table.velocity[i]:
+                colours.append(t)
+        return Trace(score, step / STEPS_PER_S, note, first)
 
     def _steps(self, score: Score) -> tuple[Steps, Steps, Steps, Steps]:
         order = np.argsort(score.pitch, kind="stable")
@@ -171,13 +175,12 @@ class PerformanceTokenizer(Tokenizer):
 
     @staticmethod
     def _score(onset: Steps, offset: Steps, pitch: Steps, bins: Steps, quarter_s: float) -> Score:
-        velocity = bins * VELOCITY_BIN + 2
+        velocity = bins * VELOCITY_BIN + VELOCITY_BIN // 2
         return Score(onset / STEPS_PER_S, offset / STEPS_PER_S, pitch, velocity, quarter_s)
 
     def in_steps(self, ids: NDArray[np.integer]) -> tuple[Steps, Steps, int]:
-        """Events without their shifts: the step of each, its id, and the step at which the stream ends."""
-        eos = np.flatnonzero(ids == self.vocab.eos)
-        key = ids[: eos[0]].astype(np.int64) if eos.size else ids.astype(np.int64)
+        """Events without shifts: the step of each, its id, and the step at which the stream ends. Raises TokenError."""
+        key = self.vocab.music(ids).astype(np.int64)
         is_shift = (key >= self.shift0) & (key < self.velocity0)
         clock = np.cumsum(np.where(is_shift, key - self.shift0 + 1, 0))
         event = ~is_shift & (key < self.others0)
@@ -213,23 +216,3 @@ def _check(name: str, vocab: Vocab) -> None:
         pitches = "NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most"
         hint = f"give {pitches}, TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
         raise UserError(f"tokenizer {name} has {given}", hint)
-
-
-def trace_events(tokenizer: Tokenizer, ids: Ids, quarter_s: float) -> Trace:
-    """The trace of ids (T,) that the tokenizer's `encode` made."""
-    table, score = EventTable(tokenizer.vocab), tokenizer.decode(ids, quarter_s)
-    waiting, step = waiting_notes(score, 1 / STEPS_PER_S), np.cumsum(table.steps[ids])
-    note, first = np.full(len(ids), -1), np.zeros(len(score), np.int64)
-    sounding: dict[int, int] = {}
-    colours: list[int] = []
-    for t, i in enumerate(ids.tolist()):
-        pitch = int(table.pitch[i])
-        if table.on[i]:
-            n = waiting[0, pitch, int(step[t])].pop(0)
-            note[[t, *colours]] = sounding[pitch] = n
-            first[n], colours = t, []
-        elif table.off[i]:
-            note[t] = sounding.pop(pitch, -1)
-        elif table.velocity[i]:
-            colours.append(t)
-    return Trace(score, step / STEPS_PER_S, note, first)

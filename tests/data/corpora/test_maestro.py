@@ -53,20 +53,24 @@ def test_folder_inner_folder_and_zip_give_the_same_store_on_the_official_split(a
     }
 
 
-def test_missing_files_are_listed_and_refused_unless_allowed(archive, tmp_path):
-    (archive / "maestro-v2.0.0" / "sub0" / "tune 4.mid").unlink()
-    with pytest.raises(StoreError, match=r"names 1 files that are missing, sub0/tune 4.mid: .*allow_missing=true"):
+def test_missing_files_are_listed_and_refused_unless_allowed(archive, tmp_path, capsys):
+    gone = [f"2004/gone {k}.midi" for k in range(5)]
+    rows = "".join(f"X,train,2004,{name}\n" for name in gone)
+    (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").write_text(TABLE + rows)
+    with pytest.raises(StoreError, match=r"names 5 files that are missing, 2004/gone 0.midi, .*, …: .*allow_missing"):
         prepare(archive, tmp_path)
+    assert capsys.readouterr().out.splitlines() == ["missing:", *gone]
     manifest = prepare(archive, tmp_path, allow_missing=True)
-    assert manifest.extra["missing"] == ["sub0/tune 4.mid"]
-    assert len(manifest.splits["train"].pieces) == 2
+    assert manifest.extra["missing"] == gone
+    assert len(manifest.splits["train"].pieces) == 3
 
 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("a,b\n1,2\n", "is not MAESTRO's table: columns split and midi_filename"),
-        ("split,midi_filename\ndev,sub0/tune 0.mid\n", "has the split 'dev': MAESTRO's are train, validation, test"),
+        ("a,b\n1,2\n", "is not MAESTRO's table"),
+        (TABLE + "X,train\n", "is not MAESTRO's table: .*a row is cut short"),
+        ("split,midi_filename\ndev,sub0/tune 0.mid\n", "has the split 'dev'"),
         ("split,midi_filename\n", "none of the 0 files in .* is there"),
     ],
 )
@@ -81,9 +85,9 @@ def test_no_table_no_archive_no_such_version(archive, tmp_path):
     with pytest.raises(StoreError, match=r"^no maestro-v\*.csv in "):
         prepare(archive, tmp_path)
     (tmp_path / "x.zip").write_bytes(b"PK\x05\x06" + b"junk")
-    with pytest.raises(ConfigError, match="^path=.*x.zip: it is neither a folder nor a zip archive"):
+    with pytest.raises(ConfigError, match="^path=.*x.zip: "):
         prepare(tmp_path / "x.zip", tmp_path)
-    with pytest.raises(ConfigError, match="^version=v4: give one of v1, v2, v3"):
+    with pytest.raises(ConfigError, match="^version=v4: "):
         prepare(None, tmp_path, version="v4")
 
 
@@ -96,15 +100,3 @@ def test_maestro_v3_whole(tmp_path):
         "test": (177, 2_989_995),
     }
     assert manifest.dropped == []
-
-
-def test_a_row_cut_short_and_all_missing_files_are_told(archive, tmp_path, capsys):
-    (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").write_text(TABLE + "X,train\n")
-    with pytest.raises(StoreError, match=r"is not MAESTRO's table: .* \(a row is cut short\)"):
-        prepare(archive, tmp_path)
-    gone = [f"2004/gone {k}.midi" for k in range(5)]
-    rows = "".join(f"X,train,2004,{name}\n" for name in gone)
-    (archive / "maestro-v2.0.0" / "maestro-v2.0.0.csv").write_text(TABLE + rows)
-    with pytest.raises(StoreError, match=r"names 5 files that are missing, 2004/gone 0.midi, .*, …: get"):
-        prepare(archive, tmp_path)
-    assert capsys.readouterr().out.splitlines() == ["missing:", *gone]

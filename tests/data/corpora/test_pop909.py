@@ -87,11 +87,6 @@ def every_piece(store):
 
 @pytest.mark.skipif(not (SHARED_DATA / "pop909.zip").is_file(), reason="the corpus is not on this machine")
 def test_all_songs_and_their_tracks(tmp_path):
-    tokens = {}
-    for names in (["PIANO"], ["MELODY", "BRIDGE", "PIANO"]):
-        select = SelectConfig(names=names)
-        manifest = prepare(SHARED_DATA / "pop909.zip", tmp_path, select=select, overwrite=True, workers=2)
-        assert (manifest.extra["files"], manifest.extra["kept"]) == (909, 909)
-        tokens[len(names)] = sum(info.tokens for info in manifest.splits.values())
-    assert tokens[1] == 3_705_452
-    assert tokens[3] > tokens[1]
+    manifest = prepare(SHARED_DATA / "pop909.zip", tmp_path, select=SelectConfig(names=["PIANO"]), workers=2)
+    assert (manifest.extra["files"], manifest.extra["kept"]) == (909, 909)
+    assert sum(info.tokens for info in manifest.splits.values()) == 3_705_452

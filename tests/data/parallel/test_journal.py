@@ -11,8 +11,8 @@ from musictx.errors import UserError
 MARK = bytes(256)
 
 
-def item(name, size=10):
-    return Item(name, size, "stamp", lambda limit: b"")
+def item(name, size=10, stamp="stamp"):
+    return Item(name, size, stamp, lambda limit: b"")
 
 
 def result(k):
@@ -39,6 +39,7 @@ def test_what_was_written_is_read_whatever_the_order(tmp_path):
     assert all(p.ids.tolist() == [int(p.name)] * 3 and p.seconds == 1.5 for p in pieces)
     assert dropped == [("005", "no notes"), ("037", "no notes"), ("069", "no notes")]
     assert not Journal(tmp_path / "store", "another recipe").done(chunks[0])
+    assert not again.done([item(each.name, stamp="changed") for each in chunks[0]])
     again.close()
     assert list(tmp_path.iterdir()) == []
 

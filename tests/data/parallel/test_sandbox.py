@@ -1,5 +1,4 @@
 import os
-import pickle
 import signal
 import time
 from functools import partial
@@ -58,14 +57,3 @@ def test_a_reader_that_dies_once_gets_a_second_try(tmp_path):
 def test_a_reader_that_cannot_start_blames_no_file():
     with pytest.raises(UserError, match=r"(?s)a reader process could not start: .*UnpicklingError"):
         Sandbox(b"no pickle", Limits(5, 256))
-
-
-def test_a_reader_outlives_its_batch_and_ends_when_told():
-    sandbox = Sandbox(pickle.dumps(mischief), Limits(5, 256))
-    assert sandbox.run(b"a") == "a is fine"
-    process = sandbox.process
-    assert process.poll() is None
-    assert sandbox.run(b"b") == "b is fine"
-    assert sandbox.process is process
-    sandbox.close()
-    assert process.poll() is not None
