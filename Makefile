@@ -47,11 +47,11 @@ format: $(READY)
 clean:
 	rm -rf $(VENV) dist outputs/demo outputs/docs outputs/stores
 
-# remade when a pin or a dependency changes
+# remade when a pin or a dependency changes; Python compiles the modules that a command imports, which is few of them
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)'; exit 2; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 -c constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check torch==2.13.0 -c constraints.txt
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
 	touch $@
