@@ -155,9 +155,9 @@ def plot(table: dict[str, dict[str, Any]], path: Path) -> None:
         axes.axvline(max(LEARNED), color="grey", lw=0.8)
         axes.set_xscale("log", base=2)
         axes.set(ylim=(0, 1.02), title=f"the motif returns {what}")
-        axes.set_xticks(LENGTHS, [f"{n:,}" for n in LENGTHS], rotation=45)
+        axes.set_xticks(LENGTHS, [f"{n:,}" for n in LENGTHS], rotation=90)
         axes.minorticks_off()
-        axes.set_xlabel("ids between motif and return; the line: the longest in training")
+    figure.supxlabel("ids between motif and return; grey line: the longest in training", fontsize="medium")
     both[0].set_ylabel("right pitches in the return")
     both[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     with replacing(path) as partial:

@@ -9,6 +9,7 @@ unit, the command, the commit that holds the raw file, the hash of the model's t
 
 import json
 import statistics
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --copies"
 CHOOSE = "python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill"
 CHOOSE += " --choose outputs/piano/store outputs/piano/pop --trained-on outputs/piano/store-asap-pop"
+PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
 TOP = """# Results
 
 `python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all.
@@ -73,9 +75,26 @@ def piano(results: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def planted(results: Path) -> list[dict[str, Any]]:
+    """The rows of the planted motif: the mean of the random seeds, the lowest and the highest of them."""
+    if not (path := results / "planted-motif.json").exists():
+        return []
+    found, rows = json.loads(path.read_text(encoding="utf-8")), []
+    for what in ("as it was", "transposed"):
+        for kind, of in found.items():
+            claim = f"{kind}: right pitches where a motif returns {what} (mean, extremes of five seeds) after ids"
+            for length in ("33", "447", "513", "1023"):
+                shares = [pitch_and_time[0] for pitch_and_time in of[what][length] if pitch_and_time]
+                if shares:
+                    figure = [round(x, 2) for x in (statistics.mean(shares), min(shares), max(shares))]
+                    made = row(f"{claim}: {int(length):,}", figure, "", PLANTED, path.name)
+                    rows.append(made | {"section": "A planted motif"})
+    return rows
+
+
 def all_rows() -> list[dict[str, Any]]:
     kept: list[dict[str, Any]] = json.loads((ROOT / "studies/results.json").read_text(encoding="utf-8"))
-    return kept + piano(RESULTS)
+    return kept + planted(RESULTS) + piano(RESULTS)
 
 
 def said(value: float | None, unit: str) -> str:
@@ -97,14 +116,22 @@ def command_of(row: dict[str, Any]) -> str:
 
 def page() -> str:
     lines, section = [], ""
-    for row in all_rows():
-        if row["section"] != section:
-            section = row["section"]
+    for (_, prefix, unit, command), group in groupby(all_rows(), key=together):
+        rows = list(group)
+        if rows[0]["section"] != section:
+            section = rows[0]["section"]
             lines.append(f"| **{section}** | | | |")
-        figure = f"{said(row['figure'], row['unit'])} {row['unit']}".strip()
-        low, high = said(row["low"], row["unit"]), said(row["high"], row["unit"])
-        lines.append(f"| {row['claim']} | {figure} | {f'{low} to {high}' if low else ''} | {command_of(row)} |")
+        claims = "; ".join(row["claim"].removeprefix(prefix) for row in rows)  # empty for a claim without a colon
+        figures = "; ".join(said(row["figure"], unit) for row in rows)
+        spans = [f"{said(row['low'], unit)} to {said(row['high'], unit)}" for row in rows if row["low"] is not None]
+        lines.append(f"| {prefix}{claims} | {f'{figures} {unit}'.strip()} | {'; '.join(spans)} | {command} |")
     return TOP + "\n".join(lines) + "\n"
+
+
+def together(row: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Rows that are alike in these share a line: of one command, whose claims differ after the colon alone."""
+    prefix, colon, _ = row["claim"].rpartition(": ")
+    return row["section"], prefix + colon or row["claim"], row["unit"], command_of(row)
 
 
 def main() -> None:
