@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from musictx.errors import ConfigError, UserError
 
+CONFIDENCE, RESAMPLES = 0.95, 2000
+
 
 class Interval(NamedTuple):
     """A figure of the data itself, and the interval in which its resamples fall."""
@@ -23,8 +25,8 @@ class Interval(NamedTuple):
 def interval(
     values: ArrayLike,
     weights: ArrayLike | None = None,
-    confidence: float = 0.95,
-    resamples: int = 2000,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
     random_seed: int = 0,
 ) -> Interval:
     """The ratio of sums of `values` (N,) and `weights` (N,), by default 1 each: the mean.
@@ -33,7 +35,12 @@ def interval(
     """
     top = np.asarray(values, dtype=np.float64)
     bottom = np.ones(len(top)) if weights is None else np.asarray(weights, dtype=np.float64)
-    check(len(top), confidence, resamples)
+    if not len(top):
+        raise UserError("0 pieces", "an interval needs at least 1, better 30 or more")
+    if not 0 < confidence < 1:
+        raise ConfigError("confidence", got=confidence, allowed="a share between 0 and 1, such as 0.95")
+    if resamples < 1:
+        raise ConfigError("resamples", got=resamples, allowed="1 or more, such as 2000")
     if len(bottom) != len(top) or (bottom < 0).any() or not bottom.sum() > 0:
         raise UserError(f"{len(bottom)} weights for {len(top)} pieces", "give each one of 0 or more, not all 0")
     drawn = draw(len(top), resamples, np.random.default_rng(random_seed))
@@ -42,24 +49,15 @@ def interval(
     return percentiles(float(top.sum() / bottom.sum()), figures, confidence)
 
 
-def interval_of(
-    statistic: Callable[..., NDArray[Any]],
-    *arrays: NDArray[Any],
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
-) -> Interval:
-    """Any statistic of columns (N,), with a row for each piece, resampled together. Raises UserError.
+def interval_of(statistic: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) -> Interval:
+    """Any statistic of columns (N,), with a row for each piece, resampled together.
 
     `statistic` takes each resampled column, (R, N), and returns (R,).
     """
     n = len(arrays[0])
-    check(n, confidence, resamples)
-    if any(len(a) != n for a in arrays):
-        raise UserError(f"columns of {', '.join(str(len(a)) for a in arrays)} pieces", "give columns of one length")
-    rows = np.random.default_rng(random_seed).integers(0, n, (resamples, n))
+    rows = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
     mean = float(statistic(*(a[None] for a in arrays))[0])
-    return percentiles(mean, statistic(*(a[rows] for a in arrays)), confidence)
+    return percentiles(mean, statistic(*(a[rows] for a in arrays)), CONFIDENCE)
 
 
 def draw(n: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -73,13 +71,3 @@ def percentiles(mean: float, figures: NDArray[Any], confidence: float) -> Interv
     finite = figures[np.isfinite(figures)]
     low, high = np.quantile(finite, (tail, 1 - tail)) if len(finite) else (mean, mean)
     return Interval(mean, float(low), float(high))
-
-
-def check(pieces: int, confidence: float, resamples: int) -> None:
-    """Raises UserError for no pieces, ConfigError for settings that give no interval."""
-    if not pieces:
-        raise UserError("0 pieces", "an interval needs at least 1, better 30 or more")
-    if not 0 < confidence < 1:
-        raise ConfigError("confidence", got=confidence, allowed="a share between 0 and 1, such as 0.95")
-    if resamples < 1:
-        raise ConfigError("resamples", got=resamples, allowed="1 or more, such as 2000")

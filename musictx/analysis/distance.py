@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.analysis.bootstrap import Interval, check, draw, percentiles
+from musictx.analysis.bootstrap import CONFIDENCE, Interval, draw, percentiles
 from musictx.errors import UserError
 
 POINTS = 1024  # of the grid that densities are evaluated on
@@ -36,11 +36,7 @@ class Distance(NamedTuple):
 
 
 def compare_all(
-    real: Mapping[str, Floats],
-    generated: Mapping[str, Floats],
-    confidence: float = 0.95,
-    resamples: int = 500,
-    random_seed: int = 0,
+    real: Mapping[str, Floats], generated: Mapping[str, Floats], resamples: int = 500
 ) -> dict[str, Distance]:
     """Calls `compare` for each feature of both sets. Leaves out pieces without a value (NaN), and features without a
     value in either set. Raises UserError."""
@@ -49,15 +45,13 @@ def compare_all(
         a, b = (values[name][~np.isnan(values[name])] for values in (real, generated))
         if len(a) or len(b):
             try:
-                result[name] = compare(a, b, confidence, resamples, random_seed)
+                result[name] = compare(a, b, resamples)
             except UserError as error:
                 raise error.of(name) from None
     return result
 
 
-def compare(
-    real: Floats, generated: Floats, confidence: float = 0.95, resamples: int = 500, random_seed: int = 0
-) -> Distance:
+def compare(real: Floats, generated: Floats, resamples: int = 500, random_seed: int = 0) -> Distance:
     """One feature of N real (N,) and M generated pieces (M,), with bootstrap intervals over pieces.
 
     A piece and its own copy in a resample do not count as a pair, and the bandwidth is that of the original sets. If
@@ -66,28 +60,15 @@ def compare(
     if min(len(real), len(generated)) < 2:
         what = f"{len(real)} real and {len(generated)} generated pieces"
         raise UserError(what, "distances need 2 or more of each")
-    check(len(real), confidence, resamples)
     rng = np.random.default_rng(random_seed)
     a, b = (_Set(x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
     pairs = [_pairs(a, a), _pairs(b, b), _pairs(a, b)]
     grid = Grid.over([distance for distance, _ in pairs], float(np.abs(np.concatenate([real, generated])).max()))
-    in_real, in_generated, between = (grid.densities(*pair) for pair in pairs)
-    within = (in_real, in_generated)
-    overlaps, divergences = ([measure(own, between) for own in within] for measure in (_overlap, _divergence))
+    *within, between = (grid.densities(*pair) for pair in pairs)
     return Distance(
-        *(_interval(figures, confidence, 1.0) for figures in overlaps),
-        *(_interval(figures, confidence, np.inf) for figures in divergences),
+        *(_interval(overlap(own, between), 1.0) for own in within),
+        *(_interval(divergence(own, between), np.inf) for own in within),
     )
-
-
-def overlap_area(a: Floats, b: Floats) -> float:
-    """The area under both densities of two samples (A,) and (B,): 1 for equal samples, 0 for ones that never meet."""
-    return float(_overlap(*_densities(a, b))[0])
-
-
-def kl_divergence(a: Floats, b: Floats) -> float:
-    """Nats by which a (A,) surprises the density of b (B,): at least 0, and 0 for equal samples."""
-    return float(_divergence(*_densities(a, b))[0])
 
 
 @dataclass(frozen=True)
@@ -137,7 +118,7 @@ def _pairs(x: _Set, y: _Set) -> tuple[Floats, Iterator[Floats]]:
     return np.abs(x.values[i] - y.values[j]), (p[i] * q[j] for p, q in zip(x.drawn, y.drawn, strict=True))
 
 
-def _interval(figures: Floats, confidence: float, most: float) -> Interval:
+def _interval(figures: Floats, most: float) -> Interval:
     """The basic bootstrap interval (Davison and Hinkley 1997, section 5.2) of square roots, of figures (1 + R,) within
     0 … `most`.
 
@@ -146,25 +127,19 @@ def _interval(figures: Floats, confidence: float, most: float) -> Interval:
     percentiles contain the overlap of many samples in 0, these in 97.) For equal sets the interval may begin beyond
     the estimate.
     """
-    root, low, high = percentiles(float(np.sqrt(figures[0])), np.sqrt(figures[1:]), confidence)
+    root, low, high = percentiles(float(np.sqrt(figures[0])), np.sqrt(figures[1:]), CONFIDENCE)
     ends = np.maximum((2 * root - high, 2 * root - low), 0) ** 2
     return Interval(float(figures[0]), *np.minimum(ends, most).tolist())
 
 
-def _densities(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    if not (len(a) and len(b)):
-        raise UserError(f"samples of {len(a)} and {len(b)} values", "a density needs 1 or more of each")
-    grid = Grid.over((a, b), float(np.abs(np.concatenate([a, b])).max()))
-    p, q = (grid.densities(x, [np.ones(len(x))]) for x in (a, b))
-    return p, q
-
-
-def _overlap(p: Floats, q: Floats) -> Floats:
+def overlap(p: Floats, q: Floats) -> Floats:
+    """(R,) the area under both of two densities (R, POINTS): 1 for equal ones, 0 for ones that never meet."""
     area: Floats = np.minimum(p, q).sum(-1)
     return area
 
 
-def _divergence(p: Floats, q: Floats) -> Floats:
+def divergence(p: Floats, q: Floats) -> Floats:
+    """(R,) nats by which samples of density p surprise density q (R, POINTS): at least 0, and 0 for equal ones."""
     p, q = ((1 - FLOOR) * x + FLOOR / POINTS for x in (p, q))
     nats: Floats = np.maximum((p * np.log(p / q)).sum(-1), 0)  # rounding may leave slightly less
     return nats

@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from torch import Tensor
 
+from musictx.analysis.motif import CHORD_S, chord_index
 from musictx.errors import ConfigError, UserError
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.protocol import newest
@@ -27,7 +28,6 @@ from musictx.tokenizers.tokenizer import Trace
 
 Indices = NDArray[np.int64]
 
-CHORD_S = 0.05  # notes at most this far apart are one chord
 MOST_ASKED = 256  # notes, evenly spread, over which heads are averaged
 FEWEST_TOKENS = 16
 
@@ -122,7 +122,7 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
 def lines(score: Score) -> list[Indices]:
     """Four lines in order of time: the highest and the lowest notes with no earlier note beyond them; then the highest
     and the lowest of every chord."""
-    chord = np.cumsum(np.diff(score.onset_s, prepend=score.onset_s[:1]) > CHORD_S)
+    chord = chord_index(score.onset_s)
     order = np.lexsort((score.pitch, chord)).astype(np.int64)
     first = np.flatnonzero(np.diff(chord[order], prepend=-1))
     lowest, highest = order[first], order[np.append(first[1:], len(order))[: len(first)] - 1]

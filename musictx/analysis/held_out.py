@@ -31,13 +31,7 @@ class Beginnings(NamedTuple):
 
 
 def beginnings(
-    split: Split,
-    tokenizer: Tokenizer,
-    pieces: int,
-    seed_s: float,
-    length_s: float,
-    *,
-    least: int = 2,
+    split: Split, tokenizer: Tokenizer, pieces: int, seed_s: float, length_s: float, *, least: int = 2
 ) -> Beginnings:
     """The first `pieces` of a split that are long enough for seed and continuation, with notes in both.
 
@@ -50,7 +44,10 @@ def beginnings(
     seeds, true = [], []
     for ids in split:
         score = tokenizer.decode(np.asarray(ids))
-        seed, rest = score.clip(0.0, seed_s), _hold(score, seed_s) if on_grid else score
+        seed, rest = score.clip(0.0, seed_s), score
+        if on_grid:  # notes that sound through the cut begin there
+            held = (score.onset_s < seed_s) & (score.offset_s > seed_s)
+            rest = replace(score, onset_s=np.where(held, seed_s, score.onset_s))
         rest = rest.clip(seed_s, seed_s + length_s)
         if score.duration_s >= seed_s + length_s and len(seed) and len(rest):
             seeds.append(seed)
@@ -58,17 +55,9 @@ def beginnings(
         if len(seeds) == pieces:
             break
     if len(seeds) < least:
-        raise UserError(
-            f"{len(seeds)} pieces are long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it",
-            "give less for seed_seconds= or length_seconds=",
-        )
+        what = f"{len(seeds)} pieces are long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it"
+        raise UserError(what, "give less for seed_seconds= or length_seconds=")
     return Beginnings(seeds, true, seed_s, length_s)
-
-
-def _hold(score: Score, cut_s: float) -> Score:
-    """Lets notes that sound through the cut begin there."""
-    held = (score.onset_s < cut_s) & (score.offset_s > cut_s)
-    return replace(score, onset_s=np.where(held, cut_s, score.onset_s))
 
 
 OTHERS = 9

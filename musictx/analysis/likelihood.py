@@ -1,6 +1,5 @@
-"""Negative log-likelihood in nats per token, of models and of two baselines without a model."""
+"""Negative log-likelihood in nats per token, of models and of a baseline without a model."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.bootstrap import Interval
 from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
 from musictx.data.store import Split
 from musictx.music.score import Score
@@ -45,10 +44,6 @@ class Likelihood:
     def nll(self) -> float:
         """Nats per token of the whole split: long pieces weigh more."""
         return float(self.nats.sum() / self.tokens)
-
-    def per(self, amounts: NDArray[Any]) -> Interval:
-        """Nats per unit of `amounts` (P,), the tokens, notes or seconds of each piece, with a bootstrap interval."""
-        return interval(self.nats, amounts)
 
 
 @torch.inference_mode()
@@ -85,11 +80,6 @@ def notes_and_seconds(
     encodings."""
     scores = [tokenizer.decode(np.asarray(piece)) for piece in split]
     return np.array([len(asked(s)) for s in scores]), np.array([s.duration_s for s in scores])
-
-
-def uniform_nll(vocab: Vocab) -> float:
-    """The nats of a token if every event is equally likely: ln of their number."""
-    return math.log(vocab.n_events)
 
 
 def unigram_nll(train_ids: NDArray[np.uint16], ids: NDArray[np.uint16], vocab: Vocab) -> float:

@@ -135,9 +135,6 @@ def retention(
     window_s: float = 15.0,
     horizon_s: float = 90.0,
     n: int = NOTES,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    random_seed: int = 0,
 ) -> RetentionCurve:
     """The curve of one model: `generated` and `true` continue `seeds`, piece by piece, from time 0; 95 % intervals by
     bootstrap over pieces.
@@ -153,7 +150,8 @@ def retention(
     edges_s: NDArray[Any] = np.arange(int(horizon_s / window_s + 1e-9) + 1) * window_s
     keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
     kept = [i for i, k in enumerate(keys) if len(k)]
-    _check_count(kept, n)
+    if len(kept) < 2:
+        raise UserError(f"{len(kept)} seeds have motifs of {n} notes", "give at least 2 such pieces, better 30")
     made, real = (_shares([keys[i] for i in kept], [c[i] for i in kept], edges_s, held_s, n) for c in (generated, true))
     lasts_s = np.array([true[i].duration_s for i in kept])
     rows = []
@@ -166,21 +164,14 @@ def retention(
         own, shuffled, excess = _excess(made[w][pairs])
         true_own, true_shuffled, true_excess = _excess(real[w][pairs])
         scaled: Sequence[float] = (np.nan,) * 3
-        if interval(true_excess, None, confidence, resamples, random_seed).low > 1e-9:
-            scaled = interval_of(
-                _ratio, excess, true_excess, confidence=confidence, resamples=resamples, random_seed=random_seed
-            )
+        if interval(true_excess).low > 1e-9:
+            scaled = interval_of(_ratio, excess, true_excess)
         rows.append([*scaled, own, shuffled, true_own, true_shuffled, len(there)])
     curve = RetentionCurve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
     if np.isnan(curve.mean).all():
         what = f"the true continuations of {len(kept)} pieces return to their seeds no more than chance in any span of"
         raise UserError(f"{what} {window_s:g} s that they fill", "give more pieces, longer ones, or another window_s=")
     return curve
-
-
-def _check_count(kept: list[int], n: int) -> None:
-    if len(kept) < 2:
-        raise UserError(f"{len(kept)} seeds have motifs of {n} notes", "give at least 2 such pieces, better 30")
 
 
 def _shares(

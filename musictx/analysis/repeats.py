@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.analysis.motif import chord_index
-from musictx.errors import ConfigError, UserError
+from musictx.analysis.statistics import STEPS_PER_BAR
+from musictx.errors import UserError
 from musictx.music.score import DRUMS, Score
 
 WORD = 8  # intervals of 8 bits in one uint64
@@ -58,12 +59,10 @@ class CorpusIndex:
     def longest_copy(self, score: Score) -> Copy:
         """The longest run of the score that is in a training piece; of several, the earliest in the score."""
         line, onset_s = _intervals(score)
-        if not len(line):
-            return Copy(0, 0.0, 0.0, -1, 0.0)
         length, place = self._longest_matches(line)
-        i = int(length.argmax())
-        if not length[i]:
+        if not length.any():
             return Copy(0, 0.0, 0.0, -1, 0.0)
+        i = int(length.argmax())
         piece = int(np.searchsorted(self.starts, place[i], side="right")) - 1
         seconds = float(onset_s[i + length[i]] - onset_s[i])
         return Copy(int(length[i]) + 1, seconds, float(onset_s[i]), piece, float(self.onset_s[place[i]]))
@@ -136,30 +135,26 @@ def suffix_order(text: NDArray[np.uint8]) -> NDArray[np.int32]:
     return order.astype(np.int32)
 
 
-STEPS_PER_QUARTER = 4
 Bar = frozenset[tuple[int, int, int]]  # (place, pitch, length), in sixteenths
 
 
-def bars(score: Score, bar_quarters: float = 4.0) -> list[Bar]:
-    """Each bar's notes from the beginning to the last onset, without drums; empty bars are empty sets. Raises
-    ConfigError for a bar without a sixteenth."""
-    steps = round(bar_quarters * STEPS_PER_QUARTER)
-    if steps < 1:
-        raise ConfigError("bar_quarters", got=bar_quarters, allowed="0.25, a sixteenth, or more")
+def bars(score: Score) -> list[Bar]:
+    """The notes of each bar of four quarters from the beginning to the last onset, without drums; empty bars are empty
+    sets."""
     score = score.select(score.program != DRUMS)
     if not len(score):
         return []
-    step_s = score.quarter_s / STEPS_PER_QUARTER
+    step_s = score.quarter_s / 4
     onset, offset = (np.rint(x / step_s).astype(np.int64) for x in (score.onset_s, score.offset_s))
-    found: list[set[tuple[int, int, int]]] = [set() for _ in range(int(onset.max()) // steps + 1)]
+    found: list[set[tuple[int, int, int]]] = [set() for _ in range(int(onset.max()) // STEPS_PER_BAR + 1)]
     for at, pitch, length in zip(onset.tolist(), score.pitch.tolist(), (offset - onset).tolist(), strict=True):
-        found[at // steps].add((at % steps, pitch, length))
+        found[at // STEPS_PER_BAR].add((at % STEPS_PER_BAR, pitch, length))
     return [frozenset(bar) for bar in found]
 
 
-def repeated_share(score: Score, from_bar: int = 0, bar_quarters: float = 4.0) -> float:
+def repeated_share(score: Score, from_bar: int = 0) -> float:
     """The share of the bars from `from_bar` on that repeat an earlier bar note for note, without silent bars; NaN if
     there are none."""
-    music = bars(score, bar_quarters)
+    music = bars(score)
     again = [music[n] in music[:n] for n in range(from_bar, len(music)) if music[n]]
     return float(np.mean(again)) if again else float("nan")

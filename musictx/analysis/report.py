@@ -1,5 +1,6 @@
 """The report of `musictx compare`: a page of Markdown with its pictures."""
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,57 +87,59 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
+def _number(value: float | None) -> str:
+    return f"{value:,.0f}" if value else ""
+
+
+def _with_interval(figure: tuple[float, float, float] | None, digits: int) -> str:
+    return "{:.{d}f} ({:.{d}f} – {:.{d}f})".format(*figure, d=digits) if figure else ""
+
+
+def _first_and_last(gain: SeedGain | None) -> str:
+    return ", ".join(_with_interval((gain.mean[k], gain.low[k], gain.high[k]), 3) for k in (0, -1)) if gain else ""
+
+
+COLUMNS: dict[str, Callable[[ModelReport], str]] = {
+    "model": lambda r: r.name,
+    "NLL": lambda r: _with_interval(r.nll.per_token if r.nll else None, 3),
+    "parameters": lambda r: _number(r.parameters),
+    "train tokens/s": lambda r: _number(r.train_tokens_per_s),
+    "generate tokens/s": lambda r: _number(r.generate_tokens_per_s),
+    "motif retention": lambda r: _with_interval(r.memory.retained, 2),
+    "longest copy": lambda r: _with_interval(r.memory.copied, 1),
+    "seed gain": lambda r: _first_and_last(r.knows.gain),
+    "true one": lambda r: _with_interval(r.knows.identified, 2),
+    "from the seed": lambda r: _with_interval(r.memory.from_seed, 1),
+    "bars again": lambda r: _with_interval(r.memory.repeated, 2),
+}
+
+
 def table(rows: list[ModelReport]) -> str:
     """The table of all models, in Markdown."""
-    head = ["model", "NLL", "parameters", "train tokens/s", "generate tokens/s", "motif retention", "longest copy"]
-    head += ["seed gain", "true one", "from the seed", "bars again"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for row in rows:
-        cells = [
-            row.name,
-            _with_interval(row.nll.per_token, 3) if row.nll else "",
-            f"{row.parameters:,}" if row.parameters else "",
-            f"{row.train_tokens_per_s:,.0f}" if row.train_tokens_per_s else "",
-            f"{row.generate_tokens_per_s:,.0f}" if row.generate_tokens_per_s else "",
-            _with_interval(row.memory.retained, 2) if row.memory.retained else "",
-            _with_interval(row.memory.copied, 1) if row.memory.copied else "",
-            _first_and_last(row.knows.gain) if row.knows.gain else "",
-            _with_interval(row.knows.identified, 2) if row.knows.identified else "",
-            _with_interval(row.memory.from_seed, 1) if row.memory.from_seed else "",
-            _with_interval(row.memory.repeated, 2) if row.memory.repeated else "",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return _markdown(COLUMNS, [[cell(row) for cell in COLUMNS.values()] for row in rows])
 
 
 def overlaps(rows: list[ModelReport]) -> str:
     """Overlap areas of every statistic, in Markdown."""
     models = [row for row in rows if row.distances]
-    lines = ["| statistic | " + " | ".join(row.name for row in models) + " |", "|---" * (len(models) + 1) + "|"]
+    lines = []
     for name in models[0].distances if models else ():
         cells = [_with_interval(r.distances[name].overlap_real, 2) if name in r.distances else "" for r in models]
-        lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append([name.replace("_", " "), *cells])
+    return _markdown(["statistic", *(row.name for row in models)], lines)
 
 
-def _first_and_last(gain: SeedGain) -> str:
-    return ", ".join(_with_interval((gain.mean[k], gain.low[k], gain.high[k]), 3) for k in (0, -1))
-
-
-def _with_interval(figure: tuple[float, float, float], digits: int) -> str:
-    mean, low, high = figure
-    return f"{mean:.{digits}f} ({low:.{digits}f} – {high:.{digits}f})"
+def _markdown(head: Collection[str], rows: Sequence[Iterable[str]]) -> str:
+    first, *others = ("| " + " | ".join(cells) + " |" for cells in (head, *rows))
+    return "\n".join([first, "|---" * len(head) + "|", *others])
 
 
 def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, config: Any, store: Store) -> None:
     """Writes report.md and its PNGs."""
     models = [row for row in rows if row.nll]
     pictures = [("nll.png", "Likelihood")]
-    plot_bars(
-        {r.name: tuple(r.nll.per_token) for r in models if r.nll},  # type: ignore[misc]
-        folder / "nll.png",
-        "nats per token, lower is better",
-    )
+    likelihoods = {r.name: r.nll.per_token for r in models if r.nll}
+    plot_bars(likelihoods, folder / "nll.png", "nats per token, lower is better")
     kept = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
     if kept:
         plot_curves(
@@ -158,19 +161,14 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
             solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
         )
         pictures.append(("gain.png", "What the seed is worth on the true continuation"))
-    if all(row.memory.copied for row in rows):
-        plot_bars(
-            {r.name: tuple(r.memory.copied) for r in rows if r.memory.copied},  # type: ignore[misc]
-            folder / "copying.png",
-            "notes of the longest run shared with the training set",
-        )
+    copied = {r.name: r.memory.copied for r in rows if r.memory.copied}
+    if len(copied) == len(rows):
+        plot_bars(copied, folder / "copying.png", "notes of the longest run shared with the training set")
         pictures.append(("copying.png", "Copying"))
     learning = {r.name: np.array(r.validation).T for r in models if len(r.validation) > 1}
     if learning:
-        plot_curves(
-            {name: (x, y, y, y) for name, (x, y) in learning.items()}, folder / "learning.png", "steps",
-            "validation NLL, nats per token",
-        )  # fmt: skip
+        curves = {name: (x, y, y, y) for name, (x, y) in learning.items()}
+        plot_curves(curves, folder / "learning.png", "steps", "validation NLL, nats per token")
         pictures.append(("learning.png", "Learning"))
     inputs = f"inputs of {config.segment} tokens" if config.segment else "whole pieces"
     text = [

@@ -42,13 +42,7 @@ class SeedGain(NamedTuple):
 
 
 def places(
-    pieces: Iterable[Ids],
-    tokenizer: Tokenizer,
-    seed_s: float,
-    parts: int,
-    part_s: float,
-    period: int,
-    told: int = END_TOKENS,
+    pieces: Iterable[Ids], tokenizer: Tokenizer, seed_s: float, parts: int, part_s: float, period: int
 ) -> list[Place]:
     """All pieces long enough for the seed and its continuation, each cut at the first whole `period` of tokens at or
     after each time. Raises UserError for fewer than two, ConfigError for impossible times."""
@@ -59,7 +53,7 @@ def places(
     for piece in pieces:
         ids = np.asarray(piece)
         cuts = [_index_at(ids, tokenizer.seconds, seed_s + k * part_s, period) for k in range(parts + 1)]
-        if cuts[-1] <= len(ids) and cuts[0] > max(told, period):
+        if cuts[-1] <= len(ids) and cuts[0] > max(END_TOKENS, period):
             found.append(Place(ids[: cuts[-1]], cuts))
     if len(found) < 2:
         what = f"{len(found)} pieces are long enough for a seed of {seed_s:g} s and {parts * part_s:g} s after it"
@@ -105,16 +99,9 @@ def gains(
     return np.array(saved), np.array(counts)
 
 
-def seed_gain(
-    model: Scored,
-    tokenizer: Tokenizer,
-    found: list[Place],
-    part_s: float,
-    told: int = END_TOKENS,
-    device: str = "cpu",
-) -> SeedGain:
+def seed_gain(model: Scored, tokenizer: Tokenizer, found: list[Place], part_s: float, device: str = "cpu") -> SeedGain:
     """The seed gain of one model on all places. Raises ConfigError as `gains` does."""
-    gain, count = gains(model, tokenizer, found, told, device)  # (P, W)
+    gain, count = gains(model, tokenizer, found, device=device)  # (P, W)
     columns = [interval(gain[:, k], count[:, k]) for k in range(gain.shape[1])]
     mean, low, high = np.array(columns).T
     seconds = part_s * np.arange(1, gain.shape[1] + 1)
@@ -123,25 +110,20 @@ def seed_gain(
 
 
 def raised_by_seed(
-    model: Scored,
-    tokenizer: Tokenizer,
-    ids: Ids,
-    seed_s: float,
-    quarter_s: float,
-    told: int = END_TOKENS,
-    device: str = "cpu",
+    model: Scored, tokenizer: Tokenizer, ids: Ids, seed_s: float, quarter_s: float, device: str = "cpu"
 ) -> NDArray[np.float64]:
     """(T,) nats by which the seed, the music before `seed_s`, made each id of a piece likelier than only the seed's end
     did; NaN for the seed's own ids. The seed ends with a whole period of tokens. Raises ConfigError for a seed not
     longer than that end, and for a piece not longer than the seed."""
     period = max(model.cycle, tokenizer.group)
     n = _index_at(ids, lambda some: tokenizer.seconds(some, quarter_s), seed_s, period)
-    if not max(told, period) < n < len(ids):
+    least = max(END_TOKENS, period)
+    if not least < n < len(ids):
         why = f"{min(n, len(ids))} of {len(ids)} tokens are the seed"
-        allowed = f"a time before the end and after more than {max(told, period)} tokens"
+        allowed = f"a time before the end and after more than {least} tokens"
         raise ConfigError("seed_seconds", got=seed_s, why=why, allowed=allowed)
     seed, rest = ids[:n], ids[n:]
-    readings = np.concatenate([[tokenizer.vocab.bos], seed]), seed[newest(n, told, period) :]
+    readings = np.concatenate([[tokenizer.vocab.bos], seed]), seed[newest(n, END_TOKENS, period) :]
     gain = [log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings]
     return np.concatenate([np.full(n, np.nan), gain[0] - gain[1]])
 

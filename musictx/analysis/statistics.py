@@ -1,7 +1,7 @@
 """Figures of a piece: pitch, time, polyphony, and signs of a model gone wrong."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +16,20 @@ NAN = float("nan")
 
 
 class Statistics(NamedTuple):
-    """One figure for each row of TABLE, in its order; None if a piece has nothing to measure."""
+    """The figure of each of MEASURES; None if a piece has nothing to measure."""
 
-    pitch_class_entropy: float | None
-    pitch_range: float | None
-    pitches_used: float | None
-    scale_consistency: float | None
-    polyphony: float | None
-    note_density: float | None
+    pitch_class_entropy: float | None  # bits
+    pitch_range: float | None  # semitones
+    pitches_used: float | None  # of 128
+    scale_consistency: float | None  # of the notes
+    polyphony: float | None  # notes at a time
+    note_density: float | None  # notes/s
     mean_interonset_s: float | None
     mean_duration_s: float | None
-    groove_consistency: float | None
-    silence: float | None
+    groove_consistency: float | None  # of the steps
+    silence: float | None  # of the time
     longest_note_s: float | None
-    longest_repeat: float | None
-
-
-class Statistic(NamedTuple):
-    name: str
-    unit: str
-    measure: Callable[[Score, float | None], float]  # of a score with notes and seconds per step; NaN for no answer
+    longest_repeat: float | None  # onsets
 
 
 def statistics(score: Score, grid_s: float | None = None) -> Statistics:
@@ -45,41 +39,14 @@ def statistics(score: Score, grid_s: float | None = None) -> Statistics:
         allowed = "the seconds of a sixteenth, more than 0, or null for music off a grid"
         raise ConfigError("grid_s", got=grid_s, allowed=allowed)
     music = score.select(score.program != DRUMS)
-    values = [row.measure(music, grid_s) if len(music) else NAN for row in TABLE]
-    return Statistics(*(None if np.isnan(value) else float(value) for value in values))
-
-
-def describe(figures: Statistics) -> str:
-    """A line for each figure: name, value, unit."""
-    shown = ["—" if value is None else f"{value:.4g}" for value in figures]
-    return "\n".join(f"{r.name.replace('_', ' '):<20} {v:>8} {r.unit}" for r, v in zip(TABLE, shown, strict=True))
+    values = {name: measure(music, grid_s) if len(music) else NAN for name, measure in MEASURES.items()}
+    return Statistics(**{name: None if np.isnan(value) else float(value) for name, value in values.items()})
 
 
 def features(pieces: Sequence[Statistics]) -> dict[str, NDArray[np.float64]]:
     """The figures of N pieces by name, (N,) each, NaN for None."""
-    columns = np.array(pieces, dtype=np.float64).reshape(len(pieces), len(TABLE)).T
-    return {row.name: column for row, column in zip(TABLE, columns, strict=True)}
-
-
-def distributions(scores: Sequence[Score], grid_s: float | None = None) -> dict[str, NDArray[Any]]:
-    """Measures of all events of N scores, (E,) each, and the figures of each score, (N,) each, without drums.
-
-    Pitch intervals are those from the highest note of an onset to that of the next (the skyline).
-    """
-    music = [score.select(score.program != DRUMS) for score in scores]
-    events: dict[str, Callable[[Score], NDArray[Any]]] = {
-        "interonset_s": lambda s: np.diff(np.unique(s.onset_s)),
-        "duration_s": lambda s: s.offset_s - s.onset_s,
-        "pitch": lambda s: s.pitch.astype(np.float64),
-        "pitch_interval": _skyline_intervals,
-    }
-    pooled = {name: np.concatenate([np.zeros(0), *(of(s) for s in music)]) for name, of in events.items()}
-    return pooled | features([statistics(score, grid_s) for score in music])
-
-
-def _skyline_intervals(score: Score) -> NDArray[np.float64]:
-    highest = np.diff(score.onset_s, append=np.inf) > 0  # notes of one onset are sorted by pitch
-    return np.diff(score.pitch[highest].astype(np.float64))
+    columns = np.array(pieces, dtype=np.float64).reshape(len(pieces), len(MEASURES)).T
+    return dict(zip(Statistics._fields, columns, strict=True))
 
 
 def _pitch_classes(score: Score) -> NDArray[np.int64]:
@@ -141,17 +108,18 @@ def _longest_repeat(score: Score, _: float | None) -> float:
     return float(np.diff(starts, append=len(key)).max())
 
 
-TABLE = (
-    Statistic("pitch_class_entropy", "bits", _entropy),
-    Statistic("pitch_range", "semitones", lambda s, _: float(np.ptp(s.pitch))),
-    Statistic("pitches_used", "of 128", lambda s, _: float(len(np.unique(s.pitch)))),
-    Statistic("scale_consistency", "of the notes", _scale_consistency),
-    Statistic("polyphony", "notes at a time", _polyphony),
-    Statistic("note_density", "notes/s", lambda s, _: _ratio(len(s), _span_s(s))),
-    Statistic("mean_interonset_s", "s", _interonset_s),
-    Statistic("mean_duration_s", "s", lambda s, _: float((s.offset_s - s.onset_s).mean())),
-    Statistic("groove_consistency", "of the steps", _groove_consistency),
-    Statistic("silence", "of the time", lambda s, _: 1 - _ratio(_sounding_s(s), _span_s(s))),
-    Statistic("longest_note_s", "s", lambda s, _: float((s.offset_s - s.onset_s).max())),
-    Statistic("longest_repeat", "onsets", _longest_repeat),
-)
+# of a score with notes, and the seconds per step of its grid; NaN for no answer
+MEASURES: dict[str, Callable[[Score, float | None], float]] = {
+    "pitch_class_entropy": _entropy,
+    "pitch_range": lambda s, _: float(np.ptp(s.pitch)),
+    "pitches_used": lambda s, _: float(len(np.unique(s.pitch))),
+    "scale_consistency": _scale_consistency,
+    "polyphony": _polyphony,
+    "note_density": lambda s, _: _ratio(len(s), _span_s(s)),
+    "mean_interonset_s": _interonset_s,
+    "mean_duration_s": lambda s, _: float((s.offset_s - s.onset_s).mean()),
+    "groove_consistency": _groove_consistency,
+    "silence": lambda s, _: 1 - _ratio(_sounding_s(s), _span_s(s)),
+    "longest_note_s": lambda s, _: float((s.offset_s - s.onset_s).max()),
+    "longest_repeat": _longest_repeat,
+}

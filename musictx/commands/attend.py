@@ -10,15 +10,7 @@ from omegaconf import MISSING
 from rich.console import Console
 from rich.table import Table
 
-from musictx.analysis.heads import (
-    Looks,
-    MelodyLooks,
-    attention_to_melody,
-    attention_to_past,
-    ids_by_height,
-    last_below,
-    repeats,
-)
+from musictx.analysis.heads import Looks, attention_to_melody, attention_to_past, ids_by_height, last_below, repeats
 from musictx.analysis.seed_gain import raised_by_seed
 from musictx.commands import check_new
 from musictx.config.command import Command
@@ -96,34 +88,31 @@ def attend(config: AttendConfig) -> None:
     music = fit_grid(music, tokenizer, source)
     ids = ids_by_height(tokenizer, music) if reads_melody else tokenizer.encode(music)
     traced = tokenizer.trace(ids, music.quarter_s)
+    note = last_below(traced, tokenizer) if reads_melody and config.at is None else find_note(traced.score, config.at)
+    where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
     if reads_melody:
-        note = last_below(traced, tokenizer) if config.at is None else find_note(traced.score, config.at)
         looked = attention_to_melody(model, tokenizer, ids, traced, note, device)
-        show_melody(looked, traced.score, note, config, arcs, maps)
+        heads, what = choose_heads(looked.weight, config.layer, config.head)
+        title = f"{source.stem}: {where}, its looks at the melody, {what}"
+        plot_arcs(title, traced.score, note, heads, [], arcs)
+        on = "on the sixteenth it begins with"
+        plot_heads([(on, looked.sounding, ".0%"), ("sixteenths away", looked.steps_away, ".1f")], maps)
+        print(f"{where}; {looked.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with")
+        print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
         return
-    note = find_note(traced.score, config.at)
     if config.seed_seconds is not None:
         gain = raised_notes(model, tokenizer, ids, traced, config.seed_seconds, device)
         if np.isnan(gain[note]):
             why, allowed = "that note is the seed's own", "a later one, or leave at= out"
             raise ConfigError("at", got=config.at, why=why, allowed=allowed)
-    most = model.reach or config.max_tokens
-    looks = attention_to_past(
-        model,
-        tokenizer,
-        ids,
-        traced,
-        note,
-        motif_notes=config.motif_notes,
-        max_tokens=min(most, config.max_tokens),
-    )
+    most = min(model.reach or config.max_tokens, config.max_tokens)
+    looks = attention_to_past(model, tokenizer, ids, traced, note, motif_notes=config.motif_notes, max_tokens=most)
     if config.seed_seconds is not None:
         # only the seed's notes are asked for
         looks = looks._replace(weight=looks.weight * np.isnan(gain))
-    runs = repeats(traced.score, config.motif_notes).get(note)
-    where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
+    motif = list(repeats(traced.score, config.motif_notes).get(note, []))
     heads, what = choose_heads(looks.weight, config.layer, config.head)
-    plot_arcs(f"{source.stem}: {where}, {what}", traced.score, note, heads, [] if runs is None else list(runs), arcs)
+    plot_arcs(f"{source.stem}: {where}, {what}", traced.score, note, heads, motif, arcs)
     plot_heads(
         [
             ("seconds back", looks.distance_s, ".1f"),
@@ -139,17 +128,6 @@ def attend(config: AttendConfig) -> None:
         plot_raised(f"{source.stem}: what its seed made likelier", traced.score, gain, note, raised[0])
         mean, this = np.nanmean(gain), gain[note]
         print(f"{raised[0]}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
-
-
-def show_melody(looks: MelodyLooks, score: Score, note: int, config: AttendConfig, arcs: Path, maps: Path) -> None:
-    """Draws and prints what a note looks at in the melody above it."""
-    heads, what = choose_heads(looks.weight, config.layer, config.head)
-    where = f"note {note + 1} of {len(score)}, at {score.onset_s[note]:.2f} s"
-    plot_arcs(f"{Path(config.midi).stem}: {where}, its looks at the melody, {what}", score, note, heads, [], arcs)
-    shown = [("on the sixteenth it begins with", looks.sounding, ".0%"), ("sixteenths away", looks.steps_away, ".1f")]
-    plot_heads(shown, maps)
-    print(f"{where}; {looks.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with")
-    print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
 
 
 def raised_notes(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
@@ -90,15 +91,13 @@ def compare(config: CompareConfig) -> None:
     store = common_store(Path(config.store), bundles)  # reports mistakes before the first model is measured
     split, tokenizer = store.split(config.split), store.tokenizer
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
-    index = None
-    if config.copying:
-        index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")])
-    real = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in held_out.true])
+    index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")]) if config.copying else None
+    metrical = tokenizer.metrical
+    real = _figures(held_out.true, metrical)
     cut = _places(bundles, split, tokenizer, config)
     request = Continue(config.sampler, random_seed=config.random_seed)
 
-    metrical = tokenizer.metrical
-    rows = [_composers(held_out, index, config, metrical)]
+    rows = [ModelReport(COMPOSER, memory(held_out.true, held_out, index, config, metrical))]
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
         print(f"{name}: {opened.header.origin}")
@@ -107,7 +106,6 @@ def compare(config: CompareConfig) -> None:
         knows = _knowledge(opened, cut, held_out, config, device)
         model, own = for_steps(opened.model), opened.header.sampling
         drawn = continue_beginnings(model, opened.tokenizer, held_out, request, device=device, own=own)
-        made = features([statistics(s, s.quarter_s / 4 if tokenizer.metrical else None) for s in drawn.scores])
         rate, curve = training_of(bundle)
         row = ModelReport(
             name=name,
@@ -116,7 +114,7 @@ def compare(config: CompareConfig) -> None:
             train_tokens_per_s=rate,
             generate_tokens_per_s=drawn.tokens_per_s,
             validation=curve,
-            distances=compare_all(real, made),
+            distances=compare_all(real, _figures(drawn.scores, metrical)),
             memory=memory(drawn.scores, held_out, index, config, metrical),
             knows=knows,
         )
@@ -158,9 +156,8 @@ def _knowledge(
     return Knowledge(gain, right, model.window)
 
 
-def _composers(held_out: Beginnings, index: CorpusIndex | None, config: CompareConfig, metrical: bool) -> ModelReport:
-    """The row to compare the models with: the pieces' own continuations."""
-    return ModelReport(COMPOSER, memory(held_out.true, held_out, index, config, metrical))
+def _figures(scores: list[Score], metrical: bool) -> dict[str, NDArray[np.float64]]:
+    return features([statistics(score, score.quarter_s / 4 if metrical else None) for score in scores])
 
 
 def memory(
@@ -170,12 +167,8 @@ def memory(
     length_s = held_out.length_s
     arguments = held_out.seeds, scores, held_out.true, held_in(metrical)
     copied = interval([index.longest_copy(s).notes for s in scores]) if index is not None else None
-    from_seed = interval(
-        [
-            CorpusIndex([a]).longest_copy(b).notes if len(a) > 1 else 0
-            for a, b in zip(held_out.seeds, scores, strict=True)
-        ]
-    )
+    pairs = zip(held_out.seeds, scores, strict=True)
+    from_seed = interval([CorpusIndex([a]).longest_copy(b).notes if len(a) > 1 else 0 for a, b in pairs])
     repeated = _repeated(scores, held_out) if metrical else None
     try:
         whole = retention(*arguments, window_s=length_s, horizon_s=length_s)

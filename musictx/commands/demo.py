@@ -49,34 +49,25 @@ def demo(config: DemoConfig) -> None:
         print_summary(store, prepare_chorales(PrepareChoralesConfig(out=str(store), pieces=config.pieces)))
 
     steps = [f"trainer.max_steps={config.max_steps}"] if config.max_steps else []
+    title = "2 of 6: train a relative Transformer"
     if RunFolder(out).is_finished:
-        _say("2 of 6: train a relative Transformer")
+        _say(title)
         print(f"there already: {bundle} (delete {out} to train again)")
     else:
-        _run(
-            "2 of 6: train a relative Transformer",
-            ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps],
-        )
-    _run(
-        "3 of 6: score the held-out chorales",
-        ["evaluate", f"bundle={bundle}", "data=chorales", f"data.path={store}"],
-    )
+        _run(title, ["train", "experiment=demo", f"data.path={store}", f"out={out}", *steps])
+    words = ["evaluate", f"bundle={bundle}", "data=chorales", f"data.path={store}"]
+    _run("3 of 6: score the held-out chorales", words)
     name = write_seed(Store(store, "chorale"), seed)
-    _run(
-        f"4 of 6: continue the first {SEED_BARS} bars of {name}, which the model has never seen",
-        ["generate", f"bundle={bundle}", f"seed_midi={seed}", f"out={out}", f"variations={config.variations}"]
-        + ["sampler.temperature=1.1", "wav=true", "png=true", "overwrite=true"],
-    )
-    own = [f"out={out}", f"variations={config.variations}", "wav=true", "png=true", "overwrite=true"]
-    _run(
-        "5 of 6: continue two bars it has never seen with the chorale model inside the package",
-        ["generate", f"bundle={CHORALE}", "seed_midi=chorale", *own],
-    )
+    some, files = [f"out={out}", f"variations={config.variations}"], ["wav=true", "png=true", "overwrite=true"]
+    words = ["generate", f"bundle={bundle}", f"seed_midi={seed}", *some, "sampler.temperature=1.1", *files]
+    _run(f"4 of 6: continue the first {SEED_BARS} bars of {name}, which the model has never seen", words)
+    words = ["generate", f"bundle={CHORALE}", "seed_midi=chorale", *some, *files]
+    _run("5 of 6: continue two bars it has never seen with the chorale model inside the package", words)
     title = "6 of 6: continue the opening of Für Elise with the piano model inside the package"
     by_piano = ""
     if is_shipped(PIANO):
         by_piano = "\n  elise-1.mid …     a piano piece, by the piano model inside the package"
-        _run(title, ["generate", f"bundle={PIANO}", "seed_midi=elise", *own])
+        _run(title, ["generate", f"bundle={PIANO}", "seed_midi=elise", *some, *files])
     else:
         _say(title)
         print(absence(PIANO))

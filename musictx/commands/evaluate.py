@@ -1,6 +1,7 @@
 """musictx evaluate: measure nats per token of a split, beside uniform and unigram baselines."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from musictx.analysis.likelihood import Evaluation, negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
+from musictx.analysis.bootstrap import interval
+from musictx.analysis.likelihood import Evaluation, negative_log_likelihood, notes_and_seconds, unigram_nll
 from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
@@ -71,10 +73,10 @@ def measure(
         segment=segment,
         pieces=len(split),
         tokens=result.tokens,
-        per_token=result.per(result.tokens_of),
-        per_note=result.per(notes),
-        per_second=result.per(seconds),
-        uniform=uniform_nll(tokenizer.vocab),
+        per_token=interval(result.nats, result.tokens_of),
+        per_note=interval(result.nats, notes),
+        per_second=interval(result.nats, seconds),
+        uniform=math.log(tokenizer.vocab.n_events),
         unigram=unigram_nll(store.split("train").ids, split.ids, tokenizer.vocab),
     )
 

@@ -84,8 +84,7 @@ class GenerateConfig:
     overwrite: bool = setting(False, "replace existing files")
     device: str = setting("cpu", "cpu or cuda")
     weights: str = setting(
-        "auto",
-        "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster",
+        "auto", "float32, bfloat16 or int8; int8 is fastest for one row on a CPU; auto: int8 where it is faster"
     )
     graph: bool = setting(False, "on cuda: keep steps of one shape in a CUDA graph, one launch a token")
     sampler: Sampling = field(default_factory=Sampling)
@@ -147,9 +146,8 @@ def generate(config: GenerateConfig) -> None:
         fill_in(config)
         return
     if config.seed_midi == "":
-        raise ConfigError(
-            "seed_midi", why="it is required and was not given, nor infill= or between=", hint="see --help"
-        )
+        why = "it is required and was not given, nor infill= or between="
+        raise ConfigError("seed_midi", why=why, hint="see --help")
     request = asked(config)
     if config.seed_midi is None:
         refuse_part(request)
@@ -174,11 +172,7 @@ def generate(config: GenerateConfig) -> None:
     kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
     for source, files, pieces in zip(sources, targets, kept, strict=True):
         write(source, files, pieces, config)
-    if is_interrupted(kept, config.variations):
-        print("interrupted: what existed by then is written, the rest is missing")
-        raise KeyboardInterrupt
-    for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
-        print(f"stopped before the asked length: {reason}")
+    tell_stops(kept, config, "the asked length")
 
 
 def fill_in(config: GenerateConfig) -> None:
@@ -201,11 +195,16 @@ def fill_in(config: GenerateConfig) -> None:
     gap = around.gap
     print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
     write(files[0], targets, pieces, config)
-    if is_interrupted([pieces], config.variations):
+    tell_stops([pieces], config, "the gap was full")
+
+
+def tell_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:
+    """Prints why music ends before its goal. Raises KeyboardInterrupt after Ctrl-C."""
+    if is_interrupted(kept, config.variations):
         print("interrupted: what existed by then is written, the rest is missing")
         raise KeyboardInterrupt
-    for reason in sorted({music.stopped for music in pieces} - {""}):
-        print(f"stopped before the gap was full: {reason}")
+    for reason in sorted({music.stopped for pieces in kept for music in pieces} - {""}):
+        print(f"stopped before {goal}: {reason}")
 
 
 def tell_filters(config: GenerateConfig, header: BundleHeader) -> None:
@@ -224,11 +223,9 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
     for path, music in zip(files.midi, pieces, strict=False):
         music.write(path)
         rank = f", {-music.mean_log_p:.3f} nats a token" if config.draws else ""
-        new = (
-            f"new music from {music.new_from_s:.2f} s on"
-            if music.is_new is None
-            else f"{music.is_new.sum()} of them new"
-        )
+        new = f"new music from {music.new_from_s:.2f} s on"
+        if music.is_new is not None:
+            new = f"{music.is_new.sum()} of them new"
         print(f"{path}: {len(music.score)} notes, {new}{rank}")
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)

@@ -102,8 +102,7 @@ def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
 def inspect_store(path: Path, png: Path) -> dict[str, Any]:
     """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError."""
     store = Store(path)
-    splits = [store.split(name) for name in store.manifest.splits]
-    pieces = [split[i] for split in splits for i in range(len(split))]
+    pieces = [ids for name in store.manifest.splits for ids in store.split(name)]
     if not pieces:
         raise StoreError(f"{path} has no pieces", "prepare the data again")
     chosen = pieces[:: -(-len(pieces) // MOST_PIECES)]

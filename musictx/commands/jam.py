@@ -164,14 +164,9 @@ def is_real(config: JamConfig) -> bool:
 
 def check(config: JamConfig) -> None:
     """Raises ConfigError for settings that no model can meet."""
-    spans = (("pause_s", 0.05, 60), ("phrase_s", 0, 3600), ("reply_seconds", 0.1, 3600), ("bpm", 10, 1000))
-    for name, least, most in (
-        *spans,
-        ("channel", 1, 16),
-        ("threads", 1, 64),
-        ("window", 8, inf),
-        ("random_seed", 0, MAX_SEED),
-    ):
+    spans = ("pause_s", 0.05, 60), ("phrase_s", 0, 3600), ("reply_seconds", 0.1, 3600), ("bpm", 10, 1000)
+    counts = ("channel", 1, 16), ("threads", 1, 64), ("window", 8, inf), ("random_seed", 0, MAX_SEED)
+    for name, least, most in (*spans, *counts):
         value = getattr(config, name)
         if value is not None and not least <= value <= most:  # refuses NaN too
             raise ConfigError(name, got=value, allowed=f"{least:g} {'or more' if most == inf else f'to {most}'}")
@@ -188,10 +183,10 @@ def check(config: JamConfig) -> None:
 def check_files(files: list[Path], config: JamConfig) -> None:
     """Checks the files before anything is played. Raises UserError for files that cannot be written, OSError for
     their folders."""
-    written = {"output": config.output if is_file(config.output) else None, "record": config.record}
-    for name, value in written.items():
-        if value is not None:
-            check_suffix(name, value, WRITTEN)
+    if is_file(config.output):
+        check_suffix("output", config.output, WRITTEN)
+    if config.record is not None:
+        check_suffix("record", config.record, WRITTEN)
     if len({path.resolve() for path in (*files, Path(config.input))}) <= len(files):
         raise UserError("a file has two uses", "give different files as input=, output= and record=")
     for path in files:

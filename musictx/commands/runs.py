@@ -36,24 +36,19 @@ def list_runs(root: Path) -> list[Run]:
     folders = find_runs(root)
     if not folders:
         raise UserError(f"{root} has no runs", "`musictx train` writes one below outputs/; give folder=")
-    runs = [read_or_name(folder) for folder in folders]
-    return sorted(runs, key=lambda run: (run.kept_nll is None, run.kept_nll))
-
-
-def read_or_name(run: RunFolder) -> Run:
-    """A run whose files are damaged is no reason to hide the others."""
-    try:
-        return read_run(run)
-    except (UserError, ValueError, TypeError, KeyError, OSError):
-        return Run(str(run.path), "", "damaged", 0, None)
+    return sorted(map(read_run, folders), key=lambda run: (run.kept_nll is None, run.kept_nll))
 
 
 def read_run(run: RunFolder) -> Run:
-    rows, settings = run.metrics(), run.settings()
-    nll = [float(row["val/nll"]) for row in rows if "val/nll" in row]
-    steps = max((int(row["step"]) + 1 for row in rows if "train/loss" in row or "val/nll" in row), default=0)
-    kept = nll[-1:] if settings.get("trainer.keep") == "last" else nll
-    return Run(str(run.path), str(settings["name"]), run.state, steps, min(kept, default=None))
+    """A run whose files are damaged is no reason to hide the others."""
+    try:
+        rows, settings = run.metrics(), run.settings()
+        nll = [float(row["val/nll"]) for row in rows if "val/nll" in row]
+        steps = max((int(row["step"]) + 1 for row in rows if "train/loss" in row or "val/nll" in row), default=0)
+        kept = nll[-1:] if settings.get("trainer.keep") == "last" else nll
+        return Run(str(run.path), str(settings["name"]), run.state, steps, min(kept, default=None))
+    except (UserError, ValueError, TypeError, KeyError, OSError):
+        return Run(str(run.path), "", "damaged", 0, None)
 
 
 def show(config: RunsConfig) -> None:

@@ -18,7 +18,7 @@ from musictx.config.train import AttentionConfig
 from musictx.config.web import LIMITS, MB, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.filling import hears
-from musictx.generate.open_bundle import Opened, check_device, open_told, weights_told
+from musictx.generate.open_bundle import check_device, open_told, weights_told
 from musictx.model.packaged import HARMONISER, NAMES, absence, is_shipped
 from musictx.model.weights import choose_weights, for_steps
 from musictx.setting import setting
@@ -92,7 +92,8 @@ def serve(config: ServeConfig) -> None:
             voices = Harmoniser(model, below.tokenizer, below.header)
         own = {name: m.header.sampling for name, m in models.items()}
         studio = Studio(ready, made, limits, voices, own)
-        said = title(models | ({HARMONISER: below} if below else {}))
+        named = models | ({HARMONISER: below} if below else {})
+        said = "; ".join(f"{name}, {m.header.origin}" for name, m in named.items())
         run_page(studio, said, address, config.port, hosts, uploads)
 
 
@@ -104,11 +105,6 @@ def offered(bundle: str | None) -> list[str]:
         if not is_shipped(name):
             print(absence(name))
     return [name for name in NAMES if is_shipped(name)]
-
-
-def title(models: dict[str, Opened]) -> str:
-    """Every model's name, corpus and licence."""
-    return "; ".join(f"{name}, {opened.header.origin}" for name, opened in models.items())
 
 
 @contextmanager
@@ -129,17 +125,8 @@ def ended_by_sigterm() -> Iterator[None]:
 
 def check(config: ServeConfig) -> Limits:
     """The limits of the server. Raises ConfigError for impossible amounts."""
-    for name in (
-        "seconds",
-        "length_seconds",
-        "variations",
-        "upload_mb",
-        "uploads_mb",
-        "file_seconds",
-        "memory_mb",
-        "at_once",
-        "queue",
-    ):
+    amounts = ["seconds", "length_seconds", "variations", "upload_mb", "uploads_mb", "file_seconds", "memory_mb"]
+    for name in (*amounts, "at_once", "queue"):
         if not 0 < getattr(config, name) < float("inf"):
             raise ConfigError(name, got=getattr(config, name), allowed="more than 0")
     if config.uploads_mb < config.upload_mb:
@@ -150,8 +137,8 @@ def check(config: ServeConfig) -> Limits:
         length_s=config.length_seconds,
         variations=config.variations,
         seconds=config.seconds,
-        upload_bytes=int(config.upload_mb * 2**20),
-        uploads_bytes=int(config.uploads_mb * 2**20),
+        upload_bytes=int(config.upload_mb * MB),
+        uploads_bytes=int(config.uploads_mb * MB),
         file_seconds=config.file_seconds,
         memory_mb=config.memory_mb,
         at_once=config.at_once,

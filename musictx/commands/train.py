@@ -61,7 +61,7 @@ def run(config: TrainConfig) -> float | None:
     check_given(config, words)
     one_job = hydra.mode == RunMode.MULTIRUN
     if one_job:
-        config = one_of_many(config, hydra.job.num)
+        config = replace(config, out=f"{config.out}-{hydra.job.num}")  # the same if the sweep runs again
         done = RunFolder(Path(config.out))
         if done.is_finished and not config.overwrite and not done.differences(config):
             print(f"{done.path} is finished already")
@@ -105,11 +105,6 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     return replace(
         begun, resume=config.resume, overwrite=False, objective=config.objective if named else begun.objective
     )
-
-
-def one_of_many(config: TrainConfig, number: int) -> TrainConfig:
-    """A job of a sweep (`-m`) gets its own folder, `out-0`, `out-1` …, and the same one if the sweep runs again."""
-    return replace(config, out=f"{config.out}-{number}")
 
 
 def check_cluster(words: list[str]) -> None:

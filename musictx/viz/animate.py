@@ -15,8 +15,8 @@ from PIL import Image
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import Score
+from musictx.viz import check_suffix
 from musictx.viz.figure import INK, new_figure
-from musictx.viz.formats import check_suffix
 from musictx.viz.piano_roll import (
     KEY_IN,
     LEAST_IN,

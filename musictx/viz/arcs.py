@@ -1,11 +1,11 @@
 """Draws what attention looks at: arcs over a piano roll to the notes with weight, and heat maps of all heads."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
@@ -13,8 +13,7 @@ from matplotlib.path import Path as Curve
 from numpy.typing import NDArray
 
 from musictx.music.score import Score
-from musictx.viz.figure import FAINT, FORMATS, INK, new_figure, save_figure
-from musictx.viz.formats import check_suffix
+from musictx.viz.figure import FAINT, INK, new_figure, save_figure
 from musictx.viz.piano_roll import boxes, key_range, plot_keys, plot_time, shades
 
 GREY, MOTIF_COLOUR = "#80868b", "#009E73"
@@ -34,17 +33,11 @@ class Head(NamedTuple):
 def plot_arcs(
     title: str, score: Score, note: int, heads: Sequence[Head], motif: Sequence[NDArray[Any]], path: Path
 ) -> None:
-    """Writes a PNG, SVG or PDF: the music up to `note`, or to notes looked at after it. Arcs go from it to the notes
-    that the heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark, oldest first, the one
-    that leads to the note last.
-
-    Writes the file whole or not at all. Raises UserError for another suffix.
-    """
-    check_suffix(path, FORMATS)
+    """Writes a PNG, SVG or PDF, whole or not at all: the music up to `note`, or to notes looked at after it. Arcs go
+    from it to the notes that the heads look at, wider and darker by weight. `motif`: occurrences of a motif to mark,
+    oldest first, the one that leads to the note last. Raises UserError for another suffix."""
     now_s, motif = float(score.onset_s[note]), motif[-MOST_MARKED:]
-    counts = np.zeros(len(score), bool)
-    for head in heads:
-        counts |= head.weight >= LEAST
+    counts = np.any([head.weight >= LEAST for head in heads], axis=0)
     marked = np.concatenate([np.zeros(0, np.int64), *motif])
     start_s = min([now_s, *score.onset_s[counts].tolist(), *score.onset_s[marked].tolist()])
     end_s = max([now_s, *score.onset_s[counts].tolist()])  # a melody is read whole, so heads may look ahead in it
@@ -55,11 +48,12 @@ def plot_arcs(
     heaviest = max(float(head.weight.max(initial=0)) for head in heads)
     arcs = [
         (hue, head.weight[n] / heaviest, _arc(score, int(n), note, width_s, LIFT * (1 + 0.1 * k) * (high - low)))
-        for k, (head, hue) in enumerate(zip(heads, _hues(len(heads)), strict=True))
+        for k, (head, hue) in enumerate(zip(heads, cycle(HEAD_COLOURS), strict=False))
         for n in np.argsort(head.weight)[-MOST_ARCS:]
         if head.weight[n] >= LEAST and n != note
     ]
-    top = max([high + 3.0 * bool(motif), *(_height(arc) + 2 for _, _, arc in arcs)])
+    heights = [float(np.asarray(arc.vertices)[:, 1] @ (0.25, 0.5, 0.25)) for _, _, arc in arcs]
+    top = max([high + 3.0 * bool(motif), *(height + 2 for height in heights)])
 
     figure = new_figure(12, 0.05 * (top - low) + 1.2)
     axes = figure.subplots()
@@ -77,7 +71,10 @@ def plot_arcs(
         faces = shades(score.velocity[chosen], each) if each == GREY else each
         axes.add_collection(PolyCollection(list(corners[chosen]), facecolors=faces, lw=0, zorder=2), autolim=False)
     for k, notes in enumerate(reversed(motif)):
-        _bracket(axes, score, notes[:-1], "the motif" if k == 0 else "before", high)
+        x = float(score.onset_s[notes[:-1]].min()), float(score.offset_s[notes[:-1]].max())
+        axes.plot(x, (high + 0.5, high + 0.5), color=MOTIF_COLOUR, lw=2, solid_capstyle="butt", zorder=1.5)
+        name = "before" if k else "the motif"
+        axes.text(x[0], high + 1.0, name, color=MOTIF_COLOUR, fontsize=7.5, va="bottom", zorder=1.5)
     for hue, strength, arc in arcs:
         look = {"edgecolor": hue, "lw": 0.6 + 4.4 * strength, "alpha": 0.3 + 0.55 * strength}
         axes.add_patch(PathPatch(arc, facecolor="none", capstyle="round", zorder=3, **look))
@@ -86,16 +83,12 @@ def plot_arcs(
         axes.text(0.5, 0.5, alike, transform=axes.transAxes, ha="center", color=INK, fontsize=10, zorder=3)
     handles: list[Any] = [
         Line2D([], [], color=hue, lw=3, label=f"{head.name}, heaviest {head.weight.max(initial=0):.1%}")
-        for head, hue in zip(heads, _hues(len(heads)), strict=True)
+        for head, hue in zip(heads, cycle(HEAD_COLOURS), strict=False)
     ]
     if motif:
         handles.append(Patch(color=MOTIF_COLOUR, label="the motif, and where it was before"))
     figure.legend(handles=handles, loc="outside lower left", ncols=4, frameon=False, fontsize=8.5, labelcolor=INK)
     save_figure(figure, path)
-
-
-def _hues(n: int) -> list[str]:
-    return [HEAD_COLOURS[k % len(HEAD_COLOURS)] for k in range(n)]
 
 
 def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Curve:
@@ -105,23 +98,9 @@ def _arc(score: Score, past: int, note: int, width_s: float, lift: float) -> Cur
     return Curve([(x[0], y[0]), (x.mean(), pull), (x[1], y[1])], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3])
 
 
-def _height(arc: Curve) -> float:
-    return float(np.asarray(arc.vertices)[:, 1] @ (0.25, 0.5, 0.25))
-
-
-def _bracket(axes: Axes, score: Score, notes: NDArray[Any], name: str, top: float) -> None:
-    x = float(score.onset_s[notes].min()), float(score.offset_s[notes].max())
-    axes.plot(x, (top + 0.5, top + 0.5), color=MOTIF_COLOUR, lw=2, solid_capstyle="butt", zorder=1.5)
-    axes.text(x[0], top + 1.0, name, color=MOTIF_COLOUR, fontsize=7.5, va="bottom", zorder=1.5)
-
-
 def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> None:
-    """Writes a PNG, SVG or PDF: one heat map a (title, values (L, H), format) side by side, layers downwards, heads
-    across.
-
-    Writes the file whole or not at all. Raises UserError for another suffix.
-    """
-    check_suffix(path, FORMATS)
+    """Writes a PNG, SVG or PDF, whole or not at all: one heat map a (title, values (L, H), format) side by side, layers
+    downwards, heads across. Raises UserError for another suffix."""
     n_layers, n_heads = maps[0][1].shape
     figure = new_figure((0.62 * n_heads + 0.9) * len(maps) + 0.6, 0.42 * n_layers + 1.1)
     for axes, (title, values, how) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):

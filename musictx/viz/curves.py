@@ -1,6 +1,4 @@
-"""Plots figures: curves over time with their intervals, dots with intervals for several models, histograms of a
-collection.
-"""
+"""Plots figures: curves with their intervals, dots with intervals for several models, histograms of a collection."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -9,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import Score
-from musictx.viz.formats import check_suffix
+from musictx.viz import check_suffix
+from musictx.viz.figure import new_figure, save_figure
 from musictx.viz.piano_roll import SEED_COLOUR
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")  # Okabe and Ito 2008
@@ -33,12 +30,11 @@ def plot_curves(
     references: Sequence[tuple[float, str]] = (),
     solid: Mapping[str, int] | None = None,
 ) -> None:
-    """Writes a PNG or SVG, by the suffix: a line with its band per name -> (x, mean, low, high), each (W,), and a
+    """Writes a PNG or SVG, whole or not at all: a line with its band per name -> (x, mean, low, high), each (W,), and a
     dashed level per (y, label) of `references`. For a name in `solid` a solid line joins that many first points and a
-    dashed one the others.
+    dashed one the others. NaN leaves a gap.
 
-    NaN leaves a gap. Writes the file whole or not at all. Raises UserError for no curve, for columns of different
-    lengths and for another suffix.
+    Raises UserError for no curve, for columns of different lengths and for another suffix.
     """
     columns = {name: [np.asarray(c, dtype=np.float64) for c in curve] for name, curve in curves.items()}
     if not columns:
@@ -48,8 +44,7 @@ def plot_curves(
         if any(y.shape != x.shape or x.ndim != 1 for y in ys):
             shapes = ", ".join(str(c.shape) for c in (x, *ys))
             raise UserError(f"curve {name!r} has columns of shapes {shapes}", "give four of one length")
-    figure = Figure(figsize=(8, 4.5), dpi=140, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(8, 4.5, 140)
     axes = figure.subplots()
     for y, label in references:
         axes.axhline(y, color="#777777", lw=1, ls=(0, (5, 4)), zorder=1)
@@ -66,8 +61,7 @@ def plot_curves(
         if n < len(x):
             axes.plot(x[max(n - 1, 0) :], mean[max(n - 1, 0) :], color=colour, marker=marker, ms=5, lw=1.5, ls="--")
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    if title:
-        axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11)
     axes.grid(axis="y", color="#ececec", lw=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -80,9 +74,8 @@ def plot_curves(
 
 
 def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str, title: str = "") -> None:
-    """Writes a PNG or SVG of a dot and its interval per name -> (mean, low, high); bars would have to begin at 0."""
-    figure = Figure(figsize=(8, 1.2 + 0.45 * len(bars)), dpi=140, layout="constrained")
-    FigureCanvasAgg(figure)
+    """Writes a dot and its interval per name -> (mean, low, high); bars would have to begin at 0."""
+    figure = new_figure(8, 1.2 + 0.45 * len(bars), 140)
     axes = figure.subplots()
     for y, ((mean, low, high), colour) in enumerate(zip(bars.values(), cycle(COLOURS), strict=False)):
         axes.plot([low, high], [y, y], color=colour, lw=3, solid_capstyle="round", alpha=0.5)
@@ -90,21 +83,18 @@ def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel
         axes.annotate(f"{mean:.3g}", (mean, y), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
     axes.set_yticks(range(len(bars)), list(bars))
     axes.set(xlabel=xlabel, ylim=(len(bars) - 0.4, -0.7))
-    if title:
-        axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11)
     axes.grid(axis="x", color="#dddddd", lw=0.8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    with replacing(path) as partial:
-        figure.savefig(partial, format=path.suffix[1:])
+    save_figure(figure, path)
 
 
 Bins = tuple[NDArray[Any], NDArray[Any]]  # counts (K,), edges (K + 1,)
 
 
 def count_music(scores: Sequence[Score], tokens: Sequence[int]) -> dict[str, Bins]:
-    """Histograms of pitch, velocity, seconds between onsets (chords, below 5 ms, left
-    out), and tokens in a piece."""
+    """Histograms of pitch, velocity, seconds between onsets (chords, below 5 ms, left out), and tokens in a piece."""
     pitch, velocity = (np.concatenate([getattr(s, name) for s in scores]) for name in ("pitch", "velocity"))
     gaps = np.concatenate([np.diff(s.onset_s) for s in scores])
     return {
@@ -116,9 +106,8 @@ def count_music(scores: Sequence[Score], tokens: Sequence[int]) -> dict[str, Bin
 
 
 def plot_histograms(title: str, histograms: dict[str, Bins], path: Path) -> None:
-    """Writes one PNG with all of them side by side, whole or not at all."""
-    figure = Figure(figsize=(12, 6), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
+    """Writes one picture of all of them, whole or not at all."""
+    figure = new_figure(12, 6)
     figure.suptitle(title)
     for axes, (name, (counts, edges)) in zip(figure.subplots(2, 2).flat, histograms.items(), strict=True):
         axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=SEED_COLOUR)
@@ -127,6 +116,4 @@ def plot_histograms(title: str, histograms: dict[str, Bins], path: Path) -> None
         axes.set_xlabel(name)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png")
+    save_figure(figure, path)

@@ -7,7 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from musictx.files import replacing
-from musictx.viz.formats import check_suffix
+from musictx.viz import check_suffix
 
 FORMATS = (".png", ".svg", ".pdf")
 INK, FAINT = "#3c4043", "#9aa0a6"

@@ -16,8 +16,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from musictx.music.score import Filled, Score, marked
-from musictx.viz.figure import FAINT, FORMATS, INK, new_figure, save_figure
-from musictx.viz.formats import check_suffix
+from musictx.viz.figure import FAINT, INK, new_figure, save_figure
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # distinct for colour-blind eyes too (Okabe and Ito 2008)
 BLACK_KEYS = {1, 3, 6, 8, 10}
@@ -33,19 +32,15 @@ Panel = tuple[str, Score, New]  # title, score, its new part
 
 
 def piano_roll(
-    panels: Sequence[Panel],
-    path: Path,
-    *,
-    bars_s: NDArray[Any] | None = None,
-    row_s: float | None = None,
+    panels: Sequence[Panel], path: Path, *, bars_s: NDArray[Any] | None = None, row_s: float | None = None
 ) -> None:
-    """Writes a PNG, SVG or PDF by the suffix: the panels below each other, with one time axis and one range of pitch.
+    """Writes a PNG, SVG or PDF, whole or not at all: the panels below each other, with one time axis and one range of
+    pitch.
 
     With `bars_s`, seconds at which bars begin, as `Meter.bars_s` gives them, time is counted in bars. Music longer than
-    `row_s` (None: about a minute) continues in further rows. Writes the file whole or not at all. Raises UserError
-    for another suffix, ValueError without panels.
+    `row_s` (None: about a minute) continues in further rows. Raises UserError for another suffix, ValueError without
+    panels.
     """
-    check_suffix(path, FORMATS)
     save_figure(plot_rolls(panels, bars_s, row_s), path)
 
 
@@ -193,8 +188,7 @@ class Pair(NamedTuple):
 
 
 def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
-    """Writes a PNG, SVG or PDF by the suffix, whole or not at all. Raises UserError for another suffix."""
-    check_suffix(path, FORMATS)
+    """Writes a PNG, SVG or PDF, whole or not at all. Raises UserError for another suffix."""
     save_figure(plot_accompanied(panels), path)
 
 
@@ -210,9 +204,8 @@ LEAST_NATS = 0.5  # small gains must look small
 
 
 def plot_raised(title: str, score: Score, raised: NDArray[Any], note: int, path: Path) -> None:
-    """Writes a PNG, SVG or PDF. `raised` (N,): nats by which the seed made each note likelier, NaN for the seed's own;
-    a frame marks number `note`. Writes the file whole or not at all. Raises UserError for another suffix."""
-    check_suffix(path, FORMATS)
+    """Writes a PNG, SVG or PDF, whole or not at all. `raised` (N,): nats by which the seed made each note likelier, NaN
+    for the seed's own; a frame marks number `note`. Raises UserError for another suffix."""
     low, high = key_range([score])
     width_s = max(score.duration_s, 1.0)
     most = max(float(np.nanmax(np.abs(raised), initial=0.0)), LEAST_NATS)

@@ -18,7 +18,7 @@ import soundfile
 
 from musictx.errors import UserError
 from musictx.music.score import Score
-from musictx.viz.sound import PEAK, Audio, synthesize
+from musictx.viz.sound import PEAK, Audio, open_font, render
 
 RATINGS = {1: "1, badly", 2: "2", 3: "3", 4: "4", 5: "5, very well"}
 MOST = len(ascii_uppercase)  # continuations of one seed
@@ -98,7 +98,7 @@ def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audi
 
     Raises ConfigError for the font."""
     sound = np.zeros(round(seconds * RATE), np.float32)
-    heard = synthesize(score.clip(0.0, seconds), RATE, soundfont).mean(axis=1)[: len(sound)]
+    heard = render(score.clip(0.0, seconds), open_font(soundfont), RATE).mean(axis=1)[: len(sound)]
     sound[: len(heard)] = heard
     n_fade = round(min(FADE_S, seconds / 4) * RATE)
     sound[len(sound) - n_fade :] *= np.cos(np.linspace(0, np.pi / 2, n_fade, dtype=np.float32)) ** 2
@@ -117,7 +117,7 @@ def loudness(sound: Audio) -> float:
     block = min(round(BLOCK_S * RATE), len(sound))
     starts = np.arange(0, len(sound) - block + 1, round(HOP_S * RATE))
     power = (energy[starts + block] - energy[starts]) / block  # (blocks,)
-    power = power[power > _power(-70.0)]
+    power = power[power > 10 ** ((-70.0 + 0.691) / 10)]
     power = power[power > 0.1 * power.mean()] if len(power) else power
     return float(-0.691 + 10 * np.log10(power.mean())) if len(power) else -np.inf
 
@@ -143,7 +143,3 @@ def mp3(sound: Audio) -> bytes:
         file, sound, RATE, "MPEG_LAYER_III", format="MP3", compression_level=COMPRESSION, bitrate_mode="CONSTANT"
     )
     return file.getvalue()
-
-
-def _power(lufs: float) -> float:
-    return float(10 ** ((lufs + 0.691) / 10))

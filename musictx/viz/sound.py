@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import DRUMS, Score
-from musictx.viz.formats import check_suffix
+from musictx.viz import check_suffix
 from musictx.viz.soundfont import Envelope, Region, SoundFont
 
 Audio = NDArray[np.floating[Any]]  # float32
@@ -155,11 +155,9 @@ def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Pa
     check_suffix(path, FORMATS)
     needed = 12 * int(score.duration_s * sample_rate)  # bytes, of float32 and then of 16 bits
     if needed > (free := shutil.disk_usage(path.parent).free):
-        what = (
-            f"{score.duration_s / 60:.0f} minutes of sound take {needed / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB"
-        )
-        raise UserError(f"{path}: {what} are free", "give shorter music, or leave the sound out")
-    audio = render(score, _font(soundfont or GENERAL_MIDI), sample_rate, path.parent)
+        what = f"{path}: {score.duration_s / 60:.0f} minutes of sound take {needed / 1e9:.1f} GB of disk"
+        raise UserError(f"{what}, and {free / 1e9:.1f} GB are free", "give shorter music, or leave the sound out")
+    audio = render(score, open_font(soundfont), sample_rate, path.parent)
     blocks = range(0, len(audio), BLOCK)
     peak = max((float(np.abs(audio[k : k + BLOCK]).max()) for k in blocks), default=0.0)
     with replacing(path) as partial:
@@ -172,11 +170,7 @@ def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Pa
             raise UserError(f"{path}: cannot write the sound; is the disk full?") from None
 
 
-def synthesize(score: Score, sample_rate: int = 44_100, soundfont: Path | None = None) -> Audio:
-    """(samples, 2) float32, as loud as the font and the velocities make it. Raises ConfigError."""
-    return render(score, _font(soundfont or GENERAL_MIDI), sample_rate)
-
-
 @cache
-def _font(path: Path) -> SoundFont:
-    return SoundFont(path)
+def open_font(path: Path | None = None) -> SoundFont:
+    """Reads a font once; by default the General MIDI one. Raises ConfigError."""
+    return SoundFont(path or GENERAL_MIDI)

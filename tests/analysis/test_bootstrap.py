@@ -2,10 +2,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from musictx.analysis.bootstrap import draw, interval, interval_of, percentiles
+from musictx.analysis.bootstrap import interval, interval_of, percentiles
 from musictx.errors import UserError
 
 
@@ -36,42 +34,23 @@ def test_the_same_seed_gives_the_same_interval():
     assert interval(values, random_seed=3) != interval(values, random_seed=4)
 
 
-@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30))
-def test_the_interval_lies_within_the_values(values):
-    result = interval(values, resamples=100)
-    assert min(values) - 1e-9 <= result.low <= result.high <= max(values) + 1e-9
-
-
-def test_one_piece_and_equal_pieces_have_no_width():
-    assert interval([2.5]) == (2.5, 2.5, 2.5)
-    assert interval([3.0, 6.0, 9.0], [1, 2, 3]) == pytest.approx((3.0, 3.0, 3.0))
-
-
-def test_a_piece_without_tokens_changes_nothing_it_should_not():
-    result = interval([4.0, 0.0], [2.0, 0.0])  # resamples of the empty piece alone have no rate
-    assert result == (2.0, 2.0, 2.0)
+@pytest.mark.parametrize(
+    ("values", "weights", "figure"),
+    [
+        ([2.5], None, 2.5),
+        ([3.0, 6.0, 9.0], [1, 2, 3], 3.0),
+        ([4.0, 0.0], [2.0, 0.0], 2.0),  # resamples of the empty piece alone have no rate
+    ],
+)
+def test_pieces_that_agree_have_no_width(values, weights, figure):
+    assert interval(values, weights) == pytest.approx((figure, figure, figure))
 
 
 def test_a_statistic_over_several_columns_keeps_pieces_together():
-    a = np.array([1.0, 5.0, 2.0, 8.0])
-    assert interval_of(lambda x, y: (x - y).mean(-1), a + 1, a) == pytest.approx((1.0, 1.0, 1.0))
+    a = np.random.default_rng(0).exponential(size=200)
     ratio = interval_of(lambda x, w: x.sum(-1) / w.sum(-1), 3 * a, a)
     assert ratio == pytest.approx((3.0, 3.0, 3.0))
-    median = interval_of(lambda x: np.median(x, axis=-1), a)
-    assert median.mean == 3.5
-    assert 1.0 <= median.low < median.high <= 8.0
-
-
-def test_both_forms_agree():
-    values = np.random.default_rng(0).exponential(size=200)
-    one, other = interval(values), interval_of(lambda x: x.mean(-1), values)
-    assert one == pytest.approx(other, rel=0.03)
-
-
-def test_a_resample_has_as_many_pieces_as_there_are():
-    drawn = draw(7, 50, np.random.default_rng(0))
-    assert drawn.shape == (50, 7)
-    assert (drawn.sum(1) == 7).all()
+    assert interval_of(lambda x: x.mean(-1), a) == pytest.approx(interval(a), rel=0.03)
 
 
 def test_percentiles_leave_out_what_is_not_finite():
@@ -94,8 +73,3 @@ def test_percentiles_leave_out_what_is_not_finite():
 def test_what_makes_no_interval_is_told(arguments, message):
     with pytest.raises(UserError, match=message):
         interval(**arguments)
-
-
-def test_columns_of_different_length_are_refused():
-    with pytest.raises(UserError, match="columns of 2, 3 pieces"):
-        interval_of(lambda x, y: x.sum(-1), np.zeros(2), np.zeros(3))

@@ -52,11 +52,6 @@ def test_nothing_in_common_is_no_copy():
         assert index.longest_copy(score) == (0, 0.0, 0.0, -1, 0.0)
 
 
-def test_no_run_reaches_across_two_pieces():
-    index = CorpusIndex([tune(60, 65, 61), tune(62, 69, 61)])
-    assert index.longest_copy(tune(60, 65, 61, 62, 69, 61)).notes == 3
-
-
 def test_drums_are_no_melody():
     drums = Score(np.arange(9) / 2, np.arange(9) / 2 + 0.1, np.full(9, 36), np.full(9, 90), program=DRUMS)
     index = CorpusIndex([Score.merge([noise(0), drums]), noise(1)])

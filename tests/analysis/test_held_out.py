@@ -2,20 +2,15 @@
 
 import numpy as np
 import pytest
+from strategies import split_of
 
 from musictx.analysis.held_out import beginnings
-from musictx.data.store import Split
 from musictx.errors import UserError
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import make_prompt
 from musictx.music.score import Meter, Score
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import PerformanceTokenizer
-
-
-def split_of(ids, pieces):
-    ids = np.tile(np.asarray(ids, dtype=np.uint16), pieces)
-    return Split(ids, np.linspace(0, len(ids), pieces + 1).astype(np.int64), ["x"] * pieces)
 
 
 def chorale(steps=24):
@@ -28,7 +23,7 @@ def chorale(steps=24):
 
 def test_a_grid_is_cut_where_its_models_begin_and_holds_what_they_hold():
     tokenizer = ChoraleTokenizer()
-    held = beginnings(split_of(chorale(), 2), tokenizer, 2, 1.84, 1.2)  # step 12.27: cut at 12
+    held = beginnings(split_of(chorale(), chorale()), tokenizer, 2, 1.84, 1.2)  # step 12.27: cut at 12
     assert held.seed_s == pytest.approx(1.8, abs=1e-5)
     seed, true = held.seeds[1], held.true[1]
     assert [seed.pitch.tolist(), true.pitch.tolist()] == [[70, 71, 50, 72], [50, 73, 74]]
@@ -41,14 +36,14 @@ def test_a_grid_is_cut_where_its_models_begin_and_holds_what_they_hold():
 def test_a_performance_holds_nothing_over_the_cut():
     tokenizer = PerformanceTokenizer()
     score = Score([0.0, 0.5, 2.5], [4.0, 0.9, 3.0], [50, 60, 62], [80, 80, 80])
-    held = beginnings(split_of(tokenizer.encode(score), 2), tokenizer, 2, 2.0, 2.0)
+    held = beginnings(split_of(*[tokenizer.encode(score)] * 2), tokenizer, 2, 2.0, 2.0)
     assert held.seed_s == 2.0
     assert held.seeds[0].offset_s.max() == 2.0
     assert held.true[0].pitch.tolist() == [62]
 
 
 def test_too_few_are_refused():
-    split, tokenizer = split_of(chorale(), 1), ChoraleTokenizer()
+    split, tokenizer = split_of(chorale()), ChoraleTokenizer()
     with pytest.raises(UserError, match="seed_seconds= or length_seconds="):
         beginnings(split, tokenizer, 2, 1.8, 1.2)
     assert len(beginnings(split, tokenizer, 2, 1.8, 1.2, least=1).seeds) == 1

@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from strategies import split_of
 
-from musictx.analysis.likelihood import negative_log_likelihood, notes_and_seconds, uniform_nll, unigram_nll
+from musictx.analysis.likelihood import negative_log_likelihood, notes_and_seconds, unigram_nll
 from musictx.data.store import Split
 from musictx.errors import ConfigError, StoreError
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -23,9 +24,7 @@ def model():
 
 def split():
     rng = np.random.default_rng(0)
-    lengths = [30, 7, 55]
-    ids = rng.integers(0, TOK.vocab.n_events, sum(lengths)).astype(np.uint16)
-    return Split(ids, np.cumsum([0, *lengths]), ["a", "b", "c"])
+    return split_of(*(rng.integers(0, TOK.vocab.n_events, length) for length in (30, 7, 55)))
 
 
 def test_whole_pieces_equal_the_obvious_sum(model):
@@ -40,24 +39,12 @@ def test_whole_pieces_equal_the_obvious_sum(model):
     assert result.nll == pytest.approx(total / 92, rel=1e-5)
 
 
-@pytest.mark.parametrize("segment", [None, 16])
-def test_batching_does_not_change_the_figure(model, segment):
-    one = negative_log_likelihood(model, split(), TOK, segment, batch_tokens=1)
-    many = negative_log_likelihood(model, split(), TOK, segment, batch_tokens=10_000)
-    assert one.nll == pytest.approx(many.nll, rel=1e-5)
-    assert one.tokens == many.tokens == 92
-
-
 def test_an_empty_split_and_a_segment_of_nothing_are_refused(model):
     empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
     with pytest.raises(StoreError, match="the split has no tokens to score"):
         negative_log_likelihood(model, empty, TOK, None)
     with pytest.raises(ConfigError, match="^segment=-1: give 1 or more"):
         negative_log_likelihood(model, split(), TOK, -1)
-
-
-def test_uniform_is_the_log_of_the_number_of_events():
-    assert uniform_nll(TOK.vocab) == pytest.approx(math.log(388))
 
 
 def test_unigram_by_hand():
@@ -70,13 +57,10 @@ def test_unigram_by_hand():
 @pytest.mark.parametrize("segment", [None, 16])
 def test_each_piece_owns_its_nats(model, segment):
     whole = negative_log_likelihood(model, split(), TOK, segment, batch_tokens=40)
-    assert whole.tokens_of.tolist() == [30, 7, 55]
+    assert (whole.tokens, whole.tokens_of.tolist()) == (92, [30, 7, 55])
     for i, ids in enumerate(split()):
-        alone = negative_log_likelihood(model, Split(ids, np.array([0, len(ids)]), ["x"]), TOK, segment)
+        alone = negative_log_likelihood(model, split_of(ids), TOK, segment)
         assert alone.nats[0] == pytest.approx(whole.nats[i], rel=1e-5)
-    middle = whole.per(whole.tokens_of)
-    assert middle.mean == pytest.approx(whole.nll)
-    assert middle.low < middle.mean < middle.high
 
 
 def test_notes_and_seconds_of_a_piece():
@@ -84,7 +68,6 @@ def test_notes_and_seconds_of_a_piece():
     on, off, shift, velocity = (TOK.vocab.offsets[name] for name in ("NOTE_ON", "NOTE_OFF", "TIME_SHIFT", "VELOCITY"))
     one = [velocity + 16, on + 60, shift + 49, off + 60]
     two = [*one, on + 62, shift + 49, off + 62]
-    pieces = Split(np.array(one + two, np.uint16), np.array([0, 4, 11]), ["one", "two"])
-    notes, seconds = notes_and_seconds(pieces, TOK)
+    notes, seconds = notes_and_seconds(split_of(np.array(one), np.array(two)), TOK)
     assert notes.tolist() == [1, 2]
     assert seconds.tolist() == [0.5, 1.0]

@@ -87,28 +87,6 @@ def test_a_tune_over_an_off_beat_bass_is_one_line_and_the_bass_another():
     assert set(high(together, 0.0)) >= set(range(48, 55))  # of struck notes alone every bass note is in it
 
 
-def test_a_tune_in_the_middle_is_in_neither_line_while_both_hold_on():
-    around = Score([0, 0], [4, 4], [84, 40], [80, 80])
-    together = Score.merge([around, voice([(t + 0.25, p) for t, p in TUNE], 0.25)])
-    assert (high(together), low(together)) == ([84], [40])
-
-
-def test_an_ornament_above_the_tune_is_in_it_and_the_rest_is_unmoved():
-    tune = voice(TUNE, 0.5)
-    turned = Score.merge([tune, Score([1.6], [1.7], [77], [80])])
-    assert high(turned) == [72, 74, 76, 77, 74, 72, 79]
-    assert set(ngrams(tune, inf)[0]) & set(ngrams(turned, inf)[0])
-
-
-@pytest.mark.parametrize("semitones", [-7, 5])
-@pytest.mark.parametrize("factor", [0.6, 1.7])
-def test_a_tune_over_an_off_beat_bass_is_known_in_another_key_and_tempo(semitones, factor):
-    held = Score([0, 0.5, 1, 2, 2.5, 3], [0.5, 1, 2, 2.5, 3, 3.9], [p for _, p in TUNE], np.full(6, 80))
-    bass = voice([(t, 48 + k) for k, t in enumerate(np.arange(0.25, 3.5, 0.5))], 0.5)
-    again = Score.merge([held, bass]).transpose(semitones).stretch(factor)
-    assert set(ngrams(held, inf)[0]) <= set(ngrams(again, inf)[0])
-
-
 def test_a_pedal_holds_no_line():
     pedalled = voice(TUNE, 3.5)  # every note until the pedal is lifted
     assert high(pedalled) == [72, 74, 76, 79]
@@ -136,12 +114,6 @@ def test_drums_are_no_motif():
     tune = line((0, 60), (1, 62), (3, 64))
     drums = Score([0.5, 1.5], [0.6, 1.6], [36, 38], [90, 90], program=DRUMS)
     assert ngrams(Score.merge([tune, drums]), inf)[0].tolist() == ngrams(tune, inf)[0].tolist()
-
-
-@pytest.mark.parametrize("notes", [0, 1, 2])
-def test_music_too_short_for_a_motif_has_none(notes):
-    keys, onset_s = ngrams(line(*((t, 60) for t in range(notes))), inf)
-    assert keys.tolist() == onset_s.tolist() == []
 
 
 def test_a_motif_has_3_to_7_notes():

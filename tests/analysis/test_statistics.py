@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import score_of, scores
 
-from musictx.analysis.statistics import TABLE, Statistics, describe, distributions, features, statistics
+from musictx.analysis.statistics import MEASURES, Statistics, features, statistics
 from musictx.errors import ConfigError
 from musictx.music.score import DRUMS, Score
 
@@ -73,13 +73,12 @@ def test_one_note_no_length_and_no_notes():
     assert str(one.pitch_class_entropy) == "0.0"
     instant = statistics(score_of((2, 2, 60)))
     assert instant == Statistics(0, 0, 1, 1, None, None, None, 0, None, None, 0, 1)
-    assert statistics(Score.empty(), 0.5) == Statistics(*[None] * len(TABLE))
+    assert statistics(Score.empty(), 0.5) == Statistics(*[None] * len(MEASURES))
 
 
 def test_drums_are_left_out():
     both = Score([0, 0, 1], [1, 1, 2], [60, 36, 38], [80] * 3, program=np.array([0, DRUMS, DRUMS]))
     assert statistics(both) == statistics(score_of((0, 1, 60)))
-    assert distributions([both])["pitch"].tolist() == [60]
 
 
 @pytest.mark.parametrize("grid_s", [0, -0.1, float("nan")])
@@ -125,28 +124,8 @@ def test_bounds(music):
     assert json.loads(json.dumps(figures._asdict())) == figures._asdict()
 
 
-def test_names_come_from_one_table():
-    assert Statistics._fields == tuple(row.name for row in TABLE)
-    lines = describe(statistics(score_of((0, 1, 60), (1, 2, 64)))).splitlines()
-    assert len(lines) == len(TABLE)
-    assert lines[0].split() == ["pitch", "class", "entropy", "1", "bits"]
-    assert lines[8].split() == ["groove", "consistency", "—", "of", "the", "steps"]
-
-
 def test_features_are_columns_with_nan_for_none():
     columns = features([statistics(score_of((0, 1, 60), (2, 3, 67))), statistics(Score.empty())])
     np.testing.assert_array_equal(columns["mean_interonset_s"], [2.0, np.nan])
     np.testing.assert_array_equal(columns["pitch_range"], [7, np.nan])
     assert {len(column) for column in features([]).values()} == {0}
-
-
-def test_distributions_by_hand():
-    # two pieces: no interval leads from one to the other
-    first = score_of((0, 1, 60), (0, 1, 64), (0.5, 1, 72), (2, 3, 62))
-    got = distributions([first, score_of((5, 6, 50))], grid_s=0.5)
-    assert got["interonset_s"].tolist() == [0.5, 1.5]
-    assert got["duration_s"].tolist() == [1, 1, 0.5, 1, 1]
-    assert got["pitch"].tolist() == [60, 64, 72, 62, 50]
-    assert got["pitch_interval"].tolist() == [8, -10]  # highest notes: 64, 72, 62
-    assert got["pitch_range"].tolist() == [12, 0]
-    assert not any(len(values) for values in distributions([]).values())

@@ -140,8 +140,6 @@ def test_a_change_of_tempo_is_told(tmp_path, voices, capsys):
     [
         (["melody=nowhere.mid"], "nowhere.mid: "),
         (["melody=empty.mid"], "empty.mid: no notes"),
-        (["melody=text.mid"], "text.mid: "),
-        (["melody=."], ".: "),
         (["bundle=chorale"], "chorale was trained for objective infill"),
         (["bundle=piano"], "piano was trained for objective infill"),
         (["bundle=nowhere"], "nowhere: "),
@@ -150,9 +148,6 @@ def test_a_change_of_tempo_is_told(tmp_path, voices, capsys):
         (["transpose=30"], "transpose=30: "),
         (["variations=0"], "variations=0: "),
         (["sampler.seed_guidance=1"], "sampler.seed_guidance=1.0: "),
-        (["sampler.seed_guidance=-1"], "sampler.seed_guidance=-1: "),
-        (["sampler.seed_guidance=nan"], "sampler.seed_guidance=nan: "),
-        (["sampler.seed_guidance=much"], "sampler.seed_guidance=much: "),
         (["sampler.guidance_tokens=8"], "sampler.guidance_tokens=8: "),
         (["sampler.guard=true"], "sampler.guard=true: "),
         (["sampler.temperature_end=1"], "sampler.temperature_end=1.0: "),
@@ -160,13 +155,11 @@ def test_a_change_of_tempo_is_told(tmp_path, voices, capsys):
         (["transposed=1"], "transposed="),
         (["weights=int4"], "weights=int4: "),
         (["graph=true"], "graph="),
-        (["attention=fast"], "attention=fast: "),
         (["device=tpu"], "device=tpu: "),
     ],
 )
 def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, voices, words, told):
     write_midi(Score.empty(), tmp_path / "empty.mid")
-    (tmp_path / "text.mid").write_text("no music")
     before = sorted(tmp_path.iterdir())
     say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid", "out=o"]
     line = refused([*[word for word in say if not word.startswith(words[0].split("=")[0] + "=")], *words], tmp_path)

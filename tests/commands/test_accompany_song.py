@@ -67,10 +67,7 @@ def test_the_melody_is_kept_to_the_bit_and_a_piano_goes_with_it(melody, tmp_path
     ("words", "text"),
     [
         (["transpose=2"], "transpose=2: it is for models of chorales"),
-        (
-            ["rules.masks=false", *UNRULED],
-            "rules.masks=false",
-        ),
+        (["rules.masks=false", *UNRULED], "rules.masks=false"),
         (["rules.scale=H major"], "rules.scale='H major': give a tonic"),
     ],
 )

@@ -1,14 +1,12 @@
 import json
 
 import numpy as np
-import pytest
 from conftest import ok, refused
 
 from musictx.analysis.bootstrap import Interval
 from musictx.analysis.motif import RetentionCurve
 from musictx.analysis.report import Memory, ModelReport, table
 from musictx.commands.compare import training_of
-from musictx.errors import ConfigError
 from musictx.generate.open_bundle import find_bundles
 
 SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=3", "span_seconds=1.5"]
@@ -54,16 +52,6 @@ def test_a_model_that_fills_stands_beside_one_that_does_not(world, filling, tmp_
     rows = json.loads((tmp_path / "report" / "report.json").read_text())
     assert [row["name"] for row in rows] == ["the composer", "fills", "goes on"]
     assert all(row["generate_tokens_per_s"] > 0 for row in rows[1:])
-
-
-def test_what_holds_no_bundle_is_named(tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match="^runs=.*empty: no model.safetensors there"):
-        find_bundles([str(tmp_path / "empty")])
-    with pytest.raises(ConfigError, match="no model.safetensors there"):
-        find_bundles([str(tmp_path / "*" / "nothing")])
-    with pytest.raises(ConfigError, match=r"^runs=\[\]: "):
-        find_bundles([])
 
 
 def test_patterns_find_runs_in_order_and_once(tmp_path):

@@ -19,13 +19,13 @@ CONFIG = DemoConfig(out="demo", store="store", pieces=20, max_steps=6, variation
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
     """The commands that the demo gives, by their first words, run by a process that has imported PyTorch already. The
-    second demo, over what is there, leaves out all but one."""
+    second demo, over what is there, leaves them out."""
     asked = []
 
     def command(args, check):
         assert args[:3] == [sys.executable, "-m", "musictx"]
         asked.append(args[3])
-        if len(asked) in (6, 8, 9):
+        if len(asked) > 5:
             return CompletedProcess(args, 0)
         done = run(args[2:], tmp_path)
         print(done.stdout)
@@ -41,19 +41,7 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, asked, caps
     told = capsys.readouterr().out
     folder = tmp_path / "demo"
     names = {p.name for p in folder.iterdir()}
-    assert names >= {
-        "seed.mid",
-        "seed-1.mid",
-        "seed-2.mid",
-        "seed-1.wav",
-        "seed.png",
-        "chorale-2.wav",
-        "chorale.png",
-        "elise-2.wav",
-        "elise.png",
-        "config.yaml",
-        "model.safetensors",
-    }
+    assert names >= {"seed.mid", "seed-2.wav", "seed.png", "chorale-2.wav", "chorale.png", "elise-2.wav", "elise.png"}
     for word in ("uniform", "unigram", "Next:", "musictx generate bundle=demo/model.safetensors"):
         assert word in told
     assert imread(folder / "seed.png").shape[1] > 1000

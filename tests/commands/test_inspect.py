@@ -27,8 +27,8 @@ def song(tmp_path):
 def test_a_midi_file_in_a_few_lines(song, tmp_path):
     out = ok(["musictx", "inspect", f"midi={song}"], tmp_path).stdout
     assert "song.mid: 1.00 s, 120 quarters a minute" in out
-    assert "      73      2  72 … 74              0" in out
-    assert "   drums      2  36 … 38              0" in out
+    assert re.search(r" 73 +2 +72 … 74 +0$", out, re.M)
+    assert re.search(r" drums +2 +36 … 38 +0$", out, re.M)
     assert "8 performance tokens: VELOCITY 19, NOTE_ON 72, TIME_SHIFT 50, NOTE_OFF 72, VELOCITY 22, NOTE_ON 74," in out
     assert "and back: 2 of 2 notes, onsets within 0.0 ms, velocity off by 1.00 on average" in out
 
@@ -82,13 +82,6 @@ def lost(store, notes):
     return notes - sum(len(store.tokenizer.decode(s[i])) for s in splits for i in range(len(s)))
 
 
-def test_wrong_things_to_inspect(tmp_path):
-    assert "none.mid: no such file" in refused(["musictx", "inspect", "midi=none.mid"], tmp_path)
-    assert "is not a token store" in refused(["musictx", "inspect", "store=."], tmp_path)
-    (tmp_path / "a.mid").write_text("no music")
-    assert "a.mid: not a MIDI file" in refused(["musictx", "inspect", "midi=a.mid"], tmp_path)
-
-
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -107,9 +100,7 @@ def test_what_inspect_is_not_asked_for(words, line):
 
 def test_a_bundle_in_a_few_lines_and_as_json(world, tmp_path):
     out = ok(["musictx", "inspect", "bundle=chorale"], tmp_path).stdout.splitlines()
-    assert out[0].endswith(
-        "chorale.safetensors: trained on JSB chorales, 16th grid, licence public domain (the scores), by musictx 0.1.0"
-    )
+    assert "chorale.safetensors: trained on JSB chorales, 16th grid, licence public domain (the scores), by " in out[0]
     assert out[1].startswith("model: 5 layers, 3,999,900 parameters; ")
     assert out[2] == "tokens: chorale 4df3aa7daff334a8; trained for infill"
     assert out[3] == "validation: 0.3249 nats a token"
@@ -126,14 +117,6 @@ def test_a_sound_store_is_said_to_be_sound(world, tmp_path):
     assert "train: 6 pieces" in out
 
 
-def damaged(world, tmp_path, change):
-    store = tmp_path / "store"
-    shutil.copytree(world.store, store)
-    raw = np.fromfile(store / "train.ids.bin", "<u2")
-    change(raw, store)
-    return refused(["musictx", "verify", f"store={store}"], tmp_path)
-
-
 def test_a_store_without_pieces_or_counts_is_told(world, tmp_path):
     shutil.copytree(world.store, tmp_path / "store")
     manifest = json.loads((tmp_path / "store" / "manifest.json").read_text())
@@ -144,29 +127,36 @@ def test_a_store_without_pieces_or_counts_is_told(world, tmp_path):
         inspect(settings("inspect", store=tmp_path / "store"))
 
 
-def test_one_changed_bit_is_found(world, tmp_path):
-    def change(raw, store):
-        raw[100] ^= 1
-        raw.tofile(store / "train.ids.bin")
-
-    assert "the train split has changed since it was written" in damaged(world, tmp_path, change)
+def change_a_bit(store):
+    ids = np.fromfile(store / "train.ids.bin", "<u2")
+    ids[100] ^= 1
+    ids.tofile(store / "train.ids.bin")
 
 
-def test_ids_that_are_no_music_are_found_without_a_checksum(world, tmp_path):
-    def change(raw, store):
-        raw[3] = 390  # EOS
-        raw.tofile(store / "train.ids.bin")
-        manifest = json.loads((store / "manifest.json").read_text())
-        manifest["splits"]["train"]["sha256"] = ""
-        (store / "manifest.json").write_text(json.dumps(manifest))
-
-    assert "has id 390 in sub" in damaged(world, tmp_path, change)
+def end_a_piece_without_a_checksum(store):
+    ids = np.fromfile(store / "train.ids.bin", "<u2")
+    ids[3] = 390  # EOS
+    ids.tofile(store / "train.ids.bin")
+    manifest = json.loads((store / "manifest.json").read_text())
+    manifest["splits"]["train"]["sha256"] = ""
+    (store / "manifest.json").write_text(json.dumps(manifest))
 
 
-def test_offsets_that_do_not_count_up_are_found(world, tmp_path):
-    def change(raw, store):
-        offsets = np.load(store / "train.offsets.npy")
-        offsets[1], offsets[2] = offsets[2], offsets[1]
-        np.save(store / "train.offsets.npy", offsets)
+def exchange_two_offsets(store):
+    offsets = np.load(store / "train.offsets.npy")
+    offsets[[1, 2]] = offsets[[2, 1]]
+    np.save(store / "train.offsets.npy", offsets)
 
-    assert "the train split is damaged (its offsets do not count up from 0)" in damaged(world, tmp_path, change)
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (change_a_bit, "the train split has changed since it was written"),
+        (end_a_piece_without_a_checksum, "has id 390 in sub"),
+        (exchange_two_offsets, "the train split is damaged (its offsets do not count up from 0)"),
+    ],
+)
+def test_a_damaged_store_is_found(world, tmp_path, damage, told):
+    shutil.copytree(world.store, tmp_path / "store")
+    damage(tmp_path / "store")
+    assert told in refused(["musictx", "verify", "store=store"], tmp_path)

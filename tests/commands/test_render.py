@@ -53,13 +53,9 @@ def test_bars_rows_and_a_continuation(world, tmp_path):
         (["out=a.png", "row_seconds=0"], "row_seconds=0.0: give seconds above 0, or null"),
         (["out=a.png", "new_from=-1"], "new_from=-1.0: give seconds from 0 on"),
         (["out=a.wav", "soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file, or null"),
-        (["out=a.wav", "soundfont=there.png"], "soundfont=there.png: damaged, or not a SoundFont 2"),
-        (["out=a.wav", "midi=none.mid"], "none.mid: no such file"),
-        ([], "out=…: it is required and was not given"),
     ],
 )
 def test_mistakes_are_one_line(world, tmp_path, args, text):
     (tmp_path / "there.png").write_text("a picture")
-    midi = [] if any(arg.startswith("midi") for arg in args) else [f"midi={world.seed}"]
-    assert text in refused(["musictx", "render", *midi, *args], tmp_path)
+    assert text in refused(["musictx", "render", f"midi={world.seed}", *args], tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["there.png"]

@@ -6,7 +6,7 @@ from PIL.GifImagePlugin import GifImageFile
 
 from musictx.errors import UserError
 from musictx.music.score import Score
-from musictx.viz.animate import FORMATS, film, frames
+from musictx.viz.animate import film, frames
 from musictx.viz.figure import INK
 from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR
 
@@ -87,4 +87,3 @@ def test_silence_is_a_film_of_one_picture(tmp_path):
 def test_what_no_film_can_be(tmp_path, name, end_s, text):
     with pytest.raises(UserError, match=text):
         film("x", Score([0.0], [end_s], [60], [80]), 0.0, tmp_path / name)
-    assert FORMATS == (".gif", ".mp4")

@@ -30,21 +30,16 @@ def pitch_hz(audio, near_hz):
     return hz[inside][spectrum[inside].argmax()]
 
 
-@pytest.mark.parametrize("program", [0, 46, 48, 73])  # piano, harp, strings, flute
-@pytest.mark.parametrize(("pitch", "hz"), [(57, 220.0), (69, 440.0), (72, 523.25), (81, 880.0)])
+@pytest.mark.parametrize(
+    ("program", "pitch", "hz"), [(0, 57, 220.0), (46, 69, 440.0), (48, 72, 523.25), (73, 81, 880.0)]
+)  # piano, harp, strings, flute
 def test_a_note_sounds_at_its_pitch(tmp_path, program, pitch, hz):
     write_wav(Score([0.0], [2.0], [pitch], [100], program=[program]), tmp_path / "a.wav")
-    cents = 1200 * np.log2(pitch_hz(heard(tmp_path / "a.wav"), hz) / hz)
-    assert abs(cents) < 13  # the font itself is as far off; a semitone is 100
-
-
-def test_the_a_of_the_piano_is_at_440_hz(tmp_path):
-    write_wav(Score([0.0], [2.0], [69], [100]), tmp_path / "a.wav")
     audio = heard(tmp_path / "a.wav")
-    spectrum = np.abs(np.fft.rfft(audio[:RATE].sum(1)))
-    assert int(spectrum.argmax()) == 440
+    cents = 1200 * np.log2(pitch_hz(audio, hz) / hz)
+    assert abs(cents) < 13  # the font itself is as far off; a semitone is 100
     assert np.abs(audio).max() == pytest.approx(0.9, abs=1e-4)
-    assert 2.0 <= len(audio) / RATE <= 3.1
+    assert 2.0 <= len(audio) / RATE <= 5.0  # the strings fade slowly
 
 
 def test_loudness_follows_velocity(tmp_path):
@@ -83,13 +78,9 @@ def test_flac_holds_the_same_samples(tmp_path):
     wav, flac = heard(tmp_path / "a.wav"), heard(tmp_path / "a.flac")
     np.testing.assert_array_equal(wav, flac)
     assert (tmp_path / "a.flac").stat().st_size < (tmp_path / "a.wav").stat().st_size / 2
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.flac", "a.wav"]
-
-
-def test_silence_is_silent(tmp_path):
     write_wav(Score.empty(), tmp_path / "silence.wav")
     assert heard(tmp_path / "silence.wav").shape == (0, 2)
-    assert [p.name for p in tmp_path.iterdir()] == ["silence.wav"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.flac", "a.wav", "silence.wav"]
 
 
 def test_another_suffix_and_another_font(tmp_path):
@@ -118,9 +109,10 @@ def test_more_sound_than_the_disk_takes_is_refused(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_key_held_for_hours_takes_no_memory(tmp_path):
+def test_a_key_held_for_hours_takes_no_memory(monkeypatch):
+    monkeypatch.setattr(sound, "LONGEST_S", 2.0)
     organ = Score([0.0], [3600.0], [60], [90], program=[19])
-    assert len(sound.synthesize(organ)) < 200 * RATE
+    assert len(sound.render(organ, sound.open_font(), RATE)) < 20 * RATE
 
 
 def test_a_disk_that_is_full_is_a_line(tmp_path):
