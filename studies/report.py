@@ -24,6 +24,7 @@ GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --copies"
 CHOOSE = "python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill"
 CHOOSE += " --choose outputs/piano/store outputs/piano/pop --trained-on outputs/piano/store-asap-pop"
+BASELINES = "OMP_NUM_THREADS=1 python studies/baselines.py"
 PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"
 TOP = """# Results
 
@@ -81,20 +82,55 @@ def planted(results: Path) -> list[dict[str, Any]]:
         return []
     found, rows = json.loads(path.read_text(encoding="utf-8")), []
     for what in ("as it was", "transposed"):
-        for kind, of in found.items():
-            claim = f"{kind}: right pitches where a motif returns {what} (mean, extremes of five seeds) after ids"
-            for length in ("33", "447", "513", "1023"):
+        for length in ("33", "447", "513", "1023"):
+            claim = (
+                f"right pitches where a motif returns {what} after {int(length):,} ids (mean, extremes of five seeds)"
+            )
+            for kind, of in found.items():
                 shares = [pitch_and_time[0] for pitch_and_time in of[what][length] if pitch_and_time]
                 if shares:
                     figure = [round(x, 2) for x in (statistics.mean(shares), min(shares), max(shares))]
-                    made = row(f"{claim}: {int(length):,}", figure, "", PLANTED, path.name)
+                    made = row(f"{claim}: {kind}", figure, "", PLANTED, path.name)
                     rows.append(made | {"section": "A planted motif"})
     return rows
 
 
+FAR = "gain against a stranger, part 6"
+SHOWN = {
+    "validation": ("whole", "fresh", "gain against a stranger, part 1", FAR, "gain against a reset, part 1"),
+    "test": ("whole", "fresh", FAR),
+}
+MEANINGS = {"whole": "whole pieces", "fresh": "inputs as long as the window", "gain": "a seed saves"}
+
+
+def kinds(results: Path) -> list[dict[str, Any]]:
+    """The rows of `baselines.py`: a figure of all kinds and windows; two of them less the table's, with Holm's p."""
+    rows = []
+    for music, store in (("chorales", "jsb"), ("piano", "maestro")):
+        for split, shown in SHOWN.items():
+            if not (path := results / f"baselines/{music}-{split}.json").exists():
+                continue
+            found = json.loads(path.read_text(encoding="utf-8"))
+            source = f"baselines/{path.name}"
+            command = f"{BASELINES} {music} --store outputs/stores/{store}{' --test' * (split == 'test')}"
+            for label in shown:
+                first = label.partition(" ")[0]
+                claim = f"{music}, {split}, three random seeds, {label.replace(first, MEANINGS[first], 1)}"
+                for name, of in found.items():
+                    if label in of:
+                        rows.append(row(f"{claim}: {name}", of[label], "nats a token", command, source))
+                less = f"{label}, less the table"
+                for name, of in found.items() if label in ("fresh", FAR) else ():
+                    if less in of:
+                        *figure, p = of[less]
+                        claimed = f"{claim}, less the table (Holm's p): {name} ({p:.3f})"
+                        rows.append(row(claimed, figure, "nats a token", command, source))
+    return [row | {"section": "Kinds of model, each at its best"} for row in rows]
+
+
 def all_rows() -> list[dict[str, Any]]:
     kept: list[dict[str, Any]] = json.loads((ROOT / "studies/results.json").read_text(encoding="utf-8"))
-    return kept + planted(RESULTS) + piano(RESULTS)
+    return kept + kinds(RESULTS) + planted(RESULTS) + piano(RESULTS)
 
 
 def said(value: float | None, unit: str) -> str:
