@@ -19,9 +19,9 @@ MORE = "From Hydra: --cfg job shows the settings as YAML, --hydra-help explains 
 
 def setting(default: T, meaning: str) -> T:
     """A field of a dataclass. The default may be a list: each instance gets its own copy."""
-    told: dict[str, Any] = {"metadata": {"meaning": meaning}}
+    said: dict[str, Any] = {"metadata": {"meaning": meaning}}
     made: Any = (
-        field(default_factory=default.copy, **told) if isinstance(default, list) else field(default=default, **told)
+        field(default_factory=default.copy, **said) if isinstance(default, list) else field(default=default, **said)
     )
     result: T = made
     return result

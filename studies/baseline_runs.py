@@ -208,7 +208,7 @@ def scores(model: Any, data: Data, split: Split, window: int | None, device: str
     return {"nats": found.nats.tolist(), "tokens": found.tokens_of.tolist()}
 
 
-AGAINST: dict[str, dict[str, Any]] = {"nothing": {}, "a stranger": {"stranger": True}, "a reset": {"told": 1}}
+AGAINST: dict[str, dict[str, Any]] = {"nothing": {}, "a stranger": {"stranger": True}, "a reset": {"kept": 1}}
 
 
 def remembered(model: Any, data: Data, found: list[Place], device: str) -> dict[str, Any] | None:

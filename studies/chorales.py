@@ -149,13 +149,13 @@ def compared(recipes: list[Recipe], store: Store, folder: Path, overrides: list[
         best = min(range(len(nll)), key=lambda k: nll[k])
         row = {"temperature": TEMPERATURES[best], "nll": nll[best], "nll_at_1": nll[TEMPERATURES.index(1.0)]}
         rows.append(recipe._asdict() | row)
-        print(told(rows[-1]), flush=True)
+        print(said(rows[-1]), flush=True)
         if best in (0, len(nll) - 1):
             print(f"warning: {TEMPERATURES[best]} is the last temperature tried: far from calibrated")
     return sorted(rows, key=lambda row: row["nll"])
 
 
-def told(row: dict[str, Any]) -> str:
+def said(row: dict[str, Any]) -> str:
     steps = f"{row['steps']:,} + {row['long_steps']:,} steps, dropout {row['dropout']:g}"
     return f"{steps}: {row['nll']:.4f} at temperature {row['temperature']:.2f}, {row['nll_at_1']:.4f} without"
 
@@ -188,7 +188,7 @@ def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, officia
     save_bundle(target, model, replace(header, model=shape, val_nll=nll, notes=notes), torch.float16)
     first = official.split("test")[0]
     write_midi(tokenizer.decode(first[: SEED_STEPS * tokenizer.group]), target.with_suffix(".mid"))
-    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, {told(chosen)}")
+    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, {said(chosen)}")
     print(f"official validation: {nll:.4f}, {at_1:.4f} without the temperature")
 
 

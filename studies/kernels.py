@@ -69,7 +69,7 @@ class KernelUse(NamedTuple):
 
 
 class Driver:
-    """A driver that tells Triton which card to compile for."""
+    """A driver that names the card to Triton."""
 
     def __init__(self, capability: int) -> None:
         self.capability = capability

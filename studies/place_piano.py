@@ -10,7 +10,7 @@
 
 The bundle holds float16, and says what its training store says of its music. Filters and guidance come later, by
 `studies/alive.py` and `studies/guidance.py`, and change the file but not its tensors: so `--score` reads a split
-once for the same tensors, and, given again, only tells the new file's hash. It writes the likelihood of MAESTRO's whole
+once for the same tensors, and, given again, only prints the new file's hash. It writes the likelihood of MAESTRO's whole
 validation, inputs of 2,048, into the header, and that of the test split, with `--test`, beside it.
 
 The rule of `--choose`, for two models: of the `SHARES` of the second whose pop validation is at most `POP_NATS` a

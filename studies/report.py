@@ -66,8 +66,8 @@ def piano(results: Path) -> list[dict[str, Any]]:
     if (path := results / "alive.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))["piano, default"]["all"]
         for claim, key in (("waits over 3 s", "still 3 s"), ("notes over 8 s", "over 8 s")):
-            told = f"{claim} in {found['continuations']} continuations; in the composers' music {found['true'][key]}"
-            rows.append(row(told, [found["drawn"][key]], "", PLAY, path.name))
+            claimed = f"{claim} in {found['continuations']} continuations; in the composers' music {found['true'][key]}"
+            rows.append(row(claimed, [found["drawn"][key]], "", PLAY, path.name))
     if (path := results / "piano-shares.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))
         (taken,) = [each for each in found["rows"] if each["share"] == found["chosen"]]

@@ -193,7 +193,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def voices(tmp_path_factory):
-    """The bundle of a harmoniser that has learnt nothing."""
+    """The bundle of a harmoniser that has learned nothing."""
     from untrained import write_harmoniser  # PyTorch is imported where it is needed: one file of tests starts sooner
 
     return write_harmoniser(tmp_path_factory.mktemp("untrained") / "voices.safetensors")

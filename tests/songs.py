@@ -1,4 +1,4 @@
-"""Little songs with a melody of its own track, laid out as the archive of POP909."""
+"""Little songs with the melody in its own track, laid out as the archive of POP909."""
 
 import mido
 import numpy as np

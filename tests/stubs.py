@@ -25,7 +25,7 @@ class Rows:
 
 
 class Said:
-    """A model whose logits are `say(length, rows)` -> (rows, V), whatever it has been told."""
+    """A model whose logits are `say(length, rows)` -> (rows, V), whatever it has been said."""
 
     window, cycle = 64, 1
 

@@ -82,8 +82,8 @@ def test_the_samplers():
         "typical": None,
     }
     usual |= {"typical": None, "guard": True, "seed_guidance": "auto", "guidance_tokens": 17, "guidance_cut": 0.01}
-    told = {option: OmegaConf.to_container(composed("generate", f"sampler={option}").sampler) for option in SAMPLERS}
-    assert told == {option: usual | own for option, own in SAMPLERS.items()}
+    said = {option: OmegaConf.to_container(composed("generate", f"sampler={option}").sampler) for option in SAMPLERS}
+    assert said == {option: usual | own for option, own in SAMPLERS.items()}
     assert asdict(Continue().sampling) == asdict(GenerateConfig().sampler) == usual
     assert settings("generate", "seed_midi=null", "sampler=plain").sampler == PLAIN
 

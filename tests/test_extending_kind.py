@@ -44,16 +44,16 @@ def test_the_commands_know_it_with_its_file_alone(place):
     ok([place / "gru.py", *TRAIN, *QUICK, "trainer.progress_bar=false"], place)
     ok([place / "gru.py", *GENERATE], place)
     assert list((place / "mine").glob("*.mid"))
-    assert "kind=gru: give one of transformer, recurrent" in refused(["musictx", *GENERATE, "overwrite=true"], place)
+    assert "kind=gru: " in refused(["musictx", *GENERATE, "overwrite=true"], place)
 
 
 def test_a_person_sets_its_settings_and_nothing_else(place):
-    told = helped(find("train"), ["model=gru_schema"])
-    assert "model: The model to train: a net of gated cells." in told
-    assert re.findall(r"^  model\.(\S+)", told, re.MULTILINE) == ["kind=gru", "width=64"]
+    said = helped(find("train"), ["model=gru_schema"])
+    assert "model: The model to train: a net of gated cells." in said
+    assert re.findall(r"^  model\.(\S+)", said, re.MULTILINE) == ["kind=gru", "width=64"]
 
 
-def test_it_is_held_to_what_holds_for_all_models(place):
+def test_it_is_held_to_what_has_for_all_models(place):
     model, other = (build_model(model_config("gru", {"width": 8}, vocab_size=23)).double().eval() for _ in range(2))
     assert_causal(model, tokens(1, 10))
     assert_cached_steps_equal_one_pass(other, tokens(3, 25), 9)

@@ -43,19 +43,19 @@ def test_the_commands_train_draw_and_look_with_it(world, tmp_path):
     asked = [words.split() for words in COMMANDS]
     assert [words[0] for words in asked] == ["train", "generate", "attend"]
     asked[0] = [*asked[0][:1], *TINY, *QUICK, "trainer.progress_bar=false", *asked[0][1:]]
-    told = [ok([tmp_path / "alibi.py", *words], tmp_path).stdout for words in asked]
-    assert "attention: alibi, by definition" in told[0]
-    assert "attention: alibi, by definition" in told[1]
+    said = [ok([tmp_path / "alibi.py", *words], tmp_path).stdout for words in asked]
+    assert "attention: alibi, by definition" in said[0]
+    assert "attention: alibi, by definition" in said[1]
     assert len(read_midi(next((tmp_path / "mine").glob("*.mid")))) > 0
     assert {path.name for path in (tmp_path / "mine").glob("*.png")} == {"seed-attention.png", "seed-heads.png"}
     assert read_metrics(tmp_path / "my_run/metrics.csv")[-1]["step"] == "4"  # five, counted from 0
     # without its file it is gone, and what was made with it is refused
     error = refused(["musictx", *asked[1], "overwrite=true"], tmp_path)
-    assert "position=alibi: give one of relative, relative_fourier, rope, sinusoidal, learned, none" in error
+    assert "position=alibi: " in error
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_it_is_held_to_what_holds_for_all_forms(form, block):
+def test_it_is_held_to_what_has_for_all_forms(form, block):
     assert_causal(build(**block), tokens(1, 10))
     for prefill in (1, 9):
         assert_cached_steps_equal_one_pass(build(**block), tokens(3, 25), prefill)

@@ -20,8 +20,8 @@ HEAVY = ("torch", "numpy", "lightning", "hydra", "omegaconf", "symusic", "matplo
 
 
 def test_importing_it_imports_nothing_else():
-    told = f"print(*[name for name in sys.modules if name.startswith({('musictx', *HEAVY)})])"
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import musictx; {told}"
+    said = f"print(*[name for name in sys.modules if name.startswith({('musictx', *HEAVY)})])"
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import musictx; {said}"
     command = [sys.executable, "-S", "-c", code]  # without what other packages have Python do at its start
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == ["musictx"]
 
@@ -30,8 +30,8 @@ def test_every_name_is_there_typed_and_no_module_takes_its_place():
     """A module of a function's name would become the attribute when anything imports it."""
     tree = ast.parse(Path(musictx.__file__).read_text())
     (typed,) = [node for node in tree.body if isinstance(node, ast.If)]
-    told = {alias.name: node.module for node in typed.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert told == musictx.PLACES
+    said = {alias.name: node.module for node in typed.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert said == musictx.PLACES
     assert sorted([*musictx.PLACES, "__version__"]) == musictx.__all__
     assert {*musictx.__all__} <= {*dir(musictx)}
     for name in musictx.PLACES:
@@ -68,10 +68,10 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
     assert musictx.train(*settings, "trainer.progress_bar=false", data=own, out=tmp_path / "run") == bundle
     assert bundle.read_bytes() == world.bundle.read_bytes()
     figures = musictx.evaluate("data.path=store", bundle="run", out="f.json")
-    told = json.loads((tmp_path / "f.json").read_text())
-    assert told["per_token"] == list(figures.per_token)
+    said = json.loads((tmp_path / "f.json").read_text())
+    assert said["per_token"] == list(figures.per_token)
     ok(["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.store}", "out=g.json"], tmp_path)
-    assert json.loads((tmp_path / "g.json").read_text())["per_token"] == told["per_token"]
+    assert json.loads((tmp_path / "g.json").read_text())["per_token"] == said["per_token"]
     tried: list[TrainConfig] = []
     monkeypatch.setattr("musictx.commands.train.smoke", tried.append)
     assert musictx.train("trainer.smoke=true", data=own, out="smoked") is None
@@ -113,7 +113,7 @@ def test_a_program_that_uses_hydra_itself_is_left_as_it_was(tmp_path):
         assert hydra.compose("mine").colour == "green"
 
 
-def test_prepare_tells_what_there_is(tmp_path):
+def test_prepare_says_what_there_is(tmp_path):
     texts = {ok(["musictx", "prepare", *words], tmp_path).stdout for words in ([], ["--help"], ["-h"])}
     (text,) = texts
     assert "  folder     your own MIDI files, a folder or zip, nested, any names." in text.splitlines()

@@ -50,7 +50,7 @@ def test_rooms_import_only_what_the_table_allows():
     assert checked > 20
 
 
-def test_a_room_stands_below_all_that_it_imports():
+def test_a_room_is_below_all_that_it_imports():
     """So there is no circle, and the table can be read from its top."""
     above = set(LIBRARIES)
     for room, allowed in may_import().items():

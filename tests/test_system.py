@@ -42,13 +42,13 @@ def test_music_is_made_and_heard(bare, tmp_path):
 def test_a_store_is_learned(bare, world, tmp_path):
     words = ["trainer=smoke", f"data.path={world.store}", "tokenizer=performance", "out=run"]
     done = ok(["musictx", "train", *words], tmp_path, **bare)
-    assert "cannot be locked (this system has no such locks)" in done.stdout
+    assert "cannot be locked" in done.stdout
 
 
 def test_a_preparation_that_cannot_be_locked_says_so_and_continues(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("musictx.system.fcntl", None)
     with Journal(tmp_path / "store", "recipe").locked():
-        assert "cannot be locked (this system has no such locks)" in capsys.readouterr().out
+        assert "cannot be locked" in capsys.readouterr().out
 
 
 def test_the_page_is_there_and_nothing_is_counted(bare):

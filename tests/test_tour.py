@@ -136,7 +136,7 @@ def test_the_tour_runs_with_a_short_training(tmp_path, monkeypatch):
     assert not any(p.name.startswith("tmp") for p in (tmp_path / "TMPDIR").iterdir()), "its folder is left behind"
 
 
-def test_the_stored_outputs_are_complete_and_tell_nothing_of_the_machine():
+def test_the_stored_outputs_are_complete_and_say_nothing_of_the_machine():
     assert TOUR.stat().st_size < MOST_BYTES
     notebook = nbformat.read(TOUR, 4)
     nbformat.validate(notebook)

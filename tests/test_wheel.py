@@ -17,7 +17,7 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 
 
 def install(folder, **env):
-    """A folder that holds the wheel's content and nothing of the checkout."""
+    """A folder with the wheel's content and nothing of the checkout."""
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True, env=os.environ | env)
     (wheel,) = folder.glob("musictx-*.whl")
@@ -41,7 +41,7 @@ def metadata(site):
     return BytesParser().parsebytes(file.read_bytes())
 
 
-def test_the_wheel_holds_the_package_its_config_and_its_licence(installed):
+def test_the_wheel_has_the_package_its_config_and_its_licence(installed):
     inside = {f"conf/{name}": data for name, data in contents(ROOT / "conf").items()}
     assert contents(installed / "musictx") == contents(ROOT / "musictx") | inside
     said = metadata(installed)

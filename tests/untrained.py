@@ -1,4 +1,4 @@
-"""A harmoniser that has learnt nothing: whatever it writes, what must hold still does."""
+"""A harmoniser that has learned nothing: whatever it writes, what must hold still does."""
 
 from dataclasses import asdict
 
@@ -14,9 +14,9 @@ CONFIG = EncoderDecoderConfig(TOK.vocab.size, d_model=16, n_layers=2, n_heads=2,
 
 def write_harmoniser(path, objective="conditional", **notes):
     torch.manual_seed(0)
-    learnt = {"name": objective, "settings": {}, "added": []}
+    learned = {"name": objective, "settings": {}, "added": []}
     shape = {"kind": "encoder_decoder", **asdict(CONFIG)}
     of = shape, "chorale", TOK.vocab.fingerprint, "none", "none", None, "0"
-    header = BundleHeader(*of, notes=notes, objective=learnt)
+    header = BundleHeader(*of, notes=notes, objective=learned)
     save_bundle(path, EncoderDecoder(CONFIG), header)
     return path

@@ -73,7 +73,7 @@ def gains(
     model: Scored,
     tokenizer: Tokenizer,
     found: list[Place],
-    told: int = END_TOKENS,
+    kept: int = END_TOKENS,
     device: str = "cpu",
     stranger: bool = False,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -86,7 +86,7 @@ def gains(
     saved, counts = [], []
     for k, (ids, cuts) in enumerate(found):
         seed, rest = ids[: cuts[0]], ids[cuts[0] :]
-        end = seed[newest(len(seed), told, period) :]
+        end = seed[newest(len(seed), kept, period) :]
         if stranger:
             other = np.resize(found[(k + 1) % len(found)].ids, len(seed) - len(end))  # a short piece once more
             end = np.concatenate([bos, other, end])

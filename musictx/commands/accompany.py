@@ -18,7 +18,7 @@ from musictx.generate.accompanying import (
     read_melody,
     window_of,
 )
-from musictx.generate.open_bundle import check_device, open_told, weights_told
+from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.seeds import Targets, name_targets
 from musictx.model.build import describe_model
@@ -68,7 +68,7 @@ def accompany(config: AccompanyConfig) -> None:
     source = seed_path(config.melody)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     (targets,) = name_targets([source], Path(config.out), config.variations, **extras)
-    opened = open_told(config.bundle, device, config.attention.impl, continues=False)
+    opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     task = opened.header.objective.get("name", NEXT_TOKEN)
     check_accompanies(opened.model, opened.tokenizer, task, config.bundle)
     melody = read_melody(source, request, opened.tokenizer)  # before anything is written
@@ -76,7 +76,7 @@ def accompany(config: AccompanyConfig) -> None:
     if (own := request.sampling.strength) != config.sampler.strength:
         print(f"sampler.seed_guidance={own:g}, as its bundle says; null for voices that no melody guides")
     print(describe_model(opened.model))
-    (weights,) = weights_told(config.weights, opened.model)
+    (weights,) = choose_and_print(config.weights, opened.model)
     model: Any = for_steps(opened.model, weights)
     window_s = window_of(opened.header)
     pieces = accompany_melody(melody, model, opened.tokenizer, request, window_s=window_s, device=device)

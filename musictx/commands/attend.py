@@ -17,7 +17,7 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
-from musictx.generate.open_bundle import check_device, name_bundle, open_told
+from musictx.generate.open_bundle import check_device, name_bundle, open_and_print
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
@@ -71,7 +71,7 @@ def attend(config: AttendConfig) -> None:
     data = read_bytes(source)  # reports a missing file before the model loads
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
-    model, tokenizer, header = open_told(bundle, device, config.attention.impl, continues=False)
+    model, tokenizer, header = open_and_print(bundle, device, config.attention.impl, continues=False)
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
     if not reads_melody and not can(model, "readout"):
         raise ConfigError("bundle", got=bundle, why="no attention over its past to look at", allowed="a Transformer")
@@ -83,8 +83,8 @@ def attend(config: AttendConfig) -> None:
     music = tracks.merge(config.drums)
     if not len(music):
         raise UserError(f"{source}: no notes to look at", "give a file with music in it")
-    if told := tracks.told(config.drums):
-        print(f"{source}: {told}")
+    if said := tracks.remark(config.drums):
+        print(f"{source}: {said}")
     music = fit_grid(music, tokenizer, source)
     ids = ids_by_height(tokenizer, music) if reads_melody else tokenizer.encode(music)
     traced = tokenizer.trace(ids, music.quarter_s)

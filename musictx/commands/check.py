@@ -84,14 +84,14 @@ def row(what: str, measure: Callable[[], Outcome], count: Counter[str]) -> str:
     start, error, limit = perf_counter(), "-", "-"
     try:
         found = measure()
-        error, limit, told = f"{found.error:.3g}", f"{found.limit:.3g}", found.told
+        error, limit, said = f"{found.error:.3g}", f"{found.limit:.3g}", found.said
         state = "ok" if found.error <= found.limit else "FAILED"  # never ok for NaN
     except Unable as reason:
-        state, told = "not here", str(reason)
+        state, said = "not here", str(reason)
     except Exception as problem:
-        state, told = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
+        state, said = "FAILED", " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
     count[state] += 1
-    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {told}" if told else state)
+    return TABLE.format(what, error, limit, f"{perf_counter() - start:.1f}", f"{state}: {said}" if said else state)
 
 
 COMMAND = Command("check", check, CheckConfig)

@@ -188,8 +188,8 @@ def _repeated(scores: list[Score], held_out: Beginnings) -> Interval | None:
         after = replace(score, onset_s=score.onset_s + held_out.seed_s, offset_s=score.offset_s + held_out.seed_s)
         whole = Score.merge([seed, after], seed.quarter_s)
         shares.append(repeated_share(whole, from_bar=int(np.ceil(held_out.seed_s / bar_s - 1e-6))))
-    told = [share for share in shares if np.isfinite(share)]
-    return interval(told) if told else None
+    said = [share for share in shares if np.isfinite(share)]
+    return interval(said) if said else None
 
 
 COMMAND = Command("compare", compare, CompareConfig, {"sampler": "auto", "attention": "auto"})

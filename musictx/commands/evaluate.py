@@ -17,7 +17,7 @@ from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError
 from musictx.files import replacing
-from musictx.generate.open_bundle import Opened, check_device, open_told
+from musictx.generate.open_bundle import Opened, check_device, open_and_print
 from musictx.model.build import check_inputs, describe_model, kind_of
 from musictx.model.packaged import bundle_path
 from musictx.model.weights import check_weights, describe_weights, with_weights
@@ -123,7 +123,7 @@ def evaluate(*words: str, **values: Any) -> Evaluation:
 
 def run(config: EvaluateConfig) -> Evaluation:
     device, weights = check_device(config.device), check_weights(config.weights)
-    opened = open_told(config.bundle, device, config.attention.impl, continues=False)
+    opened = open_and_print(config.bundle, device, config.attention.impl, continues=False)
     print(describe_model(opened.model))
     opened = opened._replace(model=with_weights(opened.model, weights))
     name, objective = scored_by(config.bundle, opened, config.objective)
@@ -141,14 +141,14 @@ def run(config: EvaluateConfig) -> Evaluation:
     print(f"  model    {nll.mean:.4f}   95% of pieces' resamples: {nll.low:.4f} to {nll.high:.4f}   {config.bundle}")
     print(f"           {note.mean:.3f} per note ({note.low:.3f} to {note.high:.3f}), {second.mean:.3f} per second")
     if config.out:
-        told = asdict(figures) | {
+        said = asdict(figures) | {
             "weights": weights,
             "weights_are": kind,
             "bundle_sha256": file_hash(bundle_path(config.bundle)),
             **({} if name == NEXT_TOKEN else {"objective": name}),
         }
         with replacing(Path(config.out)) as partial:
-            partial.write_text(json.dumps(told, indent=1), encoding="utf-8")
+            partial.write_text(json.dumps(said, indent=1), encoding="utf-8")
         print(f"{config.out}: these figures as JSON")
     return figures
 

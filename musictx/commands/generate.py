@@ -10,7 +10,7 @@ from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.filling import check_fills, fill_all, read_around
-from musictx.generate.open_bundle import check_device, faster, name_bundle, open_told, weights_told
+from musictx.generate.open_bundle import check_device, choose_and_print, faster, name_bundle, open_and_print
 from musictx.generate.primer import Part
 from musictx.generate.requests import DEFAULT_S, TOP_P, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
@@ -159,12 +159,12 @@ def generate(config: GenerateConfig) -> None:
     for seed in seeds:
         read_bytes(seed)  # reports a missing seed before the model loads
     bundle = name_bundle(config.bundle, seeds, config.drums)
-    opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
+    opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
     print(describe_model(opened))
-    weights_told(config.weights, opened)
+    choose_and_print(config.weights, opened)
     if seeds and (own := config.sampler.suited(header.sampling).strength) != config.sampler.strength:
         print(f"sampler.seed_guidance={own:g}, as its bundle says; null turns it off")
-    tell_filters(config, header)
+    print_filters(config, header)
     model = faster(opened, config.weights, config.graph, device)
     if not tokenizer.ruled and config.rules.masks:
         print(f"{tokenizer.name}: any token is legal at any time, so nothing is masked")
@@ -172,7 +172,7 @@ def generate(config: GenerateConfig) -> None:
     kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
     for source, files, pieces in zip(sources, targets, kept, strict=True):
         write(source, files, pieces, config)
-    tell_stops(kept, config, "the asked length")
+    print_stops(kept, config, "the asked length")
 
 
 def fill_in(config: GenerateConfig) -> None:
@@ -185,20 +185,20 @@ def fill_in(config: GenerateConfig) -> None:
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     targets = name_targets([files[0].with_stem(name)], Path(config.out), config.variations, **extras)[0]
     bundle = name_bundle(config.bundle, files, config.drums)
-    opened, tokenizer, header = open_told(bundle, device, config.attention.impl)
+    opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
     check_fills(bundle, tokenizer)
     print(describe_model(opened))
-    tell_filters(config, header)
+    print_filters(config, header)
     around = read_around(files, tokenizer, request)
     model = faster(opened, config.weights, config.graph, device)
     pieces = fill_all(around, model, tokenizer, header, request, device)
     gap = around.gap
     print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
     write(files[0], targets, pieces, config)
-    tell_stops([pieces], config, "the gap was full")
+    print_stops([pieces], config, "the gap was full")
 
 
-def tell_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:
+def print_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:
     """Prints why music ends before its goal. Raises KeyboardInterrupt after Ctrl-C."""
     if is_interrupted(kept, config.variations):
         print("interrupted: what existed by then is written, the rest is missing")
@@ -207,7 +207,7 @@ def tell_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> No
         print(f"stopped before {goal}: {reason}")
 
 
-def tell_filters(config: GenerateConfig, header: BundleHeader) -> None:
+def print_filters(config: GenerateConfig, header: BundleHeader) -> None:
     """Prints with which filters the bundle says that its model plays best, if they were left to it."""
     if config.sampler.top_p == AUTO and any(name in header.sampling for name in OWN_FILTERS):
         suited, given = config.sampler.suited(header.sampling), config.sampler.min_p

@@ -18,7 +18,7 @@ from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import ConfigError, UserError
-from musictx.generate.open_bundle import check_device, name_bundle, open_told, weights_told
+from musictx.generate.open_bundle import check_device, choose_and_print, name_bundle, open_and_print
 from musictx.generate.requests import MAX_SEED, Sampling
 from musictx.jam.conversation import Conversation, Turns
 from musictx.jam.keyboard import Keyboard
@@ -86,9 +86,9 @@ def jam(config: JamConfig) -> None:
     player = FilePlayer(Path(config.input)) if is_file(config.input) else None
     quarter_s = 60 / config.bpm if config.bpm is not None else player.quarter_s if player is not None else QUARTER_S
     bundle = name_bundle(config.bundle, [Path(config.input)] if player is not None else [], played=True)
-    model, tokenizer, header = open_told(bundle, device, config.attention.impl)
+    model, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
     print(describe_model(model))
-    (weights,) = weights_told(config.weights, model)
+    (weights,) = choose_and_print(config.weights, model)
     model = for_steps(model, weights)
     idiom = tokenizer.idiom(quarter_s)
     recording = Recording(quarter_s, config.channel - 1)
@@ -110,12 +110,12 @@ def jam(config: JamConfig) -> None:
         conversation = Conversation(keyboard, idiom, partner, playback, clock.now, turns)
         print(f"listening to {config.input}: a pause of {config.pause_s:g} s is my turn; Ctrl-C ends", flush=True)
         try:
-            converse(conversation, source, clock, recording.hear, Teller(playback))
+            converse(conversation, source, clock, recording.hear, ReplyPrinter(playback))
         except KeyboardInterrupt:
             print("stopped")
         finally:
             playback.close(clock.now())
-            tell(playback, conversation, is_real(config))
+            summarise(playback, conversation, is_real(config))
             save(recording, files)
 
 
@@ -140,16 +140,16 @@ def _quick_threads(threads: int) -> Iterator[None]:
         torch.set_num_threads(before[1])
 
 
-class Teller:
+class ReplyPrinter:
     """Prints the latency of every reply, once."""
 
     def __init__(self, playback: Playback) -> None:
-        self.playback, self.told = playback, 0
+        self.playback, self.printed = playback, 0
 
     def __call__(self) -> None:
-        for latency_s in self.playback.latencies_s[self.told :]:
-            self.told += 1
-            print(f"reply {self.told}: first note {1000 * latency_s:.0f} ms after the pause", flush=True)
+        for latency_s in self.playback.latencies_s[self.printed :]:
+            self.printed += 1
+            print(f"reply {self.printed}: first note {1000 * latency_s:.0f} ms after the pause", flush=True)
 
 
 def is_file(name: str) -> bool:
@@ -198,7 +198,7 @@ def check_files(files: list[Path], config: JamConfig) -> None:
             raise UserError(f"{path.parent} is not a folder that can be written to", "give another")
 
 
-def tell(playback: Playback, conversation: Conversation, real: bool) -> None:
+def summarise(playback: Playback, conversation: Conversation, real: bool) -> None:
     """Prints how it went."""
     times_ms = [1000 * latency_s for latency_s in playback.latencies_s]
     if times_ms:

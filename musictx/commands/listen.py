@@ -94,12 +94,12 @@ def listen(config: ListenConfig) -> None:
     usual = asdict(Rules())
     headers = zip(names, map(read_header, bundles), strict=True)
     suited = {name: asdict(settings.sampling.suited(header.sampling)) for name, header in headers}
-    told = asdict(config.sampler) | {"guided": config.guided}
-    told |= {name: of_each({who: each[name] for who, each in suited.items()}) for name in OWN}
-    if told["seed_guidance"] is told["guided"] is None:  # no guidance: its other settings have no effect
-        told = {name: x for name, x in told.items() if not name.startswith("guidance")}
-    told |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
-    words = ", ".join(f"{name}={value}" for name, value in told.items() if value is not None)
+    said = asdict(config.sampler) | {"guided": config.guided}
+    said |= {name: of_each({who: each[name] for who, each in suited.items()}) for name in OWN}
+    if said["seed_guidance"] is said["guided"] is None:  # no guidance: its other settings have no effect
+        said = {name: x for name, x in said.items() if not name.startswith("guidance")}
+    said |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
+    words = ", ".join(f"{name}={value}" for name, value in said.items() if value is not None)
     words = f"random_seed={config.random_seed}, {words}"
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {words}."
     page = listening_sheet(trials(held_out, heard, config), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")

@@ -45,8 +45,8 @@ def render(config: RenderConfig) -> None:
     tracks = read_tracks(read_bytes(source), source)
     drums = suffix in sound.FORMATS or config.drums
     score = tracks.merge(drums)
-    if told := tracks.told(drums):
-        print(f"{source}: {told}")
+    if said := tracks.remark(drums):
+        print(f"{source}: {said}")
     bars_s = tracks.meter().bars_s(score.duration_s) if config.bars else None
     new_from_s = np.inf if config.new_from is None else config.new_from
     font = Path(config.soundfont) if config.soundfont else None

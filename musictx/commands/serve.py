@@ -18,7 +18,7 @@ from musictx.config.train import AttentionConfig
 from musictx.config.web import LIMITS, MB, Limits
 from musictx.errors import ConfigError, UserError
 from musictx.generate.filling import hears
-from musictx.generate.open_bundle import check_device, open_told, weights_told
+from musictx.generate.open_bundle import check_device, choose_and_print, open_and_print
 from musictx.model.packaged import HARMONISER, NAMES, absence, is_shipped
 from musictx.model.weights import choose_weights, for_steps
 from musictx.setting import setting
@@ -68,11 +68,11 @@ def serve(config: ServeConfig) -> None:
     device = check_device(config.device)
     # the browser and the pictures need a core: a step is small, and waits for the slowest thread
     torch.set_num_threads(max(torch.get_num_threads() - 1, 1))
-    models = {Path(name).stem: open_told(name, device, config.attention.impl) for name in offered(config.bundle)}
+    models = {Path(name).stem: open_and_print(name, device, config.attention.impl) for name in offered(config.bundle)}
     below = None  # bundle= offers only its own model
     if config.bundle is None and is_shipped(HARMONISER):
-        below = open_told(HARMONISER, device, config.attention.impl, continues=False)
-    weights = dict(zip(models, weights_told(config.weights, *(m.model for m in models.values())), strict=True))
+        below = open_and_print(HARMONISER, device, config.attention.impl, continues=False)
+    weights = dict(zip(models, choose_and_print(config.weights, *(m.model for m in models.values())), strict=True))
     with ended_by_sigterm(), TemporaryDirectory(prefix="musictx-") as name:
         made, uploads = Path(name) / "made", Path(name) / "uploads"
         made.mkdir()

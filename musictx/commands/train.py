@@ -37,9 +37,9 @@ def train(*words: str, **values: Any) -> Path | None:
     Raises:
         UserError: as the command does, in one line.
     """
-    told = [*words, *_as_words(values)]
-    config = alone(settings("train", *words, **values), told)
-    check_given(config, told)
+    said = [*words, *_as_words(values)]
+    config = alone(settings("train", *words, **values), said)
+    check_given(config, said)
     if config.trainer.smoke:
         smoke(config)
         return None
@@ -133,7 +133,7 @@ COMMAND = Command(
 )
 
 
-def told_by_job(error: Exception) -> UserError | None:
+def mistake_in_job(error: Exception) -> UserError | None:
     """The one line of a failed job, out of submitit's error, and where its other output is; None if the job reported no
     mistake."""
     text = str(error)
@@ -147,7 +147,7 @@ def _or_what_a_job_says() -> None:
     try:
         COMMAND()
     except Exception as error:
-        mistake = told_by_job(error) if type(error).__module__.startswith("submitit.") else None
+        mistake = mistake_in_job(error) if type(error).__module__.startswith("submitit.") else None
         if mistake is None:
             raise
         raise mistake from None

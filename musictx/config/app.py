@@ -285,8 +285,8 @@ def explained(error: BaseException) -> UserError:
             return ConfigError(f"{cause.full_key}", got=cause.value, allowed=f"a list, [{cause.value}]")
         if isinstance(cause, ValidationError):
             allowed = next((kind for words, kind in KINDS.items() if words in str(cause)), "")
-            told = {"allowed": allowed} if allowed else {"why": str(cause).splitlines()[0], "hint": SEE}
-            return ConfigError(f"{cause.full_key}", got=cause.value, **told)
+            said = {"allowed": allowed} if allowed else {"why": str(cause).splitlines()[0], "hint": SEE}
+            return ConfigError(f"{cause.full_key}", got=cause.value, **said)
     if isinstance(error, OSError) and is_full(error):
         place = f"{error.filename}: " if error.filename else ""
         what = f"the disk is full ({place}{error.strerror or error})"

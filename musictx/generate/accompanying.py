@@ -12,7 +12,7 @@ from musictx.errors import BundleError, ConfigError, TokenError, UserError, is_o
 from musictx.generate.requests import FARTHEST, Accompany
 from musictx.generate.result import Music
 from musictx.generate.song import WINDOW_S, draw_rest
-from musictx.generate.voices import Tell, draw_voices
+from musictx.generate.voices import Report, draw_voices
 from musictx.model.build import SOURCE, inputs_of
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import SourceModel
@@ -98,8 +98,8 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     tracks = read_tracks(read_bytes(path), path, one_tempo=counts_beats)
     if counts_beats and tracks.tempo_map is not None and tracks.tempo_map.changes:
         print(f"{path}: its first tempo is used throughout, since the model counts beats")
-    if told := tracks.told():
-        print(f"{path}: {told}")
+    if said := tracks.remark():
+        print(f"{path}: {said}")
     return take_melody(tracks.merge(drums=False), path, request, tokenizer, tracks.meter(), path.stem, path)
 
 
@@ -201,21 +201,21 @@ def accompany_melody(
     model: SourceModel,
     tokenizer: Tokenizer,
     request: Accompany,
-    tell: Tell = lambda done, of: None,
+    report: Report = lambda done, of: None,
     window_s: float = WINDOW_S,
     device: str = "cpu",
 ) -> list[Accompanied]:
     """As many accompaniments as were asked for; a model that counts seconds hears `window_s` of them at once. Raises
     ConfigError, NanError, UserError."""
     if isinstance(tokenizer, MelodyTokenizer):
-        rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, device=device, tell=tell)
+        rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, device=device, report=report)
         return [_together(melody, k, rest, mean_log_p, 0) for k, (rest, mean_log_p) in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
     score, line = melody.score, melody.line
     assert line is not None
     heard = np.where(line.pitch == REST, REST, line.pitch + request.transpose)
     try:
-        drawn = draw_voices(heard, model, tokenizer, score.quarter_s, request, device=device, tell=tell)
+        drawn = draw_voices(heard, model, tokenizer, score.quarter_s, request, device=device, report=report)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

@@ -32,14 +32,14 @@ def guided(logits: Tensor, bare: Tensor, strength: float, cut: float) -> Tensor:
 def bare_prompt(heard: Tensor, sampling: Sampling, period: int, asked: bool = True) -> Tensor:
     """The end of what is heard of a seed (P,), which is all that the second stream reads. For a shorter seed it
     raises NothingToHold, or gives all of it where no person `asked` for guidance: then nothing is guided."""
-    ids, told = heard[1:], max(sampling.guidance_tokens, period)  # after BOS, or the token in its place
-    if len(ids) <= told and not asked:
+    ids, said = heard[1:], max(sampling.guidance_tokens, period)  # after BOS, or the token in its place
+    if len(ids) <= said and not asked:
         return heard
-    if len(ids) <= told:
+    if len(ids) <= said:
         raise NothingToHold(
             "seed_guidance",
             got=sampling.strength,
-            why=f"the seed has {len(ids)} tokens, and guidance is about those before the last {told}",
+            why=f"the seed has {len(ids)} tokens, and guidance is about those before the last {said}",
             allowed="null for no guidance, fewer guidance_tokens=, or a longer seed",
         )
     return ids[newest(len(ids), sampling.guidance_tokens, period) :]

@@ -67,14 +67,14 @@ def check_continues(model: object, header: BundleHeader | None, bundle: object) 
         raise BundleError(f"{bundle} was trained for objective {task}, and cannot continue music", "give another")
 
 
-def open_told(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
+def open_and_print(bundle: str, device: str = "cpu", attention: str = "auto", continues: bool = True) -> Opened:
     """Opens what `bundle=` says, a name or a path; prints its corpus and licence."""
     opened = open_bundle(bundle_path(bundle), device, attention, continues)
     print(f"{bundle}: {opened.header.origin}")
     return opened
 
 
-def weights_told(weights: str, *models: Model) -> list[str]:
+def choose_and_print(weights: str, *models: Model) -> list[str]:
     """What `weights=` means for each of these models; prints what `auto` has chosen. Raises ConfigError."""
     chosen = [choose_weights(check_weights(weights, (AUTO, *WEIGHTS)), model) for model in models]
     if fewer := set(chosen) - {weights, "float32"}:

@@ -103,23 +103,23 @@ def as_heard(score: Score, tracks: Tracks, tokenizer: Tokenizer, source: object,
     what becomes of instruments, drums, pedal and tempo."""
     sounding = [track for track in tracks.tracks if len(track.score)]
     parts = [track for track in sounding if drums or not track.is_drums]
-    told = []
+    said = []
     if knows_one_piano(tokenizer):
         score = one_piano(score)
         if len(parts) > 1:
-            told.append(f"its {len(parts)} tracks are heard as one piano")
+            said.append(f"its {len(parts)} tracks are heard as one piano")
         if (program := int(score.program[0])) not in (PIANO, DRUMS):
-            told.append(f"its instrument, program {program}, is heard as a piano, and kept in what is written")
+            said.append(f"its instrument, program {program}, is heard as a piano, and kept in what is written")
     if any(track.is_drums for track in parts) and not tokenizer.programs:
-        told.append(f"its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
+        said.append(f"its drums are heard as {'voices' if tokenizer.voices else 'piano keys'}")
     elif len(parts) < len(sounding):
-        told.append("its drums are left out, drums=true takes them")
-    if pedal := tracks.told(drums):
-        told.append(pedal)
+        said.append("its drums are left out, drums=true takes them")
+    if pedal := tracks.remark(drums):
+        said.append(pedal)
     if tokenizer.metrical and tracks.tempo_map is not None and tracks.tempo_map.changes:
-        told.append("its first tempo is used throughout, since the model counts beats")
-    if told:
-        print(f"{source}: {'; '.join(told)}")
+        said.append("its first tempo is used throughout, since the model counts beats")
+    if said:
+        print(f"{source}: {'; '.join(said)}")
     return score
 
 
@@ -145,8 +145,8 @@ def fit_grid(score: Score, tokenizer: Tokenizer, source: object) -> Score:
     if not tokenizer.voices:
         return score
     heard = quantise(score)
-    if told := heard.told():
-        print(f"{source}: {told}")
+    if said := heard.remark():
+        print(f"{source}: {said}")
     return heard.score
 
 

@@ -14,7 +14,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.generate.engine import ByChance, Stream
 from musictx.generate.filters import NO_NUMBERS, NanError
 from musictx.generate.requests import Accompany, Sampling
-from musictx.generate.voices import Tell
+from musictx.generate.voices import Report
 from musictx.model.protocol import SourceModel
 from musictx.music.score import Score
 from musictx.tokenizers.gap import split_at
@@ -100,10 +100,10 @@ def draw_rest(
     *,
     window_s: float = WINDOW_S,
     device: str = "cpu",
-    tell: Tell = lambda done, of: None,
+    report: Report = lambda done, of: None,
 ) -> list[tuple[Score, float]]:
     """The rest for a melody, as often as a request asks, as long as the melody: a piano's notes, and nats a token under
-    the model alone. Variation k is a function of melody, seed and k alone. `tell` gets how many windows
+    the model alone. Variation k is a function of melody, seed and k alone. `report` gets how many windows
     of how many are drawn, and may raise to end it. Raises ConfigError, NanError, UserError."""
     rules = replace(request.rules, voice_order=False, voice_ranges=False, no_parallels=False)  # these are for chorales
     if not rules.masks:
@@ -117,7 +117,7 @@ def draw_rest(
         music = Windows(ids, model, tokenizer, request.sampling, rules, (request.random_seed, k), device)
         for n, start_s in enumerate(starts, 1):
             music.go_on(start_s, min(start_s + 2 * hop_s, end_s))
-            tell(k * len(starts) + n, request.variations * len(starts))
+            report(k * len(starts) + n, request.variations * len(starts))
         rest = tokenizer.decode(music.until(end_s), melody.quarter_s)
         out.append((rest, float(np.mean(music.log_p)) if music.log_p else 0.0))
     return out

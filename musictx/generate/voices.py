@@ -22,7 +22,7 @@ from musictx.music.grid import REST, Grid
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.grammar import Grammar, build_grammar
 
-Tell = Callable[[int, int], None]
+Report = Callable[[int, int], None]
 
 
 class Voices(NamedTuple):
@@ -72,11 +72,11 @@ def draw_voices(
     request: Accompany,
     *,
     device: str = "cpu",
-    tell: Tell = lambda done, of: None,
+    report: Report = lambda done, of: None,
 ) -> list[Voices]:
     """Alto, tenor and bass for a soprano (S,) of pitches or REST, as often as a request asks.
     Variation k is a function of melody, seed and k alone. With seed guidance above 0 each row has a second one beside
-    it, which hears no melody. `tell` gets how many tokens of how many are drawn, and may
+    it, which hears no melody. `report` gets how many tokens of how many are drawn, and may
     raise to end it. Raises ConfigError for rules that cannot be kept and a melody longer than the model has positions,
     NanError for a model that gives no numbers."""
     steps = np.full((len(melody), tokenizer.voices), REST, np.int16)
@@ -102,7 +102,7 @@ def draw_voices(
         drawn = []
         for each in islice(stream, n_tokens):
             drawn.append(each)
-            tell(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
+            report(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
         if not stream.finite.all():
             raise NanError(NO_NUMBERS, "train it again, or use weights=float32")
         ids, log_p = (

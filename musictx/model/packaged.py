@@ -31,7 +31,7 @@ def absence(name: str) -> BundleError:
 
 
 @cache  # commands resolve a path several times, and say this once
-def tell_taken(name: str, what: str) -> None:
+def print_taken(name: str, what: str) -> None:
     """Prints a line if a file or folder here has the name of something inside the package, which wins."""
     if Path(name).exists():
         print(f"{name} is the {what} inside musictx; ./{name} means the one in this folder", file=sys.stderr)
@@ -48,7 +48,7 @@ def bundle_path(bundle: str) -> Path:
     """The path that `bundle=` or `init_from=` means: a model inside the package, before a file or folder of that name,
     a file, or a run's folder that has its model. Raises BundleError for others."""
     if bundle in BUNDLES:
-        tell_taken(bundle, "model")
+        print_taken(bundle, "model")
         return shipped_bundle(bundle)
     path = Path(bundle)
     if bundle and path.is_dir():
@@ -74,7 +74,7 @@ def seed_path(midi: str) -> Path:
     """The path that `seed_midi=`, `midi=` or `input=` means: a seed inside the package, before a file of that name, or
     a path. Raises MidiError for neither."""
     if midi in SEEDS:
-        tell_taken(midi, "seed")
+        print_taken(midi, "seed")
         return FOLDER / f"{midi}.mid"
     if not Path(midi).exists():
         raise MidiError(midi, "no such file", f"give an existing MIDI file, or {KNOWN_SEEDS}")

@@ -144,7 +144,7 @@ class Quantised(NamedTuple):
     moved: int
     tied: int
 
-    def told(self) -> str:
+    def remark(self) -> str:
         """What the grid changes, in words; "" if it changes nothing."""
         phrases = (
             (self.lost, f"leaves out {self.lost} as too short"),

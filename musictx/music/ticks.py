@@ -117,7 +117,7 @@ class Tracks:
         """All notes together, with drums only if asked for."""
         return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
 
-    def told(self, drums: bool = False) -> str:
+    def remark(self, drums: bool = False) -> str:
         """What a person should know of the pedal: empty, or that a press is not heard in `merge(drums)`."""
         heard = [track for track in self.tracks if drums or not track.is_drums]
         return FORGOTTEN if any(track.pedal_forgotten for track in heard) else ""

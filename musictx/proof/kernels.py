@@ -29,20 +29,20 @@ class Unable(Exception):
 class Outcome(NamedTuple):
     error: float
     limit: float
-    told: str = ""
+    said: str = ""
 
 
 Check = tuple[str, Callable[[], Outcome]]  # what is checked, and how; raises Unable
 
 
-def near_exact(told: str, got: Tensor, exact: Tensor, plain: Tensor) -> Outcome:
+def near_exact(said: str, got: Tensor, exact: Tensor, plain: Tensor) -> Outcome:
     """Allows twice the error of plain PyTorch, a rounding of the result, and those of a float32 sum of 128 products."""
     if (got.shape, got.dtype) != (plain.shape, plain.dtype):
         raise ValueError(f"it is {got.dtype} {tuple(got.shape)}, not {plain.dtype} {tuple(plain.shape)}")
     error, allowed = (float((x.cpu().double() - exact).abs().max()) for x in (got, plain))
     rounding = torch.finfo(got.dtype).eps + 11 * torch.finfo(torch.float32).eps
     # numbers as large as 1 may cancel: a query with a single key has gradients of exactly zero
-    return Outcome(error, 2 * allowed + rounding * max(1.0, float(exact.abs().max())), told)
+    return Outcome(error, 2 * allowed + rounding * max(1.0, float(exact.abs().max())), said)
 
 
 def check_able(device: str, numbers: str) -> None:
@@ -79,8 +79,8 @@ def worst(device: str, name: str, attends: Sequence[Attend], dtype: str) -> Outc
             got = results(attend, given, device, to)
         except ConfigError as reason:
             raise Unable(reason.why) from None
-        told = [f"{x} at queries {tq}, keys {tk}, heads of {d}, table {m}" for x in NAMES[: 5 if wider is None else 4]]
-        found += map(near_exact, told, got, exact, plain)
+        said = [f"{x} at queries {tq}, keys {tk}, heads of {d}, table {m}" for x in NAMES[: 5 if wider is None else 4]]
+        found += map(near_exact, said, got, exact, plain)
     return max(found, key=lambda o: o.error / o.limit if o.error <= o.limit else math.inf)  # NaN is beyond it
 
 

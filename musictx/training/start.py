@@ -200,11 +200,11 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         val_nll=None,
         version=version("musictx"),
         notes={"name": config.name, "seed": config.random_seed, "citation": citation, **hidden(config)},
-        objective=told(config, objective, manifest),
+        objective=objective_notes(config, objective, manifest),
     )
 
 
-def told(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
+def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifest) -> dict[str, Any]:
     """What a bundle says about its objective: enough to know its ids without the objective's code. Where its examples
     are whole, also how much music is in them: in ids, and in seconds where ids mark a melody. Empty for the next
     token."""

@@ -30,7 +30,7 @@ def slider(label: str, low: float, high: float, value: float, step: float, **how
     return gr.Slider(low, high, value=min(value, high), step=step, label=label, buttons=[], **how)
 
 
-def told(what: str, wrong: bool = False) -> str:
+def status_line(what: str, wrong: bool = False) -> str:
     """A line for the status, red where something went wrong."""
     role, look = ("alert", "status wrong") if wrong else ("status", "status")
     return f'<p role="{role}" class="{look}">{html.escape(what)}</p>'

@@ -27,7 +27,7 @@ from musictx.web.session import Heard, Music
 TELL_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step of the slider that chooses a primer
 HOLD = "how close to the seed"  # the name of its slider
-Tell = Callable[[float], None]  # gets seconds of new music
+Report = Callable[[float], None]  # gets seconds of new music
 
 
 class Ready(NamedTuple):
@@ -56,7 +56,7 @@ def draw_takes(
     ready: Ready,
     limits: Limits,
     chance: int,
-    tell: Tell,
+    report: Report,
     ending: Callable[[], bool] = lambda: False,
     own: Own = UNSAID,
 ) -> tuple[Continuation, ...]:
@@ -73,7 +73,7 @@ def draw_takes(
         drawing = Drawing([primer], ready.model, ready.tokenizer, request, own=own)
     except NothingToHold:
         raise UserError("the primer is too short to hold on to", f"take more of it, or move “{HOLD}” to 0") from None
-    return in_time(drawing, music, limits, end_s, tell, ending)
+    return in_time(drawing, music, limits, end_s, report, ending)
 
 
 def own_top_p(own: Own) -> float:
@@ -88,7 +88,7 @@ def share(wish: Wish, own: Own) -> float | str:
 
 
 def in_time(
-    drawing: Drawing, music: Music, limits: Limits, end_s: float, tell: Tell, ending: Callable[[], bool]
+    drawing: Drawing, music: Music, limits: Limits, end_s: float, report: Report, ending: Callable[[], bool]
 ) -> tuple[Continuation, ...]:
     """What is drawn until the monotonic clock shows `end_s`, or the server is `ending`. Raises UserError if that is
     nothing."""
@@ -99,7 +99,7 @@ def in_time(
             break
         seen.append(int(step.ids[0]))
         if len(seen) % TELL_EVERY == 0:
-            tell(drawing.tokenizer.seconds(np.array(seen), music.score.quarter_s))
+            report(drawing.tokenizer.seconds(np.array(seen), music.score.quarter_s))
     if not seen:
         raise UserError(f"{went_by(limits)} before any music was drawn", "give less of a primer")
     return tuple(drawing.continuations()[0])
@@ -166,8 +166,8 @@ def fit(music: Music, tokenizer: Tokenizer) -> Music:
     score = score.select(inside)
     if tokenizer.voices:
         on_grid = quantise(score)
-        if told := on_grid.told():
-            left += f" {told[0].upper()}{told[1:]}."
+        if said := on_grid.remark():
+            left += f" {said[0].upper()}{said[1:]}."
         thin, lost = thin_to_voices(on_grid.score)
         score = thin if lost else on_grid.score
         if lost:
@@ -180,7 +180,7 @@ def fit(music: Music, tokenizer: Tokenizer) -> Music:
             left += f" Its instrument, program {program}, is heard as a piano, and kept in what is written."
     if music.drums:
         left += " Its drums are left out."
-    if pedal := music.pedal_told[bool(tokenizer.metrical and music.written)]:
+    if pedal := music.pedal_remark[bool(tokenizer.metrical and music.written)]:
         left += f" {pedal[0].upper()}{pedal[1:]}."
     tokenizer.encode(score)
     return music._replace(score=score, meter=meter, note=left.strip(), played=played)
@@ -212,7 +212,7 @@ def fill_takes(
     ready: Ready,
     limits: Limits,
     chance: int,
-    tell: Tell,
+    report: Report,
     ending: Callable[[], bool] = lambda: False,
     own: Own = UNSAID,
 ) -> tuple[Continuation, ...]:
@@ -225,7 +225,7 @@ def fill_takes(
     asked = request.drawing(Length(gap.seconds), ready.window)
     end_s = time.monotonic() + limits.seconds
     drawing = Drawing([gap], ready.model, ready.tokenizer, asked, own=own)
-    return in_time(drawing, music, limits, end_s, tell, ending)
+    return in_time(drawing, music, limits, end_s, report, ending)
 
 
 def make_gap(music: Music, region: Region, tokenizer: Tokenizer, limits: Limits) -> Gap:

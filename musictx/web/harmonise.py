@@ -81,7 +81,7 @@ class Reader:
 
 
 HOLD_MELODY = "how close to the melody"  # the name of its slider
-TellOf = Callable[[float, float], None]  # gets seconds of the melody that have their voices, and all of them
+ReportOf = Callable[[float, float], None]  # gets seconds of the melody that have their voices, and all of them
 
 
 class Harmoniser(NamedTuple):
@@ -113,13 +113,13 @@ def harmonise(
     harmoniser: Harmoniser,
     limits: Limits,
     chance: int,
-    tell: TellOf,
+    report: ReportOf,
     ending: Callable[[], bool] = lambda: False,
 ) -> Harmonised:
     """Raises UserError for what cannot be, and where the time does not suffice: half an accompaniment is none."""
     check_most("variations", wish.variations, limits.variations)
     score, meter = music.written or music.played or Heard(music.score, music.meter)
-    line, told = "highest" if len(together(score)) else "only", list[str]()
+    line, said = "highest" if len(together(score)) else "only", list[str]()
     melody = top_line(score) if line == "highest" else score
     transpose = nearest_within(melody.pitch, *VOICE_RANGES[0]) or 0
     request = Accompany(
@@ -130,19 +130,19 @@ def harmonise(
         variations=int(wish.variations),
     )
     request = guided(request, harmoniser.header, harmoniser.tokenizer, "the model here")
-    say = lambda what: told.append(f"{what}.")  # noqa: E731
+    say = lambda what: said.append(f"{what}.")  # noqa: E731
     heard = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name, say=say)
     if transpose:
-        told.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}.")
+        said.append(f"The model hears it {abs(transpose)} semitones {'higher' if transpose > 0 else 'lower'}.")
     deadline_s, whole_s = time.monotonic() + limits.seconds, heard.score.duration_s
 
     def watch(done: int, of: int) -> None:
         if time.monotonic() > deadline_s or ending():
             raise UserError(f"{limits.seconds:g} s went by before the voices were whole", "give a shorter melody")
-        tell(done / of * whole_s, whole_s)
+        report(done / of * whole_s, whole_s)
 
     made = accompany_melody(heard, harmoniser.model, harmoniser.tokenizer, request, watch)
-    return Harmonised(tuple(made), " ".join(told))
+    return Harmonised(tuple(made), " ".join(said))
 
 
 class MelodyReader(Reader):

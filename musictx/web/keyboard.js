@@ -2,7 +2,7 @@
 const LOW = 55, HIGH = 79, KEYS = "awsedftgyhujkolp";
 const BLACK = [1, 3, 6, 8, 10];
 const keys = element.querySelector(".keys");
-const told = element.querySelector(".told");
+const played = element.querySelector(".played");
 let notes = [], held = new Map(), sound = null;
 
 const whites = [];
@@ -18,8 +18,8 @@ for (let pitch = LOW; pitch <= HIGH; pitch++) {
   keys.append(key);
 }
 
-function tell() {
-  told.textContent = notes.length ? `${notes.length} note${notes.length > 1 ? "s" : ""}` : "play a phrase";
+function show() {
+  played.textContent = notes.length ? `${notes.length} note${notes.length > 1 ? "s" : ""}` : "play a phrase";
 }
 
 function tone(pitch, velocity) {
@@ -48,7 +48,7 @@ function release(pitch) {
   note.hush();
   notes.push([note.on, performance.now() / 1000, pitch, note.velocity]);
   keys.querySelector(`[data-pitch="${pitch}"]`)?.classList.remove("down");
-  tell();
+  show();
 }
 
 const pointers = new Map();
@@ -85,7 +85,7 @@ function hear(event) {
 
 async function connect() {
   if (!navigator.requestMIDIAccess) {
-    told.textContent = "this browser has no WebMIDI";
+    played.textContent = "this browser has no WebMIDI";
     return;
   }
   try {
@@ -94,9 +94,9 @@ async function connect() {
     midi.onstatechange = listen;
     listen();
     const names = [...midi.inputs.values()].map((input) => input.name);
-    told.textContent = names.length ? `listening to ${names.join(", ")}` : "no MIDI keyboard is connected";
+    played.textContent = names.length ? `listening to ${names.join(", ")}` : "no MIDI keyboard is connected";
   } catch {
-    told.textContent = "the browser does not allow MIDI here";
+    played.textContent = "the browser does not allow MIDI here";
   }
 }
 
@@ -104,12 +104,12 @@ element.addEventListener("click", (event) => {
   const action = event.target.dataset.action;
   if (action === "midi") connect();
   if (action === "clear") notes = [];
-  if (action === "clear") tell();
+  if (action === "clear") show();
   if (action === "take") {
     [...held.keys()].forEach(release);
     trigger("take", { notes });
     notes = [];
-    tell();
+    show();
   }
 });
-tell();
+show();

@@ -13,7 +13,7 @@ from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
 from musictx.generate.requests import UNSAID
 from musictx.web import session, stage
-from musictx.web.components import Closed, come_far, slider, told
+from musictx.web.components import Closed, come_far, slider, status_line
 from musictx.web.draw import HOLD, SLIDER_S, Region, Wish, own_top_p
 from musictx.web.harmonise import HOLD_MELODY, Point, VoicesWish
 from musictx.web.session import Session
@@ -30,7 +30,7 @@ FINISHED = "It ends: new music takes the place of its ending, from {:.1f} s on. 
 ALL_HEADS = "mean of all heads"
 MOST_HOLD = 4.0
 REGION_S = 0.1  # the step of arrow keys
-PIANO = """<div class="piano"><div class="keys"></div><span class="told" role="status"></span><div class="row">
+PIANO = """<div class="piano"><div class="keys"></div><span class="played" role="status"></span><div class="row">
 <button data-action="take">Take it</button><button data-action="clear">Clear</button>
 <button data-action="midi">MIDI keyboard</button></div></div>"""
 
@@ -95,7 +95,7 @@ class Page:
 
     def _results(self) -> None:
         with gr.Row(elem_id="top"):
-            self.status = gr.HTML(told(BEGIN), js_on_load=None, elem_id="status", scale=1)
+            self.status = gr.HTML(status_line(BEGIN), js_on_load=None, elem_id="status", scale=1)
             self.on = gr.Button("Go on from this variation", size="sm", interactive=False, scale=0, min_width=200)
             self.undo = gr.Button("Undo", size="sm", interactive=False, scale=0, min_width=80)
         self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
@@ -124,7 +124,7 @@ class Page:
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
-            event(self._told(action), [self.session, *inputs], parts, **(quiet | how))
+            event(self._answered(action), [self.session, *inputs], parts, **(quiet | how))
 
         on(self.file.upload, self.upload, self.file)
         for name, button in self.examples.items():
@@ -157,7 +157,7 @@ class Page:
                 raise UserError(f"{name}: it waited too long to be read", "drop it again")
             updates = self._begin(self.studio.upload(session, data, name))
         except UserError as error:
-            updates = {self.status: told(str(error), wrong=True)}
+            updates = {self.status: status_line(str(error), wrong=True)}
         return updates | {self.file: None}  # there is room for the next one
 
     def pick_example(self, session: Session, name: str) -> Updates:
@@ -178,9 +178,9 @@ class Page:
 
     def go_on(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
         asked = Wish(*wish)
-        tell = lambda seconds: come_far(progress, seconds, asked.length_s)  # noqa: E731
-        session, what = self.studio.go_on(session, asked, tell)
-        return self._show(session, new=False) | self._layers_of(session) | {self.status: told(what)}
+        report = lambda seconds: come_far(progress, seconds, asked.length_s)  # noqa: E731
+        session, what = self.studio.go_on(session, asked, report)
+        return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
     def fill(
         self,
@@ -190,17 +190,17 @@ class Page:
         *wish: Any,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> Updates:
-        tell = lambda seconds: come_far(progress, seconds, to_s - from_s)  # noqa: E731
-        session, what = self.studio.fill(session, Region(from_s, to_s), Wish(*wish), tell)
+        report = lambda seconds: come_far(progress, seconds, to_s - from_s)  # noqa: E731
+        session, what = self.studio.fill(session, Region(from_s, to_s), Wish(*wish), report)
         assert session.now
         done = session.now.takes[0]
         borders = round(done.new_from_s, 2), round(done.new_to_s, 2)  # those that the model can keep to
-        return self._show(session) | {self.status: told(what)} | dict(zip(self.region, borders, strict=True))
+        return self._show(session) | {self.status: status_line(what)} | dict(zip(self.region, borders, strict=True))
 
     def put_voices(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
-        tell = lambda seconds, whole_s: come_far(progress, seconds, whole_s)  # noqa: E731
-        session, what = self.studio.harmonise(session, VoicesWish(*wish), tell)
-        return self._show(session, new=False) | self._layers_of(session) | {self.status: told(what)}
+        report = lambda seconds, whole_s: come_far(progress, seconds, whole_s)  # noqa: E731
+        session, what = self.studio.harmonise(session, VoicesWish(*wish), report)
+        return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
     def choose(self, session: Session, event: gr.EventData) -> Updates:
         return self._show(session.choose(int(event._data["take"])), new=False)
@@ -211,7 +211,7 @@ class Page:
         chosen = session.choose(int(event._data["take"]))
         updates = self._show(chosen, new=False) if chosen.now != session.now else {}
         if chosen.now and chosen.now.filled:
-            return updates | {self.status: told(BOTH_SIDES)}
+            return updates | {self.status: status_line(BOTH_SIDES)}
         note = self.studio.note_at(chosen, Point(float(event._data["seconds"]), float(event._data["pitch"])))
         return updates | self.show_attention(chosen, note + 1, layer)
 
@@ -236,7 +236,7 @@ class Page:
         now = session.now
         updates: Updates = {
             self.session: session,
-            self.status: told(BEGIN),
+            self.status: status_line(BEGIN),
             self.on: gr.update(interactive=bool(now and now.takes)),
             self.arcs: "",
             self.looking: gr.update(visible=False),
@@ -248,14 +248,14 @@ class Page:
         whole_s = SLIDER_S
         if now:
             about = f"{now.name}: {len(now.score)} notes, {now.score.duration_s:.1f} s. {now.music.note}"
-            updates[self.status] = told(about)
+            updates[self.status] = status_line(about)
             whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
         if now and new:
             from_s = stage.begins_s(now.music.score)
             at_s = whole_s if from_s == now.music.score.duration_s else max(round(from_s, 1), SLIDER_S)
             updates[self.primer] = gr.update(maximum=round(whole_s, 1), value=round(at_s, 1), interactive=True)
             if at_s < whole_s:
-                updates[self.status] = told(f"{about} {FINISHED.format(at_s)}")
+                updates[self.status] = status_line(f"{about} {FINISHED.format(at_s)}")
             updates |= {self.model: now.music.model} | self.choose_model(session, now.music.model)
             updates |= self._layers_of(session)
         return updates | {self.stage: self.studio.show(session)}
@@ -267,7 +267,7 @@ class Page:
         count = self.studio.count_layers(session)
         return [(ALL_HEADS, -1), *((f"layer {k}, each head", k) for k in range(count))]
 
-    def _told(self, action: Callable[..., Updates]) -> Callable[..., Updates]:
+    def _answered(self, action: Callable[..., Updates]) -> Callable[..., Updates]:
         """The action, with a person's mistakes in the status line and nothing else changed."""
 
         @wraps(action)
@@ -276,6 +276,6 @@ class Page:
                 with self.studio.work.action():
                     return action(*args, **kwargs) or {self.status: gr.skip()}
             except UserError as error:
-                return {self.status: told(str(error), wrong=True)}
+                return {self.status: status_line(str(error), wrong=True)}
 
         return safely

@@ -38,7 +38,7 @@ class Music(NamedTuple):
     written: Heard | None = None  # at its first tempo, for models that count beats; None: as it sounds
     tracks: int = 1  # with notes, without the drums
     drums: bool = False  # the file has some, which are left out
-    pedal_told: tuple[str, str] = ("", "")  # on a press that is not heard: as it sounds, at its first tempo
+    pedal_remark: tuple[str, str] = ("", "")  # on a press that is not heard: as it sounds, at its first tempo
 
 
 class Step(NamedTuple):

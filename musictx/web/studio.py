@@ -17,8 +17,8 @@ from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import choose_bundle
 from musictx.generate.requests import MAX_SEED, UNSAID, Own
-from musictx.web.draw import Ready, Region, Tell, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
-from musictx.web.harmonise import Harmoniser, MelodyReader, Point, Reader, TellOf, VoicesWish, harmonise
+from musictx.web.draw import Ready, Region, Report, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
+from musictx.web.harmonise import Harmoniser, MelodyReader, Point, Reader, ReportOf, VoicesWish, harmonise
 from musictx.web.session import Music, Session, Step, examples, read_played
 from musictx.web.stage import PEN, as_data, new_place, stage
 from musictx.web.uploads import read_upload
@@ -56,19 +56,19 @@ class Studio:
     def played(self, session: Session, notes: Any) -> Session:
         return self._begin(session, read_played(notes))
 
-    def go_on(self, session: Session, wish: Wish, tell: Tell) -> tuple[Session, str]:
+    def go_on(self, session: Session, wish: Wish, report: Report) -> tuple[Session, str]:
         """Continues the newest music; and what became of it in words."""
         if session.now is None:
             raise UserError("there is no music to continue yet", START)
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
         ready, own, chance = self.models[music.model], self.own.get(music.model, UNSAID), random.randint(0, MAX_SEED)
-        takes = draw_takes(music, wish, ready, self.limits, chance, tell, lambda: self.work.ending, own)
-        told = self._told(takes, wish, f"of {music.name}", began, "Click a note to see what it comes from.")
+        takes = draw_takes(music, wish, ready, self.limits, chance, report, lambda: self.work.ending, own)
+        said = self._sentence(takes, wish, f"of {music.name}", began, "Click a note to see what it comes from.")
         if music.model != session.now.music.model:
-            told = f"{told} {music.note}".strip()
-        return session.push(Step(music, takes)), told
+            said = f"{said} {music.note}".strip()
+        return session.push(Step(music, takes)), said
 
-    def fill(self, session: Session, region: Region, wish: Wish, tell: Tell) -> tuple[Session, str]:
+    def fill(self, session: Session, region: Region, wish: Wish, report: Report) -> tuple[Session, str]:
         """Writes a region of the music again; and what became of it in words."""
         if session.now is None:
             raise UserError("there is no music to fill yet", START)
@@ -77,12 +77,12 @@ class Studio:
             whole = whole._replace(name=now.music.name)  # filled again
         music, began = self._heard(whole, wish.model or whole.model), time.monotonic()
         ready, own, chance = self._filling(music.model), self.own.get(music.model, UNSAID), random.randint(0, MAX_SEED)
-        takes = fill_takes(music, region, wish, ready, self.limits, chance, tell, lambda: self.work.ending, own)
+        takes = fill_takes(music, region, wish, ready, self.limits, chance, report, lambda: self.work.ending, own)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
-        told = self._told(takes, wish, where, began, "The rest is kept.")
+        said = self._sentence(takes, wish, where, began, "The rest is kept.")
         if music.model != whole.model:
-            told = f"{told} {music.note}".strip()
-        return session.push(Step(music, takes)), told
+            said = f"{said} {music.note}".strip()
+        return session.push(Step(music, takes)), said
 
     def _filling(self, name: str) -> Ready:
         """The model of that name. Raises UserError for one that was not trained to fill."""
@@ -92,7 +92,7 @@ class Studio:
         advice = f"choose {' or '.join(able)}" if able else "no model here did: serve one of objective=infill"
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
-    def _told(self, takes: tuple[Continuation, ...], wish: Wish, what: str, began: float, then: str) -> str:
+    def _sentence(self, takes: tuple[Continuation, ...], wish: Wish, what: str, began: float, then: str) -> str:
         """What became of it. Raises UserError at the end of the server: to picture it, and to write its sound, would
         take longer than to draw it."""
         if self.work.ending:
@@ -105,14 +105,14 @@ class Studio:
         took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
         return f"{took} {what}, in {time.monotonic() - began:.1f} s. {then}"
 
-    def harmonise(self, session: Session, wish: VoicesWish, tell: TellOf) -> tuple[Session, str]:
+    def harmonise(self, session: Session, wish: VoicesWish, report: ReportOf) -> tuple[Session, str]:
         """Voices below the newest music; and what became of it in words."""
         if session.now is None or self.harmoniser is None:
             raise UserError("there is no melody yet", START)
         music, began = session.now.music, time.monotonic()
         chance = random.randint(0, MAX_SEED)
         ending = lambda: self.work.ending  # noqa: E731
-        takes, note = harmonise(music, wish, self.harmoniser, self.limits, chance, tell, ending)
+        takes, note = harmonise(music, wish, self.harmoniser, self.limits, chance, report, ending)
         if self.work.ending:
             raise UserError(ENDS)
         made = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"

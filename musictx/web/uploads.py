@@ -115,7 +115,7 @@ class Read(NamedTuple):
     written: Heard | None
     tracks: int
     drums: bool
-    pedal_told: tuple[str, str]
+    pedal_remark: tuple[str, str]
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> Music:
@@ -130,8 +130,8 @@ def read_upload(data: bytes, name: str, limits: Limits) -> Music:
     read = cast(Read | str, run_batch(cast(Any, read_music), [data], allowed)[0])
     if isinstance(read, str):
         raise UserError(f"{name}: {read}", GIVE)
-    told = read._asdict()
-    return Music(plain_name(name), *told.pop("played"), **told)
+    said = read._asdict()
+    return Music(plain_name(name), *said.pop("played"), **said)
 
 
 def read_music(data: bytes) -> Read | str:
@@ -148,7 +148,7 @@ def read_music(data: bytes) -> Read | str:
         return "there are only drums in it" if only_drums else "there are no notes in it"
     sounding = [track for track in tracks.tracks if len(track.score)]
     melodic = [track for track in sounding if not track.is_drums]
-    pedal = tracks.told(), (even or tracks).told()
+    pedal = tracks.remark(), (even or tracks).remark()
     written = None if even is None else Heard(even.merge(), even.meter())
     return Read(Heard(score, tracks.meter()), written, len(melodic), len(melodic) < len(sounding), pedal)
 

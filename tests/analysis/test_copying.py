@@ -61,7 +61,7 @@ def test_drums_are_no_melody():
 
 @pytest.mark.parametrize("corpus", [[], [Score.empty()], [tune(60), tune(62)]])
 def test_a_corpus_without_music_is_refused(corpus):
-    with pytest.raises(UserError, match=f"{len(corpus)} training pieces without two notes"):
+    with pytest.raises(UserError, match=f"{len(corpus)} training pieces"):
         CorpusIndex(corpus)
 
 

@@ -21,7 +21,7 @@ def chorale(steps=24):
     return ChoraleTokenizer().encode_grid(grid)
 
 
-def test_a_grid_is_cut_where_its_models_begin_and_holds_what_they_hold():
+def test_a_grid_is_cut_where_its_models_begin_and_has_what_they_hold():
     tokenizer = ChoraleTokenizer()
     held = beginnings(split_of(chorale(), chorale()), tokenizer, 2, 1.84, 1.2)  # step 12.27: cut at 12
     assert held.seed_s == pytest.approx(1.8, abs=1e-5)
@@ -33,7 +33,7 @@ def test_a_grid_is_cut_where_its_models_begin_and_holds_what_they_hold():
     assert prompt.start_s == pytest.approx(held.seed_s, abs=1e-5)
 
 
-def test_a_performance_holds_nothing_over_the_cut():
+def test_a_performance_has_nothing_over_the_cut():
     tokenizer = PerformanceTokenizer()
     score = Score([0.0, 0.5, 2.5], [4.0, 0.9, 3.0], [50, 60, 62], [80, 80, 80])
     held = beginnings(split_of(*[tokenizer.encode(score)] * 2), tokenizer, 2, 2.0, 2.0)

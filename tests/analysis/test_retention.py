@@ -87,7 +87,7 @@ def test_a_tune_over_an_off_beat_bass_is_one_line_and_the_bass_another():
     assert set(high(together, 0.0)) >= set(range(48, 55))  # of struck notes alone every bass note is in it
 
 
-def test_a_pedal_holds_no_line():
+def test_a_pedal_has_no_line():
     pedalled = voice(TUNE, 3.5)  # every note until the pedal is lifted
     assert high(pedalled) == [72, 74, 76, 79]
     assert high(pedalled, PEDALLED_S) == [p for _, p in TUNE]
@@ -151,7 +151,7 @@ def test_the_share_that_returns_is_counted_window_by_window():
 
 
 def test_a_seed_without_motifs_is_refused():
-    with pytest.raises(UserError, match="no motif of 3 notes in its outer lines"):
+    with pytest.raises(UserError, match="no motif of 3 notes"):
         returns(line((0, 60), (1, 62)), song(0), [0, 10], inf)
 
 
@@ -207,7 +207,7 @@ def test_what_gives_no_scale_is_refused_in_one_line():
         with pytest.raises(ConfigError, match="window_s"):
             retention(seeds, true, true, inf, window_s, horizon_s)
     for few in (0, 1):
-        with pytest.raises(UserError, match=f"{few} seeds have motifs of 3 notes: give at least 2"):
+        with pytest.raises(UserError, match=f"{few} seeds have motifs give at least 2"):
             retention(seeds[:few], true[:few], true[:few], inf)
     with pytest.raises(UserError, match="no more than chance"):
         retention(seeds, true, [song(k + 100) for k in range(4)], 0.0, window_s=10, horizon_s=20)

@@ -27,9 +27,9 @@ def bundle(tmp_path_factory):
     path, tok = tmp_path_factory.mktemp("untrained") / "songs.safetensors", build_tokenizer("performance-melody")
     torch.manual_seed(0)
     config = EncoderDecoderConfig(tok.vocab.size, d_model=16, n_heads=2, d_ff=32, pad=tok.vocab.pad, paced=True)
-    learnt = {"name": "conditional", "settings": {}, "added": [], "length": 64, "seconds": 3.0}
+    learned = {"name": "conditional", "settings": {}, "added": [], "length": 64, "seconds": 3.0}
     shape, known = {"kind": "encoder_decoder", **asdict(config)}, ("none", "none", None, "0")
-    header = BundleHeader(shape, tok.name, tok.vocab.fingerprint, *known, objective=learnt)
+    header = BundleHeader(shape, tok.name, tok.vocab.fingerprint, *known, objective=learned)
     save_bundle(path, EncoderDecoder(config, torch.from_numpy(tok.pace)), header)
     return path
 
@@ -42,9 +42,9 @@ def melody(tmp_path):
 
 def test_the_melody_is_kept_to_the_bit_and_a_piano_goes_with_it(melody, tmp_path, bundle):
     say = ["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o", "variations=2", "png=true"]
-    told = ok(say, tmp_path).stdout
-    assert "tune-1.mid: 4 notes of the melody, unchanged" in told
-    assert "sixteenth" not in told
+    said = ok(say, tmp_path).stdout
+    assert "tune-1.mid: 4 notes of the melody, unchanged" in said
+    assert "sixteenth" not in said
     assert {p.name for p in (tmp_path / "o").iterdir()} == {"tune-1.mid", "tune-2.mid", "tune.png"}
     kept = rows(read_midi(melody))
     both = [rows(read_midi(tmp_path / "o" / f"tune-{k}.mid")) for k in (1, 2)]
@@ -66,26 +66,26 @@ def test_the_melody_is_kept_to_the_bit_and_a_piano_goes_with_it(melody, tmp_path
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["transpose=2"], "transpose=2: it is for models of chorales"),
+        (["transpose=2"], "transpose=2: "),
         (["rules.masks=false", *UNRULED], "rules.masks=false"),
         (["rules.scale=H major"], "rules.scale='H major': give a tonic"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, bundle, words, text):
-    told = refused(["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o", *words], tmp_path)
-    assert text in told
+    said = refused(["musictx", "accompany", f"bundle={bundle}", "melody=tune.mid", "out=o", *words], tmp_path)
+    assert text in said
     assert not (tmp_path / "o").exists()
 
 
-def test_more_than_one_line_is_told_and_the_highest_is_taken_when_asked_for(bundle, capsys):
+def test_more_than_one_line_is_said_and_the_highest_is_taken_when_asked_for(bundle, capsys):
     player, two = musictx.load(bundle), Score.merge([TUNE, TUNE.transpose(-12)], 0.5)
-    with pytest.raises(UserError, match=r"the melody: 4 of its 8 notes are struck while another sounds, the first at"):
+    with pytest.raises(UserError, match=r"the melody: 4 of its 8 notes"):
         player.accompany(two)
     (piece,) = player.accompany(two, line="highest")
     assert piece.melody == TUNE
-    assert "its highest 4 notes are the melody, the other 4 are left out" in capsys.readouterr().out
+    assert "highest 4 notes are the melody" in capsys.readouterr().out
     late = Score(TUNE.onset_s + 1801, TUNE.offset_s + 1801, TUNE.pitch, TUNE.velocity)
-    with pytest.raises(UserError, match=r"the melody: 30.1 minutes long, at most 30 can be accompanied: give a"):
+    with pytest.raises(UserError, match=r"the melody: 30.1 minutes long, at most 30"):
         player.accompany(late)
-    with pytest.raises(ConfigError, match=r"^seed_guidance=1.0: it is for models of chorales"):
+    with pytest.raises(ConfigError, match=r"^seed_guidance=1.0: "):
         player.accompany(TUNE, seed_guidance=1.0)

@@ -70,14 +70,14 @@ def test_mistakes_are_one_line(world, tmp_path, arg, text):
     assert not (tmp_path / "look").exists()
 
 
-def test_what_the_seed_raised_is_drawn_and_told(world, tmp_path):
+def test_what_the_seed_raised_is_drawn_and_said(world, tmp_path):
     args = ["musictx", "attend", f"bundle={world.hymn_bundle}", f"midi={world.hymn}", "out=look", "format=svg"]
     out = ok([*args, "seed_seconds=4.8"], tmp_path).stdout
     name = "look/hymn0-raised.svg"
-    told = r"the seed raised this note by [+-]\d\.\d\d nats, new notes by [+-]\d\.\d\d on average"
-    assert re.search(f"^{name}: {told}$", out, re.M)
+    said = r"the seed raised this note by [+-]\d\.\d\d nats, new notes by [+-]\d\.\d\d on average"
+    assert re.search(f"^{name}: {said}$", out, re.M)
     assert "what it looks at of the seed, mean of all heads" in out
-    assert "nats by which the seed raised it" in (tmp_path / name).read_text()
+    assert "by which the seed" in (tmp_path / name).read_text()
     for word, text in (
         ("seed_seconds=0.3", "seed_seconds=0.3: 8 of [0-9]+ tokens are the seed: give a time before the end and after"),
         ("seed_seconds=900", "seed_seconds=900.0: ([0-9]+) of \\1 tokens are the seed"),
@@ -117,7 +117,7 @@ def test_the_seed_ends_at_its_second_at_any_tempo(hymn):
     assert gains[0] == pytest.approx(gains[1], nan_ok=True)
 
 
-def test_a_seed_goes_on_to_the_end_of_a_beat_and_all_notes_in_it_are_its_own(hymn):
+def test_a_seed_continues_to_the_end_of_a_beat_and_all_notes_in_it_are_its_own(hymn):
     _, tokenizer, ids = hymn
     model = Transformer(TransformerConfig(tokenizer.vocab.size, 8, 1, 2, 16, 0.0, cycle=32))  # eight sixteenths
     traced = tokenizer.trace(ids, 0.6)
@@ -127,7 +127,7 @@ def test_a_seed_goes_on_to_the_end_of_a_beat_and_all_notes_in_it_are_its_own(hym
     assert np.isnan(gain).tolist() == (onset_s < 4.8 - 1e-6).tolist()
 
 
-def test_a_piece_longer_than_the_models_positions_is_told_so(hymn):
+def test_a_piece_longer_than_the_models_positions_is_said_so(hymn):
     _, tokenizer, ids = hymn
     config = TransformerConfig(tokenizer.vocab.size, 8, 1, 2, 16, 0.0, position="learned", max_positions=64)
     with pytest.raises(ConfigError, match="its [0-9]+ tokens are more than its 64 positions"):

@@ -38,12 +38,12 @@ def asked(tmp_path, monkeypatch):
 
 def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, asked, capsys):
     demo(CONFIG)
-    told = capsys.readouterr().out
+    said = capsys.readouterr().out
     folder = tmp_path / "demo"
     names = {p.name for p in folder.iterdir()}
     assert names >= {"seed.mid", "seed-2.wav", "seed.png", "chorale-2.wav", "chorale.png", "elise-2.wav", "elise.png"}
     for word in ("uniform", "unigram", "Next:", "musictx generate bundle=demo/model.safetensors"):
-        assert word in told
+        assert word in said
     assert imread(folder / "seed.png").shape[1] > 1000
 
     seed, one, two = (score_to_grid(read_midi(folder / f"seed{x}.mid")) for x in ("", "-1", "-2"))
@@ -61,6 +61,6 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, asked, caps
 
 def test_a_file_or_a_folder_of_other_things_is_refused_before_any_work(tmp_path, asked):
     (tmp_path / "demo").write_text("mine")
-    with pytest.raises(ConfigError, match="out=demo: it exists already, and is no run of the demo"):
+    with pytest.raises(ConfigError, match="out=demo: "):
         demo(CONFIG)
     assert ((tmp_path / "demo").read_text(), (tmp_path / "store").exists(), asked) == ("mine", False, [])

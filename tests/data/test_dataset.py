@@ -13,7 +13,7 @@ PERFORMANCE, CHORALE = build_tokenizer("performance"), ChoraleTokenizer()
 
 
 def scale(n):
-    """A piece that counts: NOTE_ON 0, 1, 2 … so that every window tells where it was cut."""
+    """A piece that counts: NOTE_ON 0, 1, 2 … so that every window says where it was cut."""
     return np.arange(n) % 128
 
 
@@ -131,7 +131,7 @@ def test_lengths_at_which_some_tokens_would_never_be_drawn_are_refused():
 
 
 def test_scoring_inputs_of_a_model_that_counts_places_are_whole_cycles():
-    with pytest.raises(ConfigError, match="^segment=40: .*: give a multiple of 16, or null"):
+    with pytest.raises(ConfigError, match="^segment=40: "):
         scoring_segments(split_of(scale(100)), CHORALE, 40, cycle=16)
     later = scoring_segments(split_of(scale(100)), CHORALE, 32, cycle=16)[1]
     assert later[:3].tolist() == [31, 32, 33]  # as in training: the token before a cycle in BOS's place
@@ -154,7 +154,7 @@ def test_what_cannot_be_scored_is_refused_and_batches_keep_to_the_budget():
             scoring_segments(split_of(scale(9)), PERFORMANCE, segment)
     empty = Split(np.zeros(0, np.uint16), np.zeros(1, np.int64), [])
     for split in (empty, split_of(scale(0))):
-        with pytest.raises(StoreError, match="the split has no tokens to score"):
+        with pytest.raises(StoreError, match="no tokens"):
             scoring_segments(split, PERFORMANCE, None)
     with pytest.raises(ConfigError, match="^score_batch_tokens=0: "):
         batch_segments([np.zeros(3, np.uint16)], batch_tokens=0)

@@ -56,9 +56,9 @@ def test_a_file_is_fetched_once(server, tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["a.zip"]
 
 
-def test_a_broken_transfer_goes_on_where_it_stopped(server, tmp_path):
+def test_a_broken_transfer_continues_where_it_stopped(server, tmp_path):
     download = Download(f"{server}/breaks.zip", SHA)
-    with pytest.raises(StoreError, match=r"could not be downloaded .*broke off.*: the same command resumes where"):
+    with pytest.raises(StoreError, match=r"broke off"):
         fetch(download, tmp_path)
     assert (tmp_path / "breaks.zip.part").stat().st_size == len(CONTENT) // 2
     assert fetch(download, tmp_path).read_bytes() == CONTENT
@@ -72,13 +72,13 @@ def test_a_server_that_cannot_resume_sends_all_and_a_whole_part_is_taken(server,
 
 
 def test_another_file_than_promised_is_thrown_away(server, tmp_path):
-    with pytest.raises(StoreError, match=rf"is not the expected file \(SHA-256 {SHA[:16]}…, not 0{{16}}…\)"):
+    with pytest.raises(StoreError, match=rf"\(SHA-256 {SHA[:16]}…, not 0{{16}}…\)"):
         fetch(Download(f"{server}/a.zip", "0" * 64), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_no_file_and_no_network(server, tmp_path):
-    with pytest.raises(StoreError, match=r"none.zip could not be downloaded \(Not Found\): .* or download it yourself"):
+    with pytest.raises(StoreError, match=r"none.zip .*\(Not Found\)"):
         fetch(Download(f"{server}/none.zip", None), tmp_path)
-    with pytest.raises(StoreError, match=r"could not be downloaded \(.*refused.*\)"):
+    with pytest.raises(StoreError, match=r"\(.*refused.*\)"):
         fetch(Download("http://127.0.0.1:9/a.zip", None), tmp_path)

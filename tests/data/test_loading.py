@@ -43,7 +43,7 @@ def test_every_token_of_carried_pieces_is_seen_once_by_all_processes_and_workers
     assert counts[VOCAB.eos] == len(lengths)
 
 
-def test_a_loader_goes_on_in_the_epoch_that_it_was_stopped_in_and_in_no_other():
+def test_a_loader_continues_in_the_epoch_that_it_was_stopped_in_and_in_no_other():
     stream = stream_of([40, 8, 24], 8, 2)
     make = lambda: ResumableLoader(stream, GlobalBatches(len(stream), 2))  # noqa: E731
     loader, again = make(), make()

@@ -79,7 +79,7 @@ APART = Score([0, 9], [1, 10], [60, 62], [80, 80])
         (notes([60, 60, 60, 62]), {"max_repeats": 2}, "too stuck: 3 strikes of one pitch, the limit is 2"),
     ],
 )
-def test_each_filter_says_what_is_wrong_and_passes_what_stands_at_its_limit(score, settings, reason):
+def test_each_filter_says_what_is_wrong_and_passes_what_is_at_its_limit(score, settings, reason):
     assert fault(score, FilterConfig()) is None
     assert fault(score, FilterConfig(**settings)) == reason
     ((name, _),) = settings.items()

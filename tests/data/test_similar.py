@@ -48,7 +48,7 @@ def test_a_few_other_notes_do_not_make_another_piece_and_many_do():
     assert groups(tune(0), changed(tune(0), 60)) == [0, 1]
 
 
-def test_different_pieces_stand_alone():
+def test_different_pieces_are_alone():
     assert groups(*(tune(seed) for seed in range(50))) == list(range(50))
 
 
@@ -122,7 +122,7 @@ def test_one_pitch_again_and_again_is_no_likeness():
     assert groups(strikes, arpeggio, strikes.transpose(7)) == [0, 1, 0]
 
 
-def test_pieces_of_drums_alone_are_told_apart():
+def test_pieces_of_drums_alone_are_distinguished():
     rng = np.random.default_rng(0)
     kits = [
         Score(a.onset_s, a.offset_s, rng.integers(35, 50, 200), a.velocity, 0.5, np.array(DRUMS)) for a in [tune(0)] * 3

@@ -60,7 +60,7 @@ def test_a_link_that_leads_out_is_named_and_not_followed(tmp_path):
         found = {item.name: item for item in items}
     assert set(found) == {"in/a.mid", "b.mid", "out/"}
     for name in ("b.mid", "out/"):
-        with pytest.raises(MidiError, match="a link that leads out of the folder"):
+        with pytest.raises(MidiError, match="a link"):
             found[name].load(100)
 
 

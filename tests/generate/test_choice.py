@@ -72,7 +72,7 @@ def test_four_voices_on_a_grid_are_what_the_encoding_takes(music, reason):
     assert choose_bundle(music, "it").bundle == ("piano" if reason else "chorale")
 
 
-def test_a_few_ornaments_are_told():
+def test_a_few_ornaments_are_said():
     assert "1 of its 65 notes" in choose_bundle(ornamented(1), "it").why
 
 
@@ -87,7 +87,7 @@ def test_a_chorale_that_slows_down_is_continued_as_it_is_written(tmp_path, capsy
     assert seed.score.quarter_s == pytest.approx(0.6)
     assert seed.meter.bars_s(1.8).tolist() == pytest.approx([0.0, 2.4])
     read_seed(slowing(HYMN, path, [(480, 100), (960, 100)]), ChoraleTokenizer(), drums=False, out_of_range="refuse")
-    assert capsys.readouterr().out == ""  # a tempo that is told again does not change
+    assert capsys.readouterr().out == ""  # a tempo that is said again does not change
     slowing(HYMN, path)
     assert name_bundle(None, [path], played=True) == "piano"  # who listens hears it slow down
 

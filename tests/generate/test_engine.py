@@ -142,7 +142,7 @@ def test_log_probabilities_are_the_models_own(model):
         torch.testing.assert_close(d.end_log_p[0], log_p[3 + i, EOS])
 
 
-def test_music_goes_on_for_ever_in_the_same_memory(model):
+def test_music_continues_for_ever_in_the_same_memory(model):
     stream = begin_stream(model, [PROMPT], [BatchRow(0, (5, 0))], PLAIN, Below(8), EOS, 8, True)
     memory = stream.state.k.data_ptr(), stream.state.k.shape
     for _ in range(80):  # ten windows

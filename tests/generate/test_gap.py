@@ -46,7 +46,7 @@ def filled(gap, events, tokenizer=PERFORMANCE):
     return fill(gap, split_drawn(gap, np.array(ids, np.uint16), tokenizer), tokenizer, None)
 
 
-def test_what_stands_in_the_gap_goes_and_what_reaches_into_it_is_cut_unless_the_new_music_holds_it():
+def test_what_is_in_the_gap_goes_and_what_reaches_into_it_is_cut_unless_the_new_music_has_it():
     gap = gap_of()
     assert (gap.from_s, gap.to_s) == (1.0, 2.0)
     assert notes(gap.given) == notes(HELD)  # 64 reaches out of the gap
@@ -95,7 +95,7 @@ def test_a_note_that_begins_or_ends_on_a_border_is_not_tied_on_a_grid_either():
     gap = cut_gap(piece, piece, 0.4, 0.8, Meter(0.4), CHORALE)
     same = CHORALE.encode_grid(np.array([[67, 64, 60, 43]] * 4))
     score, new = fill(gap, same, CHORALE, None)
-    inside = [(0.4, 0.8, 60), (0.4, 0.8, 64), (0.4, 0.8, 67), (0.4, 1.2, 43)]  # 43 goes on, as the file says
+    inside = [(0.4, 0.8, 60), (0.4, 0.8, 64), (0.4, 0.8, 67), (0.4, 1.2, 43)]  # 43 continues, as the file says
     assert [note[:3] for note in notes(score)][4:8] == inside
     assert len(score) == 11
     assert sorted(score.pitch[new].tolist()) == [43, 60, 64, 67]
@@ -204,7 +204,7 @@ def slow_piece(seconds: int) -> Score:
     return Score(onset, onset + 0.5, np.arange(seconds) % 12 + 60, np.full(seconds, 80))
 
 
-def test_the_music_near_a_gap_tells_how_much_comes_and_a_denser_fill_has_room():
+def test_the_music_near_a_gap_says_how_much_comes_and_a_denser_fill_has_room():
     slow, fast = slow_piece(60), slow_piece(300)
     fast = replace(fast, onset_s=fast.onset_s / 20, offset_s=fast.offset_s / 20)  # 15 s
     later = replace(slow, onset_s=slow.onset_s + 15, offset_s=slow.offset_s + 15)
@@ -214,7 +214,7 @@ def test_the_music_near_a_gap_tells_how_much_comes_and_a_denser_fill_has_room():
     assert len(gap_prompt(gap, PERFORMANCE, 400, "cpu").heard) in range(350, 371)  # 30 and a token or two stay free
 
 
-def test_sides_are_no_longer_than_a_length_can_be_told():
+def test_sides_are_no_longer_than_a_length_can_be_said():
     gap = gap_of(slow_piece(600), 300.0, 303.0)
     prompt = gap_prompt(gap, PERFORMANCE, 2048, "cpu")  # a window has room for 500 s of it
     heard, vocab = prompt.heard.numpy(), PERFORMANCE.vocab

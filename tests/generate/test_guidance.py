@@ -163,7 +163,7 @@ def drawn(primer, own=None, guidance_tokens=4, seed_guidance="auto"):
     return continue_primers([primer], model, tokenizer, asked, own={"seed_guidance": own})[0][0]
 
 
-def test_a_bundle_says_how_closely_its_model_holds_on_and_a_person_has_the_last_word():
+def test_a_bundle_says_how_closely_its_model_has_on_and_a_person_has_the_last_word():
     plain, two = (drawn(PRIMER, seed_guidance=strength) for strength in (None, 2.0))
     assert not same(plain, two)
     assert same(drawn(PRIMER, own=2.0), two)

@@ -32,7 +32,7 @@ def by_height(score):
     return -np.sort(-score_to_grid(score), axis=1)
 
 
-def test_the_card_tells_what_the_bundle_says_of_itself_and_what_evaluate_found_of_this_very_file():
+def test_the_card_says_what_the_bundle_says_of_itself_and_what_evaluate_found_of_this_very_file():
     model, tokenizer, header = open_bundle(BUNDLE, continues=False)
     card = (ROOT / "docs" / "models.md").read_text().split("## The harmoniser")[1].split("\n## ")[0]
     assert f"{BUNDLE.stat().st_size / 1e6:.1f} MB" in card
@@ -41,15 +41,15 @@ def test_the_card_tells_what_the_bundle_says_of_itself_and_what_evaluate_found_o
         assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118 - not a dict
     assert (tokenizer.name, header.objective["name"]) == ("chorale", "conditional")
     assert header.corpus.startswith("JSB chorales")
-    told = []
+    said = []
     for split, pieces, tokens in (("validation", 76, 55_224), ("test", 77, 56_700)):
         found = json.loads((ROOT / "studies" / "results" / f"harmoniser-{split}.json").read_text())
         assert found["bundle_sha256"] == sha256(BUNDLE.read_bytes()).hexdigest()
         assert (found["split"], found["pieces"], found["tokens"]) == (split, pieces, tokens)  # three voices of four
-        told.append([f"{x:.3f}" for x in found["per_token"]])
-    assert "validation **{}** nats a token ({} to {},".format(*told[0]) in card
-    assert "test {} ({} to {}), read once".format(*told[1]) in card
-    assert f"{header.val_nll:.3f}" == told[0][0]
+        said.append([f"{x:.3f}" for x in found["per_token"]])
+    assert "validation **{}** nats a token ({} to {},".format(*said[0]) in card
+    assert "test {} ({} to {}), read once".format(*said[1]) in card
+    assert f"{header.val_nll:.3f}" == said[0][0]
 
 
 def test_the_true_voices_are_likelier_below_their_own_melody(chorale):
@@ -72,9 +72,9 @@ def test_without_a_bundle_it_accompanies_a_soprano(chorale, tmp_path):
     alone = chorale.copy()
     alone[:, 1:] = REST
     write_midi(grid_to_score(alone, 0.6), tmp_path / "soprano.mid")
-    told = ok(["musictx", "accompany", "melody=soprano.mid", "out=o", "variations=2", "random_seed=3"], tmp_path).stdout
-    assert told.startswith("harmoniser: trained on JSB chorales, 16th grid, licence public domain")
-    assert "o/soprano-1.mid: " in told
+    said = ok(["musictx", "accompany", "melody=soprano.mid", "out=o", "variations=2", "random_seed=3"], tmp_path).stdout
+    assert said.startswith("harmoniser: trained on JSB chorales, 16th grid, licence public domain")
+    assert "o/soprano-1.mid: " in said
     made = musictx.load("harmoniser").accompany(tmp_path / "soprano.mid", variations=2, random_seed=3)
     for k, music in enumerate(made, 1):
         assert read_midi(tmp_path / "o" / f"soprano-{k}.mid").pitch.tolist() == music.score.pitch.tolist()

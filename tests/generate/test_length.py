@@ -43,7 +43,7 @@ def test_tokens_are_counted():
     assert progress(Length(tokens=8)).after(np.zeros(6, np.uint16)) == 0.75
 
 
-def test_the_clock_of_a_performance_goes_on_from_look_to_look():
+def test_the_clock_of_a_performance_continues_from_look_to_look():
     p, wait = progress(Length(seconds=4.0)), TOK.silence(1.0)
     assert p.after(wait) == 0.25
     assert p.after(np.concatenate([wait, wait, wait])) == 0.75

@@ -158,7 +158,7 @@ def test_ctrl_c_is_no_music(world, model, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "said"),
     [
         ({"variations": 0}, "variations=0"),
         ({"temperature": -1}, "temperature=-1"),
@@ -170,8 +170,8 @@ def test_ctrl_c_is_no_music(world, model, monkeypatch):
         ({"rank": "beauty"}, "rank=beauty"),
     ],
 )
-def test_impossible_values_have_pythons_names(model, values, told):
-    with pytest.raises(ConfigError, match=f"^{told}[: ]"):
+def test_impossible_values_have_pythons_names(model, values, said):
+    with pytest.raises(ConfigError, match=f"^{said}[: ]"):
         model.continue_midi(None, **values)
 
 
@@ -215,7 +215,7 @@ def test_what_is_no_bundle(tmp_path):
         musictx.load(tmp_path)
 
 
-def test_memory_that_does_not_suffice_is_told_from_python_too(model, monkeypatch):
+def test_memory_that_does_not_suffice_is_said_from_python_too(model, monkeypatch):
     def too_much(*_):
         raise MemoryError
 

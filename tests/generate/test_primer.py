@@ -79,7 +79,7 @@ def test_a_note_is_cut_where_the_motif_ends():
 
 
 @pytest.mark.parametrize(
-    ("amounts", "told"),
+    ("amounts", "said"),
     [
         ({"seconds": 1.0, "notes": 3}, "seed_seconds=1.0: seed_notes=3"),
         ({"seconds": -1.0}, "seed_seconds=-1.0"),
@@ -91,8 +91,8 @@ def test_a_note_is_cut_where_the_motif_ends():
         ({"side": "middle"}, "seed_from=middle"),
     ],
 )
-def test_impossible_parts_are_refused(amounts, told):
-    with pytest.raises(ConfigError, match=f"^{told}"):
+def test_impossible_parts_are_refused(amounts, said):
+    with pytest.raises(ConfigError, match=f"^{said}"):
         Part(**amounts)
 
 

@@ -18,7 +18,7 @@ ECHO = Continuation(Score.merge([SEED.score, tune([67, 69, 72, 71, 74, 67], 3.0)
 OTHER = Continuation(Score.merge([SEED.score, tune([60, 60, 60, 60, 72, 48], 3.0)]), 3.0, mean_log_p=-1.0)
 
 
-def test_a_transposed_echo_of_the_seed_holds_all_its_motifs_and_other_music_none():
+def test_a_transposed_echo_of_the_seed_has_all_its_motifs_and_other_music_none():
     assert by_primer(inf)(SEED, ECHO) == 1.0
     assert by_primer(inf)(SEED, OTHER) == 0.0
     assert by_primer(inf)(None, ECHO) == 0.0

@@ -33,7 +33,7 @@ def build(kind="attention") -> EncoderDecoder | RecurrentEncoderDecoder:
 
 
 def drawn(kind="attention", model=None, melody=MELODY, window_s=20.0, rules=None, **asked):
-    how = {name: asked.pop(name) for name in ("device", "tell") if name in asked}
+    how = {name: asked.pop(name) for name in ("device", "report") if name in asked}
     request = Accompany(PLAIN, rules or Rules(max_still_s=None), **asked)
     return draw_rest(melody, model or build(kind), TOK, request, window_s=window_s, **how)
 
@@ -128,7 +128,7 @@ def test_a_wait_that_reaches_the_end_of_a_window_is_left_to_the_next(monkeypatch
     assert TOK.seconds(music.written) == 2.0  # from where the second window begins
 
 
-def test_a_model_that_lets_no_time_pass_is_told(monkeypatch):
+def test_a_model_that_lets_no_time_pass_is_said(monkeypatch):
     model = build()
     read = model.prefill
     monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) - 1e4 * torch.from_numpy(TOK.pace > 0))

@@ -7,7 +7,7 @@ from strategies import forget_pedal
 from musictx.errors import ConfigError, MidiError, TokenError, UserError
 from musictx.generate.primer import Primer
 from musictx.generate.seeds import find_seeds, fit_voices, name_targets, read_seed
-from musictx.model.packaged import FOLDER, bundle_path, tell_taken
+from musictx.model.packaged import FOLDER, bundle_path, print_taken
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
@@ -117,8 +117,8 @@ def test_the_seeds_inside_the_package_have_names(tmp_path, monkeypatch):
     assert [p.resolve() for p in find_seeds("./elise")] == [tmp_path / "elise"]
 
 
-def test_a_name_inside_the_package_is_told_once_where_a_file_has_it_too(tmp_path, monkeypatch, capsys):
-    tell_taken.cache_clear()
+def test_a_name_inside_the_package_is_said_once_where_a_file_has_it_too(tmp_path, monkeypatch, capsys):
+    print_taken.cache_clear()
     monkeypatch.chdir(tmp_path)
     assert find_seeds("gymnopedie") == [FOLDER / "gymnopedie.mid"]
     touch(tmp_path / "elise" / "elise-1.mid", tmp_path / "piano")
@@ -127,10 +127,10 @@ def test_a_name_inside_the_package_is_told_once_where_a_file_has_it_too(tmp_path
         assert bundle_path("piano") == FOLDER / "piano.safetensors"
     assert [line.split()[0] for line in capsys.readouterr().err.splitlines()] == ["elise", "piano"]
     assert [p.name for p in find_seeds("./elise")] == ["elise-1.mid"]
-    tell_taken.cache_clear()
+    print_taken.cache_clear()
 
 
-def test_on_a_grid_it_is_told_what_becomes_of_notes(capsys):
+def test_on_a_grid_it_is_said_what_becomes_of_notes(capsys):
     """Three held voices; the fourth repeats its note after a 32nd beside the grid."""
     onset, offset = [0, 0, 0, 0, 0.525, 0.6], [1.2, 1.2, 1.2, 0.525, 0.6, 1.2]
     primer = Primer(Score(onset, offset, [48, 60, 64, 72, 74, 72], [80] * 6, 0.6), 1.2, Meter(0.6))
@@ -146,14 +146,14 @@ LEFT_OUT = "its drums are left out, drums=true takes them"
 
 
 def band(path, *programs):
-    """A note for each program, one after the other, each in a track of its own."""
+    """A note for each program, one after the other, each in its own track."""
     notes = [Score([0.5 * k], [0.5 * k + 0.4], [60 + k], [80], 0.5, np.array(p)) for k, p in enumerate(programs)]
     write_midi(Score.merge(notes, 0.5), path)
     return path
 
 
 @pytest.mark.parametrize(
-    ("programs", "drums", "told", "heard"),
+    ("programs", "drums", "said", "heard"),
     [
         ((0,), False, "", [0]),
         ((68,), False, f": {OBOE}", [68]),
@@ -167,13 +167,13 @@ def band(path, *programs):
         ((68, DRUMS), True, ": its 2 tracks are heard as one piano; its drums are heard as piano keys", [0, 0]),
     ],
 )
-def test_a_band_is_heard_as_one_piano_and_a_line_says_so(tmp_path, capsys, programs, drums, told, heard):
+def test_a_band_is_heard_as_one_piano_and_a_line_says_so(tmp_path, capsys, programs, drums, said, heard):
     seed = read_seed(band(tmp_path / "a.mid", *programs), TOK, drums=drums, out_of_range="refuse")
     assert seed.score.program.tolist() == heard
-    assert capsys.readouterr().out == (f"{tmp_path / 'a.mid'}{told}\n" if told else "")
+    assert capsys.readouterr().out == (f"{tmp_path / 'a.mid'}{said}\n" if said else "")
 
 
-def test_a_pedal_that_the_file_forgets_is_told_and_not_heard(tmp_path, capsys):
+def test_a_pedal_that_the_file_forgets_is_said_and_not_heard(tmp_path, capsys):
     write_midi(NOTE, tmp_path / "a.mid")
     seed = read_seed(forget_pedal(tmp_path / "a.mid"), TOK, drums=False, out_of_range="refuse")
     assert seed.score == NOTE

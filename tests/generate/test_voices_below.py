@@ -32,7 +32,7 @@ def build(kind) -> EncoderDecoder | RecurrentEncoderDecoder:
 
 
 def drawn(kind="attention", melody=MELODY, sampling=PLAIN, rules=SINGABLE, **asked) -> list[Voices]:
-    how = {name: asked.pop(name) for name in ("device", "tell") if name in asked}
+    how = {name: asked.pop(name) for name in ("device", "report") if name in asked}
     return draw_voices(melody, build(kind), TOK, 0.5, Accompany(sampling, rules, **asked), **how)
 
 
@@ -131,7 +131,7 @@ class State:
     # 53 where 0.4 (0.4 / 0.1)^g > 0.6 (0.6 / 0.9)^g: from g = ln 1.5 / ln 6 = 0.226 on
     [(None, 55, 1), (0, 55, 1), ("auto", 55, 1), (0.2, 55, 2), (0.25, 53, 2), (1, 53, 2), (10, 53, 2)],
 )
-def test_guidance_raises_what_the_melody_makes_likelier_and_none_of_it_costs_nothing(strength, likelier, streams):
+def test_guidance_raises_what_the_melody_makes_likelier_and_none_of_it_takes_nothing(strength, likelier, streams):
     toy, coldest = Toy(), Sampling(temperature=0, top_p=None, guard=False, seed_guidance=strength)
     for voices in draw_voices(MELODY, toy, TOK, 0.5, Accompany(coldest, Rules(), variations=3)):
         assert voices.grid[:, 0].tolist() == MELODY.tolist()
@@ -180,7 +180,7 @@ def test_two_streams_draw_what_two_full_passes_draw(kind):
     assert many[0].grid.tolist() != plain.grid.tolist()
 
 
-def test_what_is_drawn_costs_what_the_model_says_of_it():
+def test_what_is_drawn_takes_what_the_model_says_of_it():
     """One full pass over what came out, as training asks it."""
     (voices,) = drawn(rules=Rules(masks=False))
     model, ids = build("attention"), torch.from_numpy(TOK.encode_grid(voices.grid).astype(np.int64)).view(-1, 4)
@@ -191,7 +191,7 @@ def test_what_is_drawn_costs_what_the_model_says_of_it():
     assert voices.mean_log_p == pytest.approx(float(log_p.mean()), rel=1e-5)
 
 
-def test_no_numbers_are_told():
+def test_no_numbers_are_said():
     model = build("attention")
     with torch.no_grad():
         model.embed.weight[70 - 21] = torch.nan

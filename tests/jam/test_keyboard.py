@@ -25,7 +25,7 @@ def test_a_phrase_begins_with_its_first_note():
     assert notes(heard(played(note(5, 6, 60), note(5.5, 7, 64)))) == [(0, 1, 60), (0.5, 2, 64)]
 
 
-def test_the_pedal_holds_notes_until_it_comes_up_or_they_are_struck_again():
+def test_the_pedal_has_notes_until_it_comes_up_or_they_are_struck_again():
     messages = played(pedal(0.1, 127), note(0, 1, 60), note(1, 2, 64), note(3, 3.5, 64), pedal(4, 0), note(5, 6, 67))
     assert notes(heard(messages)) == [(0, 4, 60), (1, 3, 64), (3, 4, 64), (5, 6, 67)]
 

@@ -1,4 +1,4 @@
-"""What a model has read is the same however it was told, and what it draws begins with a note."""
+"""What a model has read is the same however it was said, and what it draws begins with a note."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def drawn(partner, idiom, count=40):
 
 
 @pytest.mark.parametrize("encoding", BOTH)
-def test_a_phrase_told_in_parts_is_the_phrase(encoding):
+def test_a_phrase_said_in_parts_is_the_phrase(encoding):
     (one, idiom), (two, _) = make_partner(encoding), make_partner(encoding)
     ids = idiom.ids(phrase_score(1), np.inf)
     one.hear(ids)
@@ -83,7 +83,7 @@ def test_a_reply_is_guided_by_what_was_played_before_its_last_moments(encoding):
     assert [int(next(stream).ids) for _ in range(40)] == replies[0]
 
 
-def test_every_reply_has_chance_of_its_own():
+def test_every_reply_has_chance_its_own():
     partner, idiom = make_partner()
     replies = []
     for _ in range(3):
@@ -110,5 +110,5 @@ def test_a_model_without_numbers_is_named():
     partner.model.blocks[0].up.weight.data.fill_(float("nan"))
     partner.end(partner.past)
     partner.begin()
-    with pytest.raises(NanError, match="logits are not finite numbers .*blocks.0.up"):
+    with pytest.raises(NanError, match="blocks.0.up"):
         partner.draw(0.0, opening=True)

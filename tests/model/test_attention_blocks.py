@@ -72,7 +72,7 @@ def test_without_gradients_nothing_is_kept():
     assert not causal_blocks(q, k, v, 0.5).requires_grad
 
 
-def test_dropout_has_the_gradients_of_its_own_mask():
+def test_dropout_has_the_gradients_its_own_mask():
     q, k, v = inputs(7, 9, 4, 3)
 
     def attention(q, k, v):

@@ -31,13 +31,13 @@ def test_each_kind_is_built_and_described():
 
 
 def test_an_unknown_kind():
-    with pytest.raises(ConfigError, match="^kind=mamba: give one of transformer, recurrent"):
+    with pytest.raises(ConfigError, match="^kind=mamba: "):
         model_config("mamba", {"vocab_size": 3})
 
 
 def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_another(monkeypatch):
     model = PAIR.build(PairConfig(7), None)
-    with pytest.raises(TypeError, match="^Pair is not a kind of model: build.py has transformer, recurrent"):
+    with pytest.raises(TypeError, match="^Pair is not a kind"):
         kind_of(model)
     monkeypatch.setitem(KINDS, "pair", PAIR)
     model = build_model(model_config("pair", {"vocab_size": 7, "d_model": 4}))
@@ -46,7 +46,7 @@ def test_a_kind_of_ones_own_is_a_row_and_what_is_in_none_is_not_taken_for_anothe
     text = "^objective=next_token: it gives ids, kind=pair takes source and ids: give another, or kind=transf"
     with pytest.raises(ConfigError, match=text):
         check_inputs("pair", "next_token", ("ids",))
-    with pytest.raises(ConfigError, match="^objective=classes: it gives pictures, kind=pair .*: give another$"):
+    with pytest.raises(ConfigError, match="^objective=classes: "):
         check_inputs("pair", "classes", ("pictures",))
 
 
@@ -59,7 +59,7 @@ def test_what_a_person_may_set_of_a_kind_are_its_own_settings_with_their_default
         assert pickle.loads(pickle.dumps(settings)) == settings  # for the jobs of a sweep
 
 
-def test_a_kind_is_told_what_it_asks_for_and_no_more():
+def test_a_kind_is_said_what_it_asks_for_and_no_more():
     known = {"vocab_size": 9, "pad": 3, "paced": True, "attention": "skew", "trained_length": 7}
     asked = {name: vars(model_config(name, {}, **known)).keys() & known.keys() for name in KINDS}
     assert asked["transformer"] == {"vocab_size", "attention", "trained_length"}

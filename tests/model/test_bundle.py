@@ -78,29 +78,29 @@ def test_a_missing_file(tmp_path):
 @pytest.mark.parametrize("keep", [0, 4, 100, -1])
 def test_a_truncated_file(path, keep):
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(BundleError, match="is damaged or not a bundle .* copy or train it again"):
+    with pytest.raises(BundleError, match="damaged or not"):
         load_bundle(path)
 
 
 def test_a_file_of_another_kind(tmp_path):
     path = tmp_path / "model.ckpt"
     path.write_bytes(struct.pack("<Q", 5) + b"hello, this is no safetensors file")
-    with pytest.raises(BundleError, match="is damaged or not a bundle"):
+    with pytest.raises(BundleError, match="damaged or not"):
         load_bundle(path)
     save_file({"x": torch.zeros(1)}, path)
-    with pytest.raises(BundleError, match="is a safetensors file, but not a musictx bundle"):
+    with pytest.raises(BundleError, match="not a musictx bundle"):
         load_bundle(path)
 
 
 def test_a_newer_format(path):
     rewrite(path, format=2)
-    with pytest.raises(BundleError, match="has bundle format 2, this version reads up to 1: upgrade"):
+    with pytest.raises(BundleError, match="bundle format 2, .* up to 1"):
         load_bundle(path)
 
 
 def test_a_header_that_makes_no_sense(path):
     rewrite(path, wings=2)
-    with pytest.raises(BundleError, match="its header is damaged"):
+    with pytest.raises(BundleError, match="header is damaged"):
         load_bundle(path)
 
 
@@ -113,13 +113,13 @@ def test_a_header_says_how_its_model_plays_best(path):
 @pytest.mark.parametrize("sampler", [{"top_p": 2}, {"min_p": "much"}, {"temperature": 0.9}, ["top_p"], 0.9])
 def test_filters_that_make_no_sense(path, sampler):
     add_notes(path, sampler=sampler)
-    with pytest.raises(BundleError, match="its header is damaged"):
+    with pytest.raises(BundleError, match="header is damaged"):
         read_header(path)
 
 
 def test_a_number_beyond_all_is_a_damaged_header(path):
     add_notes(path, seed_guidance=10**400)
-    with pytest.raises(BundleError, match="its header is damaged"):
+    with pytest.raises(BundleError, match="header is damaged"):
         read_header(path)
 
 
@@ -140,13 +140,13 @@ ODD_OBJECTIVES = [{"added": [["TO", 0]]}, {"added": 3}, {"added": [["TO", "a", 0
 @pytest.mark.parametrize("objective", ["infill", *ODD_OBJECTIVES, {"name": 5}, {"name": None}, {"name": ["infill"]}])
 def test_an_objective_that_makes_no_sense(path, objective):
     rewrite(path, objective=objective)
-    with pytest.raises(BundleError, match="its header is damaged"):
+    with pytest.raises(BundleError, match="header is damaged"):
         load_bundle(path)
 
 
 def test_a_model_config_that_makes_no_sense(path):
     rewrite(path, model={"vocab_size": 11, "d_model": -3})
-    with pytest.raises(BundleError, match=r"its model config is damaged \(d_model=-3: give a whole number from 1 to"):
+    with pytest.raises(BundleError, match=r"its model config is damaged \(d_model=-3:"):
         load_bundle(path)
 
 
@@ -217,7 +217,7 @@ def test_a_header_of_other_types_is_a_line(path, name, value):
 def test_a_deep_header_is_a_line(path, tmp_path, model):
     for deep in ("[" * 100_000, '{"a":' * 100_000):
         save_file(model.state_dict(), path, {"musictx": deep})
-        with pytest.raises(BundleError, match="its header is damaged"):
+        with pytest.raises(BundleError, match="header is damaged"):
             read_header(path)
 
 
@@ -255,7 +255,7 @@ def test_a_checkpoint_whose_pickle_is_broken_is_a_line(tmp_path, pickled):
 
 def test_a_checkpoint_that_could_run_code_is_not_opened_and_nothing_advises_to(tmp_path):
     torch.save({"musictx": pathlib.PurePosixPath("x")}, tmp_path / "a.ckpt")
-    with pytest.raises(BundleError, match="could run code, and is not opened: give a file that") as caught:
+    with pytest.raises(BundleError, match="could run code:") as caught:
         read_header(tmp_path / "a.ckpt")
     assert "weights_only" not in str(caught.value)
 
@@ -267,7 +267,7 @@ def test_a_checkpoint_of_which_one_bit_has_changed_is_not_loaded(tmp_path, model
     content = bytearray((tmp_path / "a.ckpt").read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "a.ckpt").write_bytes(content)
-    with pytest.raises(BundleError, match="weights are damaged .*has changed since it was written"):
+    with pytest.raises(BundleError, match="weights are damaged"):
         load_bundle(tmp_path / "a.ckpt")
 
 
@@ -276,7 +276,7 @@ def test_a_packed_checkpoint_is_not_unpacked(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.ckpt") as plain, zipfile.ZipFile(tmp_path / "b.ckpt", "w", 8) as packed:
         for entry in plain.infolist():
             packed.writestr(entry.filename, plain.read(entry))
-    with pytest.raises(BundleError, match="it is packed, and torch.save packs nothing"):
+    with pytest.raises(BundleError, match="it is packed"):
         read_header(tmp_path / "b.ckpt")
 
 
@@ -298,9 +298,9 @@ def test_every_message_is_one_line(path):
 def test_a_strangers_words_are_one_line_of_limited_length(tmp_path, model):
     corpus = "Bach\nerror: all is lost \u202e" + "x" * 10**6
     save_bundle(tmp_path / "a.safetensors", model, replace(HEADER, corpus=corpus))
-    told = read_header(tmp_path / "a.safetensors").corpus
-    assert told.startswith(r"Bach\nerror: all is lost \u202ex")
-    assert len(told) == 2000
+    said = read_header(tmp_path / "a.safetensors").corpus
+    assert said.startswith(r"Bach\nerror: all is lost \u202ex")
+    assert len(said) == 2000
 
 
 def test_one_model_gives_the_same_nll_under_every_kernel(world):

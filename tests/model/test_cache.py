@@ -1,4 +1,4 @@
-"""Rows of prompts of different lengths in one cache: each goes on as it would have alone."""
+"""Rows of prompts of different lengths in one cache: each continues as it would have alone."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ def build(position, **changes) -> Transformer:
     sizes = {"d_model": 24, "n_layers": 2, "n_heads": 3, "d_ff": 48, "dropout": 0.0, "max_distance": 6}
     config = TransformerConfig(23, position=position, n_frequencies=3, **(sizes | changes))
     net = Transformer(config, torch.arange(23) / 10).double().eval()
-    for p in net.parameters():  # as small as they start, no token would be told from another
+    for p in net.parameters():  # as small as they start, no token would be said from another
         if p.dim() > 1:
             torch.nn.init.normal_(p, std=0.3)
     return net

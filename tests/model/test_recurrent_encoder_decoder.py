@@ -64,7 +64,7 @@ def test_padding_of_a_source_changes_nothing(cell):
 
 
 @cells
-def test_a_hidden_source_tells_nothing_of_what_it_hides_nor_how_long_it_is(cell):
+def test_a_hidden_source_says_nothing_of_what_it_hides_nor_how_long_it_is(cell):
     model, ids = build(cell), tokens(1, 18, seed=2)
     with torch.inference_mode():
         short, long = (model(torch.full((1, s), PAD), ids) for s in (1, 7))

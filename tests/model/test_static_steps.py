@@ -44,9 +44,9 @@ def test_where_it_ends():
     static = StaticSteps(build("relative"))
     state = prefilled(static, ids(4), 5, False)
     static.step(ids(1), state)
-    with pytest.raises(ValueError, match="6 tokens do not fit a cache of 5: raise max_T in init_state"):
+    with pytest.raises(ValueError, match="6 tokens .* cache of 5:"):
         static.step(ids(1), state)
-    with pytest.raises(ValueError, match="do not fit a cache of 0"):  # its content has moved
+    with pytest.raises(ValueError, match="cache of 0"):  # its content has moved
         static.model.step(ids(1), state)
 
 
@@ -59,7 +59,7 @@ def test_it_has_room_for_one_cache_at_a_time(rolling):
     rows = first.take(torch.tensor([0]))
     static.step(ids(1), second)
     for moved in (first, rows):
-        with pytest.raises(ValueError, match="has taken the content of this cache already: prefill"):
+        with pytest.raises(ValueError, match="already:"):
             static.step(ids(1), moved)
 
 
@@ -80,14 +80,14 @@ def test_they_use_the_kernel_that_was_chosen(impl, monkeypatch):
 @torch.inference_mode()
 def test_a_kernel_that_reads_keys_in_their_order_alone_is_refused():
     static = StaticSteps(build("relative", attention="chunked"))
-    with pytest.raises(ConfigError, match="^impl=chunked: it reads keys in their order, which graph=true does no"):
+    with pytest.raises(ConfigError, match="^impl=chunked: "):
         static.step(ids(1), prefilled(static, ids(4), 9, False))
 
 
 @torch.inference_mode()
 def test_learned_positions_end():
     learned = StaticSteps(build("learned", max_positions=4))
-    with pytest.raises(ConfigError, match="^max_positions=4: 5 tokens are more than position=learned has"):
+    with pytest.raises(ConfigError, match="^max_positions=4: "):
         learned.step(ids(1), prefilled(learned, ids(4), 9, False))
 
 
@@ -98,7 +98,7 @@ def test_learned_positions_end():
 def test_a_graph_replays_them(position, clock, rolling):
     model, then = build(position, clock=clock, cycle=4).cuda(), ids(len(LENGTHS), 25).cuda()
     static, room = StaticSteps(model), 7 if rolling else 34
-    for rows in (4, 4, 3, 4):  # replayed, captured anew
+    for rows in (4, 4, 3, 4):  # replayed, captured again
         prompts = [ids(40)[40 - n :].cuda() for n in LENGTHS[:rows]]
         mine, theirs = (KVCache.join([prefilled(model, p, room, rolling) for p in prompts]) for _ in range(2))
         for t in range(25):

@@ -79,7 +79,7 @@ def test_long_pieces_are_read_from_the_token_before_a_whole_period(n_ids, at_mos
     assert newest(n_ids, at_most, period) == start
 
 
-def test_music_that_goes_on_for_ever_is_heard_no_farther_back_than_in_training():
+def test_music_that_continues_for_ever_is_heard_no_farther_back_than_in_training():
     assert build(max_distance=6).window == 12
     assert build(max_distance=6, trained_length=40).window == 40
     assert build(position="learned", max_positions=9).window == 9
@@ -107,7 +107,7 @@ def test_one_prefill_serves_several_rows():
 def test_a_full_cache_says_so():
     model = build()
     state = model.init_state(1, 4)
-    with pytest.raises(ValueError, match="5 tokens do not fit a cache of 4: raise max_T"):
+    with pytest.raises(ValueError, match="5 tokens .* cache of 4:"):
         model.prefill(tokens(1, 5), state)
 
 

@@ -68,5 +68,5 @@ def test_real_chorales_keep_all_their_notes_and_most_of_their_voices():
         assert grid_to_score(back) == snap_to_grid(grid_to_score(grid))
         same += (back == grid).sum()
         cells += grid.size
-    # where one voice takes over the pitch another leaves, notes alone cannot tell who sings on
+    # where one voice takes over the pitch another leaves, notes alone do not show who sings on
     assert same / cells > 0.85

@@ -40,7 +40,7 @@ def test_a_line_is_heard_from_the_beat_on_in_which_it_begins():
     assert line.unheard == 0
 
 
-def test_what_shares_a_sixteenth_is_told_and_the_longest_is_heard():
+def test_what_shares_a_sixteenth_is_said_and_the_longest_is_heard():
     line = on_grid(score((0, 0.3, 70), (0.3, 3.7, 72), (4, 4, 71)))
     assert (line.pitch.tolist(), line.unheard) == ([72] * 4 + [71] * 4, 1)
     overlapping = on_grid(score((0, 6, 70), (4, 1, 72)))  # a later note ends the one before, for good
@@ -48,5 +48,5 @@ def test_what_shares_a_sixteenth_is_told_and_the_longest_is_heard():
 
 
 def test_a_line_without_end_is_refused():
-    with pytest.raises(UserError, match="^2,052 sixteenths long, at most 2,048 can be accompanied: give a part of it"):
+    with pytest.raises(UserError, match="^2,052 sixteenths long, at most 2,048:"):
         on_grid(score((0, 4, 70), (2048, 4, 70)))

@@ -22,7 +22,7 @@ LOWER = [(0, 8, 64), (0, 8, 60), (0, 8, 48)]  # three voices held for two quarte
 
 
 @pytest.mark.parametrize(
-    ("upper", "kept", "told"),
+    ("upper", "kept", "said"),
     [
         ([(0, 4, 72), (4, 8, 74)], [(0, 72), (4, 74)], ""),
         ([(0, 3.9, 72), (4.05, 8, 74)], [(0, 72), (4.05, 74)], ""),  # as people and ticks are
@@ -35,7 +35,7 @@ LOWER = [(0, 8, 64), (0, 8, 60), (0, 8, 48)]  # three voices held for two quarte
         (
             [(0, 2, 72), (2, 2.5, 74), (2.5, 4, 76), (4, 8, 72)],
             [(0, 72), (2.5, 76), (4, 72)],
-            "leaves out 1 as too short, moves 1",
+            "leaves out 1 .*moves 1",
         ),
         ([(0, 3.5, 72), (3.5, 4, 74), (4, 8, 72)], [(0, 72), (4, 72)], "leaves out 1 as too short"),
         ([(0, 2.5, 72), (2.5, 3, 74), (3, 8, 72)], [(0, 72), (2.5, 74), (3, 72)], "moves 1 to its nearest step"),
@@ -49,15 +49,15 @@ LOWER = [(0, 8, 64), (0, 8, 60), (0, 8, 48)]  # three voices held for two quarte
         ([(0, 3.7, 72), (4, 5, 72), (6, 8, 72)], [(0, 72), (4, 72), (6, 72)], "hears 1 as held"),
     ],
 )
-def test_what_becomes_of_a_soprano_over_three_held_voices(upper, kept, told):
+def test_what_becomes_of_a_soprano_over_three_held_voices(upper, kept, said):
     heard = quantise(score(*LOWER, *upper))
     soprano = heard.score.select(heard.score.pitch > 70)
     assert list(zip(soprano.onset_s / 0.15, soprano.pitch.tolist(), strict=True)) == [
         (pytest.approx(t), p) for t, p in kept
     ]
-    prefix = f"of its {3 + len(upper)} notes the grid of sixteenths " if told else ""
-    assert heard.told().startswith(prefix + told)
-    assert bool(heard.told()) == bool(told)
+    prefix = f"of its {3 + len(upper)} notes the grid of sixteenths " if said else ""
+    assert heard.remark().startswith(prefix + said)
+    assert bool(heard.remark()) == bool(said)
     assert len(grid_to_score(score_to_grid(heard.score))) == len(heard.score) - heard.tied
 
 

@@ -121,7 +121,7 @@ def test_what_is_larger_than_any_music_and_devices_are_not_read(tmp_path, monkey
             read_bytes(path)
     (tmp_path / "a.mid").write_bytes(bytes(1001))
     monkeypatch.setattr(reading, "MOST_BYTES", 1000)
-    with pytest.raises(MidiError, match="no music is so large"):
+    with pytest.raises(MidiError, match="so large"):
         read_bytes(tmp_path / "a.mid")
 
 
@@ -138,14 +138,14 @@ def test_tracks_keep_their_names_and_programs():
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "the file is empty"),
+        (b"", "is empty"),
         (b"Dear diary, today I wrote a fugue.", "not a MIDI file: it begins with b'Dear'"),
         (b"RIFF\x00\x00\x00\x00WAVEfmt ", "not a MIDI file: it begins with b'RIFF'"),
         (ONE[:12], "damaged MIDI file"),
         (midi(HALF_SECOND_C + END, division=0), "damaged MIDI file"),
     ],
 )
-def test_what_nobody_can_read_is_refused_with_the_reason(read, data, reason):
+def test_what_no_one_can_read_is_refused_with_the_reason(read, data, reason):
     with pytest.raises(MidiError, match=reason) as caught:
         read(data)
     assert "\n" not in str(caught.value)
@@ -195,7 +195,7 @@ def test_overlapping_notes_of_one_pitch_go_to_a_second_track(tmp_path):
     assert len(mido.MidiFile(tmp_path / "b.mid").tracks) == 2  # tempo, notes
 
 
-def test_a_pedal_holds_the_notes_of_both_programs_of_its_channel(read):
+def test_a_pedal_has_the_notes_of_both_programs_of_its_channel(read):
     body = b"\x00\xc0\x00\x00\xb0\x40\x7f" + HALF_SECOND_C + b"\x00\xc0\x05" + HALF_SECOND_C.replace(b"\x3c", b"\x40")
     score = read(midi(body + b"\x87\x40\xb0\x40\x00" + END))
     assert score.offset_s.tolist() == [2.0, 2.0]

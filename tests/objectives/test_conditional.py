@@ -39,7 +39,7 @@ def test_the_soprano_goes_in_and_the_others_come_out():
     assert targets == [46, 41, 30, 47, 42, 31, PAD, PAD, PAD]
 
 
-def test_inside_a_piece_the_bass_before_stands_where_BOS_would():
+def test_inside_a_piece_the_bass_before_is_where_BOS_would():
     (source, ids), targets = asked("conditional", torch.tensor([29, *WHOLE[1:]]))
     assert (source, ids[0], targets) == ([51, 52], 29, [46, 41, 30, 47, 42, 31])
 
@@ -50,7 +50,7 @@ def test_what_has_no_melody_or_no_whole_steps_is_refused():
     with pytest.raises(ConfigError, match=text):
         build_objective(name, None, PerformanceTokenizer())
     objective = build_objective(name, None, TOK)
-    with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids are not whole steps of 4 voices: give"):
+    with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids .* 4 voices: give"):
         objective.example(ENDED[:8], RNG)
 
 
@@ -86,15 +86,15 @@ MELODY = "V20 M72+ 50 M72- 80 M74+ 30 M74-"
 REST = "v10 m48+ 100 30 m48-"
 
 
-def test_the_melody_goes_in_and_the_rest_comes_out_each_with_waits_of_its_own():
+def test_the_melody_goes_in_and_the_rest_comes_out_each_with_waits_its_own():
     (source, ids), targets = of_song("conditional", WINDOW)
     assert source == song(MELODY).tolist()
-    assert targets == song(REST).tolist()  # the last wait is cut short by the window's end: nobody is asked for it
+    assert targets == song(REST).tolist()  # the last wait is cut short by the window's end: no one is asked for it
     assert ids == song("BOS v10 m48+ 100 30").tolist()
 
 
 def test_windows_begin_inside_held_notes_and_end_between_events():
-    """What stands before takes the place of BOS; whole shifts at the end are certain, what is left of them is not."""
+    """What is before takes the place of BOS; whole shifts at the end are certain, what is left of them is not."""
     (source, ids), targets = of_song("conditional", "m50+ 30 M72- 100 100 70")
     assert source == song("30 M72- 100 100").tolist()
     assert (ids, targets) == (song("m50+ 100 100").tolist(), song("100 100 100").tolist())

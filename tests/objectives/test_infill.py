@@ -28,7 +28,7 @@ def windows(asked, n=200):
 
 
 @pytest.mark.parametrize(("name", "cycle"), [("performance", 1), ("chorale", 1), ("chorale", 16)])
-def test_what_comes_after_stands_first_and_what_comes_before_is_asked_for(name, cycle):
+def test_what_comes_after_is_first_and_what_comes_before_is_asked_for(name, cycle):
     asked = built(name, cycle=cycle)
     vocab, period = asked.tokenizer.vocab, max(cycle, asked.tokenizer.group)
     seen = set()
@@ -64,14 +64,12 @@ def test_a_share_of_windows_stays_as_it_is():
 
 @pytest.mark.parametrize("plain", [-0.1, 1.1, float("nan")])
 def test_shares_that_are_none(plain):
-    with pytest.raises(ConfigError, match=r"^plain=.*: give a share of the windows, 0 to 1$"):
+    with pytest.raises(ConfigError, match=r"^plain=.*: "):
         built("chorale", plain)
 
 
 def test_the_cycle_is_the_models_and_no_setting():
-    with pytest.raises(
-        ConfigError, match=r"^objective_settings.cycle=4: it is not a setting, objective=infill has plain$"
-    ):
+    with pytest.raises(ConfigError, match=r"^objective_settings.cycle=4: "):
         build_objective("infill", {"cycle": 4}, build_tokenizer("chorale"))
     assert built("chorale", cycle=16).period == 16
     assert [row.type for row in ADDED] == ["AFTER", "BACK_1024", "BACK_32", "BACK_1", "BEFORE"]

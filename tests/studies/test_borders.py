@@ -16,7 +16,7 @@ from musictx.music.score import Score
 
 
 def held_notes_cut(score, at_s):
-    """The notes that sound over `at_s` end there and are struck anew."""
+    """The notes that sound over `at_s` end there and are struck again."""
     held = (score.onset_s < at_s - 0.005) & (score.offset_s > at_s + 0.005)
     rest = score.select(held)
     ended = replace(score, offset_s=np.where(held, at_s, score.offset_s))
@@ -29,7 +29,7 @@ def test_a_note_over_the_border_meets_it():
     assert border(held, 2, 6).met
 
 
-def test_a_note_struck_anew_on_the_border_is_cut():
+def test_a_note_struck_again_on_the_border_is_cut():
     assert border(score_of((3, 6, 60), (6, 7, 60)), 2, 6) == (1, 1, 0.0, 3.0, 0.0)
     assert border(score_of((3, 6, 60), (3, 6, 64), (6, 7, 62)), 2, 6) == (0, 2, 0.0, 3.0, 0.0)
     assert border(score_of((1, 6, 60), (6, 7, 60)), 2, 6).cut_notes == 1  # held from before the filled part
@@ -50,7 +50,7 @@ def test_a_note_struck_anew_on_the_border_is_cut():
         (1.0, 6.0, 4.0),  # no longer than the filled part
     ],
 )
-def test_silence_holds_or_touches_the_border(ends_s, next_s, silence_s):
+def test_silence_has_or_touches_the_border(ends_s, next_s, silence_s):
     got = border(score_of((0, ends_s, 60), (next_s, 8, 64)), 2, 6)
     assert got.silence_s == pytest.approx(silence_s)
     assert got.silent == (silence_s > 0.5)
@@ -83,7 +83,7 @@ def test_the_summary_is_of_borders_with_intervals_over_pieces():
 
 @settings(deadline=None, max_examples=50)
 @given(scores(), st.floats(0.1, 0.9))
-def test_every_note_held_over_a_border_is_cut_when_it_is_struck_anew(score, share):
+def test_every_note_held_over_a_border_is_cut_when_it_is_struck_again(score, share):
     to_s = share * float(score.onset_s.max(initial=0.0))
     if to_s > 0:
         held = (score.onset_s < to_s - 0.005) & (score.offset_s > to_s + 0.005)
@@ -104,5 +104,5 @@ def test_chorales_meet_their_borders_and_spoilt_ones_do_not():
     stopped = [border(score, 1.2, at_s) for score, (_, at_s) in zip(kept, borders, strict=True)]
     assert len(borders) == 228
     assert [sum(b.met for b in found) for found in (own, cut, stopped)] == [209, 43, 0]
-    # where one voice takes over the pitch that another leaves, Bach's own notes are struck anew too
+    # where one voice takes over the pitch that another leaves, Bach's own notes are struck again too
     assert [sum(b.cut_notes for b in found) for found in (own, cut, stopped)] == [21, 480, 0]

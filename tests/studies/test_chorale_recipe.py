@@ -73,7 +73,7 @@ def test_no_piece_that_is_much_like_another_is_held_out():
     splits = chorales.hold_out(pieces_of(sketches), [])
     assert [k for k in range(24) if splits[k] == "train"] == [3, 4, 17, 18]
     sketches[5, :7] = sketches[19, :7]
-    with pytest.raises(StoreError, match="only 18 training pieces are unlike all others, not 20: give more music"):
+    with pytest.raises(StoreError, match="only 18 training pieces:"):
         chorales.hold_out(pieces_of(sketches), [])
 
 
@@ -130,11 +130,11 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
     ends = [first, f"{first}-{chosen.long_steps}"]
     assert [name for name in fitted if "final" in name] == [f"out/final/{end}" for end in ends]
     for number, end in enumerate(ends):
-        told = [OmegaConf.load(tmp_path / "out" / kind / end / "config.yaml") for kind in ("compared", "final")]
-        assert [c.data.path for c in told] == ["out/selection", "store"]
-        assert [c.trainer.keep for c in told] == ["last", "last"]
-        assert [c.trainer.max_steps for c in told] == [chosen[number]] * 2
-        assert [c.data.length for c in told] == [(512, 1024)[number]] * 2
+        said = [OmegaConf.load(tmp_path / "out" / kind / end / "config.yaml") for kind in ("compared", "final")]
+        assert [c.data.path for c in said] == ["out/selection", "store"]
+        assert [c.trainer.keep for c in said] == ["last", "last"]
+        assert [c.trainer.max_steps for c in said] == [chosen[number]] * 2
+        assert [c.data.length for c in said] == [(512, 1024)[number]] * 2
         read = [r for r in read_metrics(tmp_path / "out" / "final" / end / "metrics.csv") if r.get("val/nll")]
         assert [int(r["step"]) + 1 for r in read] == [chosen[number]], "official validation is read at the end alone"
 
@@ -152,8 +152,8 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
     assert header.val_nll == pytest.approx(nll(model, official), abs=1e-6)
     assert header.notes["val_nll_uncalibrated"] == pytest.approx(nll(last, official), abs=1e-6)
     assert (tmp_path / "out" / "chorale.mid").read_bytes().startswith(b"MThd")
-    told = json.loads((tmp_path / "out" / "chorale-validation.json").read_text())
-    assert told["per_token"][0] == pytest.approx(header.val_nll, abs=1e-6)
+    said = json.loads((tmp_path / "out" / "chorale-validation.json").read_text())
+    assert said["per_token"][0] == pytest.approx(header.val_nll, abs=1e-6)
     assert not (tmp_path / "out" / "chorale-test.json").exists(), "test is read when it is asked for"
 
     trained, made = len(fitted), (tmp_path / "out" / "chorale.safetensors").read_bytes()
@@ -167,7 +167,7 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
     assert (tmp_path / "out" / "chorale.safetensors").read_bytes() == made
 
 
-def test_mistakes_are_told(script, world, tmp_path):
+def test_mistakes_are_said(script, world, tmp_path):
     for share in ("0", "1.5", "nan"):
         with pytest.raises(UserError, match=f"^--fraction {float(share)}: "):
             script("--fraction", share)
@@ -180,5 +180,5 @@ def test_mistakes_are_told(script, world, tmp_path):
     with pytest.raises(BundleError, match="lstm.safetensors is not a Transformer"):
         chorales.load(tmp_path / "lstm.safetensors")
     chorales.selection_store(Store(tmp_path / "store"), tmp_path / "out" / "selection")
-    with pytest.raises(StoreError, match="out/selection was made from another store"):
+    with pytest.raises(StoreError, match="out/selection"):
         chorales.selection_store(Store(world.hymn_store), tmp_path / "out" / "selection")

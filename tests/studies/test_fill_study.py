@@ -26,11 +26,11 @@ def test_a_plain_twin_may_be_missing(world, tmp_path):
     words += ["--seconds", 2.4, "--gaps", 1, "--scored", 1, "--pieces", 4]
     alone, beside = tmp_path / "alone.json", tmp_path / "beside.json"
     ok([*words, "--out", str(alone)], ROOT)
-    told = ok([*words, "--out", str(beside), "--plain", "chorale"], ROOT).stdout
+    said = ok([*words, "--out", str(beside), "--plain", "chorale"], ROOT).stdout
     without, with_twin = (json.loads(path.read_text())["2.4"] for path in (alone, beside))
     assert without["known"]["plain"] is None
     assert with_twin["known"]["plain"] == without["known"]["left"] == with_twin["known"]["left"]
     assert list(without["filled"]) == ["true middles", "both sides"]
     assert list(with_twin["filled"]) == ["true middles", "both sides", "left side, plain model"]
-    assert "| 2.4 s | left side, plain model |" in told
+    assert "| 2.4 s | left side, plain model |" in said
     assert alone.with_suffix(".png").is_file()

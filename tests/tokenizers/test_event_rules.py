@@ -102,7 +102,7 @@ def test_the_length_of_a_note_is_limited():
     assert ended["VELOCITY"] == "all"
 
 
-def test_rows_go_on_from_where_their_motifs_stand():
+def test_rows_continue_from_where_their_motifs_stand():
     sounding = [("VELOCITY", 1), ("NOTE_ON", 60), ("TIME_SHIFT", 50)]
     longer = stream(*sounding, ("NOTE_ON", 62), ("TIME_SHIFT", 100))
     silent = stream(("TIME_SHIFT", 100), ("TIME_SHIFT", 30))
@@ -124,7 +124,7 @@ def test_polyphony_pitches_and_scales_are_limited():
             grammar(stream(), **{rule: True})
 
 
-def test_rows_with_and_without_a_velocity_are_taken_and_go_on():
+def test_rows_with_and_without_a_velocity_are_taken_and_continue():
     said, silent = stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5))
     for prompts, rows in (((said, silent), [1, 0]), ((said, said), [1, 1])):
         both = grammar(*prompts)

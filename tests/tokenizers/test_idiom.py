@@ -1,4 +1,4 @@
-"""Ids of a phrase that goes on, events of ids as they are drawn, and what ten fingers become on a grid."""
+"""Ids of a phrase that continues, events of ids as they are drawn, and what ten fingers become on a grid."""
 
 from math import inf
 

@@ -10,7 +10,7 @@ TOK, HYMN = PerformanceTokenizer(), ChoraleTokenizer()
 
 
 @given(ids(TOK.vocab))
-def test_any_stream_stands_where_reading_it_event_by_event_leads(tokens):
+def test_any_stream_is_where_reading_it_event_by_event_leads(tokens):
     struck, now, silent_since, struck_last, has_velocity = {}, 0, 0, 0, False
     for word in (TOK.vocab.describe(int(i)).split() for i in tokens):
         value = int(word[1]) if len(word) > 1 else 0

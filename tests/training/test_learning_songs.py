@@ -1,4 +1,4 @@
-"""What goes with a melody is learnt from songs, in seconds: by both kinds of encoder-decoder and what they are compared
+"""What goes with a melody is learned from songs, in seconds: by both kinds of encoder-decoder and what they are compared
 by; and scored by the notes that are asked for alone."""
 
 import json
@@ -63,6 +63,6 @@ def test_what_does_not_go_with_it(store, world, tmp_path):
     with pytest.raises(ConfigError, match="^clock=time: position=relative "):
         learn(store, world, tmp_path / "b", "model.position=relative", model=LEARNERS["seconds"])
     words = ["model=encoder_decoder", "objective=conditional", f"data.path={world.store}", "out=c"]
-    told = refused(["musictx", "train", *words], tmp_path)
-    assert "objective=conditional" in told
+    said = refused(["musictx", "train", *words], tmp_path)
+    assert "objective=conditional" in said
     assert not list(tmp_path.iterdir())

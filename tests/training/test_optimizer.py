@@ -56,7 +56,7 @@ def test_a_schedule_sets_the_rate_of_every_part():
 
 
 @pytest.mark.parametrize("name", ["adamw", "muon"])
-def test_stopped_and_restored_goes_on_bit_for_bit(name):
+def test_stopped_and_restored_continues_bit_for_bit(name):
     model, twin = net(), net()
     optimizer = build_optimizer(model, name, 0.02, 0.1)
     train(model, optimizer, 3)

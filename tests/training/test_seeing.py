@@ -18,7 +18,7 @@ from musictx.training.run_folder import git_commit
 PNG = b"\x89PNG"
 
 
-def test_samples_begin_with_the_held_out_seed_and_do_not_change_what_is_learnt(world, tmp_path):
+def test_samples_begin_with_the_held_out_seed_and_do_not_change_what_is_learned(world, tmp_path):
     plain = fit(config_of(world, tmp_path / "plain", "trainer.log_every=1"))
     heard = fit(config_of(world, tmp_path / "heard", "trainer.log_every=1", "trainer.sample_every=2"))
     assert losses(plain.parent) == losses(heard.parent)

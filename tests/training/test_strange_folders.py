@@ -59,7 +59,7 @@ def test_pieces_that_begin_elsewhere_are_not_learned(world, tmp_path):
     offsets = np.load(store / "train.offsets.npy")
     offsets[1] += 1
     np.save(store / "train.offsets.npy", offsets)
-    with pytest.raises(StoreError, match="the train split has changed since it was written"):
+    with pytest.raises(StoreError, match="train split has changed"):
         store_hash(Store(store))
 
 
@@ -95,7 +95,7 @@ def test_a_folder_names_no_code_to_run(stopped, tmp_path, monkeypatch):
 
 def test_a_folder_reads_no_environment_and_grows_no_memory(stopped):
     change(stopped, name="${oc.env:HOME}")
-    with pytest.raises(UserError, match="config.yaml is damaged .*only a person may give"):
+    with pytest.raises(UserError, match="config.yaml is damaged"):
         resume(stopped)
     bomb = "a: &a [x, x]\n" + "".join(f"b{k}: &b{k} [*{'a' if not k else f'b{k - 1}'}, *a]\n" for k in range(40))
     for text in (bomb, "[" * 50_000, "- 1", "3", "", "model: [1]", "model: {kind: [a]}", "\x00", "a: b: c", "model: 3"):
@@ -109,14 +109,14 @@ def test_a_folder_reads_no_environment_and_grows_no_memory(stopped):
 def test_escapes_and_depth_hide_nothing(tmp_path, written):
     quoted = f'name: "{written}"\n' if written[0] == "\\" else f"name: {written}\n"
     (tmp_path / "config.yaml").write_text(quoted)
-    with pytest.raises(UserError, match=r"it has \$\{…}, which only a person may give|it is too deep"):
+    with pytest.raises(UserError, match=r"it has \$\{…}|it is too deep"):
         RunFolder(tmp_path).config()
 
 
 @pytest.mark.parametrize(
     "content", [b"\xff\xfe", b"x" * 200_000, b"step,val/nll\n1," + b"9" * 200_000, b"step,a\n3,b\n"]
 )
-def test_metrics_that_are_no_table_are_told(tmp_path, content):
+def test_metrics_that_are_no_table_are_said(tmp_path, content):
     (tmp_path / "metrics.csv").write_bytes(content)
     with pytest.raises(UserError, match="metrics.csv is damaged"):
         RunFolder(tmp_path).metrics()
@@ -131,7 +131,7 @@ def test_a_row_of_no_step_is_skipped(tmp_path):
 @pytest.mark.parametrize("value", ["!!bool maybe", "!!timestamp soon", "!!binary JHt4fQ==", "!!omap [a: 1]", "! x"])
 def test_values_have_no_tags(tmp_path, value):
     (tmp_path / "config.yaml").write_text(f"name: {value}\n")
-    with pytest.raises(UserError, match="config.yaml is damaged .it has the tag "):
+    with pytest.raises(UserError, match="config.yaml is damaged .*tag "):
         RunFolder(tmp_path).config()
 
 
@@ -166,9 +166,9 @@ def test_one_damaged_run_hides_no_other(world, tmp_path):
 
 def test_a_model_beyond_the_machine_is_refused_before_it_is_built(world, tmp_path):
     words = ["model.d_model=1000000", "model.n_heads=4", "model.n_layers=12"]
-    with pytest.raises(UserError, match=r"take [\d,]+ GB, this machine has \d+: give a smaller model"):
+    with pytest.raises(UserError, match=r"take [\d,]+ GB, .* \d+:"):
         fit(config_of(world, tmp_path / "run", *words))
-    with pytest.raises(ConfigError, match="^n_layers=100000: give a whole number from 1 to 1024"):
+    with pytest.raises(ConfigError, match="^n_layers=100000: "):
         fit(config_of(world, tmp_path / "run", "model.n_layers=100000"))
     assert not (tmp_path / "run").exists()
 
@@ -176,5 +176,5 @@ def test_a_model_beyond_the_machine_is_refused_before_it_is_built(world, tmp_pat
 def test_a_dropout_that_is_no_number_is_its_own_mistake(world, tmp_path):
     config = config_of(world, tmp_path / "run", f"init_from={world.bundle}", "model.dropout=nan")
     check_given(config, ["model.dropout=nan"])
-    with pytest.raises(ConfigError, match="^dropout=nan: give a share from 0 up to below 1"):
+    with pytest.raises(ConfigError, match="^dropout=nan: "):
         fit(config)

@@ -14,7 +14,7 @@ SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)
 
 
 def playhead(shot):
-    """Where the line stands, in pixels from the left; it alone is as tall as the keyboard."""
+    """Where the line is, in pixels from the left; it alone is as tall as the keyboard."""
     dark = (np.abs(shot.astype(int) - np.array(to_rgb(INK)) * 255) <= 1).all(-1)
     return int(dark.sum(0).argmax())
 
@@ -80,8 +80,8 @@ def test_silence_is_a_film_of_one_picture(tmp_path):
 @pytest.mark.parametrize(
     ("name", "end_s", "text"),
     [
-        ("a.avi", 1.0, "a.avi: give a name that ends in .gif or .mp4"),
-        ("a.gif", 901.0, "a film of 901 s, at most 900 s can be made"),
+        ("a.avi", 1.0, "a.avi:"),
+        ("a.gif", 901.0, "901 s, at most 900 s"),
     ],
 )
 def test_what_no_film_can_be(tmp_path, name, end_s, text):

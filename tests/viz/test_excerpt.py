@@ -1,4 +1,4 @@
-"""What may tell one sound from another on a listening sheet, and must not."""
+"""What may distinguish one sound from another on a listening sheet, and must not."""
 
 import io
 
@@ -63,7 +63,7 @@ def test_mp3_has_as_many_bytes_for_silence_as_for_noise():
     assert np.argmax(spectrum) / 2 == 440
 
 
-def test_a_library_without_mp3_is_told(monkeypatch):
+def test_a_library_without_mp3_is_said(monkeypatch):
     monkeypatch.setattr(soundfile, "available_formats", lambda: {"WAV": "x"})
     with pytest.raises(UserError, match=r"libsndfile \S+ cannot write MP3: pip install --force-reinstall soundfile"):
         mp3(sine(440))

@@ -91,7 +91,7 @@ def test_a_missing_program_is_the_next_lower_one(tmp_path):
 
 
 @pytest.mark.parametrize(("key", "hz"), [(69, 440), (81, 880), (57, 220), (76, 659)])
-def test_a_looped_sample_goes_on_at_its_pitch(tmp_path, key, hz):
+def test_a_looped_sample_continues_at_its_pitch(tmp_path, key, hz):
     audio = render(note(key), font(tmp_path, {MODE: 1, SAMPLE: 0}), 44_100)
     assert abs(strongest_hz(audio) - hz) <= 1
     assert np.abs(audio[40_000:44_000]).max() > 0.4
@@ -139,13 +139,13 @@ def test_a_closed_hi_hat_ends_an_open_one(tmp_path):
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"MThd", "it begins with b'MThd', SoundFonts begin with b'RIFF'"),
+        (b"MThd", "b'MThd'"),
         (font_bytes([{SAMPLE: 0}])[:40], "it has no ibag"),
-        (font_bytes([{SAMPLE: 7}]), "list index out of range"),
+        (font_bytes([{SAMPLE: 7}]), "list index"),
         (font_bytes([{SAMPLE: 0, 0: 9000}]), "a sample from 9000 to 2205 of 2205, at 22050 Hz"),
     ],
 )
-def test_a_damaged_font_is_told_in_one_line(tmp_path, data, text):
+def test_a_damaged_font_is_said_in_one_line(tmp_path, data, text):
     path = tmp_path / "bad.sf2"
     path.write_bytes(data)
     with pytest.raises(ConfigError, match=text) as refused:

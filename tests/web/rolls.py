@@ -4,7 +4,7 @@ import json
 
 
 class Roll:
-    """The picture, as fractions of its size, and what is told of the region in it."""
+    """The picture, as fractions of its size, and what is said of the region in it."""
 
     def __init__(self, page):
         self.page = page

@@ -1,4 +1,4 @@
-"""`musictx serve` as a process of its own, and what a stranger's program says to it."""
+"""`musictx serve` as its own process, and what a stranger's program says to it."""
 
 import json
 import os
@@ -40,7 +40,7 @@ class Served:
 @contextmanager
 def served(temporary, *settings):
     """The server, ended by the block or by Ctrl-C after it; nothing stays in its temporary folder, and nothing went
-    wrong that it would tell on stderr."""
+    wrong that it would say on stderr."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "musictx", "serve", f"port={port}", *settings]

@@ -52,7 +52,7 @@ def chromium():
 
 @pytest.fixture
 def visit(chromium, address):
-    """Opens the page as another person; nobody may be sent elsewhere or meet an error of the page's own."""
+    """Opens the page as another person; no one may be sent elsewhere or meet an error of the page's own."""
     strayed, broken = [], []
     ours = (address, address.replace("http", "ws"), "data:", "blob:")
 
@@ -195,7 +195,7 @@ def test_a_region_is_dragged_and_filled(visit, tmp_path):
     assert np.isnan(roll(page).region()).all()
 
 
-def test_a_region_is_typed_and_a_wrong_one_is_told(visit):
+def test_a_region_is_typed_and_a_wrong_one_is_said(visit):
     page = visit()
     begin(page)
     seed = roll(page)
@@ -206,10 +206,10 @@ def test_a_region_is_typed_and_a_wrong_one_is_told(visit):
     assert page.locator(".region").count() == 0
     last.fill("2.4")
     seed.framed(0.6, 2.4)
-    for to_s, told in (("0.5", "0.6 to 0.5 s is not a region"), ("5.4", "0.6 to 5.4 s: nothing comes after it")):
+    for to_s, said in (("0.5", "0.6 to 0.5 s is not a region"), ("5.4", "0.6 to 5.4 s: nothing comes after it")):
         last.fill(to_s)
         button(page, "Fill").click()
-        page.locator(".status.wrong", has_text=told).wait_for()
+        page.locator(".status.wrong", has_text=said).wait_for()
     seed.framed(0.6, 5.4)
     assert page.locator("[data-take]").count() == 0
 
@@ -235,7 +235,7 @@ def test_a_region_is_chosen_with_a_finger_and_a_swipe_up_chooses_none(visit):
     assert seed.region() == pytest.approx([1.2, 3.0], abs=0.03)
 
 
-def test_a_region_goes_on_in_the_next_row(visit, tmp_path):
+def test_a_region_continues_in_the_next_row(visit, tmp_path):
     page = visit()
     onset_s = np.arange(0.0, 80.0, 2.0)
     write_midi(Score(onset_s, onset_s + 1, np.full(40, 60), np.full(40, 80)), tmp_path / "long.mid")
@@ -254,7 +254,7 @@ def test_a_phrase_is_played(visit):
     page.keyboard.down("k")
     page.wait_for_timeout(150)
     page.keyboard.up("k")
-    page.locator(".told", has_text="4 notes").wait_for()
+    page.locator(".said", has_text="4 notes").wait_for()
     shoot(page, "serve-keyboard")
     button(page, "Take it").click()
     status(page, "played: 4 notes")

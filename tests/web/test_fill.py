@@ -1,4 +1,4 @@
-"""A region of what is heard, written anew: asked without a page."""
+"""A region of what is heard, written again: asked without a page."""
 
 import json
 import re
@@ -38,9 +38,9 @@ def outside(score, from_s, to_s):
 
 
 def test_a_region_becomes_new_and_the_rest_stays(studio):
-    told: list[float] = []
+    said: list[float] = []
     begun = studio.example(Session(), HYMN)
-    after, what = studio.fill(begun, Region(1.26, 2.9), WISH, told.append)
+    after, what = studio.fill(begun, Region(1.26, 2.9), WISH, said.append)
     assert what.startswith("2 variations of Old Hundredth from 1.20 to 2.85 s, in ")
     assert what.endswith(" s. The rest is kept.")
     was = now(begun).score
@@ -87,22 +87,22 @@ def test_names_do_not_grow_for_ever(studio):
 @pytest.mark.parametrize(
     ("region", "reason"),
     [
-        ((None, None), "there is no region to fill: drag over the roll, or type where it begins and ends"),
+        ((None, None), "there is no region to fill:"),
         ((1.0, None), "there is no region to fill"),
         ((float("nan"), 2.0), "there is no region to fill"),
         (("1", [2]), "there is no region to fill"),
-        ((2.0, 2.0), "2 to 2 s is not a region: give one of at least 0.15 s, the beginning first"),
+        ((2.0, 2.0), "2 to 2 s:"),
         ((2.0, 2.01), "2 to 2.01 s is not a region"),
-        ((3.0, 2.0), "3 to 2 s is not a region: give one of at least 0.15 s, the beginning first"),
-        ((-1.0, 2.0), "-1 to 2 s is outside the music, which is from 0 to 5.40 s: give a region inside it"),
-        ((5.5, 6.0), "5.5 to 6 s is outside the music, which is from 0 to 5.40 s"),
-        ((5.4, 6.0), "5.4 to 6 s is outside the music"),
-        ((3.0, 5.4), "3 to 5.4 s: nothing comes after it, since the music ends at 5.40 s: end the region earlier, or"),
-        ((3.0, 9.0), "3 to 9 s: nothing comes after it"),
+        ((3.0, 2.0), "3 to 2 s is not a region:"),
+        ((-1.0, 2.0), "-1 to 2 s .*0 to 5.40 s:"),
+        ((5.5, 6.0), "5.5 to 6 s .*0 to 5.40 s"),
+        ((5.4, 6.0), "5.4 to 6 s"),
+        ((3.0, 5.4), "3 to 5.4 s: .* 5.40 s:"),
+        ((3.0, 9.0), "3 to 9 s: nothing"),
         ((1.0, 1e308), "there is no region to fill"),
         ((1.0, 10**400), "there is no region to fill"),
         ((1.0, 1e8), "1 to 1e\\+08 s: nothing comes after it"),
-        ((0.5, 4.25), "0.5 to 4.25 s: the page writes at most 3 s of new music at once: give less"),
+        ((0.5, 4.25), "0.5 to 4.25 s: .* 3 s:"),
     ],
 )
 def test_wrong_regions(able, tmp_path, region, reason):
@@ -125,11 +125,11 @@ def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
         studio.fill(begun, Region(1.0, 2.0), WISH._replace(variations=5), quiet)
     after, _ = studio.fill(begun, Region(1.0, 2.0), Wish(from_s=0.1, length_s=999, hold=4.0, variations=1), quiet)
     assert len(now(after).takes) == 1
-    with pytest.raises(UserError, match="there is no music to fill yet"):
+    with pytest.raises(UserError, match="no music to fill"):
         studio.fill(Session(), Region(1.0, 2.0), WISH, quiet)
 
 
-def test_a_model_that_never_learnt_it_names_one_that_did(able, world, tmp_path):
+def test_a_model_that_never_learned_it_names_one_that_did(able, world, tmp_path):
     plain = Ready(*open_bundle(world.hymn_bundle)[:2])
     both, alone = Studio({"able": able, "plain": plain}, tmp_path), Studio({"plain": plain}, tmp_path)
     for studio, advice in (
@@ -137,31 +137,31 @@ def test_a_model_that_never_learnt_it_names_one_that_did(able, world, tmp_path):
         (alone, "no model here did: serve one of objective=infill"),
     ):
         begun = Session().push(Step(fit(studio.examples[HYMN], plain.tokenizer)._replace(model="plain")))
-        with pytest.raises(UserError, match=f"^the model plain was not trained to fill a region: {advice}$"):
+        with pytest.raises(UserError, match=f"^the model plain {advice}$"):
             studio.fill(begun, Region(1.0, 2.0), WISH, quiet)
-    after, told = both.fill(begun, Region(1.0, 2.0), WISH._replace(model="able"), quiet)
+    after, said = both.fill(begun, Region(1.0, 2.0), WISH._replace(model="able"), quiet)
     assert now(after).music.model == "able"
-    assert told.endswith("The rest is kept.")
+    assert said.endswith("The rest is kept.")
 
 
 def test_the_window_of_training_is_what_is_heard(able, tmp_path):
     studio = Studio({"able": able._replace(window=64)}, tmp_path)
     begun = studio.example(Session(), HYMN)
-    with pytest.raises(UserError, match="a gap of 2.7 s is about 72 tokens, and the model hears 64 in all"):
+    with pytest.raises(UserError, match="2.7 s is about 72 tokens, .* 64"):
         studio.fill(begun, Region(0.6, 3.3), WISH, quiet)
 
 
 def test_time_runs_out(able, tmp_path):
     studio = Studio({"able": able}, tmp_path, Limits(seconds=-1))
-    with pytest.raises(UserError, match="went by before any music was drawn"):
+    with pytest.raises(UserError, match="before any music"):
         studio.fill(studio.example(Session(), HYMN), Region(1.0, 2.0), WISH, quiet)
 
 
-def test_why_there_is_less_is_told(studio, monkeypatch):
+def test_why_there_is_less_is_said(studio, monkeypatch):
     begun = studio.example(Session(), HYMN)
     score = now(begun).score
-    for stopped, told in (("30 s went by", "at the time limit of 30 s"), ("max_tokens=9", "early, max_tokens=9")):
+    for stopped, said in (("30 s went by", "at the time limit of 30 s"), ("max_tokens=9", "early, max_tokens=9")):
         take = Continuation(score, 1.0, stopped, is_new=score.onset_s > 1, new_to_s=2.0)
         monkeypatch.setattr("musictx.web.studio.fill_takes", lambda *_, take=take: (take,))
         _, what = studio.fill(begun, Region(1.0, 2.0), WISH, quiet)
-        assert what == f"Stopped {told}: this is what there was by then."
+        assert what == f"Stopped {said}: this is what there was by then."

