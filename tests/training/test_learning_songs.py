@@ -1,4 +1,4 @@
-"""What goes with a melody is learned from songs, in seconds: by both kinds of encoder-decoder and what they are compared
+"""What goes with a melody is learned from songs, in seconds: by both encoder-decoders and what they are compared
 by; and scored by the notes that are asked for alone."""
 
 import json

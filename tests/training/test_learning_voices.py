@@ -1,4 +1,4 @@
-"""Voices for a melody are learned by both kinds of encoder-decoder: training, a run that continues, bundle, evaluate."""
+"""Both encoder-decoders learn voices for a melody: training, a run that continues, bundle, evaluate."""
 
 import json
 
