@@ -8,9 +8,9 @@
     python studies/alive.py --bundles outputs/piano.safetensors --write sampler.top_p=null sampler.min_p=0.02
     python studies/place_piano.py --score --test --bundle musictx/bundles/piano.safetensors --results studies/results
 
-The bundle holds float16, and says what its training store says of its music. Filters and guidance come later, by
-`studies/alive.py` and `studies/guidance.py`, and change the file but not its tensors: so `--score` reads a split
-once for the same tensors, and, given again, only prints the new file's hash. It writes the likelihood of MAESTRO's whole
+The bundle has float16, and says what its training store says of its music. Filters and guidance come later, by
+`studies/alive.py` and `studies/guidance.py`, and change the file but not its tensors. So `--score` reads a split once
+for the same tensors, and, given again, only prints the new file's hash. It writes the likelihood of MAESTRO's whole
 validation, inputs of 2,048, into the header, and that of the test split, with `--test`, beside it.
 
 The rule of `--choose`, for two models: of the `SHARES` of the second whose pop validation is at most `POP_NATS` a
