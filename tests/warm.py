@@ -27,7 +27,7 @@ def leave():
         os._exit(ended[0])
 
 
-# ruff: noqa: E402 - what is imported from here on has exit its own handlers
+# ruff: noqa: E402 - what is imported from here on has its own exit handlers
 import numpy as np
 
 from musictx.cli import names
