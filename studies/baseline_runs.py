@@ -3,6 +3,7 @@
 import csv
 import io
 import zipfile
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -101,11 +102,13 @@ def config_of(cell: Cell, vocab_size: int) -> Any:
     def config(size: int) -> Any:
         return model_config(name, {**fixed, free: size}, vocab_size=vocab_size)
 
-    def distance(size: int) -> int:
+    def excess(size: int) -> int:
         with torch.device("meta"):
-            return abs(n_parameters(build_model(config(size))) - music.parameters)
+            return n_parameters(build_model(config(size))) - music.parameters
 
-    return config(min(sizes, key=distance))
+    first = bisect_left(sizes, 0, key=excess)  # of those with at least so many
+    near = sizes[max(first - 1, 0) : first + 1]
+    return config(min(near, key=lambda size: abs(excess(size))))
 
 
 def n_parameters(model: Any) -> int:

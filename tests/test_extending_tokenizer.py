@@ -47,7 +47,7 @@ def test_the_commands_prepare_train_draw_and_look_with_it(world, tmp_path):
     error = refused(
         [tmp_path / "triples.py", "jam", "bundle=my_run/model.safetensors", "input=a", "output=b"], tmp_path
     )
-    assert "triples tokens cannot:" in error
+    assert "triples tokens cannot" in error
     # without its file it is gone, and what was made with it is refused
     for words in (asked[0] + ["overwrite=true"], asked[2] + ["overwrite=true"]):
         error = refused(["musictx", *words], tmp_path)
@@ -68,7 +68,7 @@ def test_one_that_says_the_least_in_a_module_its_own(world, tmp_path):
     ok([tmp_path / "mine.py", "generate", bundle, f"seed_midi={world.seed}", "length_notes=4", "out=made"], tmp_path)
     assert list((tmp_path / "made").glob("*.mid"))
     error = refused([tmp_path / "mine.py", "attend", bundle, f"midi={world.seed}", "out=made"], tmp_path)
-    assert "triples:" in error
+    assert "triples does" in error
 
 
 def test_its_store_has_what_it_encodes(world, triples, tmp_path):

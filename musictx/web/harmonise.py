@@ -51,7 +51,7 @@ class Reader:
         if layer is not None and not 0 <= layer < self.layers:
             raise ConfigError("layer", got=layer, allowed=f"0 to {self.layers - 1}")
 
-    def draw(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
+    def plot(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
         """Arcs of the note number `note`, of all heads' mean or of each head of a layer. Raises UserError."""
         if self.model is None:
             raise UserError("this model has no attention over its past to look at")
@@ -157,7 +157,7 @@ class MelodyReader(Reader):
         other.transposed = transposed
         return other
 
-    def draw(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
+    def plot(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
         """Arcs of the note number `note`. Raises UserError, for a note of the melody too."""
         self._check(layer)
         traced = self.traced(score)

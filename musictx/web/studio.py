@@ -135,7 +135,7 @@ class Studio:
             return ""
         path = new_place(self.folder) / "arcs.svg"
         with PEN:
-            self._reader(session).draw(session.now.score, session.now.name, note, layer, path)
+            self._reader(session).plot(session.now.score, session.now.name, note, layer, path)
         return f'<img alt="attention arcs" src="{as_data(path)}">'
 
     def note_at(self, session: Session, at: Point) -> int:

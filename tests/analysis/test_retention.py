@@ -207,7 +207,7 @@ def test_what_gives_no_scale_is_refused_in_one_line():
         with pytest.raises(ConfigError, match="window_s"):
             retention(seeds, true, true, inf, window_s, horizon_s)
     for few in (0, 1):
-        with pytest.raises(UserError, match=f"{few} seeds have motifs give at least 2"):
+        with pytest.raises(UserError, match=f"{few} seeds have motifs of 3 notes"):
             retention(seeds[:few], true[:few], true[:few], inf)
     with pytest.raises(UserError, match="no more than chance"):
         retention(seeds, true, [song(k + 100) for k in range(4)], 0.0, window_s=10, horizon_s=20)

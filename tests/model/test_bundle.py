@@ -255,7 +255,7 @@ def test_a_checkpoint_whose_pickle_is_broken_is_a_line(tmp_path, pickled):
 
 def test_a_checkpoint_that_could_run_code_is_not_opened_and_nothing_advises_to(tmp_path):
     torch.save({"musictx": pathlib.PurePosixPath("x")}, tmp_path / "a.ckpt")
-    with pytest.raises(BundleError, match="could run code:") as caught:
+    with pytest.raises(BundleError, match="could run code") as caught:
         read_header(tmp_path / "a.ckpt")
     assert "weights_only" not in str(caught.value)
 

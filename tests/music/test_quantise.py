@@ -35,7 +35,7 @@ LOWER = [(0, 8, 64), (0, 8, 60), (0, 8, 48)]  # three voices held for two quarte
         (
             [(0, 2, 72), (2, 2.5, 74), (2.5, 4, 76), (4, 8, 72)],
             [(0, 72), (2.5, 76), (4, 72)],
-            "leaves out 1 .*moves 1",
+            "leaves out 1 as too short, moves 1",
         ),
         ([(0, 3.5, 72), (3.5, 4, 74), (4, 8, 72)], [(0, 72), (4, 72)], "leaves out 1 as too short"),
         ([(0, 2.5, 72), (2.5, 3, 74), (3, 8, 72)], [(0, 72), (2.5, 74), (3, 72)], "moves 1 to its nearest step"),

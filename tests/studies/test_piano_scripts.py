@@ -153,7 +153,7 @@ def test_a_branch_is_a_copy_of_the_last_checkpoint_whose_rate_falls_to_zero(tmp_
     monkeypatch.setattr(sys, "argv", ["piano.py", "--archive", "a.zip", "--out", str(tmp_path), "--branch", "30"])
     (tmp_path / "store").mkdir()
     (tmp_path / "store/manifest.json").touch()
-    with pytest.raises(SystemExit, match="stage-0 has no checkpoint:"):
+    with pytest.raises(SystemExit, match="stage-0 has no checkpoint"):
         piano.main()
     last = tmp_path / "stage-0/checkpoints/last.ckpt"
     last.parent.mkdir(parents=True)
@@ -217,7 +217,7 @@ def test_short_songs_and_a_store_of_before_are_said(archive, tmp_path):
     with_short = Store(piano.with_pop(maestro, write_songs(tmp_path / "songs", 12), tmp_path)).manifest
     songs = Store(tmp_path / "pop").manifest.splits["train"].pieces
     assert [x for x in with_short.dropped if x[0] in songs] == [(name, "not longer than 15 s") for name in songs]
-    with pytest.raises(UserError, match=r"store-pop has songs:"):
+    with pytest.raises(UserError, match=r"store-pop has songs"):
         piano.with_pop(maestro, tmp_path / "songs", tmp_path)
 
 

@@ -62,7 +62,7 @@ def test_added_ids_come_after_all_others_and_are_no_music(name):
     [
         ([["PAD", 0, 0]], "has PAD more than once: give other names; PAD, BOS, EOS are in each"),
         ([["TO", 0, 0], ["TO", 0, 0]], "has TO more than once"),
-        ([["TO", 0, -1]], "TO 0 … -1:"),
+        ([["TO", 0, -1]], "has no ids for TO 0 … -1"),
         ([["TO", 0, 10**12]], "has [0-9,]+ ids: give 65,535 at most"),
     ],
 )
@@ -76,8 +76,8 @@ def test_ids_that_cannot_be_distinguished(rows, text):
 @pytest.mark.parametrize(
     ("said", "text"),
     [
-        ({}, "'few' calls itself 'performance':"),
-        ({"name": "few", "pace": np.zeros(7)}, "pace of 7:"),
+        ({}, "tokenizer 'few' calls itself 'performance'"),
+        ({"name": "few", "pace": np.zeros(7)}, "tokenizer few has a pace of 7 "),
     ],
 )
 def test_a_tokenizer_that_contradicts_itself(monkeypatch, said, text):

@@ -174,7 +174,7 @@ def test_ways_to_run_that_cannot_be(world, tmp_path, settings, text):
         ("optimizer=muon", "adamw"),
         ("ema_decay=0.9", "null"),
         ("lora_rank=4", "null"),
-        ("batch_size=auto", "one device"),
+        ("batch_size=auto", "the number that one device finds"),
     ],
 )
 def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, allowed):

@@ -113,7 +113,7 @@ def test_a_person_listens_answers_downloads_and_is_scored(tmp_path):
         assert rows[0]["listener"] == 'Clara "C." S., the 1st'
         page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full') } }")
         page.evaluate("() => { answers = {}; key = null; remember(); show() }")
-        assert "0 of 6 questions answered.:" in page.inner_text("#progress")
+        assert "0 of 6 questions answered." in page.inner_text("#progress")
         page.click("#again")
         page.wait_for_function("document.getElementById('progress').textContent.startsWith('0 of')")
         assert page.is_enabled("[name=choice-1][value=B]")

@@ -254,7 +254,7 @@ def test_a_phrase_is_played(visit):
     page.keyboard.down("k")
     page.wait_for_timeout(150)
     page.keyboard.up("k")
-    page.locator(".said", has_text="4 notes").wait_for()
+    page.locator(".played", has_text="4 notes").wait_for()
     shoot(page, "serve-keyboard")
     button(page, "Take it").click()
     status(page, "played: 4 notes")

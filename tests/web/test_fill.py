@@ -91,7 +91,7 @@ def test_names_do_not_grow_for_ever(studio):
         ((1.0, None), "there is no region to fill"),
         ((float("nan"), 2.0), "there is no region to fill"),
         (("1", [2]), "there is no region to fill"),
-        ((2.0, 2.0), "2 to 2 s:"),
+        ((2.0, 2.0), "2 to 2 s "),
         ((2.0, 2.01), "2 to 2.01 s is not a region"),
         ((3.0, 2.0), "3 to 2 s is not a region:"),
         ((-1.0, 2.0), "-1 to 2 s .*0 to 5.40 s:"),
@@ -102,7 +102,7 @@ def test_names_do_not_grow_for_ever(studio):
         ((1.0, 1e308), "there is no region to fill"),
         ((1.0, 10**400), "there is no region to fill"),
         ((1.0, 1e8), "1 to 1e\\+08 s: nothing comes after it"),
-        ((0.5, 4.25), "0.5 to 4.25 s: .* 3 s:"),
+        ((0.5, 4.25), "0.5 to 4.25 s: .* 3 s "),
     ],
 )
 def test_wrong_regions(able, tmp_path, region, reason):
@@ -134,10 +134,10 @@ def test_a_model_that_never_learned_it_names_one_that_did(able, world, tmp_path)
     both, alone = Studio({"able": able, "plain": plain}, tmp_path), Studio({"plain": plain}, tmp_path)
     for studio, advice in (
         (both, "choose able"),
-        (alone, "no model here did: serve one of objective=infill"),
+        (alone, "objective=infill"),
     ):
         begun = Session().push(Step(fit(studio.examples[HYMN], plain.tokenizer)._replace(model="plain")))
-        with pytest.raises(UserError, match=f"^the model plain {advice}$"):
+        with pytest.raises(UserError, match=f"^the model plain .*{advice}$"):
             studio.fill(begun, Region(1.0, 2.0), WISH, quiet)
     after, said = both.fill(begun, Region(1.0, 2.0), WISH._replace(model="able"), quiet)
     assert now(after).music.model == "able"

@@ -43,7 +43,7 @@ def test_impossible_amounts(change):
 
 def test_what_is_said_is_text():
     page = pytest.importorskip("musictx.web.page", reason="needs the extra web: pip install 'musictx[web]'")
-    assert "&lt;b&gt;x.mid" in page.remark("<b>x.mid: not a MIDI file", wrong=True)
+    assert "&lt;b&gt;x.mid" in page.status_line("<b>x.mid: not a MIDI file", wrong=True)
 
 
 def test_it_listens_on_loopback_unless_said():
