@@ -47,33 +47,26 @@ class Accompanied(Music):
     voices: Score
     transposed: int  # semitones by which the model heard it higher
 
-    def _draw(self, path: Path, suffix: str) -> None:
+    def _plot(self, path: Path, suffix: str) -> None:
         from musictx.viz import figure  # 0.4 s that only pictures wait for
         from musictx.viz.piano_roll import Pair, accompanied_roll
 
         if suffix not in figure.FORMATS:
-            super()._draw(path, suffix)
+            super()._plot(path, suffix)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         accompanied_roll([Pair(self.name, self.melody, self.voices)], path)
 
 
 def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: object) -> None:
-    """Raises BundleError for a model of another task."""
-    if can_accompany(model, tokenizer, objective):
-        return
-    if inputs_of(model) == SOURCE and objective == "conditional":
+    """Raises BundleError for a model that was not trained to write voices below a melody, or the rest of a song."""
+    if inputs_of(model) != SOURCE or objective != "conditional":
+        raise BundleError(
+            f"{bundle} was trained for objective {objective}, and accompanies no melody",
+            "give bundle=harmoniser, or one that was trained with objective=conditional",
+        )
+    if not isinstance(tokenizer, ChoraleTokenizer | MelodyTokenizer):
         raise BundleError(f"{bundle} has {tokenizer.name} tokens", "give one of chorale or performance-melody tokens")
-    raise BundleError(
-        f"{bundle} was trained for objective {objective}, and accompanies no melody",
-        "give bundle=harmoniser, or one that was trained with objective=conditional",
-    )
-
-
-def can_accompany(model: Any, tokenizer: Tokenizer, objective: str) -> bool:
-    """Whether it was trained to write the voices below a melody."""
-    knows_melodies = isinstance(tokenizer, ChoraleTokenizer | MelodyTokenizer)
-    return inputs_of(model) == SOURCE and knows_melodies and objective == "conditional"
 
 
 def guided(request: Accompany, header: BundleHeader | None, tokenizer: Tokenizer, bundle: object) -> Accompany:
@@ -173,15 +166,13 @@ def check_range(score: Score, source: object, request: Accompany, tokenizer: Cho
     sung = request.rules.voice_ranges and request.rules.masks
     low, high = VOICE_RANGES[0] if sung else (tokenizer.lo, tokenizer.hi)
     pitch = score.pitch.astype(int)
-    heard = pitch + request.transpose
-    outside = (heard < low) | (heard > high)
+    outside = (pitch + request.transpose < low) | (pitch + request.transpose > high)
     if not outside.any():
         return
     pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
-    best = nearest_within(pitch, low, high)
-    advice = (
-        "give one that is nearer, or narrower" if best is None else f"transpose={best} lets the model hear it there"
-    )
+    advice = "give one that is nearer, or narrower"
+    if (best := nearest_within(pitch, low, high)) is not None:
+        advice = f"transpose={best} lets the model hear it there"
     raise TokenError(
         f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(score)}) lie outside the soprano's range "
         f"{low} … {high}",
@@ -209,7 +200,7 @@ def accompany_melody(
     ConfigError, NanError, UserError."""
     if isinstance(tokenizer, MelodyTokenizer):
         rests = draw_rest(melody.score, model, tokenizer, request, window_s=window_s, device=device, report=report)
-        return [_together(melody, k, rest, mean_log_p, 0) for k, (rest, mean_log_p) in enumerate(rests, 1)]
+        return [_together(melody, k, *rest) for k, rest in enumerate(rests, 1)]
     assert isinstance(tokenizer, ChoraleTokenizer)
     score, line = melody.score, melody.line
     assert line is not None
@@ -239,18 +230,19 @@ def _music(melody: Melody, k: int, grid: Any, mean_log_p: float, transposed: int
     voices = grid_to_score(lower, score.quarter_s)
     later_s = melody.line.first * score.quarter_s / STEPS_PER_QUARTER
     program = np.array(np.bincount(score.program).argmax())
-    voices = replace(
-        voices,
-        onset_s=voices.onset_s + later_s,
-        offset_s=voices.offset_s + later_s,
-        program=program,
-        quarter_s=score.quarter_s,
-    )
+    voices = replace(voices, onset_s=voices.onset_s + later_s, offset_s=voices.offset_s + later_s, program=program)
     return _together(melody, k, voices, mean_log_p, transposed)
 
 
-def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, transposed: int) -> Accompanied:
-    both = Score.merge([melody.score, voices], melody.score.quarter_s)
-    known = 0.0, "", mean_log_p, 0, melody.meter.signature, melody.file
-    name = f"{melody.name}-{k}"
-    return Accompanied(name, both, *known, melody=melody.score, voices=voices, transposed=transposed)
+def _together(melody: Melody, k: int, voices: Score, mean_log_p: float, transposed: int = 0) -> Accompanied:
+    return Accompanied(
+        Score.merge([melody.score, voices], melody.score.quarter_s),
+        new_from_s=0.0,
+        mean_log_p=mean_log_p,
+        name=f"{melody.name}-{k}",
+        signature=melody.meter.signature,
+        seed=melody.file,
+        melody=melody.score,
+        voices=voices,
+        transposed=transposed,
+    )

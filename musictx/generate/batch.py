@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.generate.engine import ByChance, Drawn, Stream
@@ -31,18 +30,19 @@ class Progress:
 
     def after(self, row: NDArray[np.integer]) -> float:
         """The share after the ids (T,) drawn so far."""
-        share = self._share(row)
+        if self.length.tokens is not None:
+            share = len(row) / self.length.tokens
+        elif self.length.notes is not None:
+            notes = len(self.tokenizer.decode(np.concatenate([self.prompt, row]), self.quarter_s))
+            share = (notes - self.start_notes) / self.length.notes
+        else:
+            assert self.seconds is not None
+            share = self._clock_s(row) / self.seconds
         self.tokens = len(row)
         self.seen.append((self.tokens, share))
         return share
 
-    def _share(self, row: NDArray[np.integer]) -> float:
-        if self.length.tokens is not None:
-            return len(row) / self.length.tokens
-        if self.length.notes is not None:
-            notes = len(self.tokenizer.decode(np.concatenate([self.prompt, row]), self.quarter_s))
-            return (notes - self.start_notes) / self.length.notes
-        assert self.seconds is not None
+    def _clock_s(self, row: NDArray[np.integer]) -> float:
         if self.tokenizer.pace is not None:  # every id moves the clock by itself: measuring the new ones is enough
             whole = self.tokens - self.tokens % self.tokenizer.group
             before = self.tokenizer.seconds(row[whole : self.tokens], self.quarter_s)
@@ -50,7 +50,7 @@ class Progress:
         else:
             both = np.concatenate([self.prompt, row])
             self.elapsed_s = self.tokenizer.seconds(both, self.quarter_s) - self.start_s
-        return self.elapsed_s / self.seconds
+        return self.elapsed_s
 
     def at(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
         """The share after each number of tokens, interpolated linearly between the looks."""
@@ -126,15 +126,14 @@ class Batch:
     def takes(self) -> list[Take]:
         """Every row up to the look that found it long enough: the same whatever other rows the batch has."""
         self._gather()
-        end = np.where(self.enough > 0, self.enough, self.rows.shape[1])
         may_end = np.array(self.may_end, dtype=bool)
         why = self.stopped or f"max_tokens={self.limit}"
-        return [
-            Take(row[:n], log_p[:n], end_log_p[:n], may_end[:n], progress, "" if enough else why)
-            for row, log_p, end_log_p, n, progress, enough in zip(
-                self.rows, *self.log_p, end.tolist(), self.progress, self.enough > 0, strict=True
-            )
-        ]
+        out = []
+        for b, (row, progress, enough) in enumerate(zip(self.rows, self.progress, self.enough.tolist(), strict=True)):
+            n = enough or len(row)
+            log_p, end_log_p = self.log_p[:, b, :n]
+            out.append(Take(row[:n], log_p, end_log_p, may_end[:n], progress, "" if enough else why))
+        return out
 
     def _look(self) -> None:
         self._gather()
@@ -153,13 +152,8 @@ class Batch:
             columns = zip(*((drawn.ids, drawn.log_p, drawn.end_log_p) for drawn in self.new), strict=True)
             ids, log_p, end_log_p = (torch.stack(column, 1).cpu() for column in columns)  # (B, n)
             self.rows = np.concatenate([self.rows, ids.numpy().astype(np.uint16)], 1)
-            self.log_p = np.concatenate([self.log_p, _float64(log_p, end_log_p)], 2)
+            self.log_p = np.concatenate([self.log_p, torch.stack([log_p, end_log_p]).double().numpy()], 2)
             self.new = []
-
-
-def _float64(*tensors: Tensor) -> NDArray[np.float64]:
-    stacked: NDArray[np.float64] = torch.stack(tensors).double().numpy()
-    return stacked
 
 
 LOOK = 128  # tokens that must repeat: two bars of a chorale, some seconds of a performance

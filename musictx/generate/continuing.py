@@ -95,7 +95,7 @@ def continue_all(
         kept = [best_first(*each, asked)[: request.variations] for each in zip(primers, kept, strict=True)]
     return [
         [
-            Music.of(made, f"{name}-{k}", primer.meter.signature if primer else None, file)
+            Music(**vars(made), name=f"{name}-{k}", signature=primer.meter.signature if primer else None, seed=file)
             for k, made in enumerate(each, 1)
         ]
         for (name, primer, file), each in zip(beginnings, kept, strict=True)

@@ -1,8 +1,8 @@
 """Continues primers and fills gaps: the one file on music above the sampling engine, which knows only ids."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,17 +26,18 @@ from musictx.tokenizers.grammar import build_grammar
 ENDING = (0.9, 1.1)  # a forced ending falls between these shares of the asked length
 
 
-class Continuation(NamedTuple):
-    """Music that begins with the primer (or right after it), and the second at which the new music begins."""
+@dataclass(frozen=True)
+class Continuation:
+    """Music that begins with the primer (or right after it), or a piece with its gap filled."""
 
-    score: Score
-    new_from_s: float
+    score: Score  # all of its notes
+    new_from_s: float  # when the new music begins
     stopped: str = ""  # why it is shorter than asked; "" if it is not
     variation: int = 0  # its number among those of one primer
     mean_log_p: float = 0.0  # nats a token, by the model itself, without filters or guidance
     unheard: int = 0  # how many of the primer's oldest tokens lie further back than the model looks
-    is_new: NDArray[np.bool_] | None = None  # (N,) which notes fill a gap; None: those from `new_from_s` on
-    new_to_s: float = np.inf  # the gap's second border
+    is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
+    new_to_s: float = np.inf  # when a fill ends
 
     @property
     def complete(self) -> bool:

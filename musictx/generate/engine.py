@@ -72,9 +72,8 @@ class Stream:
     ) -> None:
         self.model, self.logits, self.state, self.grammar = model, logits, state, grammar
         self.choose, self.eos, self.streams = choose, eos, streams
-        self.finite = torch.ones(
-            len(logits) // streams, dtype=torch.bool, device=logits.device
-        )  # False once a row's logits were NaN or infinite
+        # False once a row's logits were NaN or infinite
+        self.finite = torch.ones(len(logits) // streams, dtype=torch.bool, device=logits.device)
         self.ids: Tensor | None = None
 
     def __iter__(self) -> Self:
@@ -86,14 +85,12 @@ class Stream:
             ids = self.ids if self.streams == 1 else self.ids.repeat_interleave(self.streams)
             self.logits = self.model.step(ids, self.state)  # (B · streams, V)
         logits = self.logits.float()
-        log_p = logits[:: self.streams].log_softmax(
-            -1
-        )  # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
-        ids = self.choose(logits, self.grammar.legal())
+        # (B, V) all NaN where a logit is NaN or +infinity, or none is finite
+        log_p = logits[:: self.streams].log_softmax(-1)
+        self.ids = ids = self.choose(logits, self.grammar.legal())
         self.grammar.update(ids)
         end_log_p = log_p[:, self.eos]
         self.finite &= ~end_log_p.isnan()
-        self.ids = ids
         return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musictx.errors import BundleError, ConfigError, TokenError, UserError
 from musictx.generate.continuing import until_ctrl_c
@@ -65,7 +65,6 @@ def heard_as(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill) ->
 
 def borders_s(seed: Seed, source: object, request: Fill) -> tuple[float, float]:
     """The region in seconds. Bars count from 1, and the last is included. Raises ConfigError."""
-    request.check_region()
     if request.from_s is not None and request.to_s is not None:
         return request.from_s, request.to_s
     first, last = request.from_bar or 0, request.to_bar or 0
@@ -106,10 +105,9 @@ def fill_all(
     with until_ctrl_c(drawing):
         for _ in drawing:
             pass
-    return [
-        Music.of(made, f"{filled.name}-{k}", gap.meter.signature, filled.file, filled.after)
-        for k, made in enumerate(drawing.continuations()[0], 1)
-    ]
+    known: dict[str, Any] = {"signature": gap.meter.signature, "seed": filled.file, "after": filled.after}
+    made = drawing.continuations()[0]
+    return [Music(**vars(each), name=f"{filled.name}-{k}", **known) for k, each in enumerate(made, 1)]
 
 
 def seed_of(score: Score) -> Seed:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from musictx.errors import ConfigError, UserError
 from musictx.generate.prompt import Prompt, program_of
 from musictx.model.protocol import newest
-from musictx.music.grid import STEPS_PER_QUARTER
+from musictx.music.grid import STEPS_PER_QUARTER, in_steps
 from musictx.music.score import Meter, Score, marked
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.gap import STEPS, clock_of, longest, most_framing, read_first, split_at, step_of
@@ -61,7 +61,7 @@ def cut_gap(score: Score, heard: Score, from_s: float, to_s: float, meter: Meter
     unit = step_of(tokenizer)
     before, rest = split_at(tokenizer, tokenizer.encode(heard), first * unit)
     after = split_at(tokenizer, rest, (last - first) * unit)[1]
-    on, off = steps_of(score, step)
+    on, off = in_steps(score, step)
     given = score.select((on < first) | (off > last))
     return Gap(given, before, ended(after, tokenizer), first * step, last * step, meter)
 
@@ -73,7 +73,7 @@ def join_with_gap(
     the model can hear. Raises ConfigError for a gap shorter than a step."""
     (a, heard_a), (b, heard_b) = first, second
     step = step_s(tokenizer, a.quarter_s)
-    before, after = tokenizer.encode(heard_a), tokenizer.encode(heard_b)
+    before = tokenizer.encode(heard_a)
     # silence replaces last notes that the model cannot hear
     rest_s = round(a.duration_s / step) * step - tokenizer.seconds(before, a.quarter_s)
     before = np.concatenate([before, tokenizer.silence(rest_s, a.quarter_s)]).astype(np.uint16)
@@ -83,7 +83,7 @@ def join_with_gap(
         raise ConfigError("Length.seconds", got=seconds, allowed=f"at least one step, {step:g} s")
     later = replace(b, onset_s=b.onset_s + to_s, offset_s=b.offset_s + to_s)
     given = Score.merge([a, later], a.quarter_s)
-    return Gap(given, before, ended(after, tokenizer), from_s, to_s, meter)
+    return Gap(given, before, ended(tokenizer.encode(heard_b), tokenizer), from_s, to_s, meter)
 
 
 def ended(ids: Ids, tokenizer: Tokenizer) -> Ids:
@@ -113,8 +113,8 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, 
     heard = torch.from_numpy(np.concatenate([first, begin]).astype(np.int64)).to(device)
     quarter_s = gap.given.quarter_s
     bar_s, unheard = replace(gap.meter, quarter_s=quarter_s).bar_s, len(before) - (len(begin) - 1)
-    program = program_of(gap.given, tokenizer)
-    return Prompt(before, heard, tokenizer.seconds(before, quarter_s), quarter_s, bar_s, program, unheard)
+    program, start_s = program_of(gap.given, tokenizer), tokenizer.seconds(before, quarter_s)
+    return Prompt(before, heard, start_s, quarter_s, bar_s, program, unheard)
 
 
 def room_beside(
@@ -180,11 +180,11 @@ def fill(
     """
     given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)
-    on, off = steps_of(given, step)
+    on, off = in_steps(given, step)
     left, right = given.select(on < first), given.select(off > last)
     into, out_of = off[on < first] > first, on[off > last] < last  # sounding across the first border, and the second
     drawn = tokenizer.decode(np.concatenate([gap.before, ids]), given.quarter_s)
-    begin, end = steps_of(drawn, step)
+    begin, end = in_steps(drawn, step)
     inside = (begin < last) & (end > first)
     drawn, begin, rings, end = drawn.select(inside), begin[inside], end[inside], np.minimum(end[inside], last)
 
@@ -196,36 +196,23 @@ def fill(
         free = into & (left.pitch == drawn.pitch[k]) & ~np.isin(np.arange(len(left)), list(begun_by.values()))
         if free.any():
             begun_by[k], is_new[k] = int(np.flatnonzero(free)[0]), False
-            left_off[begun_by[k]] = new_off[k]
     reaching: list[int] = np.flatnonzero(end == last).tolist()
     for j in np.flatnonzero(out_of).tolist():
         alike = [k for k in reaching if drawn.pitch[k] == right.pitch[j]]
         if alike:
             k, kept[j] = alike[0], False
             reaching.remove(k)
-            if k in begun_by:
-                left_off[begun_by[k]] = right.offset_s[j]
-            else:
-                new_off[k] = right.offset_s[j]
+            new_off[k] = right.offset_s[j]
     end_s = tokenizer.seconds(np.concatenate([gap.before, ids]), given.quarter_s)  # of the last id
     next_s = float(right_on[right_on > gap.to_s].min(initial=gap.to_s + MOST_RING_S))
     for k in reaching if not tokenizer.voices else ():
         again = right.onset_s[(right.pitch == drawn.pitch[k]) & (right_on >= gap.to_s)]
         let_go_s = max(rings[k] * step, next_s if ringing and rings[k] >= round(end_s / step) else 0.0)
-        off_s = max(min(let_go_s, float(again.min(initial=np.inf))), gap.to_s)
-        if k in begun_by:
-            left_off[begun_by[k]] = off_s
-        else:
-            new_off[k] = off_s
+        new_off[k] = max(min(let_go_s, float(again.min(initial=np.inf))), gap.to_s)
+    left_off[list(begun_by.values())] = new_off[list(begun_by)]
     new_on = np.maximum(begin, first) * step
     new = replace(drawn.select(is_new), onset_s=new_on[is_new], offset_s=new_off[is_new])
     if program is not None:
         new = replace(new, program=np.array(program))
     sides = replace(left, offset_s=left_off), replace(right.select(kept), onset_s=right_on[kept])
     return marked(Score.merge(sides, given.quarter_s), new)
-
-
-def steps_of(score: Score, step: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(N,) onsets and ends, in the nearest steps."""
-    on, off = (np.rint(at / step).astype(np.int64) for at in (score.onset_s, score.offset_s))
-    return on, np.maximum(off, on + 1)

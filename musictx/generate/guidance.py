@@ -33,13 +33,13 @@ def bare_prompt(heard: Tensor, sampling: Sampling, period: int, asked: bool = Tr
     """The end of what is heard of a seed (P,), which is all that the second stream reads. For a shorter seed it
     raises NothingToHold, or gives all of it where no person `asked` for guidance: then nothing is guided."""
     ids, said = heard[1:], max(sampling.guidance_tokens, period)  # after BOS, or the token in its place
-    if len(ids) <= said and not asked:
-        return heard
-    if len(ids) <= said:
+    if len(ids) > said:
+        return ids[newest(len(ids), sampling.guidance_tokens, period) :]
+    if asked:
         raise NothingToHold(
             "seed_guidance",
             got=sampling.strength,
             why=f"the seed has {len(ids)} tokens, and guidance is about those before the last {said}",
             allowed="null for no guidance, fewer guidance_tokens=, or a longer seed",
         )
-    return ids[newest(len(ids), sampling.guidance_tokens, period) :]
+    return heard

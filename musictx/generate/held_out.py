@@ -1,6 +1,5 @@
 """Continues the beginnings of held-out pieces, as `musictx compare` and `listen` do."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -36,9 +35,4 @@ def continue_beginnings(
     if stopped:
         raise UserError(f"continuations ended before {held_out.length_s:g} s", ", ".join(stopped))
     scores = [rows[0].score.clip(0.0, held_out.length_s) for rows in drawn]
-    return Continued(scores, count_tokens(tokenizer, scores) / seconds)
-
-
-def count_tokens(tokenizer: Tokenizer, scores: Sequence[Score]) -> int:
-    """How many tokens this music has."""
-    return sum(len(tokenizer.encode(score)) for score in scores if len(score))
+    return Continued(scores, sum(len(tokenizer.encode(score)) for score in scores if len(score)) / seconds)

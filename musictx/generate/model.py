@@ -1,7 +1,9 @@
 """`musictx.load`: a model that continues, fills or accompanies music, from Python."""
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from musictx.errors import ConfigError
 from musictx.generate.accompanying import (
@@ -53,9 +55,20 @@ def load(
     return Model(faster(opened.model, weights, graph, device), opened.tokenizer, opened.header, device)
 
 
-def seconds_or_none(seconds: float, instead: bool) -> float | None:
-    """None where another amount takes the place of the usual seconds."""
-    return None if instead and isinstance(seconds, float) and seconds == DEFAULT_S else seconds
+T = TypeVar("T")
+
+
+def made_of(given: Mapping[str, Any], kind: type[T], **others: Any) -> T:
+    """A request, or its sampling, of the arguments with the names of its fields. Without `rules`, its own."""
+    schema: Any = kind
+    named = {field.name: given[field.name] for field in fields(schema) if field.name in given} | others
+    return kind(**{name: value for name, value in named.items() if (name, value) != ("rules", None)})
+
+
+def length_of(seconds: float, *others: Any) -> Length:
+    """Another amount, if one is given, takes the place of the usual seconds."""
+    usual = isinstance(seconds, float) and seconds == DEFAULT_S
+    return Length(None if usual and any(other is not None for other in others) else seconds, *others)
 
 
 class Model:
@@ -121,42 +134,15 @@ class Model:
             UserError: as the command does, in one line.
             KeyboardInterrupt: on Ctrl-C.
         """
-        instead = any(amount is not None for amount in (bars, notes, tokens))
-        sampling = Sampling(
-            temperature=temperature,
-            temperature_end=temperature_end,
-            top_k=top_k,
-            top_p=top_p,
-            min_p=min_p,
-            typical=typical,
-            guard=guard,
-            seed_guidance=seed_guidance,
-            guidance_tokens=guidance_tokens,
-            guidance_cut=guidance_cut,
-        )
-        request = Continue(
-            sampling=sampling,
-            length=Length(seconds_or_none(seconds, instead), bars, notes, tokens),
-            rules=rules if rules is not None else Rules(),
+        given = locals()
+        request = made_of(
+            given,
+            Continue,
+            sampling=made_of(given, Sampling),
+            length=length_of(seconds, bars, notes, tokens),
             part=Part(seed_seconds, seed_bars, seed_notes, seed_from, from_s),
             rank=Continue.rank if callable(rank) else rank,
-            random_seed=random_seed,
-            variations=variations,
-            draws=draws,
-            max_tokens=max_tokens,
-            window=window,
-            include_seed=include_seed,
-            forced_ending=forced_ending,
-            rows_at_once=rows_at_once,
-            drums=drums,
-            out_of_range=out_of_range,
         )
-        return self.continue_as(request, seed, rank if callable(rank) else None)
-
-    def continue_as(
-        self, request: Continue, seed: str | Path | Score | None, ranking: Ranking | None = None
-    ) -> list[Music]:
-        """As `continue_midi`, for a request that is made already."""
         check_continues(self.model, self.header, "this model")
         if seed is None:
             refuse_part(request)
@@ -168,7 +154,7 @@ class Model:
         else:
             raise ConfigError("seed_midi", got=seed, allowed="a MIDI file, a Score, or None")
         own = self.header.sampling if self.header is not None else {}
-        how: dict[str, Any] = {"device": self.device, "own": own, "ranking": ranking}
+        how: dict[str, Any] = {"device": self.device, "own": own, "ranking": rank if callable(rank) else None}
         kept = continue_all(beginnings, self.model, self.tokenizer, request, **how)
         if is_interrupted(kept, request.variations):
             raise KeyboardInterrupt
@@ -209,21 +195,8 @@ class Model:
             UserError: as the command does, in one line.
             KeyboardInterrupt: on Ctrl-C.
         """
-        request = Fill(
-            sampling=Sampling(temperature, None, top_k, top_p, min_p, typical, guard),
-            rules=rules if rules is not None else Rules(),
-            from_s=from_s,
-            to_s=to_s,
-            from_bar=from_bar,
-            to_bar=to_bar,
-            random_seed=random_seed,
-            variations=variations,
-            max_tokens=max_tokens,
-            window=window,
-            rows_at_once=rows_at_once,
-            drums=drums,
-            out_of_range=out_of_range,
-        )
+        given = locals()
+        request = made_of(given, Fill, sampling=made_of(given, Sampling))
         request.check_region()
         check_fills("this model", self.tokenizer)
         if isinstance(midi, Score):
@@ -260,21 +233,11 @@ class Model:
             UserError: as the command does, in one line.
             KeyboardInterrupt: on Ctrl-C.
         """
+        given = locals()
         for midi in (a, b):
             if not isinstance(midi, str | Path):
                 raise ConfigError("between", got=type(midi).__name__, allowed="two MIDI files; write a score to one")
-        request = Fill(
-            Sampling(temperature, None, top_k, top_p, min_p, typical, guard),
-            rules if rules is not None else Rules(),
-            length=Length(seconds_or_none(seconds, bars is not None), bars),
-            random_seed=random_seed,
-            variations=variations,
-            max_tokens=max_tokens,
-            window=window,
-            rows_at_once=rows_at_once,
-            drums=drums,
-            out_of_range=out_of_range,
-        )
+        request = made_of(given, Fill, sampling=made_of(given, Sampling), length=length_of(seconds, bars))
         check_fills("this model", self.tokenizer)
         return self._fill(read_around([seed_path(str(midi)) for midi in (a, b)], self.tokenizer, request), request)
 
@@ -313,25 +276,8 @@ class Model:
         Raises:
             UserError: as the command does, in one line.
         """
-        request = Accompany(
-            Sampling(
-                temperature,
-                None,
-                top_k,
-                top_p,
-                min_p,
-                typical,
-                guard=False,
-                seed_guidance=seed_guidance,
-                guidance_cut=guidance_cut,
-            ),
-            rules if rules is not None else Accompany().rules,
-            line,
-            transpose,
-            random_seed,
-            variations,
-            rows_at_once,
-        )
+        given = locals()
+        request = made_of(given, Accompany, sampling=made_of(given, Sampling, guard=False))
         objective = self.header.objective.get("name", NEXT_TOKEN) if self.header is not None else "conditional"
         check_accompanies(self.model, self.tokenizer, objective, "this model")
         request = guided(request, self.header, self.tokenizer, "this model")

@@ -6,7 +6,6 @@ from musictx.analysis.motif import returns
 from musictx.errors import UserError
 from musictx.generate.draw import Continuation
 from musictx.generate.primer import Primer
-from musictx.generate.requests import RANKS
 
 Ranking = Callable[[Primer | None, Continuation], float]
 
@@ -32,12 +31,10 @@ def by_primer(held_s: float) -> Ranking:
     return share
 
 
-RANKINGS = dict(zip(RANKS, [(True, False), (False, True), (True, True)], strict=True))  # by likelihood, by motif
-
-
 def rankings(rank: str, held_s: float) -> list[Ranking]:
-    """The rankings that `rank=` names."""
-    return [each for each, asked in zip((by_likelihood, by_primer(held_s)), RANKINGS[rank], strict=True) if asked]
+    """The rankings that `rank=`, one of RANKS, names."""
+    both = [by_likelihood, by_primer(held_s)]
+    return {"likelihood": both[:1], "motif": both[1:], "both": both}[rank]
 
 
 def best_first(primer: Primer | None, drawn: Sequence[Continuation], rankings: Sequence[Ranking]) -> list[Continuation]:

@@ -1,7 +1,7 @@
 """What a person can ask for: `Continue`, `Fill` or `Accompany`. Python, commands and the page share their defaults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from musictx.errors import ConfigError
@@ -150,25 +150,17 @@ LINES = ("only", "highest")
 FARTHEST = (-19, 21)  # semitones: every pitch of the grid, moved back, is one of MIDI's
 
 
-USUAL, WHOLE = Length(), Part()
-
-
 @dataclass(frozen=True)
-class Continue:
-    """New music after a seed, or from nothing. Raises ConfigError for what no model can do."""
+class Request:
+    """What continuations and fills have in common."""
 
     sampling: Sampling = field(default_factory=Sampling)
-    length: Length = USUAL
+    length: Length = Length()
     rules: Rules = field(default_factory=Rules)
     random_seed: int = 0  # the same one gives the same music
     variations: int = 1
-    part: Part = WHOLE  # of the seed, which is the primer
-    draws: int | None = None  # so many, of which the best are the variations; None: as many as variations
-    rank: str = RANKS[0]  # what is best
     max_tokens: int | None = None  # of one variation, even if it is shorter than asked
     window: int | None = None  # tokens that the model sees at once; None: its own
-    include_seed: bool = True  # the primer comes before the new music
-    forced_ending: bool = False  # it ends where an ending is likeliest, between 90 and 110 % of the length
     rows_at_once: int = 16  # in one batch
     drums: bool = False  # the seed's drums are heard
     out_of_range: str = RANGES[0]  # what becomes of notes that the model has no token for
@@ -176,70 +168,68 @@ class Continue:
     def __post_init__(self) -> None:
         check_types(self)
         check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
-        if self.draws is not None and not self.variations <= self.draws <= MOST_VARIATIONS:
-            allowed = f"at least variations={self.variations} and at most {MOST_VARIATIONS}, or null"
-            raise ConfigError("draws", got=self.draws, allowed=allowed)
-        if self.rank not in RANKS:
-            raise ConfigError("rank", got=self.rank, allowed=f"one of {', '.join(RANKS)}")
         if self.max_tokens is not None and not 0 < self.max_tokens <= MOST_TOKENS:
             raise ConfigError("max_tokens", got=self.max_tokens, allowed=f"1 to {MOST_TOKENS}")
         if self.max_tokens is not None and self.max_tokens * self.rows > MOST_TOKENS:
             most = f"at most {MOST_TOKENS // self.rows} for variations={self.rows}"
             raise ConfigError("max_tokens", got=self.max_tokens, allowed=most)
-        check_window(self.window)
-        check_range(self.out_of_range)
+        if self.window is not None and self.window < 8:
+            allowed = "8 tokens or more, or null for the model's own"
+            raise ConfigError("Continue.window", got=self.window, allowed=allowed)
+        if self.out_of_range not in RANGES:
+            raise ConfigError("out_of_range", got=self.out_of_range, allowed=f"one of {', '.join(RANGES)}")
 
     @property
     def rows(self) -> int:
         """How many are drawn for each seed."""
+        return self.variations
+
+
+@dataclass(frozen=True)
+class Continue(Request):
+    """New music after a seed, or from nothing. Raises ConfigError for what no model can do."""
+
+    part: Part = field(default_factory=Part)  # of the seed, which is the primer
+    draws: int | None = None  # so many, of which the best are the variations; None: as many as variations
+    rank: str = RANKS[0]  # what is best
+    include_seed: bool = True  # the primer comes before the new music
+    forced_ending: bool = False  # it ends where an ending is likeliest, between 90 and 110 % of the length
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.draws is not None and not self.variations <= self.draws <= MOST_VARIATIONS:
+            allowed = f"at least variations={self.variations} and at most {MOST_VARIATIONS}, or null"
+            raise ConfigError("draws", got=self.draws, allowed=allowed)
+        if self.rank not in RANKS:
+            raise ConfigError("rank", got=self.rank, allowed=f"one of {', '.join(RANKS)}")
+
+    @property
+    def rows(self) -> int:
         return self.draws or self.variations
 
 
 @dataclass(frozen=True)
-class Fill:
-    """A region of a piece, or what comes between two pieces. Raises ConfigError for what no model can do."""
+class Fill(Request):
+    """A region of a piece, or what comes between two pieces: `length` of it, in seconds or bars. Raises ConfigError for
+    what no model can do."""
 
-    sampling: Sampling = field(default_factory=Sampling)
-    rules: Rules = field(default_factory=Rules)
     from_s: float | None = None  # of one piece: seconds
     to_s: float | None = None
     from_bar: int | None = None  # or bars; the first is 1, the last is included
     to_bar: int | None = None
-    length: Length = USUAL  # of what comes between two, in seconds or bars
-    random_seed: int = 0
-    variations: int = 1
-    max_tokens: int | None = None
-    window: int | None = None
-    rows_at_once: int = 16
-    drums: bool = False
-    out_of_range: str = RANGES[0]
 
     def __post_init__(self) -> None:
-        check_types(self)
-        if self.sampling.strength is not None:
-            raise ConfigError(
-                "seed_guidance", got=self.sampling.strength, why="a fill has no seed", hint="leave it out"
-            )
+        super().__post_init__()
+        if (given := self.sampling.strength) is not None:
+            raise ConfigError("seed_guidance", got=given, why="a fill has no seed", hint="leave it out")
         for name in ("notes", "tokens"):
             if (value := getattr(self.length, name)) is not None:
                 raise ConfigError(f"Length.{name}", got=value, why="a gap lasts seconds or bars", hint="leave it out")
-        check_window(self.window)
-        self.drawing(self.length)
 
     def drawing(self, length: Length, window: int | None = None) -> Continue:
-        """How its notes are drawn."""
-        return Continue(
-            self.sampling,
-            length,
-            self.rules,
-            self.random_seed,
-            self.variations,
-            max_tokens=self.max_tokens,
-            window=self.window or window,
-            rows_at_once=self.rows_at_once,
-            drums=self.drums,
-            out_of_range=self.out_of_range,
-        )
+        """How its notes are drawn; a `window` counts where none is asked for."""
+        common = {each.name: getattr(self, each.name) for each in fields(Request)}
+        return Continue(**common | {"length": length, "window": self.window or window})
 
     def check_region(self) -> None:
         """Raises ConfigError unless it names a region of a piece, in seconds or in bars."""
@@ -290,15 +280,3 @@ def check_amounts(variations: int, random_seed: int, rows_at_once: int, rules: R
         raise ConfigError(
             "masks", got=False, why="it forbids nothing", hint="leave out the other rules, or the masks on"
         )
-
-
-def check_window(window: int | None) -> None:
-    """Raises ConfigError for a window without room."""
-    if window is not None and window < 8:
-        raise ConfigError("Continue.window", got=window, allowed="8 tokens or more, or null for the model's own")
-
-
-def check_range(out_of_range: str) -> None:
-    """Raises ConfigError for an unknown way."""
-    if out_of_range not in RANGES:
-        raise ConfigError("out_of_range", got=out_of_range, allowed=f"one of {', '.join(RANGES)}")

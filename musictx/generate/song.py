@@ -51,7 +51,7 @@ class Windows:
         reaches the end is left to the next window. Raises ConfigError, NanError, and UserError for a model that hardly
         lets time pass."""
         tokenizer = self.tokenizer
-        self.written = self._waiting_until(start_s)
+        self.written = self.until(start_s)
         heard = split_at(tokenizer, self.melody, start_s)[1]
         if tokenizer.seconds(heard) > end_s - start_s + STEP_S / 2:  # it continues behind this window
             heard = tokenizer.certain(split_at(tokenizer, heard, end_s - start_s)[0])
@@ -80,11 +80,8 @@ class Windows:
         self.written = np.concatenate([self.written, np.array(drawn[:last], np.uint16)])
 
     def until(self, end_s: float) -> Ids:
-        """All that is written, up to this end."""
-        return self._waiting_until(end_s)
-
-    def _waiting_until(self, at_s: float) -> Ids:
-        missing_s = at_s - self.tokenizer.seconds(self.written)
+        """All that is written, and silence up to this end."""
+        missing_s = end_s - self.tokenizer.seconds(self.written)
         return np.concatenate([self.written, self.tokenizer.silence(missing_s)])
 
     def _tensor(self, ids: NDArray[np.integer] | list[int]) -> Tensor:

@@ -5,6 +5,7 @@ training (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language 
 """
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -54,13 +55,12 @@ class BelowMelody:
         return self.drawn == len(self.melody) * self.lower
 
     def take(self, rows: Tensor) -> "BelowMelody":
-        taken = BelowMelody.__new__(BelowMelody)
-        taken.__dict__ |= self.__dict__ | {"grammar": self.grammar.take(rows)}
+        taken = copy(self)
+        taken.grammar = self.grammar.take(rows)
         return taken
 
     def _sing(self) -> None:
-        n_rows = len(self.grammar.legal())
-        self.grammar.update(self.melody[self.drawn // self.lower].expand(n_rows))
+        self.grammar.update(self.melody[self.drawn // self.lower].expand(len(self.grammar.legal())))
 
 
 @torch.inference_mode()
@@ -95,8 +95,7 @@ def draw_voices(
         nothing = [np.zeros(0, np.uint16)] * len(keys)
         grammar = build_grammar(tokenizer, request.rules, nothing, [quarter_s] * len(keys), device)
         below = BelowMelody(grammar, soprano, tokenizer.voices)
-        chance = ByChance(sampling, keys, device)
-        eos = tokenizer.vocab.eos
+        chance, eos = ByChance(sampling, keys, device), tokenizer.vocab.eos
         of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
         stream = Stream(model, logits[of_row], start.take(of_row), below, chance, eos, len(sources))
         drawn = []
@@ -105,9 +104,7 @@ def draw_voices(
             report(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
         if not stream.finite.all():
             raise NanError(NO_NUMBERS, "train it again, or use weights=float32")
-        ids, log_p = (
-            torch.stack(column, 1).cpu().numpy() for column in list(zip(*(d[:2] for d in drawn), strict=True))
-        )
+        ids, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*(d[:2] for d in drawn), strict=True))
         for row, nats in zip(ids, log_p, strict=True):
             lower = tokenizer.pitch[row].reshape(len(soprano), -1)  # (S, 3)
             grid = np.concatenate([steps[:, :1], lower.astype(np.int16)], 1)

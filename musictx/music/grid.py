@@ -72,9 +72,9 @@ def snap_to_grid(score: Score) -> Score:
     return _score(onset, end, pitch, score.quarter_s)
 
 
-def in_steps(score: Score) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(N,) the sixteenths at which notes begin and end; each is at least one long."""
-    step_s = score.quarter_s / STEPS_PER_QUARTER
+def in_steps(score: Score, step_s: float | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(N,) the steps, sixteenths if none are given, at which notes begin and end; each is at least one long."""
+    step_s = score.quarter_s / STEPS_PER_QUARTER if step_s is None else step_s
     onset = np.rint(score.onset_s / step_s).astype(np.int64)
     return onset, np.maximum(np.rint(score.offset_s / step_s).astype(np.int64), onset + 1)
 

@@ -43,7 +43,7 @@ class Score:
         onset, offset = (np.asarray(x, dtype=np.float64) for x in (onset_s, offset_s))
         pitch, velocity, program = (np.asarray(x).astype(np.int64) for x in (pitch, velocity, program))
         program = np.broadcast_to(program, pitch.shape) if program.ndim == 0 else program
-        _check(onset, offset, pitch, velocity, program)
+        _check((onset, offset, pitch, velocity, program))
         order = _in_time(onset, (program, velocity, offset, pitch))
         columns: list[NDArray[Any]] = [onset, offset, *(x.astype(np.uint8) for x in (pitch, velocity, program))]
         for name, values in zip(COLUMNS, columns, strict=True):
@@ -130,10 +130,8 @@ def _in_time(onset: NDArray[Any], ties: tuple[NDArray[Any], ...]) -> NDArray[np.
     return order
 
 
-def _check(
-    onset: NDArray[Any], offset: NDArray[Any], pitch: NDArray[Any], velocity: NDArray[Any], program: NDArray[Any]
-) -> None:
-    columns = onset, offset, pitch, velocity, program
+def _check(columns: tuple[NDArray[Any], ...]) -> None:
+    onset, offset, pitch, velocity, program = columns
     if any(column.ndim != 1 for column in columns):
         raise ValueError(f"columns have one dimension each, not {', '.join(str(column.ndim) for column in columns)}")
     lengths = [len(column) for column in columns]

@@ -315,7 +315,7 @@ def test_arcs_are_those_of_the_model_that_played(both, tmp_path, monkeypatch):
             asked.append(name)
             args[-1].write_text("<svg/>")
 
-        monkeypatch.setattr(reader, "draw", draw)
+        monkeypatch.setattr(reader, "plot", draw)
     for example in ("Satie: Gymnopédie", HYMN):
         session = studio.example(Session(), example)
         studio.arcs(session, 3, None)
