@@ -12,42 +12,40 @@ P = [0.5, 0.3, 0.15, 0.05]
 LOGITS = torch.log(torch.tensor([P]))
 
 
-def kept(logits=LOGITS, **settings):
+@pytest.mark.parametrize(
+    ("settings", "n"),  # of the four, the likeliest that stay
+    [
+        ({"top_k": 2}, 2),
+        ({"top_k": 9}, 4),
+        ({"top_p": 0.5}, 1),
+        ({"top_p": 0.51}, 2),
+        ({"top_p": 0.9}, 3),
+        ({"top_p": 1e-9}, 1),
+        ({"top_p": 1e-300}, 1),
+        ({"top_p": 1.0}, 4),
+        ({"top_p": None}, 4),
+        ({"min_p": 0.2}, 3),
+        ({"min_p": 0.31}, 2),
+        ({"min_p": 1.0}, 1),
+        # the entropy is 1.142 nats; the four surprise by 0.693, 1.204, 1.897, 2.996
+        ({"typical": 0.7}, 2),
+        ({"typical": 0.9}, 3),
+        ({"typical": 1.0}, 4),
+        ({"top_p": 0.84}, 3),
+        ({"top_k": 3, "top_p": 0.84}, 2),  # 0.8 of the 0.95 that top_k left
+    ],
+)
+def test_what_the_filters_keep(settings, n):
+    assert kept(LOGITS, **settings) == [k < n for k in range(4)]
+
+
+def kept(logits, **settings):
     return torch.isfinite(filter_logits(logits, replace(PLAIN, **settings)))[0].tolist()
 
 
-def test_top_k_keeps_the_k_likeliest():
-    assert kept(top_k=2) == [True, True, False, False]
-    assert kept(top_k=9) == [True] * 4
-
-
-def test_top_p_keeps_the_smallest_set_that_reaches_p():
-    assert kept(top_p=0.5) == [True, False, False, False]
-    assert kept(top_p=0.51) == [True, True, False, False]
-    assert kept(top_p=0.9) == [True, True, True, False]
-    assert kept(top_p=1e-9) == kept(top_p=1e-300) == [True, False, False, False]
-    assert kept(top_p=1.0) == [True] * 4
-    assert kept(top_p=None) == [True] * 4
-
-
-def test_min_p_keeps_what_reaches_a_share_of_the_likeliest():
-    assert kept(min_p=0.2) == [True, True, True, False]
-    assert kept(min_p=0.31) == [True, True, False, False]
-    assert kept(min_p=1.0) == [True, False, False, False]
-
-
 def test_typical_keeps_what_surprises_as_expected():
-    # the entropy is 1.142 nats; the four surprise by 0.693, 1.204, 1.897, 2.996
-    assert kept(typical=0.2) == [False, True, False, False]
-    assert kept(typical=0.7) == [True, True, False, False]
-    assert kept(typical=0.9) == [True, True, True, False]
-    assert kept(typical=1.0) == [True] * 4
+    assert kept(LOGITS, typical=0.2) == [False, True, False, False]
     assert kept(torch.tensor([[0.0, 0.0, -torch.inf, -torch.inf]]), typical=0.3) == [True, False, False, False]
-
-
-def test_filters_act_one_after_the_other():
-    assert kept(top_p=0.84) == [True, True, True, False]
-    assert kept(top_k=3, top_p=0.84) == [True, True, False, False]  # 0.8 of the 0.95 that top_k left
 
 
 def test_temperature_divides_the_logits():
