@@ -33,7 +33,7 @@ release: $(READY)
 
 # the GPU kernels, compiled for every card on any machine: registers, spills, shared memory
 kernels: $(READY)
-	$(BIN)/python studies/kernels.py
+	$(BIN)/python benchmarks/kernels.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -4,8 +4,8 @@ import pytest
 import torch
 from stubs import Said
 
-from musictx.generate.engine import BatchRow, begin_stream
-from musictx.generate.requests import PLAIN
+from musictx.generate.engine import BLOCK, BatchRow, Uniforms, begin_stream
+from musictx.generate.requests import MAX_SEED, PLAIN
 from musictx.model.position import FORMS
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -148,3 +148,17 @@ def test_what_is_no_number_is_noticed_row_by_row():
     assert stream.finite.tolist() == [True, True]
     next(stream)
     assert stream.finite.tolist() == [True, False]
+
+
+def numbers(*keys, n=BLOCK + 3):
+    uniforms = Uniforms(keys, "cpu")
+    return torch.cat([uniforms.next() for _ in range(n)], 1)
+
+
+def test_random_numbers_depend_on_a_rows_own_key_alone_and_stay_from_release_to_release():
+    keys = [(0, 0), (0, 1), (1, 0), (MAX_SEED, 0), (MAX_SEED - 1, 1), (MAX_SEED - 1, 0)]
+    rows = numbers(*keys)
+    assert torch.equal(numbers(keys[1])[0], rows[1])
+    assert len({tuple(row.tolist()) for row in rows}) == len(keys)
+    assert ((rows >= 0) & (rows < 1)).all()
+    assert numbers((1, 2), n=3).tolist() == [[0.30931491118583454, 0.3569562367935075, 0.036904530468356844]]

@@ -1,7 +1,5 @@
 """A region written again, from the command and from Python; wrong input in one line, and nothing written."""
 
-import re
-
 import numpy as np
 import pytest
 from conftest import QUICK, TINY, ok, refused
@@ -108,19 +106,11 @@ def test_a_name_with_a_comma_in_it_is_one_of_the_two(world, filler, tmp_path):
     assert (tmp_path / "o" / "slow, sad-to-b-1.mid").is_file()
 
 
-def test_its_bundle_says_how_much_music_it_learned_with(filler):
-    assert read_header(filler).objective["length"] == 512
-
-
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["infill={seed}", "from_s=2"], "from_s=2.0: "),
         (["infill={seed}", "from_s=2", "to_s=3", "to_bar=3"], "from_s=2.0: "),
-        (["infill={seed}", "from_s=3", "to_s=3"], "tune 0.mid: from_s=3.0: to_s=3: "),
-        (["infill={seed}", "from_s=3", "to_s=2"], "tune 0.mid: from_s=3.0: to_s=2: "),
         (["infill={seed}", "from_s=3", "to_s=nan"], "tune 0.mid: from_s=3.0: to_s=nan: "),
-        (["infill={seed}", "from_s=900", "to_s=905"], "tune 0.mid: to_s=905.0: "),
         (["infill={seed}", "from_bar=0", "to_bar=2"], "tune 0.mid: from_bar=0: to_bar=2: "),
         (["infill={seed}", "from_bar=1", "to_bar=900"], "tune 0.mid: from_bar=1: to_bar=900: "),
         (["infill=none.mid", "from_s=1", "to_s=2"], "none.mid: "),
@@ -128,7 +118,6 @@ def test_its_bundle_says_how_much_music_it_learned_with(filler):
         (["infill={seed}", "from_s=1", "to_s=2", "draws=4"], "draws=4: "),
         (["infill={seed}", "from_s=1", "to_s=2", "seed_midi=elise"], "seed_midi=elise: "),
         (["infill={seed}", "between={seed},{seed}"], "between="),
-        (["between={seed},"], "between="),
         (["between={seed}"], "between="),
         (["between={seed},none.mid"], "none.mid: "),
         (["between={seed},{seed}", "from_s=1"], "from_s=1.0: "),
@@ -143,21 +132,14 @@ def test_wrong_input_is_said_in_a_line_and_nothing_is_written(world, filler, tmp
     assert not (tmp_path / "o").exists()
 
 
-def test_a_model_that_never_learned_it(world, tmp_path):
+def test_a_model_that_never_learned_it_and_what_one_says_that_did(world, filler, tmp_path):
     words = [f"infill={world.seed}", "from_s=1", "to_s=2", "out=o", f"bundle={world.bundle}"]
     said = refused(["musictx", "generate", *words], tmp_path)
     assert said.startswith(f"error: {world.bundle} was not trained to fill")
     assert not (tmp_path / "o").exists()
     with pytest.raises(BundleError, match="^this model was not trained to fill"):
         musictx.load(world.bundle).fill(world.seed, from_s=1, to_s=2)
-
-
-def test_music_of_another_texture(world, hymn_filler, tmp_path):
-    onset = np.arange(40) * 0.5
-    write_midi(Score(onset, onset + 3, np.arange(40) + 40, np.full(40, 80), quarter_s=0.5), tmp_path / "thick.mid")
-    words = ["infill=thick.mid", "from_s=4", "to_s=6", f"bundle={hymn_filler}", "out=o"]
-    assert re.search("thick.mid: .* 4 voices: out_of_range=drop", refused(["musictx", "generate", *words], tmp_path))
-    assert not (tmp_path / "o").exists()
+    assert read_header(filler).objective["length"] == 512
 
 
 def test_wrong_input_from_python(world, filler):

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from musictx.generate.batch import LONGEST_LAG, LOOK, caught, warmed
 
@@ -13,23 +12,12 @@ def looping(lag, other=0.0):
     return np.where(changed, RNG.integers(0, 388, 400), row)[None]
 
 
-@pytest.mark.parametrize(
-    ("row", "is_loop"),
-    [
-        (FREE, False),
-        (looping(7), True),
-        (looping(LONGEST_LAG), True),
-        (looping(100), False),
-        (looping(16, other=0.01), True),
-        (looping(16, other=0.2), False),  # a variation
-        (RNG.choice([60, 188, 300, 310], (1, 400)), True),  # a stuck note: on, off, and two waits in any order
-        (RNG.choice([60, 188, 300, 310, 320, 330, 62, 190], (1, 400)), False),
-        (looping(7)[:, : LOOK + LONGEST_LAG - 1], False),  # too little music
-        (looping(7)[:, : LOOK + LONGEST_LAG], True),
-    ],
-)
-def test_a_loop_is_noticed_and_free_music_is_not(row, is_loop):
-    assert caught(row).tolist() == [is_loop]
+def test_a_loop_is_noticed_and_free_music_is_not():
+    short, few = LOOK + LONGEST_LAG, [60, 188, 300, 310]  # on, off, and two waits
+    stuck = [RNG.choice(few, (1, 400)), RNG.choice([*few, 320, 330, 62, 190], (1, 400))]
+    rows = [FREE, looping(7), looping(LONGEST_LAG), looping(100), looping(16, other=0.01), looping(16, other=0.2)]
+    assert caught(np.concatenate(rows + stuck)).tolist() == [False, True, True, False, True, False, True, False]
+    assert [caught(looping(7)[:, :n]).tolist() for n in (short - 1, short)] == [[False], [True]]
 
 
 def test_a_row_is_warmed_until_it_has_left_its_loop():

@@ -3,13 +3,11 @@
 import inspect
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import pytest
-import soundfile
 from conftest import ok
-from matplotlib.image import imread
 
 import musictx
 from musictx.commands.accompany import AccompanyConfig
@@ -17,7 +15,6 @@ from musictx.commands.generate import GenerateConfig
 from musictx.errors import BundleError, ConfigError, MidiError, TokenError, UserError
 from musictx.generate.model import Model
 from musictx.generate.requests import DEFAULT_S
-from musictx.generate.result import Music
 from musictx.generate.seeds import read_seed
 from musictx.music.read import read_midi
 from musictx.music.score import Score
@@ -104,10 +101,7 @@ def test_every_suffix(tmp_path, world, model):
         music.write(there / name)
     assert len(list(there.iterdir())) == 8
     assert read_midi(there / "a.mid").pitch.tolist() == music.score.pitch.tolist()
-    assert imread(there / "a.png").shape[1] > 1000
     assert "<svg" in (there / "a.SVG").read_text()
-    sound, rate = soundfile.read(there / "a.flac")
-    assert len(sound) / rate > music.score.duration_s - 0.1
     music.write(str(there / "a.mid"))  # once more: what is there is replaced
     known = ".mid, .midi, .png, .svg, .pdf, .gif, .mp4, .wav, .flac"
     for wrong in ("a.mp3", "a", "a.mid.txt"):
@@ -210,10 +204,3 @@ def test_memory_that_does_not_suffice_is_said_from_python_too(model, monkeypatch
     monkeypatch.setattr(type(model.model), "step", too_much)
     with pytest.raises(UserError, match="rows_at_once=2$"):
         model.continue_midi(None, variations=4, seconds=1)
-
-
-def test_music_is_a_plain_value(world, model):
-    (music,) = model.continue_midi(world.seed, seconds=0.5)
-    assert isinstance(music, Music)
-    assert replace(music, name="mine").name == "mine"
-    assert (music.stopped, music.seed) == ("", world.seed)

@@ -71,10 +71,7 @@ def test_a_variation_depends_on_the_seed_and_its_number_alone():
     assert same(three[0], one[0])
     assert [result.variation for result in three] == [0, 1, 2]
     assert not same(three[0], three[1])
-
-
-def test_another_seed_number_gives_other_music():
-    assert go(random_seed=0)[0].score != go(random_seed=1)[0].score
+    assert not same(go(random_seed=1)[0], one[0])
 
 
 @pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope", "sinusoidal", "learned", "none"])

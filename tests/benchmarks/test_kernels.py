@@ -1,4 +1,4 @@
-"""studies/kernels.py: the shipped tunings, compiled for cards that are not here."""
+"""benchmarks/kernels.py: the shipped tunings, compiled for cards that are not here."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="the package triton is not installed")
 import kernels
 from kernels import CARDS, KernelUse, line, verdict
 
-SCRIPT = "studies/kernels.py"
+SCRIPT = "benchmarks/kernels.py"
 SHIPPED = json.loads((ROOT / "studies" / "results" / "kernels.json").read_text())
 SAID = {"forward": 0, "queries": 1, "queries, deterministic": 1, "keys": 2, "table, deterministic": 3}
 WIDTH = {"bfloat16": 2, "float32": 4}

@@ -1,7 +1,7 @@
 """Compiles the Triton kernels for each card with their shipped tuning and reports their use of it, without a GPU.
 
     make kernels
-    python studies/kernels.py --cards 80 90 --dtypes bfloat16 --json outputs/kernels.json
+    python benchmarks/kernels.py --cards 80 90 --dtypes bfloat16 --json outputs/kernels.json
 
 The operators run as on the card, but each launch ends after Triton and ptxas have compiled the kernel. The report gives
 registers and spilled bytes of a thread, and shared memory of a block. Exits with status 1 if a kernel needs more shared
