@@ -1,4 +1,4 @@
-"""musictx demo: do all of it on Bach chorales, in about four minutes on two cores."""
+"""musictx demo: do all of it on Bach chorales, in about two minutes on two cores."""
 
 import os
 import subprocess
