@@ -114,17 +114,14 @@ def until_ctrl_c(drawing: Drawing) -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise less_memory(min(drawing.request.rows_at_once, len(drawing.asked))) from None
+        rows = min(drawing.request.rows_at_once, len(drawing.asked))
+        what, advice = f"out of memory with {rows} rows drawn together", f"give rows_at_once={rows // 2}"
+        if rows == 1:
+            what, advice = "out of memory with a single row", "give Continue.window=512 tokens to look back, or fewer"
+        raise UserError(what, advice) from None
 
 
 def is_interrupted(kept: Sequence[Sequence[Music]], variations: int) -> bool:
     """Whether Ctrl-C ended it: some music is shorter than asked, or missing."""
     reasons = {music.stopped for each in kept for music in each}
     return INTERRUPTED in reasons or any(len(each) < variations for each in kept)
-
-
-def less_memory(rows: int) -> UserError:
-    """Says which setting to lower, and to what."""
-    if rows > 1:
-        return UserError(f"out of memory with {rows} rows drawn together", f"give rows_at_once={rows // 2}")
-    return UserError("out of memory with a single row", "give Continue.window=512 tokens to look back, or fewer")

@@ -9,9 +9,8 @@ from musictx.errors import UserError
 from musictx.generate.requests import Sampling
 
 
-def filter_logits(logits: Tensor, sampling: Sampling, temperature: Tensor | float | None = None) -> Tensor:
-    """Divides logits (B, V) by the temperature, (B, 1) or the setting's, and sets those filtered out to -inf."""
-    temperature = sampling.temperature if temperature is None else temperature
+def filter_logits(logits: Tensor, sampling: Sampling, temperature: Tensor | float) -> Tensor:
+    """Divides logits (B, V) by the temperature, a number or (B, 1), and sets those filtered out to -inf."""
     logits = logits / temperature
     if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
         least = logits.topk(sampling.top_k).values[:, -1:]
@@ -49,7 +48,7 @@ def _keep_first(logits: Tensor, order: Tensor, mass: float) -> Tensor:
     return logits.masked_fill(drop, -torch.inf)
 
 
-def draw(logits: Tensor, sampling: Sampling, temperature: Tensor | float | None, uniform: Tensor) -> Tensor:
+def draw(logits: Tensor, sampling: Sampling, temperature: Tensor | float, uniform: Tensor) -> Tensor:
     """One id a row (B,): where the distribution function of row b first exceeds `uniform` (B, 1), float64 in [0, 1)."""
     if sampling.temperature == 0:
         return logits.argmax(-1)
@@ -66,6 +65,9 @@ NO_NUMBERS = "the model's logits are not finite numbers (NaN)"
 class NanError(UserError):
     """Logits are NaN or infinite: nothing can be drawn from them."""
 
+    def __init__(self, what: str = NO_NUMBERS, hint: str = "train it again, or use weights=float32") -> None:
+        super().__init__(what, hint)
+
 
 @torch.inference_mode()
 def nan_error(model: Any, ids: Tensor) -> NanError:
@@ -75,7 +77,7 @@ def nan_error(model: Any, ids: Tensor) -> NanError:
     weights = [name for name, p in model.named_parameters() if not p.isfinite().all()] if first else []
     where = f"; {first} is the first layer to give them" if first else ""
     cause = f", and its weights have them ({weights[0]})" if weights else ""
-    return NanError(f"{NO_NUMBERS}{where}{cause}", "train it again, or use weights=float32")
+    return NanError(f"{NO_NUMBERS}{where}{cause}")
 
 
 def first_bad_module(model: nn.Module, ids: Tensor) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError, UserError
 from musictx.generate.engine import ByChance, Stream
-from musictx.generate.filters import NO_NUMBERS, NanError
+from musictx.generate.filters import NanError
 from musictx.generate.requests import Accompany, Sampling
 from musictx.generate.voices import Report
 from musictx.model.protocol import SourceModel
@@ -67,7 +67,7 @@ class Windows:
         assert tokenizer.pace is not None
         for each in stream:
             if not stream.finite.all():
-                raise NanError(NO_NUMBERS, "train it again, or use weights=float32")
+                raise NanError
             clock_s += float(tokenizer.pace[int(each.ids)])
             if clock_s > end_s - start_s - STEP_S / 2:
                 break

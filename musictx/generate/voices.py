@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from musictx.generate.engine import ByChance, Stream
-from musictx.generate.filters import NO_NUMBERS, NanError
+from musictx.generate.filters import NanError
 from musictx.generate.requests import Accompany
 from musictx.model.protocol import SourceModel
 from musictx.music.grid import REST, Grid
@@ -103,7 +103,7 @@ def draw_voices(
             drawn.append(each)
             report(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
         if not stream.finite.all():
-            raise NanError(NO_NUMBERS, "train it again, or use weights=float32")
+            raise NanError
         ids, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*(d[:2] for d in drawn), strict=True))
         for row, nats in zip(ids, log_p, strict=True):
             lower = tokenizer.pitch[row].reshape(len(soprano), -1)  # (S, 3)

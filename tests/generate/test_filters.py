@@ -13,7 +13,7 @@ LOGITS = torch.log(torch.tensor([P]))
 
 
 # a filter -> its values -> how many of the four stay; they surprise by 0.693, 1.204, 1.897, 2.996, as expected 1.142
-STAY = {
+STAY: dict[str, dict[float | None, int]] = {
     "top_k": {2: 2, 9: 4},
     "top_p": {0.5: 1, 0.51: 2, 0.84: 3, 0.9: 3, 1e-9: 1, 1e-300: 1, 1.0: 4, None: 4},
     "min_p": {0.2: 3, 0.31: 2, 1.0: 1},
@@ -29,7 +29,7 @@ def test_what_a_filter_keeps(name):
 
 
 def kept(logits, **settings):
-    return torch.isfinite(filter_logits(logits, replace(PLAIN, **settings)))[0].tolist()
+    return torch.isfinite(filter_logits(logits, replace(PLAIN, **settings), 1.0))[0].tolist()
 
 
 def test_typical_keeps_what_surprises_as_expected():
@@ -38,7 +38,7 @@ def test_typical_keeps_what_surprises_as_expected():
 
 
 def test_temperature_divides_the_logits():
-    torch.testing.assert_close(filter_logits(LOGITS, replace(PLAIN, temperature=2.0)), LOGITS / 2)
+    torch.testing.assert_close(filter_logits(LOGITS, PLAIN, 2.0), LOGITS / 2)
     rows = filter_logits(LOGITS.expand(2, -1), PLAIN, torch.tensor([[2.0], [4.0]]))
     torch.testing.assert_close(rows, torch.cat([LOGITS / 2, LOGITS / 4]))
 
@@ -52,7 +52,7 @@ def test_a_draw_is_where_the_distribution_function_exceeds_the_uniform(uniform, 
 
 def test_drawn_frequencies_follow_the_filtered_distribution():
     uniform = torch.rand(4000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    drawn = draw(LOGITS.expand(4000, -1), replace(PLAIN, top_k=2), None, uniform)
+    drawn = draw(LOGITS.expand(4000, -1), replace(PLAIN, top_k=2), 1.0, uniform)
     shares = torch.bincount(drawn, minlength=4) / 4000
     torch.testing.assert_close(shares, torch.tensor([0.625, 0.375, 0.0, 0.0]), atol=0.03, rtol=0)
 
@@ -70,4 +70,4 @@ def test_what_is_forbidden_is_never_drawn(values, uniform, temperature, settings
 
 
 def test_greedy_takes_the_likeliest():
-    assert draw(LOGITS.flip(1), replace(PLAIN, temperature=0.0), None, torch.tensor([[0.1]]).double()).tolist() == [3]
+    assert draw(LOGITS.flip(1), replace(PLAIN, temperature=0.0), 0.0, torch.tensor([[0.1]]).double()).tolist() == [3]

@@ -82,7 +82,7 @@ def slowly(model, tokenizer, primer, sampling, n, key):
             )
             odds = p * (p / p_bare) ** sampling.seed_guidance
             odds[~legal | (p < sampling.guidance_cut * p.max())] = 0
-            drawn = draw(odds.log()[None], sampling, None, chance.next())
+            drawn = draw(odds.log()[None], sampling, 1.0, chance.next())
             grammar.update(drawn)
             ids = torch.cat([ids, drawn])
     return ids.tolist()

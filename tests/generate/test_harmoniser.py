@@ -10,6 +10,7 @@ from conftest import ROOT, ok, refused
 from safetensors import safe_open
 
 import musictx
+from musictx.errors import BundleError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.packaged import FOLDER, shipped_bundle
 from musictx.music.grid import REST, grid_to_score, score_to_grid
@@ -112,3 +113,5 @@ def test_what_continues_refuses_it_in_one_line(world, tmp_path):
         line = refused(["musictx", *words, given], tmp_path)
         assert "harmoniser" in line
     assert not list(tmp_path.iterdir())
+    with pytest.raises(BundleError, match="encoder_decoder.* continue"):
+        open_bundle(BUNDLE)

@@ -42,6 +42,7 @@ def test_settings_are_typed_keywords_with_the_commands_defaults(method, given, s
     settings = list(inspect.signature(method).parameters.values())[1:]
     assert [each.name for each in settings if each.kind is not each.KEYWORD_ONLY] == given
     for each in settings[len(given) :]:
+        assert each.kind is each.KEYWORD_ONLY  # an unknown one is Python's error
         assert each.annotation is not each.empty
         assert each.default == defaults[each.name], each.name
 
@@ -142,25 +143,15 @@ def test_ctrl_c_is_no_music(world, model, monkeypatch):
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"variations": 0}, "variations=0"),
-        ({"temperature": -1}, "temperature=-1"),
         ({"tokens": 3, "bars": 1}, "bars=1: tokens=3"),
         ({"seconds": 1, "bars": 1}, "seconds=1: bars=1"),
-        ({"seconds": 0}, "seconds=0"),
         ({"window": 7}, "window=7"),
         ({"from_s": 2.0}, "from_s=2.0"),  # of no seed
-        ({"rank": "beauty"}, "rank=beauty"),
     ],
 )
 def test_impossible_values_have_pythons_names(model, values, said):
     with pytest.raises(ConfigError, match=f"^{said}[: ]"):
         model.continue_midi(None, **values)
-
-
-@pytest.mark.parametrize("unknown", ["length_seconds", "sampler", "weights", "bundle", "out", "infill"])
-def test_unknown_settings_are_pythons_error(model, unknown):
-    with pytest.raises(TypeError, match=unknown):
-        model.continue_midi(None, **{unknown: 1})
 
 
 def test_what_cannot_be_continued(world, model):

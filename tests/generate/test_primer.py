@@ -38,6 +38,8 @@ def choose(**amounts):
 )
 def test_the_part_asked_for_and_the_moment_it_ends(amounts, pitches, begin_s, end_s):
     assert choose(**amounts) == (list(pitches), begin_s, end_s)
+    cut = choose_primer(MUSIC, Meter(0.5), Part(seconds=1.2)).score
+    assert cut.offset_s.tolist() == pytest.approx([0.4, 0.9, 1.2])
 
 
 FINISHED = Score.merge([MUSIC, Score(np.arange(8, 13) * 0.5, [4.5, 5, 5.5, 6, 9], np.full(5, 72), np.full(5, 80))], 0.5)
@@ -73,27 +75,22 @@ def test_a_part_before_a_chosen_moment_is_the_last_of_it(side, amount, pitches, 
     assert primer.end_s == pytest.approx(end_s)
 
 
-def test_a_note_is_cut_where_the_motif_ends():
-    primer = choose_primer(MUSIC, Meter(0.5), Part(seconds=1.2))
-    assert primer.score.offset_s.tolist() == pytest.approx([0.4, 0.9, 1.2])
-
-
 @pytest.mark.parametrize(
-    ("amounts", "said"),
+    ("name", "field", "values"),
     [
-        ({"seconds": 1.0, "notes": 3}, "seed_seconds=1.0: seed_notes=3"),
-        ({"seconds": -1.0}, "seed_seconds=-1.0"),
-        ({"seconds": float("nan")}, "seed_seconds=nan"),
-        ({"bars": 0}, "seed_bars=0"),
-        ({"notes": -2}, "seed_notes=-2"),
-        ({"until_s": 0.0}, "from_s=0.0"),
-        ({"until_s": float("nan")}, "from_s=nan"),
-        ({"side": "middle"}, "seed_from=middle"),
+        ("seconds", "seed_seconds", (-1.0, float("nan"))),
+        ("bars", "seed_bars", (0,)),
+        ("notes", "seed_notes", (-2,)),
+        ("until_s", "from_s", (0.0, float("nan"))),
+        ("side", "seed_from", ("middle",)),
     ],
 )
-def test_impossible_parts_are_refused(amounts, said):
-    with pytest.raises(ConfigError, match=f"^{said}"):
-        Part(**amounts)
+def test_impossible_parts_are_refused(name, field, values):
+    for value in values:
+        with pytest.raises(ConfigError, match=f"^{field}={value}"):
+            Part(**{name: value})
+    with pytest.raises(ConfigError, match="^seed_seconds=1.0: seed_notes=3"):
+        Part(seconds=1.0, notes=3)
 
 
 def test_a_part_without_notes_is_refused():

@@ -4,7 +4,8 @@ import numpy as np
 
 from musictx.generate.draw import Continuation
 from musictx.generate.primer import Primer
-from musictx.generate.ranking import best_first, by_likelihood, by_primer
+from musictx.generate.ranking import best_first, by_likelihood, by_primer, rankings
+from musictx.generate.requests import RANKS
 from musictx.music.score import Meter, Score
 
 
@@ -26,6 +27,8 @@ def test_a_transposed_echo_of_the_seed_has_all_its_motifs_and_other_music_none()
 
 
 def test_each_ranking_puts_its_best_first():
+    first = [best_first(SEED, [ECHO, OTHER], rankings(rank, inf))[0] for rank in RANKS]
+    assert first == [OTHER, ECHO, ECHO]
     assert best_first(SEED, [OTHER, ECHO], [by_primer(inf)]) == [ECHO, OTHER]
     assert best_first(SEED, [ECHO, OTHER], [by_likelihood]) == [OTHER, ECHO]
     assert best_first(SEED, [ECHO, OTHER], [by_likelihood, by_primer(inf)]) == [ECHO, OTHER]  # a tie: the earlier draw

@@ -96,7 +96,12 @@ def test_a_variation_is_a_function_of_melody_seed_and_its_number():
 def test_no_guidance_takes_nothing(strength, streams, monkeypatch):
     model, rows = build("cells"), []
     step = model.step
-    monkeypatch.setattr(model, "step", lambda ids, state: rows.append(len(ids)) or step(ids, state))
+
+    def counted(ids, state):
+        rows.append(len(ids))
+        return step(ids, state)
+
+    monkeypatch.setattr(model, "step", counted)
     sampling = Sampling(temperature=0, top_p=None, guard=False, seed_guidance=strength)
     draw_voices(MELODY, model, TOK, 0.5, Accompany(sampling, Rules(), variations=3))
     assert rows == [3 * streams] * (3 * len(MELODY) - 1)
@@ -126,7 +131,7 @@ def test_two_streams_draw_what_two_full_passes_draw(kind):
                 p, q = (each.masked_fill(~legal, -torch.inf).softmax(-1) for each in (heard, none))
                 odds = p * (p / q) ** 1.5
                 odds[~legal | (p < 0.02 * p.max())] = 0
-                drawn = draw(odds.log()[None], sampling, None, chance.next())
+                drawn = draw(odds.log()[None], sampling, 1.0, chance.next())
                 below.update(drawn)
                 ids.append(int(drawn))
                 nats.append(float(heard.log_softmax(-1)[drawn]))

@@ -102,14 +102,8 @@ def test_a_file_that_was_cut_anywhere_keeps_the_notes_before_the_cut(name):
 
 def test_an_event_cut_short_is_no_event():
     note = b"\x00\x90\x3c\x50"
-    for rest in (
-        b"\x83",
-        b"\x83\x60\x80\x3c",
-        b"\x00\xff\x03\x06MEL",
-        b"\x00\xf0\x05\x01\x02",
-        b"\x00\xc0",
-        b"\x00\x3e",
-    ):
+    late = b"\x83", b"\x83\x60\x80\x3c"
+    for rest in (*late, b"\x00\xff\x03\x06MEL", b"\x00\xf0\x05\x01\x02", b"\x00\xc0", b"\x00\x3e"):
         assert whole_events(note + rest) == len(note)
     for event in (b"\x00\x3e\x50", b"\x00\xc0\x05", b"\x00\xff\x03\x02ME", b"\x00\xf0\x01\xf7", b"\x00\xe0\x00\x40"):
         assert whole_events(note + event + b"\x00") == len(note + event)

@@ -14,16 +14,13 @@ ANY = st.builds(
 )
 
 
-def test_of_five_the_oldest_inside_ends():
+def test_the_oldest_inside_end():
     score = Score([0, 0, 0, 0, 0.6], [1.2] * 5, [48, 55, 64, 72, 67], [90] * 5, 0.6, np.array(40))
     thin, lost = thin_to_voices(score)
     notes = sorted(zip(thin.pitch.tolist(), thin.onset_s.tolist(), thin.offset_s.round(6).tolist(), strict=True))
     assert notes == [(48, 0, 1.2), (55, 0, 0.6), (64, 0, 1.2), (67, 0.6, 1.2), (72, 0, 1.2)]
     assert lost == 1
     assert thin.program.tolist() == [40] * 5
-
-
-def test_of_a_chord_of_six_the_outer_notes_and_two_inner_ones_remain():
     thin, lost = thin_to_voices(Score([0] * 6, [0.6] * 6, [40, 47, 52, 56, 59, 64], [90] * 6, 0.6))
     assert (len(thin), lost) == (4, 2)
     assert {40, 64} <= set(thin.pitch.tolist())
