@@ -47,7 +47,7 @@ class MusicData(L.LightningDataModule):
         self.cycle, group = cycle, self.tokenizer.group
         if cycle > 1 and (group == 1 or cycle % group):
             why = f"{self.tokenizer.name} ids come in groups of {group}"
-            hint = f"give a multiple of {group}" if group > 1 else "leave it out"
+            hint = f"give a multiple of {group}" if group > 1 else "leave it out, or give model=small"
             raise ConfigError("cycle", got=cycle, why=why, hint=hint)
         check_segment(config.segment, cycle)
         train = self.store.split("train")
