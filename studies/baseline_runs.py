@@ -4,7 +4,7 @@ import csv
 import io
 import zipfile
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -36,7 +36,8 @@ class Music(NamedTuple):
     augment: dict[str, Any]
     seed_s: float
     part_s: float
-    every: int  # seed gain: of so many pieces one
+    every: int  # of so many validation or test pieces one is read
+    longest: int  # and so many of its ids
 
 
 POSITIONS = {"table": "relative", "Fourier": "relative_fourier", "RoPE": "rope", "sines": "sinusoidal"}
@@ -54,17 +55,19 @@ MUSIC = {
         seed_s=9.6,
         part_s=2.4,
         every=1,
+        longest=16384,
     ),
     "piano": Music(
-        parameters=4_000_000,
+        parameters=1_500_000,
         step_ids=4096,
-        width={"d_model": 256, "n_layers": 5},
+        width={"d_model": 192, "n_layers": 3},
         windows=dict.fromkeys(("table", "Fourier", "RoPE", "sines"), (2048,)) | {"LSTM": (256, 1024, 2048)},
-        seconds=1200.0,
+        seconds=600.0,
         augment={"transpose": 3, "stretch": STRETCH},
         seed_s=10.0,
         part_s=5.0,
         every=3,
+        longest=8192,
     ),
 }
 HELD_OUT, PARTS, DECAY = 20, 6, 0.1
@@ -124,7 +127,12 @@ class Data:
         self.train = store.split("train")
         out = set(self.alone().tolist())
         self.rest = part(self.train, [i for i in range(len(self.train)) if i not in out])
-        self.held_out = part(self.train, sorted(out))
+        self.held_out = part(self.train, sorted(out), music.longest)
+
+    def read(self, name: str) -> Split:
+        """What is scored of a split."""
+        split = self.store.split(name)
+        return part(split, range(0, len(split), self.music.every), self.music.longest)
 
     def work(self, name: str) -> str:
         return self.works.get(name.rpartition("/")[2], name)
@@ -155,8 +163,8 @@ def works_of(archive: Path) -> dict[str, str]:
         }
 
 
-def part(split: Split, numbers: list[int]) -> Split:
-    ids = [np.asarray(split[i]) for i in numbers]
+def part(split: Split, numbers: Sequence[int], longest: int | None = None) -> Split:
+    ids = [np.asarray(split[i])[:longest] for i in numbers]
     names = [split.names[i] for i in numbers]
     return Split(np.concatenate(ids), np.cumsum([0, *map(len, ids)]), names)
 
@@ -232,7 +240,7 @@ def remembered(model: Any, data: Data, found: list[Place], device: str) -> dict[
 def seeds_of(data: Data, split: Split) -> tuple[list[Place], list[str]]:
     """The places of `analysis.seed_gain`, and the works that they are of."""
     music, tokenizer, found, works = data.music, data.tokenizer, [], []
-    for i in range(0, len(split), music.every):
+    for i in range(len(split)):
         try:
             pair = [np.asarray(split[i])] * 2  # two, the fewest that it takes
             found.append(places(pair, tokenizer, music.seed_s, PARTS, music.part_s, tokenizer.group)[0])
