@@ -28,9 +28,10 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.generate.open_bundle import open_bundle
+from musictx.model.build import build_model
 from musictx.setting import setting
 from musictx.training.fit import fit
-from musictx.training.start import starting_model
+from musictx.training.start import parts_of
 
 
 @dataclass
@@ -88,7 +89,7 @@ def step_seconds(config: BenchPositionsConfig) -> dict[str, float]:
     """Median seconds of forward and backward on a batch for each form, all in turn."""
     tokenizer = Store(Path(config.store)).tokenizer
     asked = {form: settings_of(form, 0, config) for form in FORMS}
-    models = {form: starting_model(s, tokenizer) for form, s in asked.items()}
+    models = {form: build_model(*parts_of(s, tokenizer)) for form, s in asked.items()}
     seconds: dict[str, list[float]] = {form: [] for form in FORMS}
     for _ in range(STEPS_TIMED):
         for form, model in models.items():

@@ -3,10 +3,14 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # help needs no library
+    from musictx.config.command import Command
 
 FOLDER = Path(__file__).parent / "commands"
 FIRST = [
@@ -32,14 +36,44 @@ examples
 
 
 def main() -> None:
-    """Passes the words after the command to its Hydra app."""
+    """Passes the words after the command to it."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
-    run = _command(sys.argv[1:])
+    task = _task(sys.argv[1:])
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, before)
-    run()
+    task()
+
+
+def run(command: "Command") -> None:
+    """Runs a command on the words of the command line: Hydra composes its settings, and a sweep's jobs."""
+    import hydra
+
+    from musictx.config import register
+    from musictx.config.app import conf_dir, helped, quote_path, refuse_words, typed
+    from musictx.config.command import OWN
+    from musictx.config.mistakes import in_one_line
+    from musictx.config.sweep import check_cluster, own_place
+
+    OWN.setdefault(command.name, command)  # a file may call its command itself
+
+    @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=command.name)
+    def job(config: Any) -> object:
+        with in_one_line(command.name):  # here already: Hydra adds its own line to an error that it sees
+            return command.run(own_place(typed(config, command.schema), command.name))
+
+    words = sys.argv[1:]
+    with in_one_line(command.name):
+        register(command)
+        if {"-h", "--help"} & {*words}:
+            print(helped(command, [word for word in words if not word.startswith("-")]))
+            return
+        refuse_words(words)
+        check_cluster(words)
+        sys.argv[1:] = [quote_path(word) for word in words]
+        os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
+        job()
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -65,53 +99,38 @@ def rows() -> str:
     return "\n".join(lines)
 
 
-def _command(args: list[str]) -> Any:
+def _task(words: list[str]) -> Callable[[], None]:
     """What the words ask for, imported."""
-    if not args or args[0] in ("-h", "--help", "help"):
+    if not words or words[0] in ("-h", "--help", "help"):
         return lambda: print(HELP.format(commands=rows()), end="")
-    if args[0] == "--version":
+    if words[0] == "--version":
         version = import_module("musictx").__version__
         return lambda: print(f"musictx {version}")
-    name, *words = args
-    if name in names():
-        module = import_module(f"musictx.commands.{name}")
-        if hasattr(module, "COMMAND"):
-            sys.argv = [f"musictx {name}", *words]
-            return getattr(module, "main", module.COMMAND)
-        return lambda: _in_one_line(lambda: _second(module, name, words))
-    if name.endswith(".py"):
-        return lambda: _in_one_line(lambda: _from_file(name, words))
-    return lambda: _in_one_line(lambda: _unknown(name))
+    name, *rest = words
+    module: Any = import_module(f"musictx.commands.{name}") if name in names() else None
+    if hasattr(module, "overview") and (not rest or rest[0] in ("-h", "--help")):
+        return lambda: print(module.overview())
+    import_module("musictx.config.app")
+    with import_module("musictx.config.mistakes").in_one_line():
+        command = _named(name, module, rest)
+    return lambda: run(command)
 
 
-def _in_one_line(task: Any) -> None:
-    import_module("musictx.config.app").in_one_line(task)
-
-
-def _second(module: Any, name: str, words: list[str]) -> None:
-    """A command of two words: `prepare folder`."""
-    what, *rest = words or ["--help"]
-    if what in ("-h", "--help"):
-        print(module.overview())
-        return
-    run = module.command(what)
-    sys.argv = [f"musictx {name} {what}", *rest]
-    run()
-
-
-def _from_file(path: str, words: list[str]) -> None:
-    """A person's own command: the COMMAND of a Python file."""
+def _named(name: str, module: Any, rest: list[str]) -> "Command":
+    """A command of `commands/`, one of two words, `prepare folder`, or a person's own. Raises UserError."""
     from musictx.config.command import load
+    from musictx.errors import UserError
 
-    run = load(path)
-    sys.argv = [f"musictx {path}", *words]
-    run()
-
-
-def _unknown(word: str) -> None:
-    from musictx.errors import UserError  # imports here take place while Ctrl-C ends the process
-
-    raise UserError(f"{word!r} is not a command", f"choose one of {', '.join(names())}; musictx --help explains")
+    n = 1 if hasattr(module, "overview") else 0  # words that name it, after the first
+    sys.argv = [" ".join(["musictx", name, *rest[:n]]), *rest[n:]]
+    command: Command
+    if module is not None:
+        command = module.command(rest[0]) if n else module.COMMAND
+    elif name.endswith(".py"):
+        command = load(name)
+    else:
+        raise UserError(f"{name!r} is not a command", f"choose one of {', '.join(names())}; musictx --help explains")
+    return command
 
 
 if __name__ == "__main__":

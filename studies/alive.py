@@ -33,7 +33,8 @@ from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex
 from musictx.commands.generate import GenerateConfig
 from musictx.commands.generate import asked as asked_by
-from musictx.config.app import in_one_line, parse_options, settings
+from musictx.config.app import parse_options, settings
+from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
@@ -292,4 +293,5 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(run)
+    with in_one_line():
+        run()

@@ -31,7 +31,7 @@ import torch
 from baseline_report import report
 from baseline_runs import MUSIC, Cell, Data, config_of, n_parameters, remembered, scores, seeds_of, train
 
-from musictx.config.app import in_one_line
+from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.files import replacing
 from musictx.model.build import build_model
@@ -153,4 +153,5 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(run)
+    with in_one_line():
+        run()

@@ -26,7 +26,8 @@ import torch
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import evaluate, file_hash
-from musictx.config.app import in_one_line, parse_options, settings
+from musictx.config.app import parse_options, settings
+from musictx.config.mistakes import in_one_line
 from musictx.config.prepare import PrepareJsbConfig
 from musictx.data.dataset import batch_segments, scoring_batch, scoring_segments
 from musictx.data.prepare import finish
@@ -235,4 +236,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(main)
+    with in_one_line():
+        main()

@@ -19,7 +19,7 @@ from typing import Any
 import soundfile
 from piano import ROOT, call
 
-from musictx.config.app import in_one_line
+from musictx.config.mistakes import in_one_line
 from musictx.files import replacing
 from musictx.model.packaged import bundle_path
 
@@ -143,4 +143,5 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(run)
+    with in_one_line():
+        run()

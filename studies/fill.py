@@ -26,7 +26,7 @@ from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
 from musictx.analysis.repeats import CorpusIndex
 from musictx.analysis.statistics import features, statistics
-from musictx.config.app import in_one_line
+from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.files import replacing
 from musictx.generate.draw import Drawing
@@ -230,4 +230,5 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(run)
+    with in_one_line():
+        run()

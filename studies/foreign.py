@@ -28,7 +28,8 @@ from chorales import COMMON, TEMPERATURES, divide_logits, load, nll_by_temperatu
 from music21 import converter
 from music21.midi.translate import streamToMidiFile
 
-from musictx.config.app import in_one_line, parse_options
+from musictx.config.app import parse_options
+from musictx.config.mistakes import in_one_line
 from musictx.config.prepare import PrepareFolderConfig, PrepareJsbConfig
 from musictx.config.train import TokenizerConfig
 from musictx.data.corpora.folder import prepare_folder
@@ -242,4 +243,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(main)
+    with in_one_line():
+        main()

@@ -26,7 +26,8 @@ from musictx.analysis.distance import compare_all
 from musictx.analysis.held_out import Beginnings, beginnings
 from musictx.analysis.statistics import features, statistics
 from musictx.commands.compare import CompareConfig, memory
-from musictx.config.app import in_one_line, parse_options, settings
+from musictx.config.app import parse_options, settings
+from musictx.config.mistakes import in_one_line
 from musictx.data.store import Split
 from musictx.errors import UserError
 from musictx.files import replacing
@@ -172,4 +173,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(main)
+    with in_one_line():
+        main()

@@ -20,7 +20,8 @@ from chorales import score, trained
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import scored_by
-from musictx.config.app import in_one_line, parse_options
+from musictx.config.app import parse_options
+from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.errors import StoreError
 from musictx.generate.open_bundle import open_bundle
@@ -80,4 +81,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(main)
+    with in_one_line():
+        main()

@@ -20,7 +20,8 @@ from typing import Any
 import torch
 from chorales import COMMON, TEMPERATURES, load, nll_by_temperature, score, trained, write_bundle
 
-from musictx.config.app import in_one_line, parse_options
+from musictx.config.app import parse_options
+from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
@@ -102,4 +103,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(main)
+    with in_one_line():
+        main()

@@ -38,7 +38,8 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from musictx.config.app import in_one_line, parse_options
+from musictx.config.app import parse_options
+from musictx.config.mistakes import in_one_line
 from musictx.data.store import Corpus, Piece, Store, write_store
 from musictx.errors import UserError
 from musictx.tokenizers import Tokenizer
@@ -268,4 +269,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(main)
+    with in_one_line():
+        main()

@@ -29,7 +29,7 @@ import numpy as np
 import torch
 
 from musictx.commands.evaluate import evaluate, file_hash
-from musictx.config.app import in_one_line
+from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
@@ -170,4 +170,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(main)
+    with in_one_line():
+        main()

@@ -29,7 +29,7 @@ import timed
 import torch
 import torch.nn.functional as F
 
-from musictx.config.app import in_one_line
+from musictx.config.mistakes import in_one_line
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.model.build import build_model, model_config
@@ -190,4 +190,5 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    in_one_line(run)
+    with in_one_line():
+        run()

@@ -12,8 +12,9 @@ from omegaconf import OmegaConf
 
 from musictx.commands.generate import GenerateConfig
 from musictx.config import PRESETS, register
-from musictx.config.app import conf_dir, in_one_line, options, settings, typed
+from musictx.config.app import conf_dir, options, settings, typed
 from musictx.config.command import find
+from musictx.config.mistakes import in_one_line
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError, UserError
 from musictx.generate.requests import PLAIN, Continue
@@ -143,9 +144,6 @@ def test_settings_from_python_are_those_of_the_command_line():
 
 
 def test_a_line_has_an_end(capsys):
-    def command():
+    with pytest.raises(SystemExit), in_one_line():
         raise ConfigError("lr", got="x" * 10**6)
-
-    with pytest.raises(SystemExit):
-        in_one_line(command)
     assert len(capsys.readouterr().err) < 2100

@@ -19,7 +19,8 @@ from musictx.commands.accompany import accompany
 from musictx.commands.generate import generate
 from musictx.commands.inspect import inspect
 from musictx.commands.render import render
-from musictx.config.app import in_one_line, settings
+from musictx.config.app import settings
+from musictx.config.mistakes import in_one_line
 from musictx.model.bundle import load_bundle
 from musictx.model.packaged import seed_path
 
@@ -135,12 +136,12 @@ def typed_words(monkeypatch, words):
 
 def composed(task, command, words):
     """A command whose words are composed once, for much less time than a typed one takes."""
-    return lambda: in_one_line(lambda: task(settings(command, *words)), command)
+    return in_one_line(command)(lambda: task(settings(command, *words)))
 
 
 def given(task, command, config, **values):
     """A command with other values, which come from a stranger."""
-    return lambda: in_one_line(lambda: task(replace(config, **values)), command)
+    return in_one_line(command)(lambda: task(replace(config, **values)))
 
 
 def test_every_door_is_answered_in_a_line(world, tmp_path, monkeypatch, knock, capfd):

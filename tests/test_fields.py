@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import musictx
-from musictx.config.app import in_one_line, settings
+from musictx.config.app import settings
 from musictx.config.fields import keys_of
+from musictx.config.mistakes import in_one_line
 from musictx.errors import ConfigError, MidiError, UserError, as_word
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.recurrent import RecurrentConfig
@@ -98,9 +99,6 @@ def test_a_name_that_several_groups_have_needs_its_class():
 
 
 def test_a_commands_own_line_has_its_keys(capsys):
-    def fail():
+    with pytest.raises(SystemExit) as left, in_one_line("generate"):
         raise ConfigError("temperature", got=5)
-
-    with pytest.raises(SystemExit) as left:
-        in_one_line(fail, "generate")
     assert (left.value.code, capsys.readouterr().err) == (2, "error: sampler.temperature=5\n")

@@ -1,8 +1,6 @@
 """musictx train: fit a model to a token store, keep the best as a bundle."""
 
 import math
-import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,12 +12,12 @@ from hydra.types import RunMode
 from lightning.pytorch.utilities import rank_zero_only
 from omegaconf import OmegaConf
 
-from musictx.config.app import in_one_line, settings, typed
+from musictx.config.app import settings, typed
 from musictx.config.command import Command
 from musictx.config.fields import keys_of
 from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError
 from musictx.model.bundle import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.training.failure import TrainingError
@@ -107,15 +105,6 @@ def alone(config: TrainConfig, words: list[str]) -> TrainConfig:
     )
 
 
-def check_cluster(words: list[str]) -> None:
-    """Raises ConfigError if jobs are to go to SLURM and it is not installed."""
-    launchers = [word for word in words if word.startswith("hydra/launcher=")]
-    slurm = launchers == ["hydra/launcher=submitit_slurm"] or (not launchers and "sweep=slurm" in words)
-    if slurm and {"-m", "--multirun"} & set(words) and "--help" not in words and shutil.which("srun") is None:
-        hint = "run the command on a node of the cluster, or give sweep=joblib to run the jobs here"
-        raise ConfigError("sweep", got="slurm", why="srun is not found on this machine", hint=hint)
-
-
 COMMAND = Command(
     "train",
     run,
@@ -131,28 +120,3 @@ COMMAND = Command(
         "sweep": None,
     },
 )
-
-
-def mistake_in_job(error: Exception) -> UserError | None:
-    """The one line of a failed job, out of submitit's error, and where its other output is; None if the job reported no
-    mistake."""
-    text = str(error)
-    mistakes = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")]
-    place = re.search(r"with path (.+)/[^/\n]+\n", text)
-    where = f"; its whole output is in {place[1]}" if place else ""
-    return UserError(f"a job of the sweep failed: {mistakes[-1]}{where}") if mistakes else None
-
-
-def _or_what_a_job_says() -> None:
-    try:
-        COMMAND()
-    except Exception as error:
-        mistake = mistake_in_job(error) if type(error).__module__.startswith("submitit.") else None
-        if mistake is None:
-            raise
-        raise mistake from None
-
-
-def main() -> None:
-    in_one_line(lambda: check_cluster(sys.argv[1:]))
-    in_one_line(_or_what_a_job_says)

@@ -10,11 +10,12 @@ from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
 from musictx.errors import is_out_of_memory
+from musictx.model.build import build_model
 from musictx.objectives import Example
 from musictx.training.failure import less_memory
 from musictx.training.optimizer import build_optimizer
 from musictx.training.run_folder import RunFolder
-from musictx.training.start import objective_of, starting_model
+from musictx.training.start import begun, objective_of, parts_of
 
 MOST = 4096
 
@@ -46,7 +47,7 @@ def fits(config: TrainConfig, size: int) -> bool:
     """Whether two steps with `size` windows fit; the second needs the optimizer's moments beside the gradients."""
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
-    model = starting_model(config, objective.tokenizer)
+    model = begun(build_model(*parts_of(config, objective.tokenizer)), config, objective.tokenizer)
     examples = MusicData(config.data, store, objective, 1, config.random_seed, cycle=model.cycle).examples
     inputs, targets = examples.collate([examples[0]] * size)
     device = torch.device(config.trainer.accelerator)

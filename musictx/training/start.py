@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -66,9 +66,17 @@ def objective_of(config: TrainConfig, tokenizer: Tokenizer) -> Objective:
     return build_objective(config.objective, config.objective_settings, tokenizer, config.model.cycle)
 
 
-def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
-    """A model of the tokenizer's ids; ids that the bundle does not know begin with fresh rows. Raises ConfigError for
-    an impossible model, or a bundle of other tokens."""
+class Parts(NamedTuple):
+    """What `build_model` takes."""
+
+    config: Any
+    pace: Tensor | None
+    keys: Keys | None
+
+
+def parts_of(config: TrainConfig, tokenizer: Tokenizer) -> Parts:
+    """What the run's model of the tokenizer's ids is built from. Raises ConfigError for an impossible model, UserError
+    for one that this machine could not train."""
     pace = tokenizer.pace
     if pace is None and config.model.clock == "time":
         raise ConfigError("clock", got="time", why=f"{tokenizer.name} tokens carry no time", allowed="index")
@@ -80,7 +88,12 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
         raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
     check_memory(settings)
-    model: Model = build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
+    return Parts(settings, None if pace is None else torch.from_numpy(pace), keys)
+
+
+def begun(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
+    """The new model with the weights and adapters that it begins with; ids that the bundle does not know begin with
+    fresh rows. Raises ConfigError for a bundle of other tokens."""
     if config.init_from is not None:
         path = bundle_path(config.init_from)
         moved = moved_ids(config, read_header(path), tokenizer)
@@ -88,6 +101,7 @@ def starting_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
         known = with_rows(fresh, load_bundle(path).model.state_dict(), moved)
         gained = {name: tensor for name, tensor in fresh.items() if name.startswith("keyboard.")}
         if config.trainer.lora_rank is not None and gained.keys() - known.keys():
+            keyboard = config.model.keyboard
             why = f"adapters would never teach the model of init_from={config.init_from} its new keyboard={keyboard}"
             raise ConfigError("lora_rank", got=config.trainer.lora_rank, why=why, hint="leave one of the two out")
         model.load_state_dict(gained | known)

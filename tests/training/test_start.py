@@ -10,12 +10,17 @@ from runs import RECURRENT, config_of, fit, val_nll
 from musictx.commands.train import train
 from musictx.config.app import settings
 from musictx.errors import BundleError, ConfigError
+from musictx.model.build import build_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.packaged import shipped_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
-from musictx.training.start import both, check_given, sized_as_bundle, starting_model
+from musictx.training.start import begun, both, check_given, parts_of, sized_as_bundle
+
+
+def starting_model(config, tokenizer):
+    return begun(build_model(*parts_of(config, tokenizer)), config, tokenizer)
 
 
 def test_a_bundle_is_learned_on_with_its_own_sizes(world, tmp_path):

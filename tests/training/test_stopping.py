@@ -21,7 +21,7 @@ from runs import RECURRENT, config_of, fit, losses
 
 from musictx.commands.runs import list_runs
 from musictx.commands.train import alone
-from musictx.config.app import explained
+from musictx.config.mistakes import explained
 from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle

@@ -41,7 +41,7 @@ def test_jobs_at_once_and_one_that_diverges_is_not_the_end_of_the_others(world, 
     assert re.search("error: runs/lr-0: the loss (is nan|has exploded) .*: lower trainer.lr= or ", done.stderr)
 
 
-def test_optuna_is_said_the_best_validation_and_is_continued(world, tmp_path):
+def test_optuna_is_given_the_best_validation_and_is_continued(world, tmp_path):
     # a width that is given is not searched for
     sweep = ["musictx", "train", "-m", "sweep=optuna", "hydra.sweeper.n_trials=2", "out=runs/search", *settings(world)]
     ok(sweep, tmp_path)
