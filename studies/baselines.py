@@ -126,7 +126,8 @@ class Study:
         of = self.data.read(split)
         made = report(rows, [self.data.work(name) for name in of.names], seeds_of(self.data, of)[1])
         with replacing(self.out / f"{self.name}-{split}.json") as partial:
-            partial.write_text(json.dumps(made, indent=1), encoding="utf-8")
+            lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in made.items())
+            partial.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 def run() -> None:
