@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ok
+from conftest import TINY, ok
 
 from musictx.data.parallel.journal import Journal
 
@@ -40,7 +40,7 @@ def test_music_is_made_and_heard(bare, tmp_path):
 
 
 def test_a_store_is_learned(bare, world, tmp_path):
-    words = ["trainer=smoke", f"data.path={world.store}", "tokenizer=performance", "out=run"]
+    words = ["trainer=smoke", f"data.path={world.store}", "out=run", *TINY, "data.length=32", "trainer.batch_size=4"]
     done = ok(["musictx", "train", *words], tmp_path, **bare)
     assert "cannot be locked" in done.stdout
 
