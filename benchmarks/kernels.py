@@ -173,6 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cards", type=int, nargs="+", choices=CARDS, default=list(CARDS), help="compute capabilities")
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["bfloat16", "float32"])
+    parser.add_argument("--d-heads", nargs="+", type=int, choices=D_HEADS, default=D_HEADS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if not fused.HAS_TRITON:
@@ -185,7 +186,7 @@ def main() -> None:
     rows: list[KernelUse] = []
     for capability in options.cards:
         for dtype in options.dtypes:
-            for d in D_HEADS:
+            for d in options.d_heads:
                 rows += (found := measure(capability, dtype, d))
                 print("\n".join(map(line, found)), flush=True)
     print(verdict(rows))

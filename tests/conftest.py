@@ -26,7 +26,7 @@ from musictx.music.write import write_midi
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("no clock"), max_examples=25)
+settings.register_profile("quick", settings.get_profile("no clock"), max_examples=10)
 settings.load_profile("no clock")  # an example that is slow on a busy machine is no mistake
 
 ROOT = Path(__file__).parents[1]
@@ -42,7 +42,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     if config.option.quick:
-        settings.load_profile("quick")  # a quarter of the examples, where a test does not say how many
+        settings.load_profile("quick")  # a tenth of the examples, where a test does not say how many
 
 
 @pytest.fixture(scope="session", autouse=True)

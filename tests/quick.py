@@ -1,8 +1,10 @@
-"""What `make quick` leaves out: a test ends as skipped at the moment when it would start a process or a training."""
+"""What `make quick` leaves out: a test ends as skipped when it would start a process, train, interpret a kernel of
+Triton, or read a whole corpus."""
 
 import multiprocessing.process
 import os
 import subprocess
+import zipfile
 from contextlib import contextmanager
 from importlib.util import find_spec
 from threading import current_thread, main_thread
@@ -21,6 +23,17 @@ def leave_out(what):
     return instead
 
 
+def small(opened):
+    """Opens archives of at most a megabyte."""
+
+    def instead(file, *args, **kwargs):
+        if isinstance(file, str | os.PathLike) and os.path.exists(file) and os.path.getsize(file) > 1e6:
+            leave_out("reads a whole corpus")()
+        return opened(file, *args, **kwargs)
+
+    return instead
+
+
 @contextmanager
 def only_quick():
     """A rule without a list: it covers tests that are yet to be written. Where a fixture of many tests does such a
@@ -31,5 +44,9 @@ def only_quick():
         patch.setattr("musictx.data.parallel.cluster.cluster", leave_out("starts a process"))  # in threads of Dask
         if find_spec("playwright"):  # whose loop would go on and be in the way of others
             patch.setattr("playwright.sync_api.PlaywrightContextManager.__enter__", leave_out("starts a process"))
-        patch.setattr("lightning.Trainer.fit", leave_out("trains"))
+        for step in ("lightning.Trainer.fit", "torch.optim.Optimizer.zero_grad"):
+            patch.setattr(step, leave_out("trains"))
+        if find_spec("triton"):
+            patch.setattr("triton.runtime.interpreter.GridExecutor.__call__", leave_out("interprets a kernel"))
+        patch.setattr(zipfile, "ZipFile", small(zipfile.ZipFile))
         yield
