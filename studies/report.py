@@ -31,8 +31,8 @@ TOP = """# Results
 
 `python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all.
 “At” a commit: a removed study, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that commit says it.
-What a seed saves: the next part of the piece after it, less the same part after another piece's seed. Chorales have seeds of
-9.6 s and parts of 2.4 s, pianos 10 s and 5 s. At once: the first part. Later: the sixth. A reset: after the seed's last id alone.
+What a seed saves: of the music after it, against the same after another piece's seed. Chorales have seeds of 9.6 s and
+parts of 2.4 s, pianos 10 s and 5 s. At once: the first part. Later: the sixth. A reset: after the seed's last id alone.
 
 | claim | figure | interval | command |
 |---|---|---|---|
