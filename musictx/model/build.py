@@ -8,7 +8,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from musictx.model.keyboard import Keyboard, Keys
+from musictx.model.keyboard import KeyboardState, Keys
 from musictx.model.position import describe
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.recurrent_encoder_decoder import RecurrentEncoderDecoder, RecurrentEncoderDecoderConfig
@@ -121,7 +121,7 @@ def build_model(config: Any, pace: Tensor | None = None, keys: Keys | None = Non
     model: Model = row.build(config, pace)
     if keys is not None:
         for part in model.modules():
-            if isinstance(part, Keyboard):
+            if isinstance(part, KeyboardState):
                 part.learn(keys)
     return model
 

@@ -205,7 +205,7 @@ class DecoderBlock(Block):
         return self.feed(x), first_v
 
 
-class Stream(nn.Module):
+class Side(nn.Module):
     """The parts that source and target do not share: the embedding of a token's place, and the last norm."""
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -236,7 +236,7 @@ class EncoderDecoder(nn.Module):
         self.embed = nn.Embedding(config.vocab_size, config.d_model)  # of both streams, and the output head
         self.dropout = nn.Dropout(config.dropout)
         heard, written = config.stream(config.source_group), config.stream(config.target_group)
-        self.source, self.target = Stream(heard), Stream(written)
+        self.source, self.target = Side(heard), Side(written)
         self.encoder = nn.ModuleList([EncoderBlock(heard, layer) for layer in range(config.n_encoder_layers)])
         self.decoder = nn.ModuleList([DecoderBlock(written, layer) for layer in range(config.n_layers)])
         initialise(self, config)

@@ -30,7 +30,7 @@ class Keys(NamedTuple):
     wait_us: Tensor
 
 
-class Keyboard(nn.Module):
+class KeyboardState(nn.Module):
     """Follows all keys. Their state between two calls is (B, 2, 128) float64: whether each is down, and the seconds
     since it was struck."""
 

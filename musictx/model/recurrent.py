@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from musictx.model.keyboard import KEYBOARDS, LONG_S, SEEN, Keyboard
+from musictx.model.keyboard import KEYBOARDS, LONG_S, SEEN, KeyboardState
 from musictx.model.sizes import check_shares, check_sizes, one_of
 from musictx.setting import setting
 
@@ -107,7 +107,7 @@ class Recurrent(nn.Module):
         self.attention = AdditiveAttention(c, config.d_attention, config.window) if config.additive else None
         self.keyboard = None
         if config.keyboard != "none":
-            self.keyboard = Keyboard(config.keyboard, config.vocab_size, c)
+            self.keyboard = KeyboardState(config.keyboard, config.vocab_size, c)
             self.keyboard.initialise()
         self._init()
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.attention import check_impl
 from musictx.model.cache import Cache, KVCache, indices
-from musictx.model.keyboard import KEYBOARDS, SEEN, Keyboard
+from musictx.model.keyboard import KEYBOARDS, SEEN, KeyboardState
 from musictx.model.position import CLOCKS, FORMS, timed_forms
 from musictx.model.sizes import check_shares, check_sizes, one_of
 from musictx.setting import setting
@@ -187,7 +187,7 @@ class Transformer(nn.Module):
         self.norm = nn.LayerNorm(config.d_model)
         self.keyboard = None
         if config.keyboard != "none":
-            self.keyboard = Keyboard(config.keyboard, config.vocab_size, config.d_model)
+            self.keyboard = KeyboardState(config.keyboard, config.vocab_size, config.d_model)
         initialise(self, config)
         if self.keyboard is not None:
             self.keyboard.initialise()

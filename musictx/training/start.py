@@ -66,7 +66,7 @@ def objective_of(config: TrainConfig, tokenizer: Tokenizer) -> Objective:
     return build_objective(config.objective, config.objective_settings, tokenizer, config.model.cycle)
 
 
-class Parts(NamedTuple):
+class ModelParts(NamedTuple):
     """What `build_model` takes."""
 
     config: Any
@@ -74,7 +74,7 @@ class Parts(NamedTuple):
     keys: Keys | None
 
 
-def parts_of(config: TrainConfig, tokenizer: Tokenizer) -> Parts:
+def parts_of(config: TrainConfig, tokenizer: Tokenizer) -> ModelParts:
     """What the run's model of the tokenizer's ids is built from. Raises ConfigError for an impossible model, UserError
     for one that this machine could not train."""
     pace = tokenizer.pace
@@ -88,7 +88,7 @@ def parts_of(config: TrainConfig, tokenizer: Tokenizer) -> Parts:
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
         raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
     check_memory(settings)
-    return Parts(settings, None if pace is None else torch.from_numpy(pace), keys)
+    return ModelParts(settings, None if pace is None else torch.from_numpy(pace), keys)
 
 
 def begun(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:

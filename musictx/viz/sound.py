@@ -21,7 +21,7 @@ from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import DRUMS, Score
 from musictx.viz import check_suffix
-from musictx.viz.soundfont import Envelope, Region, SoundFont
+from musictx.viz.soundfont import Envelope, KeyedSample, SoundFont
 
 Audio = NDArray[np.floating[Any]]  # float32
 Voice = list[float]  # onset_s, offset_s, velocity
@@ -66,9 +66,9 @@ def render(score: Score, font: SoundFont, sample_rate: int, folder: Path | None 
     return audio
 
 
-def _voices(score: Score, font: SoundFont) -> dict[tuple[Region, float], list[Voice]]:
+def _voices(score: Score, font: SoundFont) -> dict[tuple[KeyedSample, float], list[Voice]]:
     """Every note with each of its regions, gathered by region and pan."""
-    voices: dict[tuple[Region, float], list[Voice]] = {}
+    voices: dict[tuple[KeyedSample, float], list[Voice]] = {}
     choked: dict[tuple[int, int], tuple[float, list[Voice]]] = {}  # the sounding notes of each class, and since when
     columns = (score.onset_s, score.offset_s, score.pitch, score.velocity, score.program)
     for onset, offset, key, velocity, program in zip(*(c.tolist() for c in columns), strict=True):
@@ -86,7 +86,7 @@ def _voices(score: Score, font: SoundFont) -> dict[tuple[Region, float], list[Vo
     return voices
 
 
-def _wave(region: Region, length: int, sample_rate: int) -> Audio:
+def _wave(region: KeyedSample, length: int, sample_rate: int) -> Audio:
     """(at most `length`,) the sound of the key while down, as loud as velocity 127."""
     fade = region.loudness
     if fade.drop >= SILENT:
@@ -117,7 +117,7 @@ def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
     return rise, fall
 
 
-def _swept(region: Region, sound: Audio, sample_rate: int) -> Audio:
+def _swept(region: KeyedSample, sound: Audio, sample_rate: int) -> Audio:
     """Applies the low-pass of 12 dB an octave that the second envelope moves, on spectra of overlapping frames."""
     n_frames = -(-len(sound) // HOP) + 1
     time_s = np.arange(n_frames, dtype=np.float32) * HOP / sample_rate

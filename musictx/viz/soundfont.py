@@ -52,7 +52,7 @@ class Envelope:
 
 
 @dataclass(frozen=True, eq=False)
-class Region:
+class KeyedSample:
     """One sample as one key plays it."""
 
     samples: NDArray[np.int16]  # (S,)
@@ -88,7 +88,7 @@ class SoundFont:
                 (head[2], head[1]): [(outer, inner) for outer in zones for inner in instruments[outer[INSTRUMENT]]]
                 for head, zones in zip(tables[b"phdr"][:-1], presets, strict=True)
             }
-            self._known: dict[tuple[tuple[int, int], int, int], Region] = {}
+            self._known: dict[tuple[tuple[int, int], int, int], KeyedSample] = {}
             for layers in self._presets.values():  # reports broken references now, not in the middle of a piece
                 for zones in layers:
                     self._region(zones, 60)
@@ -99,7 +99,7 @@ class SoundFont:
         if not self._presets:
             raise ConfigError("soundfont", got=path, why="no instruments in it", allowed="another .sf2 file")
 
-    def regions(self, program: int, is_drums: bool, key: int, velocity: int) -> list[Region]:
+    def regions(self, program: int, is_drums: bool, key: int, velocity: int) -> list[KeyedSample]:
         """The regions that sound together for one note: the same objects for the same key. The next lower program
         replaces a missing one."""
         bank = DRUM_BANK if is_drums else 0
@@ -113,7 +113,7 @@ class SoundFont:
                 regions.append(self._known[preset, place, key])
         return regions
 
-    def _region(self, zones: tuple[Zone, Zone], key: int) -> Region:
+    def _region(self, zones: tuple[Zone, Zone], key: int) -> KeyedSample:
         outer, inner = zones
 
         def get(generator: int) -> int:
@@ -139,7 +139,7 @@ class SoundFont:
         root = get(ROOT) if get(ROOT) >= 0 else root if root < 128 else 60
         played = get(FIXED_KEY) if get(FIXED_KEY) >= 0 else key
         tuned = ((played - root) * get(SCALE) + 100 * get(COARSE_TUNE) + get(FINE_TUNE) + cents) / 100
-        return Region(
+        return KeyedSample(
             samples=self._samples[first:last],
             loop=(loop - first, loop_end - first) if get(MODE) & 1 and first <= loop < loop_end - 1 < last else None,
             rate_hz=recorded_hz * 2 ** (min(max(tuned, -120), 120) / 12),

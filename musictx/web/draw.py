@@ -22,7 +22,7 @@ from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer, knows_one_piano
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO
-from musictx.web.session import Heard, Music
+from musictx.web.session import Heard, PageMusic
 
 TELL_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step of the slider that chooses a primer
@@ -51,7 +51,7 @@ class Wish(NamedTuple):
 
 
 def draw_takes(
-    music: Music,
+    music: PageMusic,
     wish: Wish,
     ready: Ready,
     limits: Limits,
@@ -88,7 +88,7 @@ def share(wish: Wish, own: Own) -> float | str:
 
 
 def in_time(
-    drawing: Drawing, music: Music, limits: Limits, end_s: float, report: Report, ending: Callable[[], bool]
+    drawing: Drawing, music: PageMusic, limits: Limits, end_s: float, report: Report, ending: Callable[[], bool]
 ) -> tuple[Continuation, ...]:
     """What is drawn until the monotonic clock shows `end_s`, or the server is `ending`. Raises UserError if that is
     nothing."""
@@ -109,7 +109,7 @@ def went_by(limits: Limits) -> str:
     return f"{limits.seconds:g} s went by"
 
 
-def make_primer(music: Music, wish: Wish, on_beat: bool = False) -> Primer:
+def make_primer(music: PageMusic, wish: Wish, on_beat: bool = False) -> Primer:
     """The part of the music that the model continues, up to a beat on a grid. Raises UserError if no note begins in
     it."""
     if not isinstance(wish.from_s, int | float):
@@ -138,7 +138,7 @@ def check_most(name: str, value: float, most: float) -> None:
         raise ConfigError(name, got=value, allowed=f"more than 0 and at most {most:g}")
 
 
-def shorten(music: Music, limits: Limits) -> Music:
+def shorten(music: PageMusic, limits: Limits) -> PageMusic:
     """As much of the music as the page takes, and a line if it was longer. Raises UserError if nothing remains."""
     score, written, left = beginning(music.score, limits), music.written, ""
     if not len(score):
@@ -151,7 +151,7 @@ def shorten(music: Music, limits: Limits) -> Music:
     return music._replace(score=score, written=written if written and len(written.score) else None, note=left)
 
 
-def fit(music: Music, tokenizer: Tokenizer) -> Music:
+def fit(music: PageMusic, tokenizer: Tokenizer) -> PageMusic:
     """The music as a model hears it, and lines on what is left out or changed. Raises UserError if nothing remains,
     TokenError for anything else beyond the vocabulary."""
     played = music.played or Heard(music.score, music.meter)
@@ -206,7 +206,7 @@ class Region(NamedTuple):
 
 
 def fill_takes(
-    music: Music,
+    music: PageMusic,
     region: Region,
     wish: Wish,
     ready: Ready,
@@ -228,7 +228,7 @@ def fill_takes(
     return in_time(drawing, music, limits, end_s, report, ending)
 
 
-def make_gap(music: Music, region: Region, tokenizer: Tokenizer, limits: Limits) -> Gap:
+def make_gap(music: PageMusic, region: Region, tokenizer: Tokenizer, limits: Limits) -> Gap:
     """The music around the region, whose borders move to the model's nearest steps. Raises UserError for an impossible
     region."""
     from_s, to_s = region

@@ -22,7 +22,7 @@ from musictx.tokenizers.rules import VOICE_RANGES
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import Head, plot_arcs
 from musictx.web.draw import check_most
-from musictx.web.session import Heard, Music
+from musictx.web.session import Heard, PageMusic
 
 MOST_TOKENS = 1024  # that the model sees before the note
 MOTIF_NOTES = 4
@@ -35,7 +35,7 @@ class Point(NamedTuple):
     pitch: float
 
 
-class Reader:
+class AttentionReader:
     """Reads attention out of a separate model, since the read-out hangs hooks into it that drawing must not meet."""
 
     def __init__(self, model: object, tokenizer: Tokenizer) -> None:
@@ -108,7 +108,7 @@ class Harmonised(NamedTuple):
 
 
 def harmonise(
-    music: Music,
+    music: PageMusic,
     wish: VoicesWish,
     harmoniser: Harmoniser,
     limits: Limits,
@@ -145,7 +145,7 @@ def harmonise(
     return Harmonised(tuple(made), " ".join(said))
 
 
-class MelodyReader(Reader):
+class MelodyReader(AttentionReader):
     """Reads out of a harmoniser what a note looks at in the melody above it."""
 
     def __init__(self, model: object, tokenizer: Tokenizer) -> None:

@@ -26,8 +26,8 @@ class Heard(NamedTuple):
     meter: Meter
 
 
-class Music(NamedTuple):
-    """Music to begin with, as the model of that name hears it, and what a person should know about it."""
+class PageMusic(NamedTuple):
+    """PageMusic to begin with, as the model of that name hears it, and what a person should know about it."""
 
     name: str
     score: Score
@@ -42,9 +42,9 @@ class Music(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Music, and its continuations or harmonisations if there are any yet."""
+    """PageMusic, and its continuations or harmonisations if there are any yet."""
 
-    music: Music
+    music: PageMusic
     takes: tuple[Continuation | Accompanied, ...] = ()
     chosen: int = 0
 
@@ -63,12 +63,12 @@ class Step(NamedTuple):
         return bool(self.takes) and self.takes[0].is_new is not None
 
     @property
-    def as_music(self) -> Music:
+    def as_music(self) -> PageMusic:
         """The same notes as music to begin with."""
         if not self.takes:
             return self.music
         name = self.name if len(self.name) <= NAME_LENGTH else self.music.name
-        return Music(name, self.score, self.music.meter, model=self.music.model)
+        return PageMusic(name, self.score, self.music.meter, model=self.music.model)
 
 
 class Session(NamedTuple):
@@ -104,7 +104,7 @@ MOST_NOTES, MOST_S = 2000, 120.0
 SHORTEST_S = 0.03
 
 
-def read_played(notes: Any) -> Music:
+def read_played(notes: Any) -> PageMusic:
     """[onset_s, offset_s, pitch, velocity] for each note; time begins with the first. Raises UserError."""
     if not isinstance(notes, list) or not notes:
         raise UserError("nothing was played", "play a few notes, then take them")
@@ -118,7 +118,7 @@ def read_played(notes: Any) -> Music:
     if offset_s.max() > MOST_S:
         raise UserError(f"{offset_s.max():.0f} s were played", f"play at most {MOST_S:g} s")
     score = Score(onset_s, offset_s, pitch.clip(0, 127).round(), velocity.clip(1, 127).round())
-    return Music("played", score, Meter(score.quarter_s))
+    return PageMusic("played", score, Meter(score.quarter_s))
 
 
 def _finite(value: object) -> bool:
@@ -147,16 +147,16 @@ PRELUDE = ((60, 64, 67, 72, 76), (60, 62, 69, 74, 77), (59, 62, 67, 74, 77), (60
 ODE = (64, 64, 65, 67, 67, 65, 64, 62, 60, 60, 62, 64)
 
 
-def examples() -> dict[str, Music]:
+def examples() -> dict[str, PageMusic]:
     made = {"Old Hundredth, in four voices": _hymn(), "Prelude in C, broken chords": _prelude(), "Ode to Joy": _ode()}
-    music = {name: Music(name.partition(",")[0], score, Meter(score.quarter_s)) for name, score in made.items()}
+    music = {name: PageMusic(name.partition(",")[0], score, Meter(score.quarter_s)) for name, score in made.items()}
     return {title: _shipped(name) for name, title in SHIPPED.items()} | music
 
 
-def _shipped(name: str) -> Music:
+def _shipped(name: str) -> PageMusic:
     path = FOLDER / f"{name}.mid"
     tracks = read_tracks(read_bytes(path), path)
-    return Music(name, tracks.merge(), tracks.meter())
+    return PageMusic(name, tracks.merge(), tracks.meter())
 
 
 def _hymn() -> Score:

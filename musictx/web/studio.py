@@ -18,8 +18,8 @@ from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import choose_bundle
 from musictx.generate.requests import MAX_SEED, UNSAID, Own
 from musictx.web.draw import Ready, Region, Report, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
-from musictx.web.harmonise import Harmoniser, MelodyReader, Point, Reader, ReportOf, VoicesWish, harmonise
-from musictx.web.session import Music, Session, Step, examples, read_played
+from musictx.web.harmonise import AttentionReader, Harmoniser, MelodyReader, Point, ReportOf, VoicesWish, harmonise
+from musictx.web.session import PageMusic, Session, Step, examples, read_played
 from musictx.web.stage import PEN, as_data, new_place, stage
 from musictx.web.uploads import read_upload
 
@@ -41,7 +41,7 @@ class Studio:
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, harmoniser
         self.own = own or {}
         self.melody_reader = MelodyReader(harmoniser.model, harmoniser.tokenizer) if harmoniser else None
-        self.readers = {name: Reader(model, tokenizer) for name, (model, tokenizer, _) in models.items()}
+        self.readers = {name: AttentionReader(model, tokenizer) for name, (model, tokenizer, _) in models.items()}
         self.examples = examples()
         self.work = Work()
 
@@ -148,14 +148,14 @@ class Studio:
         """Of the model that hears the newest music; before there is any, of the deepest."""
         return self._reader(session).layers if session.now else max(r.layers for r in self.readers.values())
 
-    def _reader(self, session: Session) -> Reader:
+    def _reader(self, session: Session) -> AttentionReader:
         assert session.now is not None
         take = session.now.takes[session.now.chosen] if session.now.takes else None
         if isinstance(take, Accompanied) and self.melody_reader is not None:
             return self.melody_reader.hearing(take.transposed)
         return self.readers[session.now.music.model]
 
-    def _begin(self, session: Session, music: Music) -> Session:
+    def _begin(self, session: Session, music: PageMusic) -> Session:
         """With the model that suits the music, as `generate` chooses it."""
         name, why = next(iter(self.models)), ""
         music = shorten(music, self.limits)
@@ -166,7 +166,7 @@ class Studio:
         note = " ".join(part for part in (music.note, heard.note, why) if part)
         return session.push(Step(heard._replace(note=note)))
 
-    def _heard(self, music: Music, name: str) -> Music:
+    def _heard(self, music: PageMusic, name: str) -> PageMusic:
         """The music as the model of that name hears it. Raises UserError for a model that is not here."""
         if name not in self.models:
             raise UserError(f"there is no model {name!r}", f"choose one of {', '.join(self.models)}")

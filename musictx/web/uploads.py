@@ -15,11 +15,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from musictx.config.web import Limits
-from musictx.data.parallel.sandbox import Limits as ReaderLimits
-from musictx.data.parallel.sandbox import run_batch
+from musictx.data.parallel.sandbox import FileLimits, run_batch
 from musictx.errors import MidiError, UserError
 from musictx.music.read import read_tracks
-from musictx.web.session import Heard, Music
+from musictx.web.session import Heard, PageMusic
 
 UNTAKEN_S = 60.0  # a page takes its file at once: after this the page is gone
 LOOK_S = 5.0  # between looks for such files
@@ -118,7 +117,7 @@ class Read(NamedTuple):
     pedal_remark: tuple[str, str]
 
 
-def read_upload(data: bytes, name: str, limits: Limits) -> Music:
+def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     """Reads an uploaded file. Raises UserError, one line on what is wrong with it."""
     size = len(data)
     if size > limits.upload_bytes:
@@ -126,12 +125,12 @@ def read_upload(data: bytes, name: str, limits: Limits) -> Music:
         raise UserError(f"{name}: {size / 2**20:.1f} MB is too much", f"give at most {most:g} MB")
     if not size:
         raise UserError(f"{name}: the file is empty", GIVE)
-    allowed = ReaderLimits(limits.file_seconds, limits.memory_mb)
+    allowed = FileLimits(limits.file_seconds, limits.memory_mb)
     read = cast(Read | str, run_batch(cast(Any, read_music), [data], allowed)[0])
     if isinstance(read, str):
         raise UserError(f"{name}: {read}", GIVE)
     said = read._asdict()
-    return Music(plain_name(name), *said.pop("played"), **said)
+    return PageMusic(plain_name(name), *said.pop("played"), **said)
 
 
 def read_music(data: bytes) -> Read | str:

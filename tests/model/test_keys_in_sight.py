@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from musictx.errors import ConfigError
 from musictx.model.build import build_model, model_config
 from musictx.model.cache import KVCache
-from musictx.model.keyboard import LONG_S, Keyboard
+from musictx.model.keyboard import LONG_S, KeyboardState
 from musictx.model.position import FORMS
 from musictx.model.recurrent import RecurrentState
 from musictx.model.static_steps import StaticSteps
@@ -86,7 +86,7 @@ IDS = st.one_of(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(IDS, min_size=1, max_size=24), st.integers(0, 24))
 def test_features_are_those_of_the_definition_wherever_the_stream_is_cut(ids, cut):
-    keyboard = Keyboard("both", V, 8)
+    keyboard = KeyboardState("both", V, 8)
     keyboard.learn(KEYS)
     state, found = keyboard.up(1), []
     for part in (ids[:cut], ids[cut:]):
@@ -98,7 +98,7 @@ def test_features_are_those_of_the_definition_wherever_the_stream_is_cut(ids, cu
 
 def test_the_ids_of_a_gap_let_go_of_all_keys():
     grown = with_added(TOK, ADDED)
-    keyboard = Keyboard("head", grown.vocab.size, 8)
+    keyboard = KeyboardState("head", grown.vocab.size, 8)
     keyboard.learn(known_keys(grown))
     ids = [grown.vocab.id("NOTE_ON", 60), grown.vocab.id("BACK_32", 3), grown.vocab.id("NOTE_ON", 61)]
     features, _ = keyboard.features(torch.tensor([ids]), keyboard.up(1))

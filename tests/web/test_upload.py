@@ -11,7 +11,7 @@ from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
 from musictx.web.draw import beginning, fit, shorten
-from musictx.web.session import Music
+from musictx.web.session import PageMusic
 from musictx.web.uploads import plain_name, read_upload
 
 TUNE = Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 67], [80, 80, 80])
@@ -99,17 +99,17 @@ def test_long_music_is_shortened_where_it_becomes_too_much():
     assert len(beginning(long, Limits(sounding_s=55))) == 5
     held = Score([0.0, 2980.0], [2980.0, 2980.2], [60, 62], [80, 80])
     assert beginning(held, Limits()).offset_s.tolist() == [180.0]
-    one = shorten(Music("one", held.select(held.pitch == 60), Meter()), Limits())
+    one = shorten(PageMusic("one", held.select(held.pitch == 60), Meter()), Limits())
     assert (one.score.duration_s, one.note) == (180, "The page takes no longer music: these are the first 180 s.")
 
 
 def test_music_is_fitted_to_the_model():
     chorale = build_tokenizer("chorale")
     wide = Score([0, 0, 1], [1, 1, 2], [5, 60, 62], [80, 80, 80])
-    fitted = fit(Music("wide", wide, Meter()), chorale)
+    fitted = fit(PageMusic("wide", wide, Meter()), chorale)
     assert (len(fitted.score), fitted.note) == (2, "1 notes outside the model's range are left out.")
     with pytest.raises(UserError, match="range, 21 to 108"):
-        fit(Music("low", wide.select(wide.pitch == 5), Meter()), chorale)
+        fit(PageMusic("low", wide.select(wide.pitch == 5), Meter()), chorale)
     late = Score([500], [501], [60], [80])
     with pytest.raises(UserError, match="first 180 s"):
-        shorten(Music("late", late, Meter()), Limits())
+        shorten(PageMusic("late", late, Meter()), Limits())

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from musictx.config.prepare import WorkConfig
 from musictx.data.parallel.journal import Chunk, Journal, chunks_of
-from musictx.data.parallel.sandbox import Limits, close_all, run_batch
+from musictx.data.parallel.sandbox import FileLimits, close_all, run_batch
 from musictx.data.recipe import Encoded
 from musictx.data.similar import rules
 from musictx.data.source import Item
@@ -54,7 +54,7 @@ def _run(
     from distributed import KilledWorker, wait
     from distributed.comm.core import CommClosedError
 
-    limits = Limits(config.file_seconds, config.memory_mb)
+    limits = FileLimits(config.file_seconds, config.memory_mb)
     waiting = iter(chunks)
     running: dict[Any, tuple[Chunk, list[bytes | str]]] = {}
     kept = "finished work is kept, and the same command resumes from there"

@@ -18,7 +18,7 @@ START_S = 120  # for starting Python and importing the readers, on a busy machin
 
 
 @dataclass(frozen=True)
-class Limits:
+class FileLimits:
     """The limits for one file."""
 
     seconds: float
@@ -28,7 +28,7 @@ class Limits:
 class Sandbox:
     """A running reader process for one function of a file's bytes. Raises UserError when it cannot start."""
 
-    def __init__(self, encode: bytes, limits: Limits) -> None:
+    def __init__(self, encode: bytes, limits: FileLimits) -> None:
         self.encode, self.limits = encode, limits
         self._start()
 
@@ -95,7 +95,7 @@ _idle: list[Sandbox] = []
 _lock = Lock()
 
 
-def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits: Limits) -> list[Encoded]:
+def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits: FileLimits) -> list[Encoded]:
     """The result of each file, from a reader process that outlives the batch. Runs on a Dask worker."""
     recipe = cloudpickle.dumps(encode)  # carries a tokenizer from a person's own script too
     with _lock:

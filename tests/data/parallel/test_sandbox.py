@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from musictx.data.parallel.sandbox import Limits, Sandbox, close_all, run_batch
+from musictx.data.parallel.sandbox import FileLimits, Sandbox, close_all, run_batch
 from musictx.errors import UserError
 
 
@@ -36,7 +36,7 @@ def no_reader_stays():
 
 def test_each_misdeed_is_named_and_the_others_continue():
     files = [b"a", b"segfault", b"exit", b"b", b"eat", b"raise", b"c", b"hang", b"d"]
-    assert run_batch(mischief, files, Limits(seconds=2, memory_mb=256)) == [
+    assert run_batch(mischief, files, FileLimits(seconds=2, memory_mb=256)) == [
         "a is fine",
         "kills its reader: SIGSEGV",
         "kills its reader: exit status 3",
@@ -50,10 +50,10 @@ def test_each_misdeed_is_named_and_the_others_continue():
 
 
 def test_a_reader_that_dies_once_gets_a_second_try(tmp_path):
-    assert run_batch(partial(mischief, folder=tmp_path), [b"once"], Limits(5, 256)) == ["once is fine"]
+    assert run_batch(partial(mischief, folder=tmp_path), [b"once"], FileLimits(5, 256)) == ["once is fine"]
     assert (tmp_path / "tried").exists()
 
 
 def test_a_reader_that_cannot_start_blames_no_file():
     with pytest.raises(UserError, match=r"UnpicklingError"):
-        Sandbox(b"no pickle", Limits(5, 256))
+        Sandbox(b"no pickle", FileLimits(5, 256))
