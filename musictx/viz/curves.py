@@ -77,9 +77,9 @@ def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel
     """Writes a dot and its interval per name -> (mean, low, high); bars would have to begin at 0."""
     figure = new_figure(8, 1.2 + 0.45 * len(bars), 140)
     axes = figure.subplots()
-    for y, ((mean, low, high), colour) in enumerate(zip(bars.values(), cycle(COLOURS), strict=False)):
-        axes.plot([low, high], [y, y], color=colour, lw=3, solid_capstyle="round", alpha=0.5)
-        axes.plot([mean], [y], "o", color=colour, ms=8)
+    for y, (mean, low, high) in enumerate(bars.values()):  # grey: a colour would seem to name a curve of plot_curves
+        axes.plot([low, high], [y, y], color="#444444", lw=3, solid_capstyle="round", alpha=0.5)
+        axes.plot([mean], [y], "o", color="#444444", ms=8)
         axes.annotate(f"{mean:.3g}", (mean, y), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
     axes.set_yticks(range(len(bars)), list(bars))
     axes.set(xlabel=xlabel, ylim=(len(bars) - 0.4, -0.7))
