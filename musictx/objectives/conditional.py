@@ -60,7 +60,7 @@ class Conditional(NextToken):
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)
         if not tokenizer.voices and tokenizer.melody is None:
-            why = f"{tokenizer.name} tokens do not tell a melody from the rest"
+            why = f"{tokenizer.name} tokens do not separate a melody from the rest"
             hint = "choose tokenizer=chorale or performance_melody"
             raise ConfigError("objective", got=self.name, why=why, hint=hint)
 

@@ -133,7 +133,7 @@ class Tokenizer:
     def apart(self, ids: NDArray[np.integer]) -> tuple[Ids, Ids]:
         """A window's melody and the rest of it, each with its waits and as long as the window. Raises
         UserError where ids do not separate them."""
-        what = f"{self.name} ids do not tell a melody from the rest"
+        what = f"{self.name} ids do not separate a melody from the rest"
         raise UserError(what, "choose tokenizer=performance_melody")
 
     def certain(self, ids: Ids) -> Ids:

@@ -181,8 +181,8 @@ def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> 
 
 
 def build_model_config(config: TrainConfig, vocab_size: int, pad: int = -1, paced: bool = False) -> Any:
-    """This kind's model config, from its settings and what it asks for: the id of PAD (-1: none), whether ids tell time
-    rather than steps of a grid, the kernel, the longest window. Raises ConfigError for impossible sizes."""
+    """This kind's model config, from its settings and what it asks for: the id of PAD (-1: none), whether ids are in
+    time or steps of a grid, the kernel, the longest window. Raises ConfigError for impossible sizes."""
     settings = asdict(config.model)
     before = read_header(bundle_path(config.init_from)).model.get("trained_length") if config.init_from else None
     return model_config(

@@ -26,7 +26,7 @@ from musictx.web.session import Heard, PageMusic
 
 TELL_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step of the slider that chooses a primer
-HOLD = "how close to the seed"  # the name of its slider
+HOW_CLOSE = "how close to the seed"  # the name of its slider
 Report = Callable[[float], None]  # gets seconds of new music
 
 
@@ -47,7 +47,7 @@ class Wish(NamedTuple):
     top_p: float = TOP_P
     variations: int = 2
     model: str = ""  # empty: the one that the music began with
-    hold: float | None = None  # seed guidance, 0 for none; None: the model's own
+    seed_guidance: float | None = None  # 0: none; None: that of the model
 
 
 def draw_takes(
@@ -65,14 +65,16 @@ def draw_takes(
     check_wish(wish, limits)
     primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
     # with the slider at the model's own value, a primer too short for guidance is not the person's mistake
-    guidance = AUTO if wish.hold in (None, own.get("seed_guidance")) else wish.hold or None
+    guidance = AUTO if wish.seed_guidance in (None, own.get("seed_guidance")) else wish.seed_guidance or None
     sampling = Sampling(wish.temperature, top_p=share(wish, own), seed_guidance=guidance)
     request = Continue(sampling, Length(wish.length_s), random_seed=chance, variations=int(wish.variations))
     end_s = time.monotonic() + limits.seconds
     try:
         drawing = Drawing([primer], ready.model, ready.tokenizer, request, own=own)
     except NothingToHold:
-        raise UserError("the primer is too short to hold on to", f"take more of it, or move “{HOLD}” to 0") from None
+        raise UserError(
+            "the primer is too short to keep close to", f"take more of it, or move “{HOW_CLOSE}” to 0"
+        ) from None
     return in_time(drawing, music, limits, end_s, report, ending)
 
 

@@ -80,7 +80,7 @@ class AttentionReader:
         return int((away_s + 0.05 * np.abs(notes.pitch - at.pitch)).argmin())
 
 
-HOLD_MELODY = "how close to the melody"  # the name of its slider
+HOW_CLOSE_MELODY = "how close to the melody"  # the name of its slider
 ReportOf = Callable[[float, float], None]  # gets seconds of the melody that have their voices, and all of them
 
 
@@ -96,7 +96,7 @@ class VoicesWish(NamedTuple):
     """What a person sets before pressing Accompany."""
 
     temperature: float = Sampling.temperature
-    hold: float = 0.0  # guidance by the melody, 0 for none
+    seed_guidance: float = 0.0  # guidance by the melody, 0 for none
     variations: int = 2
 
 
@@ -123,7 +123,7 @@ def harmonise(
     melody = top_line(score) if line == "highest" else score
     transpose = nearest_within(melody.pitch, *VOICE_RANGES[0]) or 0
     request = Accompany(
-        Sampling(wish.temperature, guard=False, seed_guidance=wish.hold),
+        Sampling(wish.temperature, guard=False, seed_guidance=wish.seed_guidance),
         line=line,
         transpose=transpose,
         random_seed=chance,

@@ -14,8 +14,8 @@ from musictx.errors import UserError
 from musictx.generate.requests import UNSAID
 from musictx.web import session, stage
 from musictx.web.components import Closed, come_far, slider, status_line
-from musictx.web.draw import HOLD, SLIDER_S, Region, Wish, own_top_p
-from musictx.web.harmonise import HOLD_MELODY, Point, VoicesWish
+from musictx.web.draw import HOW_CLOSE, SLIDER_S, Region, Wish, own_top_p
+from musictx.web.harmonise import HOW_CLOSE_MELODY, Point, VoicesWish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -28,7 +28,7 @@ BEGIN = "Nothing leaves this server."
 BOTH_SIDES = "A filled part comes from both its sides. Go on from this variation to see what a note comes from."
 FINISHED = "It ends: new music takes the place of its ending, from {:.1f} s on. Drag the mark to another place."
 ALL_HEADS = "mean of all heads"
-MOST_HOLD = 4.0
+MOST_GUIDANCE = 4.0
 REGION_S = 0.1  # the step of arrow keys
 PIANO = """<div class="piano"><div class="keys"></div><span class="played" role="status"></span><div class="row">
 <button data-action="take">Take it</button><button data-action="clear">Clear</button>
@@ -74,7 +74,7 @@ class Page:
             self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, usual.length_s, 1)
             self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
             self.top_p = slider("top-p", 0.05, 1, self._own_top_p(names[0]), 0.01)
-            self.hold = slider(HOLD, 0, MOST_HOLD, self._own_hold(names[0]), 0.25)
+            self.seed_guidance = slider(HOW_CLOSE, 0, MOST_GUIDANCE, self._own_guidance(names[0]), 0.25)
             self.variations = self._how_many(usual.variations)
         self.go = gr.Button("Continue", variant="primary", interactive=False)
 
@@ -85,8 +85,8 @@ class Page:
             temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
             guides = below is not None and below.header.hides_source
             own = below.header.seed_guidance or 0.0 if below else 0.0
-            hold = slider(HOLD_MELODY, 0, MOST_HOLD, own, 0.25, visible=guides)
-            self.voices_wish = [temperature, hold, self._how_many(usual.variations)]
+            seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
+            self.voices_wish = [temperature, seed_guidance, self._how_many(usual.variations)]
         self.accompany = gr.Button("Accompany", variant="primary", interactive=False)
 
     def _how_many(self, usual: int) -> Any:
@@ -116,10 +116,10 @@ class Page:
             self.top_p,
             self.variations,
             self.model,
-            self.hold,
+            self.seed_guidance,
         ]
         parts = [self.session, self.status, self.stage, self.primer, self.go, self.on, self.undo]
-        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.hold, self.top_p]
+        parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.seed_guidance, self.top_p]
         parts += [self.accompany, self.filling, *self.region]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
@@ -164,9 +164,9 @@ class Page:
         return self._begin(self.studio.example(session, name))
 
     def choose_model(self, session: Session, name: str) -> Updates:
-        return {self.hold: self._own_hold(name), self.top_p: self._own_top_p(name)}
+        return {self.seed_guidance: self._own_guidance(name), self.top_p: self._own_top_p(name)}
 
-    def _own_hold(self, name: str) -> float:
+    def _own_guidance(self, name: str) -> float:
         """How close to the primer this model goes by default."""
         return self.studio.own.get(name, UNSAID).get("seed_guidance") or 0.0
 

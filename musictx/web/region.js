@@ -1,5 +1,5 @@
 
-// A region of time: two fields hold it, a drag over a roll writes them, and a box shows it.
+// A region of time: two fields have it, a drag over a roll writes them, and a box shows it.
 const FAR = 4; // pixels: less is a click
 const NEAR = 8; // pixels: so near to the mark, it is dragged
 let region = [null, null];
@@ -31,7 +31,7 @@ function moveMark(from_s) {
 }
 
 // Fill waits until the new variation is chosen, or it would fill the old one.
-const hold = (waits) => document.querySelectorAll("#region button").forEach((button) => (button.disabled = waits));
+const lock = (waits) => document.querySelectorAll("#region button").forEach((button) => (button.disabled = waits));
 
 // The second under the pointer in the panel's nearest row, within the ends of that row.
 function reached(event) {
@@ -68,7 +68,7 @@ element.addEventListener("pointerup", () => {
   if (!dragged || !last || !data || last.marks) return;
   frame();
   if (last.panel === data.chosen) return;
-  hold(true);
+  lock(true);
   trigger("choose", { take: last.panel });
 });
 element.addEventListener("pointercancel", () => {
@@ -84,7 +84,7 @@ document.addEventListener("region", (event) => {
 });
 watch("value", () => {
   drag = null; // its panel may be gone
-  hold(false);
+  lock(false);
   frame();
   mark(roll()?.from_s ?? null);
 });

@@ -46,7 +46,7 @@ def test_inside_a_piece_the_bass_before_is_where_BOS_would():
 
 def test_what_has_no_melody_or_no_whole_steps_is_refused():
     name = "conditional"
-    text = f"^objective={name}: performance tokens do not tell a melody from the rest: choose tokenizer=chorale or perf"
+    text = f"^objective={name}: performance tokens do not separate a melody from the rest: choose tokenizer="
     with pytest.raises(ConfigError, match=text):
         build_objective(name, None, PerformanceTokenizer())
     objective = build_objective(name, None, TOK)

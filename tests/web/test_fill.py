@@ -123,7 +123,9 @@ def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match="^variations=5: "):
         studio.fill(begun, Region(1.0, 2.0), WISH._replace(variations=5), quiet)
-    after, _ = studio.fill(begun, Region(1.0, 2.0), Wish(from_s=0.1, length_s=999, hold=4.0, variations=1), quiet)
+    after, _ = studio.fill(
+        begun, Region(1.0, 2.0), Wish(from_s=0.1, length_s=999, seed_guidance=4.0, variations=1), quiet
+    )
     assert len(now(after).takes) == 1
     with pytest.raises(UserError, match="no music to fill"):
         studio.fill(Session(), Region(1.0, 2.0), WISH, quiet)

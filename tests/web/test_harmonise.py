@@ -92,7 +92,7 @@ def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="^seed_guidance=1.5: "):
         studio_of((models[0], plain), tmp_path).harmonise(played, VoicesWish(0.5, 1.5, 1), quiet)
     with pytest.raises(UserError, match="^seed_guidance=-1.0: give 0 to 10"):
-        studio.harmonise(played, VoicesWish(hold=-1.0), quiet)
+        studio.harmonise(played, VoicesWish(seed_guidance=-1.0), quiet)
 
 
 def test_what_cannot_be_harmonised_is_said(models, tmp_path):

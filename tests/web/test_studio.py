@@ -122,8 +122,8 @@ def test_arcs_of_the_note_that_is_clicked(studio):
 def test_the_slider_has_on_to_the_primer(studio, monkeypatch):
     drawing = Mock(side_effect=Drawing)
     monkeypatch.setattr(draw, "Drawing", drawing)
-    for hold in (0.0, 1.5):
-        session, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, from_s=4.8), quiet)
+    for own in (0.0, 1.5):
+        session, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(seed_guidance=own, from_s=4.8), quiet)
         assert now(session).score.duration_s > 4.8
     assert [call.args[3].sampling.seed_guidance for call in drawing.call_args_list] == [None, 1.5]
 
@@ -132,12 +132,12 @@ def test_the_slider_is_where_the_model_put_it_and_a_short_motif_is_then_no_mista
     drawing = Mock(side_effect=Drawing)
     monkeypatch.setattr(draw, "Drawing", drawing)
     studio = Studio({"hymns": Ready(opened.model, opened.tokenizer)}, tmp_path, own={"hymns": {"seed_guidance": 2.0}})
-    for hold in (None, 2.0, 0.0):
-        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=hold, from_s=0.6), quiet)
+    for own in (None, 2.0, 0.0):
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(seed_guidance=own, from_s=0.6), quiet)
     asked = [call.args[3].sampling.suited(call.kwargs["own"]) for call in drawing.call_args_list]
     assert [each.strength for each in asked] == [2.0, 2.0, None]
     with pytest.raises(UserError, match="the primer is too"):
-        studio.go_on(studio.example(Session(), HYMN), WISH._replace(hold=1.0, from_s=0.6), quiet)
+        studio.go_on(studio.example(Session(), HYMN), WISH._replace(seed_guidance=1.0, from_s=0.6), quiet)
 
 
 def test_the_models_own_filters_hold_while_the_slider_of_top_p_is_where_they_put_it(opened, tmp_path, monkeypatch):
@@ -191,8 +191,8 @@ def test_time_that_runs_out_before_there_is_music(opened, tmp_path):
         ({"top_p": 0}, "^top_p=0: "),
         ({"from_s": float("nan")}, "from_s=nan"),
         ({"from_s": None}, "^from_s=null: "),
-        ({"hold": 1.0, "from_s": 0.6}, "^the primer is too"),
-        ({"hold": -1.0}, "^seed_guidance=-1.0: "),
+        ({"seed_guidance": 1.0, "from_s": 0.6}, "^the primer is too"),
+        ({"seed_guidance": -1.0}, "^seed_guidance=-1.0: "),
     ],
 )
 def test_wishes_beyond_what_is_allowed(studio, change, reason):

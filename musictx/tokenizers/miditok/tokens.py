@@ -118,7 +118,7 @@ class MidiTokTokenizer(Tokenizer):
 
     def trace(self, ids: Ids, quarter_s: float) -> Trace:
         if self._merges is not None:
-            what = f"a token of {self.name} with BPE is several notes, and attention cannot tell them apart"
+            what = f"a token of {self.name} with BPE is several notes, and attention cannot separate them"
             raise UserError(what, "give a bundle without BPE")
         words = [row.type.split("_") for row in self.vocab.table]
         score, step_s = self.decode(ids, quarter_s), quarter_s / STEPS_PER_QUARTER
