@@ -40,9 +40,11 @@ def main() -> None:
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
-    task = _task(sys.argv[1:])
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, before)
+    try:
+        task = _task(sys.argv[1:])
+    finally:
+        if before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
     task()
 
 
@@ -70,7 +72,7 @@ def run(command: "Command") -> None:
             print(helped(command, [word for word in words if not word.startswith("-")]))
             return
         refuse_words(words)
-        check_cluster(words)
+        check_cluster(words, command.groups)
         sys.argv[1:] = [quote_path(word) for word in words]
         os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing and exiting
         job()
@@ -111,25 +113,27 @@ def _task(words: list[str]) -> Callable[[], None]:
     if hasattr(module, "overview") and (not rest or rest[0] in ("-h", "--help")):
         return lambda: print(module.overview())
     import_module("musictx.config.app")
-    with import_module("musictx.config.mistakes").in_one_line():
-        command = _named(name, module, rest)
-    return lambda: run(command)
+    return lambda: run(_named(name, module, rest))
 
 
 def _named(name: str, module: Any, rest: list[str]) -> "Command":
-    """A command of `commands/`, one of two words, `prepare folder`, or a person's own. Raises UserError."""
+    """A command of `commands/`, one of two words, `prepare folder`, or a person's own."""
     from musictx.config.command import load
+    from musictx.config.mistakes import in_one_line
     from musictx.errors import UserError
 
     n = 1 if hasattr(module, "overview") else 0  # words that name it, after the first
     sys.argv = [" ".join(["musictx", name, *rest[:n]]), *rest[n:]]
     command: Command
-    if module is not None:
-        command = module.command(rest[0]) if n else module.COMMAND
-    elif name.endswith(".py"):
-        command = load(name)
-    else:
-        raise UserError(f"{name!r} is not a command", f"choose one of {', '.join(names())}; musictx --help explains")
+    with in_one_line():
+        if module is not None:
+            command = module.command(rest[0]) if n else module.COMMAND
+        elif name.endswith(".py"):
+            command = load(name)
+        else:
+            raise UserError(
+                f"{name!r} is not a command", f"choose one of {', '.join(names())}; musictx --help explains"
+            )
     return command
 
 

@@ -129,7 +129,7 @@ class Data:
         self.rest = part(self.train, [i for i in range(len(self.train)) if i not in out])
         self.held_out = part(self.train, sorted(out), music.longest)
 
-    def read(self, name: str) -> Split:
+    def scored(self, name: str) -> Split:
         """What is scored of a split."""
         split = self.store.split(name)
         return part(split, range(0, len(split), self.music.every), self.music.longest)

@@ -15,7 +15,7 @@ A run is scored twice: whole pieces (a carried state, or positions beyond the wi
 each from a fresh state. On piano these are the first 8,192 ids of every third piece. Seed gain compares the true
 continuation after the whole seed with three others: after its last beat, after another piece's seed and its last beat,
 and after its last id (the KV reset of arXiv 2602.19816). Intervals resample works and random seeds. The p of a
-difference from the table of the same window is Holm's, over all rows.
+difference from the table of the same window is Holm's, over all rows of a figure.
 """
 
 import argparse
@@ -90,7 +90,7 @@ class Study:
         return self.runs(cell).get(key, make)
 
     def read(self, cell: Cell, model: Any, split: str) -> dict[str, Any]:
-        music, of = self.data, self.data.read(split)
+        music, of = self.data, self.data.scored(split)
         found, _ = seeds_of(music, of)
         whole, fresh = (scores(model, music, of, window, self.device) for window in (None, cell.window))
         return {"whole": whole, "fresh": fresh, "gains": remembered(model, music, found, self.device)}
@@ -123,7 +123,7 @@ class Study:
 
     def write(self, rows: dict[str, Any], test: bool) -> None:
         split = "test" if test else "validation"
-        of = self.data.read(split)
+        of = self.data.scored(split)
         made = report(rows, [self.data.work(name) for name in of.names], seeds_of(self.data, of)[1])
         with replacing(self.out / f"{self.name}-{split}.json") as partial:
             lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in made.items())

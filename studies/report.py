@@ -31,8 +31,9 @@ TOP = """# Results
 
 `python studies/report.py` writes this page from `studies/results.json`. Intervals: 95 %, over pieces; of speeds: all.
 “At” a commit: a removed study, `git show COMMIT:studies/NAME.py`. A commit alone: the log of that commit says it.
-What a seed saves: of the music after it, against the same after another piece's seed. Chorales have seeds of 9.6 s and
-parts of 2.4 s, pianos 10 s and 5 s. At once: the first part. Later: the sixth. A reset: after the seed's last id alone.
+In tables of kinds of model, intervals are over works and random seeds. A seed of 9.6 s (piano: 10 s) saves nats of the
+music after it, against another piece's seed; a reset: against its last id alone. At once: the first 2.4 s (5 s).
+Later: the sixth 2.4 s (5 s). p: Holm's, over all kinds of a column.
 
 | claim | figure | interval | command |
 |---|---|---|---|
@@ -79,32 +80,39 @@ def piano(results: Path) -> list[dict[str, Any]]:
     return rows
 
 
+class Column(NamedTuple):
+    """Of a table: each figure is a mean, its lowest and highest, and perhaps Holm's p; None where there is none."""
+
+    name: str
+    figures: dict[str, list[float] | None]  # by kind of model
+    command: str
+    source: str
+
+
 class Table(NamedTuple):
-    """Figures side by side: a line for each kind of model; `None` where there is no figure."""
+    """Figures side by side: a line for each kind of model."""
 
     title: str
-    command: str
     unit: str
-    columns: list[str]
-    lines: dict[str, list[list[float] | None]]  # each a mean, lowest and highest, and perhaps Holm's p
-    source: str
+    columns: list[Column]
 
 
 def planted(results: Path) -> list[Table]:
     """The planted motif: the mean of the random seeds, the lowest and the highest of them."""
     if not (path := results / "planted-motif.json").exists():
         return []
-    columns = [(what, n) for what in ("as it was", "transposed") for n in ("33", "447", "513", "1023")]
-    lines: dict[str, list[list[float] | None]] = {}
-    for kind, of in json.loads(path.read_text(encoding="utf-8")).items():
-        lines[kind] = []
-        for what, n in columns:
-            shares = [pitch_and_time[0] for pitch_and_time in of[what][n] if pitch_and_time]
-            each = [statistics.mean(shares), min(shares), max(shares)] if shares else []
-            lines[kind].append([round(x, 2) for x in each] or None)
-    title = "A planted motif: right pitches where it returns, mean and extremes of five random seeds"
-    names = [f"{what}, after {int(n):,} ids" for what, n in columns]
-    return [Table(title, PLANTED, "", names, lines, path.name)]
+    found, columns = json.loads(path.read_text(encoding="utf-8")), []
+    for what in ("as it was", "transposed"):
+        for n in ("33", "447", "513", "1023"):
+            figures: dict[str, list[float] | None] = {}
+            for kind, of in found.items():
+                shares = [pitch_and_time[0] for pitch_and_time in of[what][n] if pitch_and_time]
+                each = [statistics.mean(shares), min(shares), max(shares)] if shares else []
+                figures[kind] = [round(x, 2) for x in each] or None
+            columns.append(Column(f"{what}, after {int(n):,} ids", figures, PLANTED, path.name))
+    return [
+        Table("A planted motif: right pitches where it returns, mean and extremes of five random seeds", "", columns)
+    ]
 
 
 STRANGER, RESET = "gain against a stranger, part", "gain against a reset, part 1"
@@ -113,15 +121,15 @@ SHOWN = {  # of the figures of `baselines.py`, by split
         "whole pieces": "whole",
         "inputs as long as the window": "fresh",
         "a seed saves at once": f"{STRANGER} 1",
-        "against a reset": RESET,
+        "at once, against a reset": RESET,
         "later": f"{STRANGER} 6",
     },
     "test": {
         "whole pieces": "whole",
         "inputs as long as the window": "fresh",
-        "less the table (Holm's p)": "fresh, less the table",
+        "these less the table": "fresh, less the table",
         "a seed saves later": f"{STRANGER} 6",
-        "less the table (Holm's p) later": f"{STRANGER} 6, less the table",
+        "later, less the table": f"{STRANGER} 6, less the table",
     },
 }
 
@@ -130,18 +138,17 @@ def kinds(results: Path) -> list[Table]:
     """The figures of all kinds and windows; on test also how they differ from the table's."""
     tables = []
     for music, store in (("chorales", "jsb"), ("piano", "maestro")):
-        columns: list[str] = []
-        lines: dict[str, list[list[float] | None]] = {}
+        columns = []
         for split, shown in SHOWN.items():
             if (path := results / f"baselines/{music}-{split}.json").exists():
-                columns += [f"{split}: {column}" for column in shown]
-                for name, of in json.loads(path.read_text(encoding="utf-8")).items():
-                    lines.setdefault(name, []).extend(of.get(label) for label in shown.values())
-        if lines:
-            lines = dict(sorted(lines.items(), key=lambda line: re.split(r" \d", line[0])[0]))  # windows of a kind
+                found = json.loads(path.read_text(encoding="utf-8"))
+                command = f"{BASELINES} {music} --store outputs/stores/{store}{' --test' * (split == 'test')}"
+                for name, label in shown.items():
+                    figures = {kind: of.get(label) for kind, of in found.items()}
+                    columns.append(Column(f"{split}: {name}", figures, command, f"baselines/{path.name}"))
+        if columns:
             title = f"Kinds of model and training windows on {music}: nats a token, three random seeds, test read once"
-            command = f"{BASELINES} {music} --store outputs/stores/{store}"
-            tables.append(Table(title, command, "nats a token", columns, lines, f"baselines/{path.name}"))
+            tables.append(Table(title, "nats a token", columns))
     return tables
 
 
@@ -149,16 +156,27 @@ def tables() -> list[Table]:
     return planted(RESULTS) + kinds(RESULTS)
 
 
-def all_rows() -> list[dict[str, Any]]:
+def cells() -> list[dict[str, Any]]:
+    """The rows of the tables; Holm's p is a row as well."""
+    rows = []
+    for table in tables():
+        for name, figures, command, source in table.columns:
+            for kind, figure in figures.items():
+                for what, values in (("", (figure or [])[:3]), (", Holm's p", (figure or [])[3:])):
+                    if values:
+                        made = row(f"{kind}, {name}{what}", values, "" if what else table.unit, command, source)
+                        rows.append(made | {"section": table.title})
+    return rows
+
+
+def listed() -> list[dict[str, Any]]:
+    """The rows of the long list."""
     kept: list[dict[str, Any]] = json.loads((ROOT / "studies/results.json").read_text(encoding="utf-8"))
-    cells = [
-        row(f"{table.title}: {line}, {column}", figure[:3], table.unit, table.command, table.source)
-        for table in tables()
-        for line, figures in table.lines.items()
-        for column, figure in zip(table.columns, figures, strict=True)
-        if figure
-    ]
-    return kept + piano(RESULTS) + cells
+    return kept + piano(RESULTS)
+
+
+def all_rows() -> list[dict[str, Any]]:
+    return listed() + cells()
 
 
 def said(value: float | None, unit: str) -> str:
@@ -180,8 +198,7 @@ def command_of(row: dict[str, Any]) -> str:
 
 def page() -> str:
     lines, section = [], ""
-    kept = [row for row in all_rows() if row["source"] not in {f"studies/results/{each.source}" for each in tables()}]
-    for (_, prefix, unit, command), group in groupby(kept, key=together):
+    for (_, prefix, unit, command), group in groupby(listed(), key=together):
         rows = list(group)
         if rows[0]["section"] != section:
             section = rows[0]["section"]
@@ -191,10 +208,14 @@ def page() -> str:
         spans = [f"{said(row['low'], unit)} to {said(row['high'], unit)}" for row in rows if row["low"] is not None]
         lines.append(f"| {prefix}{claims} | {f'{figures} {unit}'.strip()} | {'; '.join(spans)} | {command} |")
     for table in tables():
-        lines += ["", f"**{table.title}**: `{table.command}`", ""]
-        lines += [f"| | {' | '.join(table.columns)} |", "|---" * (len(table.columns) + 1) + "|"]
-        for kind, cells in table.lines.items():
-            lines.append(f"| {kind} | {' | '.join(spanned(each, table.unit) for each in cells)} |")
+        commands = dict.fromkeys(column.command for column in table.columns)
+        lines += ["", f"**{table.title}**: {', '.join(f'`{command}`' for command in commands)}", ""]
+        lines += [f"| | {' | '.join(column.name for column in table.columns)} |"]
+        lines += ["|---" * (len(table.columns) + 1) + "|"]
+        known = dict.fromkeys(kind for column in table.columns for kind in column.figures)
+        for kind in sorted(known, key=lambda kind: re.split(r" \d", kind)[0]):  # windows of a kind stay in order
+            spans = [spanned(column.figures.get(kind), table.unit) for column in table.columns]
+            lines.append(f"| {kind} | {' | '.join(spans)} |")
     return TOP + "\n".join(lines) + "\n"
 
 

@@ -51,4 +51,5 @@ def register(command: Command) -> None:
     store(name=f"{command.name}_schema", node=command.schema)
     if command.name != "train":
         chosen = [{group: preset} for group, preset in command.groups.items()]
-        store(name=command.name, node={"defaults": [f"{command.name}_schema", "quiet", *chosen, "_self_"]})
+        node = {"defaults": [f"{command.name}_schema", "quiet", *chosen, "_self_"]}
+        store(name=command.name, node=node | {"hydra": {"job": {"name": command.name}}})

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,17 @@ def own_place(config: Any, name: str) -> Any:
     return dataclasses.replace(config, out=f"{str(out).removesuffix(suffix)}-{hydra_config.job.num}{suffix}")
 
 
-def check_cluster(words: Sequence[str]) -> None:
-    """Raises ConfigError if jobs are to go to SLURM and it is not installed."""
+def check_cluster(words: Sequence[str], groups: Collection[str]) -> None:
+    """Raises ConfigError if jobs of a command with these groups are to go to SLURM and it is not installed."""
     launchers = [word for word in words if word.startswith("hydra/launcher=")]
-    slurm = launchers == ["hydra/launcher=submitit_slurm"] or (not launchers and "sweep=slurm" in words)
+    presets = "sweep" in groups  # which name launchers
+    slurm = launchers == ["hydra/launcher=submitit_slurm"] or (presets and not launchers and "sweep=slurm" in words)
     if slurm and {"-m", "--multirun"} & {*words} and shutil.which("srun") is None:
-        hint = "run the command on a node of the cluster, or give sweep=joblib to run the jobs here"
-        raise ConfigError("sweep", got="slurm", why="srun is not found on this machine", hint=hint)
+        here = "sweep=joblib" if presets else "hydra/launcher=joblib"
+        hint = f"run the command on a node of the cluster, or give {here} to run the jobs here"
+        raise ConfigError(
+            "sweep" if presets else "hydra/launcher", got="slurm", why="srun is not found on this machine", hint=hint
+        )
 
 
 def mistake_in_job(error: Exception) -> UserError | None:

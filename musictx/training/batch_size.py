@@ -15,7 +15,7 @@ from musictx.objectives import Example
 from musictx.training.failure import less_memory
 from musictx.training.optimizer import build_optimizer
 from musictx.training.run_folder import RunFolder
-from musictx.training.start import begun, objective_of, parts_of
+from musictx.training.start import objective_of, parts_of, with_weights
 
 MOST = 4096
 
@@ -47,7 +47,7 @@ def fits(config: TrainConfig, size: int) -> bool:
     """Whether two steps with `size` windows fit; the second needs the optimizer's moments beside the gradients."""
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
-    model = begun(build_model(*parts_of(config, objective.tokenizer)), config, objective.tokenizer)
+    model = with_weights(build_model(*parts_of(config, objective.tokenizer)), config, objective.tokenizer)
     examples = MusicData(config.data, store, objective, 1, config.random_seed, cycle=model.cycle).examples
     inputs, targets = examples.collate([examples[0]] * size)
     device = torch.device(config.trainer.accelerator)

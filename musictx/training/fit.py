@@ -35,7 +35,7 @@ from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
-from musictx.training.start import begun, header_of, objective_of, parts_of, sized_as_bundle
+from musictx.training.start import header_of, objective_of, parts_of, sized_as_bundle, with_weights
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
 
@@ -56,7 +56,7 @@ def fit(config: TrainConfig) -> Path:
     batch_size = int(config.trainer.batch_size)
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
-    model = begun(build_model(*parts_of(config, objective.tokenizer)), config, objective.tokenizer)
+    model = with_weights(build_model(*parts_of(config, objective.tokenizer)), config, objective.tokenizer)
     data = MusicData(
         config.data, store, objective, batch_size, config.random_seed, carries(config), world_size, model.cycle
     )

@@ -91,7 +91,7 @@ def parts_of(config: TrainConfig, tokenizer: Tokenizer) -> ModelParts:
     return ModelParts(settings, None if pace is None else torch.from_numpy(pace), keys)
 
 
-def begun(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
+def with_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
     """The new model with the weights and adapters that it begins with; ids that the bundle does not know begin with
     fresh rows. Raises ConfigError for a bundle of other tokens."""
     if config.init_from is not None:

@@ -27,7 +27,7 @@ class Heard(NamedTuple):
 
 
 class PageMusic(NamedTuple):
-    """PageMusic to begin with, as the model of that name hears it, and what a person should know about it."""
+    """Music to begin with, as the model of that name hears it, and what a person should know about it."""
 
     name: str
     score: Score
@@ -42,7 +42,7 @@ class PageMusic(NamedTuple):
 
 
 class Step(NamedTuple):
-    """PageMusic, and its continuations or harmonisations if there are any yet."""
+    """Music, and its continuations or harmonisations if there are any yet."""
 
     music: PageMusic
     takes: tuple[Continuation | Accompanied, ...] = ()

@@ -39,6 +39,23 @@ def test_a_page_states_only_figures_that_are_rows(name):
         assert number in {f"{value:,.{digits}f}" for value in known}, number
 
 
+def test_the_chorale_comparison_states_its_own_figures():
+    """A number of three digits is easily that of another row."""
+    found = json.loads((ROOT / "studies/results/baselines/chorales-test.json").read_text())
+    known = {f"{x:.3f}" for row in found.values() for each in row.values() if isinstance(each, list) for x in each}
+    page = (ROOT / "docs/researchers.md").read_text().partition("- **Chorales**")[2].partition("- **Piano**")[0]
+    assert {number for number in stated(page) if len(number) == 5} <= known | {x.lstrip("-") for x in known}
+    for kind, text in {
+        "Fourier": "Fourier takes ",
+        "RoPE": "RoPE ",
+        "LSTM": "the LSTM ",
+        "table": "the table ",
+    }.items():
+        assert f"{text}{found[f'{kind} 256']['fresh'][0]:.3f}" in " ".join(page.split())
+    for kind, text in {"table": "the table of 1,024 saves ", "RoPE": "RoPE ", "LSTM": "the plain LSTM "}.items():
+        assert f"{text}{found[f'{kind} 1024']['gain against a stranger, part 6'][0]:.3f}" in " ".join(page.split())
+
+
 def test_rows_are_those_of_the_raw_files_that_are_kept():
     rows = {row["source"]: row for row in report.all_rows()}
     for name in ("chorale", "harmoniser", "piano"):

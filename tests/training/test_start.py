@@ -16,11 +16,11 @@ from musictx.model.packaged import shipped_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
-from musictx.training.start import begun, both, check_given, parts_of, sized_as_bundle
+from musictx.training.start import both, check_given, parts_of, sized_as_bundle, with_weights
 
 
 def starting_model(config, tokenizer):
-    return begun(build_model(*parts_of(config, tokenizer)), config, tokenizer)
+    return with_weights(build_model(*parts_of(config, tokenizer)), config, tokenizer)
 
 
 def test_a_bundle_is_learned_on_with_its_own_sizes(world, tmp_path):
