@@ -30,11 +30,9 @@ def check_cluster(words: Sequence[str], groups: Collection[str]) -> None:
     presets = "sweep" in groups  # which name launchers
     slurm = launchers == ["hydra/launcher=submitit_slurm"] or (presets and not launchers and "sweep=slurm" in words)
     if slurm and {"-m", "--multirun"} & {*words} and shutil.which("srun") is None:
-        here = "sweep=joblib" if presets else "hydra/launcher=joblib"
-        hint = f"run the command on a node of the cluster, or give {here} to run the jobs here"
-        raise ConfigError(
-            "sweep" if presets else "hydra/launcher", got="slurm", why="srun is not found on this machine", hint=hint
-        )
+        key, prefix = ("sweep", "") if presets else ("hydra/launcher", "submitit_")
+        hint = f"run the command on a node of the cluster, or give {key}=joblib to run the jobs here"
+        raise ConfigError(key, got=f"{prefix}slurm", why="srun is not found on this machine", hint=hint)
 
 
 def mistake_in_job(error: Exception) -> UserError | None:
