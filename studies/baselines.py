@@ -137,7 +137,7 @@ def run() -> None:
     parser.add_argument("--archive", type=Path, help="MAESTRO's zip, whose table has the works")
     parser.add_argument("--out", type=Path, help="default: outputs/baselines-MUSIC")
     parser.add_argument("--kinds", nargs="+", help="default: all; the LSTM needs the table of its windows")
-    parser.add_argument("--seconds", type=float, help="of a training; default: chorales 240, piano 600")
+    parser.add_argument("--seconds", type=float, help="of a training; default: chorales 240, piano 300")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--test", action="store_true", help="read the test split, after all runs")
     args = parser.parse_args()
