@@ -58,14 +58,21 @@ class CorpusIndex:
 
     def longest_copy(self, score: Score) -> Copy:
         """The longest run of the score that is in a training piece; of several, the earliest in the score."""
+        return (self.copies(score, 1) or [Copy(0, 0.0, 0.0, -1, 0.0)])[0]
+
+    def copies(self, score: Score, most: int) -> list[Copy]:
+        """The longest runs, at most so many, which share no interval: each the longest of what is left."""
         line, onset_s = _intervals(score)
         length, place = self._longest_matches(line)
-        if not length.any():
-            return Copy(0, 0.0, 0.0, -1, 0.0)
-        i = int(length.argmax())
-        piece = int(np.searchsorted(self.starts, place[i], side="right")) - 1
-        seconds = float(onset_s[i + length[i]] - onset_s[i])
-        return Copy(int(length[i]) + 1, seconds, float(onset_s[i]), piece, float(self.onset_s[place[i]]))
+        found: list[Copy] = []
+        while len(found) < most and length.any():
+            i = int(length.argmax())
+            n, piece = int(length[i]), int(np.searchsorted(self.starts, place[i], side="right")) - 1
+            seconds = float(onset_s[i + n] - onset_s[i])
+            found.append(Copy(n + 1, seconds, float(onset_s[i]), piece, float(self.onset_s[place[i]])))
+            length[i : i + n] = 0
+            length[:i] = np.minimum(length[:i], i - np.arange(i))  # those that reach into it end before it
+        return found
 
     def _longest_matches(self, line: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(M,) for each place of a line the most intervals that agree from there on, and where they are in the text.

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from musictx.analysis.provenance import Provenance
 from musictx.commands import shared
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
+from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
@@ -81,6 +83,11 @@ class GenerateConfig:
     )
     wav: bool = setting(False, "also write the sound of each continuation")
     png: bool = setting(False, "also write a picture of seed and continuations")
+    known_store: str | None = setting(
+        None,
+        "a store, for instance of the music that the model learned: which passages of the new music it has is printed, "
+        "and written into each MIDI file",
+    )
     overwrite: bool = setting(False, "replace existing files")
     device: str = setting("cpu", "cpu or cuda")
     weights: str = setting(
@@ -151,7 +158,7 @@ def generate(config: GenerateConfig) -> None:
     request = asked(config)
     if config.seed_midi is None:
         refuse_part(request)
-    device = check_device(config.device)
+    device, known = check_device(config.device), known_music(config)
     sources = find_seeds(config.seed_midi)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     targets = name_targets(sources, Path(config.out), config.variations, **extras)
@@ -171,13 +178,13 @@ def generate(config: GenerateConfig) -> None:
     beginnings = [read_beginning(seed, tokenizer, request) for seed in seeds] or [Beginning(sources[0].stem)]
     kept = continue_all(beginnings, model, tokenizer, request, device=device, own=header.sampling)
     for source, files, pieces in zip(sources, targets, kept, strict=True):
-        write(source, files, pieces, config)
+        write(source, files, pieces, config, known)
     print_stops(kept, config, "the asked length")
 
 
 def fill_in(config: GenerateConfig) -> None:
     """Fills the gap in a piece, or between two."""
-    request, device = asked_fill(config), check_device(config.device)
+    request, device, known = asked_fill(config), check_device(config.device), known_music(config)
     files = sides(config)
     for file in files:
         read_bytes(file)
@@ -194,8 +201,13 @@ def fill_in(config: GenerateConfig) -> None:
     pieces = fill_all(around, model, tokenizer, header, request, device)
     gap = around.gap
     print(f"{name}: what sounds from {gap.from_s:.2f} to {gap.to_s:.2f} s is new, the rest is kept")
-    write(files[0], targets, pieces, config)
+    write(files[0], targets, pieces, config, known)
     print_stops([pieces], config, "the gap was full")
+
+
+def known_music(config: GenerateConfig) -> Provenance | None:
+    """The music of `known_store=`. Raises StoreError."""
+    return Provenance(Store(config.known_store)) if config.known_store is not None else None
 
 
 def print_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:
@@ -216,17 +228,20 @@ def print_filters(config: GenerateConfig, header: BundleHeader) -> None:
         print(f"{' '.join(words) or 'sampler.top_p=null'}, as its bundle says; sampler.top_p={TOP_P:g} goes without")
 
 
-def write(source: Path, files: Targets, pieces: list[Music], config: GenerateConfig) -> None:
+def write(source: Path, files: Targets, pieces: list[Music], config: GenerateConfig, known: Provenance | None) -> None:
     """Writes one seed's continuations, and prints what a person should know of each."""
     if pieces and pieces[0].unheard:
         print(f"{source}: longer than the model looks back; it does not hear the oldest {pieces[0].unheard} tokens")
     for path, music in zip(files.midi, pieces, strict=False):
-        music.write(path)
+        origin = known.text(music.new_notes) if known is not None else ""
+        music.write(path, origin)
         rank = f", {-music.mean_log_p:.3f} nats a token" if config.draws else ""
         new = f"new music from {music.new_from_s:.2f} s on"
         if music.is_new is not None:
             new = f"{music.is_new.sum()} of them new"
         print(f"{path}: {len(music.score)} notes, {new}{rank}")
+        if origin:
+            print(f"{path}: {origin}")
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     if files.png and pieces:

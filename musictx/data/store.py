@@ -183,9 +183,9 @@ class Store:
     """An open store. Raises StoreError when the folder is missing, damaged, or made by another tokenizer than
     `tokenizer` (None: any known one)."""
 
-    def __init__(self, path: Path, tokenizer: str | None = None) -> None:
-        self.path = path
-        self.manifest = _read_manifest(path)
+    def __init__(self, path: str | Path, tokenizer: str | None = None) -> None:
+        self.path = Path(path)
+        self.manifest = _read_manifest(self.path)
         name, want = self.manifest.tokenizer, tokenizer or self.manifest.tokenizer
         self.tokenizer = build_tokenizer(want, self.manifest.tokenizer_state if name == want else "")
         fingerprint = self.tokenizer.vocab.fingerprint

@@ -44,6 +44,10 @@ class Continuation:
         return not self.stopped
 
     @property
+    def new_notes(self) -> Score:
+        return self.score.select(self.score.onset_s >= self.new_from_s if self.is_new is None else self.is_new)
+
+    @property
     def new(self) -> float | Filled:
         """What is new, in the form that pictures take."""
         return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)

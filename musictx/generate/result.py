@@ -28,8 +28,9 @@ class Music(Continuation):
     seed: Path | None  # the file that it continues
     after: Path | None = None  # the second file, if it goes between two
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path, text: str = "") -> None:
         """A MIDI file, a picture (.png .svg .pdf), a film (.gif .mp4) or sound (.wav .flac), by the suffix of `path`.
+        `text` is a remark for people inside the MIDI file.
 
         What is there is replaced, whole or not at all.
 
@@ -41,7 +42,7 @@ class Music(Continuation):
         if path.resolve() in {file.resolve() for file in (self.seed, self.after) if file is not None}:
             raise UserError(f"{path} is the seed and would be overwritten", "give another name")
         if suffix in MIDI:
-            write_midi(self.score, path, self.signature)
+            write_midi(self.score, path, self.signature, text)
         elif suffix in sound.FORMATS:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_wav(self.score, path)

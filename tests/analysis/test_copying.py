@@ -103,3 +103,22 @@ def test_long_repetitions_are_sorted_too():
     index = CorpusIndex([tune(*[60] * 500), tune(*[60, 62] * 200)])
     assert index.longest_copy(tune(*[70] * 700)).notes == 500
     assert index.longest_copy(tune(*[70, 72] * 100))[:4] == (200, 199.0, 0.0, 1)
+
+
+def test_the_longest_runs_come_first_and_share_no_interval():
+    theirs = [noise(0), noise(1)]
+    here, there = theirs[0].select(slice(10, 30)), theirs[1].select(slice(40, 52))
+    pitch = np.concatenate([[90], here.pitch - 1, [30, 91], there.pitch])
+    copies = CorpusIndex(theirs).copies(tune(*pitch), 3)
+    assert [(c.notes, c.from_s, c.piece, c.piece_s) for c in copies[:2]] == [(20, 1, 0, 10), (12, 23, 1, 40)]
+    assert copies[2].notes < 6
+    taken = [range(int(c.from_s), int(c.from_s) + c.notes - 1) for c in copies]
+    assert len({*taken[0], *taken[1], *taken[2]}) == sum(map(len, taken))
+
+
+def test_a_run_that_reaches_into_a_longer_one_ends_before_it():
+    a, b = noise(2, 20), noise(3, 20)
+    both = np.concatenate([a.pitch[10:], b.pitch[1:] + int(a.pitch[-1]) - int(b.pitch[0])])  # b, transposed
+    first, second = CorpusIndex([a, b]).copies(tune(*both), 2)
+    assert (first.notes, first.from_s, first.piece) == (20, 9, 1)
+    assert (second.notes, second.from_s, second.piece) == (10, 0, 0)

@@ -1,0 +1,54 @@
+"""Which passages of new music a corpus has."""
+
+import mido
+import numpy as np
+import pytest
+from conftest import ok, refused
+
+from musictx.analysis.provenance import Provenance
+from musictx.data.store import Store
+from musictx.errors import StoreError
+from musictx.music.score import Score
+
+
+def test_a_training_piece_is_named(world):
+    store = Store(world.store)
+    split = store.split("train")
+    known = Provenance(store)
+    score = store.tokenizer.decode(np.asarray(split[0]))
+    (passage,) = known.passages(score, 1)
+    assert (passage.notes, passage.piece, passage.piece_s) == (len(score), split.names[0], passage.from_s)
+    assert known.text(Score.empty()).endswith(": none")
+
+
+def test_any_name_fits_into_a_midi_file(world):
+    known = Provenance(Store(world.store))
+    known.names = [f"Dvořák\n{name}" for name in known.names]
+    score = known_piece(world)
+    assert known.text(score).isascii()
+    assert known.text(score).isprintable()
+
+
+def known_piece(world):
+    store = Store(world.store)
+    return store.tokenizer.decode(np.asarray(store.split("train")[0]))
+
+
+def test_each_file_says_what_it_shares(world, tmp_path):
+    words = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=2", "out=o"]
+    done = ok([*words, f"known_store={world.store}", "variations=2"], tmp_path)
+    for file in sorted((tmp_path / "o").iterdir()):
+        (said,) = [m.text for track in mido.MidiFile(file).tracks for m in track if m.type == "text"]
+        assert said.startswith("longest runs shared with ")
+        assert f"o/{file.name}: {said}\n" in done.stdout
+    plain = ok([*words[:-1], "out=p", "variations=2"], tmp_path)
+    assert "shared with" not in plain.stdout
+
+
+def test_a_store_may_be_a_string_and_must_be_one(world, tmp_path):
+    assert Store(str(world.store)).path == world.store
+    words = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "known_store=nothing"]
+    said = "error: nothing is not a token store (no manifest.json): make one with musictx prepare"
+    assert refused(words, tmp_path) == said
+    with pytest.raises(StoreError):
+        Provenance(Store(tmp_path))
