@@ -24,7 +24,7 @@ class Passage(NamedTuple):
 
 
 class Provenance:
-    """The training pieces of a store, to search. Raises StoreError; a search raises UserError if they have no two notes."""
+    """The training pieces of a store, to search. Raises StoreError; without two notes, a search raises UserError."""
 
     def __init__(self, store: Store) -> None:
         self.store, self.split = store, store.split("train")
