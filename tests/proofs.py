@@ -2,7 +2,7 @@
 
 import torch
 
-OTHER_BLOCK = {"mlp": "swiglu", "qk_norm": True, "value_residual": True}
+OTHER_BLOCK = {"mlp": "swiglu", "qk_norm": True, "value_residual": True, "conv": 3}
 BLOCKS = [{}, OTHER_BLOCK]
 
 

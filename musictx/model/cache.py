@@ -49,6 +49,10 @@ class Cache(Protocol):
         """Stores new k, v (B, H, t, D) of a layer; returns all that its queries see, (B, H, seen, D)."""
         ...
 
+    def before(self, layer: int, x: Tensor, n: int) -> Tensor:
+        """Stores what a layer's convolution reads of new tokens, x (B, t, C); returns the n before them, (B, n, C)."""
+        ...
+
     def advance(self, t: int, clock: Tensor) -> None:
         """Counts `t` tokens that all layers have stored, and sets the clock (B, 1)."""
         ...
@@ -81,6 +85,7 @@ class KVCache:
         self.masked: Tensor | None = None
         self.age = None  # keys are in order
         self.keyboard: Tensor | None = None
+        self.recent: dict[int, Tensor] = {}  # of each layer with a convolution
 
     @classmethod
     def empty(
@@ -117,6 +122,14 @@ class KVCache:
         first = max(end - self.window, 0) if self.window is not None else 0
         return self.k[layer, :, :, first:end], self.v[layer, :, :, first:end]
 
+    def before(self, layer: int, x: Tensor, n: int) -> Tensor:
+        """Stores what a layer's convolution reads of new tokens, x (B, t, C); returns the n before them, (B, n, C)."""
+        if layer not in self.recent:
+            self.recent[layer] = x.new_zeros(len(x), n, x.shape[2])
+        before = self.recent[layer]
+        self.recent[layer] = torch.cat([before, x], 1)[:, -n:]
+        return before
+
     def _masked(self, t: int) -> Tensor | None:
         """(B, seen) True where `append`, after `t` more tokens, returns a slot without a token of that row; None if
         there is no such slot."""
@@ -143,6 +156,7 @@ class KVCache:
             new[:, :, :, : self.end] = old[:, rows, :, : self.end]
         taken = KVCache(k, v, self.clock[rows], self.window, self.length, self.end, behind)
         taken.keyboard = None if self.keyboard is None else self.keyboard[rows]
+        taken.recent = {layer: x[rows] for layer, x in self.recent.items()}
         return taken
 
     @classmethod
@@ -166,4 +180,5 @@ class KVCache:
         joined = cls(k, v, clock, like.window, length, end, later if later.any() else None)
         keyboards = [c.keyboard for c in caches if c.keyboard is not None]
         joined.keyboard = torch.cat(keyboards) if keyboards else None
+        joined.recent = {layer: torch.cat([c.recent[layer] for c in caches]) for layer in like.recent}
         return joined

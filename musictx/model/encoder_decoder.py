@@ -50,6 +50,7 @@ class EncoderDecoderConfig(TransformerConfig):
     pad: int = -1  # the id that fills sources up; -1: none
     paced: bool = False  # the ids themselves count time; False: they are steps of a grid
     keyboard: ClassVar[str] = "none"  # type: ignore[misc] # not a setting here
+    conv: ClassVar[int] = 1  # type: ignore[misc] # nor is this: the encoder looks both ways
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -84,6 +84,7 @@ class StaticSteps:
         """Captures a step; whatever the warm-up writes is written again before a query sees it."""
         at, clock = ring.at.clone(), ring.clock.clone()
         keyboard = None if ring.keyboard is None else ring.keyboard.clone()
+        recent = {layer: x.clone() for layer, x in ring.recent.items()}
         aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
@@ -92,6 +93,7 @@ class StaticSteps:
                 ring.at.copy_(at)
                 ring.clock.copy_(clock)
                 ring.keyboard = keyboard
+                ring.keep(recent)
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -124,6 +126,7 @@ class Ring:
         self.slot = self.age = self.masked = self.slots  # of the current step: `begin` sets them
         self.length = 0
         self._keyboard = None if like.keyboard is None else like.keyboard.clone()
+        self.recent = {layer: x.clone() for layer, x in like.recent.items()}
 
     @property
     def keyboard(self) -> Tensor | None:
@@ -149,6 +152,12 @@ class Ring:
         self.behind.copy_(cache.behind if cache.behind is not None else torch.zeros_like(self.behind))
         self.clock.copy_(cache.clock)
         self.keyboard = cache.keyboard
+        self.keep(cache.recent)
+
+    def keep(self, recent: dict[int, Tensor]) -> None:
+        """Copies the last inputs of each layer's convolution here."""
+        for layer, x in recent.items():
+            self.recent[layer].copy_(x)  # its memory stays
 
     def begin(self, t: int) -> Tensor:
         """Makes room for one token a row; returns its position in its row, (B, 1)."""
@@ -164,6 +173,12 @@ class Ring:
         keys.index_copy_(2, self.slot, k)
         values.index_copy_(2, self.slot, v)
         return keys, values
+
+    def before(self, layer: int, x: Tensor, n: int) -> Tensor:
+        """Stores the new token's input (B, 1, C) of a layer's convolution; returns the n before it, (B, n, C)."""
+        before = self.recent[layer].clone()
+        self.recent[layer].copy_(torch.cat([before, x], 1)[:, 1:])
+        return before
 
     def advance(self, t: int, clock: Tensor) -> None:
         """Counts the token that all layers have stored, and sets the clock (B, 1)."""

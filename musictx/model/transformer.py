@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.attention import check_impl
 from musictx.model.cache import Cache, KVCache, indices
+from musictx.model.conv import ShortConv
 from musictx.model.keyboard import KEYBOARDS, SEEN, KeyboardState
 from musictx.model.position import CLOCKS, FORMS, timed_forms
 from musictx.model.sizes import check_shares, check_sizes, one_of
@@ -47,13 +48,14 @@ class TransformerConfig:
     mlp: str = setting("gelu", "gelu, or swiglu; the d_ff of swiglu is the width after its gate")
     qk_norm: bool = setting(False, "scale queries and keys to one length, with a learned gain for each head")
     value_residual: bool = setting(False, "mix each layer's values with the first layer's; learns faster")
+    conv: int = setting(1, "attention reads each token with those before it, so many in all; 1: alone")
     keyboard: str = setting("none", SEEN)
     attention: str = "auto"  # the kernel of the relative form
     trained_length: int | None = None  # how far it looks back in endless music: its longest training window, or less
 
     def __post_init__(self) -> None:
         check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_distance", "n_frequencies")
-        check_sizes(self, "max_positions", "cycle", *["trained_length"] * (self.trained_length is not None))
+        check_sizes(self, "max_positions", "cycle", "conv", *["trained_length"] * (self.trained_length is not None))
         check_shares(self, "dropout", "attention_dropout")
         if self.d_model % self.n_heads:
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of n_heads={self.n_heads}")
@@ -98,6 +100,7 @@ class Block(nn.Module):
         self.qkv, self.project = nn.Linear(c, 3 * c), nn.Linear(c, c)
         self.up, self.down = nn.Linear(c, config.d_ff * (1 + gated)), nn.Linear(config.d_ff, c)
         self.activate = SwiGLU() if gated else nn.GELU()
+        self.conv = ShortConv(config.conv, c) if config.conv > 1 else None
         self.gain = nn.Parameter(torch.ones(config.n_heads)) if config.qk_norm else None
         self.shares = nn.Parameter(torch.tensor([0.5, 0.5])) if config.value_residual and layer else None
         self.attend = FORMS[config.position].build(config)
@@ -115,7 +118,7 @@ class Block(nn.Module):
         self, x: Tensor, first_v: Tensor | None, at: Tensor, cache: Cache | None
     ) -> tuple[Tensor, Tensor | None]:
         """Causal attention's output (B, H, T, D), and the first layer's values."""
-        q, k, v = self.heads(x, first_v)
+        q, k, v = self.heads(x, first_v, cache)
         if self.config.value_residual and first_v is None:
             first_v = v.contiguous()  # a view could not leave a block that fsdp splits
         phase = self.attend.phase(at, k.dtype)
@@ -129,10 +132,13 @@ class Block(nn.Module):
     def attention_dropout(self) -> float:
         return self.config.attention_dropout if self.training else 0.0
 
-    def heads(self, x: Tensor, first_v: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def heads(self, x: Tensor, first_v: Tensor | None, cache: Cache | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, H, T, D) of the stream (B, T, C), without their positions."""
         b, t, _ = x.shape
-        q, k, v = self.qkv(self.norm_1(x)).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
+        x = self.norm_1(x)
+        if self.conv is not None:
+            x = self.conv(x, None if cache is None else cache.before(self.layer, x, self.conv.width - 1))
+        q, k, v = self.qkv(x).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
         if self.gain is not None:  # Henry et al. 2020
             q = (F.rms_norm(q, q.shape[-1:]) * self.gain[:, None, None]).to(v.dtype)  # autocast may have widened it
             k = F.rms_norm(k, k.shape[-1:]).to(v.dtype)
@@ -157,7 +163,9 @@ def initialise(model: nn.Module, config: TransformerConfig) -> None:
     """Draws all weights except those that the form of position sets itself."""
     preset = FORMS[config.position].preset
     for name, p in model.named_parameters():
-        if p.dim() >= 2 and not name.endswith(preset):
+        if name.endswith("conv.weight"):
+            nn.init.zeros_(p)
+        elif p.dim() >= 2 and not name.endswith(preset):
             # the residual stream sums 2·layers projections: keep its variance at that of one projection (GPT-2)
             into_stream = name.endswith(("project.weight", "down.weight"))
             nn.init.normal_(p, std=0.02 / math.sqrt(2 * config.n_layers) if into_stream else 0.02)

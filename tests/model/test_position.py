@@ -29,7 +29,7 @@ def build(position, clock="index", **changes) -> Transformer:
     model = Transformer(replace(CONFIG, position=position, clock=clock, **changes), PACE).double().eval()
     with torch.no_grad():  # at the start positions hardly count: make them
         for name, p in model.named_parameters():
-            if "attend" in name or "places" in name or "gain" in name or "shares" in name:
+            if "attend" in name or "places" in name or "gain" in name or "shares" in name or "conv" in name:
                 p.add_(torch.randn_like(p) * 0.3)
     return model
 
