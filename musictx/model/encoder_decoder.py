@@ -51,6 +51,7 @@ class EncoderDecoderConfig(TransformerConfig):
     paced: bool = False  # the ids themselves count time; False: they are steps of a grid
     keyboard: ClassVar[str] = "none"  # type: ignore[misc] # not a setting here
     conv: ClassVar[int] = 1  # type: ignore[misc] # nor is this: the encoder looks both ways
+    norm: ClassVar[str] = "pre"  # type: ignore[misc] # nor is this
 
     def __post_init__(self) -> None:
         super().__post_init__()

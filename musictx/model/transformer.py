@@ -1,4 +1,4 @@
-"""Decoder-only Transformer, pre-norm; its form of position is one of `position.FORMS`."""
+"""Decoder-only Transformer; its form of position is one of `position.FORMS`."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from musictx.model.position import CLOCKS, FORMS, timed_forms
 from musictx.model.sizes import check_shares, check_sizes, one_of
 from musictx.setting import setting
 
-MLPS = ("gelu", "swiglu")
+MLPS, NORMS = ("gelu", "relu", "swiglu"), ("pre", "post")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class TransformerConfig:
     cycle: int = setting(
         1, "each token learns its place in a cycle of so many tokens, 16 for a beat of four voices; 1: no cycle"
     )
-    mlp: str = setting("gelu", "gelu, or swiglu; the d_ff of swiglu is the width after its gate")
+    mlp: str = setting("gelu", "gelu, relu or swiglu; the d_ff of swiglu is the width after its gate")
+    norm: str = setting("pre", "pre: before attention and MLP; post: after their sums, as in the first Transformer")
     qk_norm: bool = setting(False, "scale queries and keys to one length, with a learned gain for each head")
     value_residual: bool = setting(False, "mix each layer's values with the first layer's; learns faster")
     conv: int = setting(1, "attention reads each token with those before it, so many in all; 1: alone")
@@ -59,7 +60,13 @@ class TransformerConfig:
         check_shares(self, "dropout", "attention_dropout")
         if self.d_model % self.n_heads:
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of n_heads={self.n_heads}")
-        for name, known in (("position", FORMS), ("clock", CLOCKS), ("mlp", MLPS), ("keyboard", KEYBOARDS)):
+        for name, known in (
+            ("position", FORMS),
+            ("clock", CLOCKS),
+            ("mlp", MLPS),
+            ("norm", NORMS),
+            ("keyboard", KEYBOARDS),
+        ):
             one_of(name, getattr(self, name), known)
         if self.clock == "time" and not FORMS[self.position].timed:
             able = f"index, or position={' or '.join(timed_forms())}"
@@ -89,17 +96,18 @@ class SwiGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a two-layer MLP, each on the normed stream and added to it."""
+    """Attention, then a two-layer MLP, each on the normed stream and added to it. `norm=post` norms the sums instead
+    (Vaswani et al. 2017)."""
 
     def __init__(self, config: TransformerConfig, layer: int) -> None:
         """`layer` counts from 0; the other layers may mix the values of layer 0 into their own."""
         super().__init__()
         c, gated = config.d_model, config.mlp == "swiglu"
-        self.config, self.layer = config, layer
+        self.config, self.layer, self.post = config, layer, config.norm == "post"
         self.norm_1, self.norm_2 = nn.LayerNorm(c), nn.LayerNorm(c)
         self.qkv, self.project = nn.Linear(c, 3 * c), nn.Linear(c, c)
         self.up, self.down = nn.Linear(c, config.d_ff * (1 + gated)), nn.Linear(config.d_ff, c)
-        self.activate = SwiGLU() if gated else nn.GELU()
+        self.activate = {"swiglu": SwiGLU, "gelu": nn.GELU, "relu": nn.ReLU}[config.mlp]()
         self.conv = ShortConv(config.conv, c) if config.conv > 1 else None
         self.gain = nn.Parameter(torch.ones(config.n_heads)) if config.qk_norm else None
         self.shares = nn.Parameter(torch.tensor([0.5, 0.5])) if config.value_residual and layer else None
@@ -135,7 +143,7 @@ class Block(nn.Module):
     def heads(self, x: Tensor, first_v: Tensor | None, cache: Cache | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, H, T, D) of the stream (B, T, C), without their positions."""
         b, t, _ = x.shape
-        x = self.norm_1(x)
+        x = x if self.post else self.norm_1(x)
         if self.conv is not None:
             x = self.conv(x, None if cache is None else cache.before(self.layer, x, self.conv.width - 1))
         q, k, v = self.qkv(x).view(b, t, 3, self.config.n_heads, -1).permute(2, 0, 3, 1, 4)
@@ -150,13 +158,13 @@ class Block(nn.Module):
 
     def add(self, x: Tensor, found: Tensor) -> Tensor:
         """Adds attention's output (B, H, T, D) to the stream (B, T, C)."""
-        joined: Tensor = self.dropout(self.project(found.transpose(1, 2).flatten(2)))
-        return x + joined
+        joined: Tensor = x + self.dropout(self.project(found.transpose(1, 2).flatten(2)))
+        return self.norm_1(joined) if self.post else joined
 
     def feed(self, x: Tensor) -> Tensor:
         """Adds the MLP's output to the stream (B, T, C)."""
-        mixed: Tensor = self.dropout(self.down(self.activate(self.up(self.norm_2(x)))))
-        return x + mixed
+        mixed: Tensor = x + self.dropout(self.down(self.activate(self.up(x if self.post else self.norm_2(x)))))
+        return self.norm_2(mixed) if self.post else mixed
 
 
 def initialise(model: nn.Module, config: TransformerConfig) -> None:
@@ -192,7 +200,7 @@ class Transformer(nn.Module):
         blocks = [Block(config, layer) for layer in range(config.n_layers)]
         self.key_width = blocks[0].attend.key_width
         self.blocks = nn.ModuleList(blocks)
-        self.norm = nn.LayerNorm(config.d_model)
+        self.norm = nn.Identity() if config.norm == "post" else nn.LayerNorm(config.d_model)
         self.keyboard = None
         if config.keyboard != "none":
             self.keyboard = KeyboardState(config.keyboard, config.vocab_size, config.d_model)

@@ -18,7 +18,7 @@ def build(**changes) -> Transformer:
     return Transformer(replace(CONFIG, **changes)).double().eval()
 
 
-KINDS = [{"attention": "reference"}, {"attention": "skew"}, {"attention": "chunked"}, {"cycle": 4}]
+KINDS = [{"attention": "reference"}, {"attention": "skew"}, {"attention": "chunked"}, {"cycle": 4}, {"norm": "post"}]
 
 
 @pytest.mark.parametrize("changes", KINDS)
@@ -37,6 +37,25 @@ def test_cached_steps_equal_one_full_pass_far_beyond_the_table(changes, prefill)
         for t in range(prefill, 25):
             torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
     assert state.length == 25
+
+
+def test_the_first_transformer_is_pytorchs():
+    model = build(norm="post", mlp="relu", position="none")
+    ids = tokens(2, 9)
+    x, future = model.embed(ids), torch.ones(9, 9).triu(1).bool()
+    names = {"self_attn.in_proj_": "qkv", "self_attn.out_proj.": "project", "linear1.": "up", "linear2.": "down"}
+    names |= {"norm1.": "norm_1", "norm2.": "norm_2"}
+    for block in model.blocks:
+        layer = torch.nn.TransformerEncoderLayer(24, 3, 48, 0.0, batch_first=True).double()
+        own = block.state_dict()
+        for theirs, ours in names.items():
+            for end in ("weight", "bias"):
+                own[f"{theirs}{end}" if theirs.endswith("_") else f"{theirs}.{end}"] = own.pop(
+                    f"{ours.strip('.')}.{end}"
+                )
+        layer.load_state_dict(own)
+        x = layer(x, src_mask=future)
+    torch.testing.assert_close(model(ids), x @ model.embed.weight.T)
 
 
 def test_the_token_after_bos_has_place_0_and_places_repeat():
@@ -119,12 +138,13 @@ def test_an_untrained_model_knows_nothing():
     assert float(nll.detach()) == pytest.approx(math.log(391), rel=0.05)
 
 
-def test_it_learns_a_melody_by_heart():
+@pytest.mark.parametrize("block", [{}, {"norm": "post", "mlp": "relu", "position": "sinusoidal"}])
+def test_it_learns_a_melody_by_heart(block):
     torch.manual_seed(0)
-    model = Transformer(CONFIG)
+    model = Transformer(replace(CONFIG, **block))
     ids = torch.tensor([[1, 5, 9, 5, 2, 2, 7] * 5])
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    for _ in range(60):
+    for _ in range(120 if block else 60):
         loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
@@ -160,7 +180,8 @@ def test_dropout_acts_in_training_only():
         ("max_distance", 0),
         ("cycle", 0),
         ("trained_length", 0),
-        ("mlp", "relu"),
+        ("mlp", "tanh"),
+        ("norm", "sandwich"),
         ("dropout", 1.0),
         ("attention", "none"),
     ],
