@@ -50,9 +50,7 @@ def test_the_first_transformer_is_pytorchs():
         own = block.state_dict()
         for theirs, ours in names.items():
             for end in ("weight", "bias"):
-                own[f"{theirs}{end}" if theirs.endswith("_") else f"{theirs}.{end}"] = own.pop(
-                    f"{ours.strip('.')}.{end}"
-                )
+                own[theirs + end] = own.pop(f"{ours}.{end}")
         layer.load_state_dict(own)
         x = layer(x, src_mask=future)
     torch.testing.assert_close(model(ids), x @ model.embed.weight.T)
