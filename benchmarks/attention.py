@@ -226,7 +226,7 @@ def report(rows: list[KernelTimes], floor: str) -> str:
     return "\n".join(lines)
 
 
-def draw(rows: list[KernelTimes], title: str, path: Path) -> None:
+def plot(rows: list[KernelTimes], title: str, path: Path) -> None:
     """Time against length, both on log scales."""
     figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
@@ -264,7 +264,7 @@ def bench_attention(config: BenchAttentionConfig) -> None:
         facts |= {"kernels": [asdict(row) for row in rows], "models": [asdict(row) for row in models]}
         with replacing(out) as partial:
             partial.write_text(json.dumps(facts, indent=1), encoding="utf-8")
-        draw(rows, title, out.with_suffix(".png"))
+        plot(rows, title, out.with_suffix(".png"))
 
 
 COMMAND = Command("bench_attention", bench_attention, BenchAttentionConfig)

@@ -335,8 +335,8 @@ def report_curve(curves: list[list[Point]], context: int) -> str:
     return "\n".join(lines)
 
 
-def draw(curves: list[list[Point]], title: str, path: Path) -> None:
-    """Draws the time of a token and the memory in use by tokens drawn: medians and ranges."""
+def plot(curves: list[list[Point]], title: str, path: Path) -> None:
+    """Plots the time of a token and the memory in use by tokens drawn: medians and ranges."""
     values = np.array(curves)  # (repeats, points, 3)
     figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
@@ -374,7 +374,7 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
         facts["guidance_times"] = times
         keep(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
         if config.context:
-            draw(curves, f"Rolling cache of {config.context} tokens; {where}", Path(config.out).with_suffix(".png"))
+            plot(curves, f"Rolling cache of {config.context} tokens; {where}", Path(config.out).with_suffix(".png"))
 
 
 COMMAND = Command("bench_sampling", bench_sampling, BenchSamplingConfig)

@@ -5,12 +5,12 @@ whether each step is longer than, as long as, or shorter than the step before: b
 a pianist's freedom. Key and tempo do not count. Notes within 50 ms are one chord. Its highest note belongs to one
 line and its lowest to the other, unless an earlier note sounds beyond it.
 
-Written notes sound as long as they are written. A pedal lets notes sound long after the hand has left them, so in
+Written notes sound as long as they are written. A pedal lets notes sound long after the hand has left them. So in
 performances a note counts as sounding for `PEDALLED_S` at most.
 
 The raw figure is the share of the seed's distinct motifs that return in a span. Chance and style bring some back in
-any music. So each set of continuations is compared with its own seeds shuffled between the pieces, and that excess
-with the excess of the true continuations: 0 is what shuffled seeds give, 1 is what the composers did. Endless
+any music. So each set of continuations is compared with its own seeds shuffled between the pieces. That excess is
+compared with the excess of the true continuations: 0 is what shuffled seeds give, 1 is what the composers did. Endless
 repetition of the seed is far above 1, so near 1 is better than higher.
 
 The defaults were chosen by the excess of own seeds over shuffled ones, in standard errors. The trial had 130 MAESTRO
@@ -116,15 +116,13 @@ def _ngrams(line: Line, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]
     return np.asarray(packed << 2 * (n - 2) | rhythm, np.int64), onset_s[:m]
 
 
-def returns(
-    seed: Score, continuation: Score, edges_s: Sequence[float], held_s: float, n: int = NOTES
-) -> NDArray[np.float64]:
+def returns(seed: Score, continuation: Score, edges_s: Sequence[float], held_s: float) -> NDArray[np.float64]:
     """(W,) the share of the seed's distinct motifs that begin again in each span between two of the (W + 1,)
-    `edges_s` of the continuation. Raises UserError for a seed without motifs, ConfigError."""
-    keys = np.unique(ngrams(seed, held_s, n)[0])
+    `edges_s` of the continuation. Raises UserError for a seed without motifs."""
+    keys = np.unique(ngrams(seed, held_s)[0])
     if not len(keys):
-        raise UserError(f"the seed has no motif of {n} notes in its outer lines", "give a longer one")
-    return _shares([keys], [continuation], np.asarray(edges_s, np.float64), held_s, n)[:, 0, 0]
+        raise UserError(f"the seed has no motif of {NOTES} notes in its outer lines", "give a longer one")
+    return _shares([keys], [continuation], np.asarray(edges_s, np.float64), held_s, NOTES)[:, 0, 0]
 
 
 def retention(
@@ -132,7 +130,7 @@ def retention(
     generated: Sequence[Score],
     true: Sequence[Score],
     held_s: float,
-    window_s: float = 15.0,
+    span_s: float = 15.0,
     horizon_s: float = 90.0,
     n: int = NOTES,
 ) -> RetentionCurve:
@@ -145,9 +143,9 @@ def retention(
     """
     if not len(seeds) == len(generated) == len(true):
         raise UserError(f"{len(seeds)} seeds, {len(generated)} generated, {len(true)} true", "give one of each a piece")
-    if not 0 < window_s <= horizon_s < np.inf:
-        raise ConfigError("window_s", got=window_s, allowed=f"more than 0, up to horizon_s={horizon_s}, a finite time")
-    edges_s: NDArray[Any] = np.arange(int(horizon_s / window_s + 1e-9) + 1) * window_s
+    if not 0 < span_s <= horizon_s < np.inf:
+        raise ConfigError("span_s", got=span_s, allowed=f"more than 0, up to horizon_s={horizon_s}, a finite time")
+    edges_s: NDArray[Any] = np.arange(int(horizon_s / span_s + 1e-9) + 1) * span_s
     keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
     kept = [i for i, k in enumerate(keys) if len(k)]
     if len(kept) < 2:
@@ -170,7 +168,7 @@ def retention(
     curve = RetentionCurve((edges_s[1:] + edges_s[:-1]) / 2, *np.array(rows).T)
     if np.isnan(curve.mean).all():
         what = f"the true continuations of {len(kept)} pieces return to their seeds no more than chance in any span of"
-        raise UserError(f"{what} {window_s:g} s that they fill", "give more pieces, longer ones, or another window_s=")
+        raise UserError(f"{what} {span_s:g} s that they fill", "give more pieces, longer ones, or another span_s=")
     return curve
 
 
@@ -183,11 +181,11 @@ def _shares(
     shares = np.zeros((len(edges_s) - 1, len(seeds), len(continuations)))
     for i, continuation in enumerate(continuations):
         keys, onset_s = ngrams(continuation, held_s, n)
-        window = np.searchsorted(edges_s, onset_s, side="right") - 1
+        span = np.searchsorted(edges_s, onset_s, side="right") - 1
         place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        hit = (known[place] == keys) & (window >= 0) & (window < len(shares))
+        hit = (known[place] == keys) & (span >= 0) & (span < len(shares))
         back = np.zeros((len(shares), len(known)), np.int64)
-        back[window[hit], place[hit]] = 1
+        back[span[hit], place[hit]] = 1
         shares[:, :, i] = np.add.reduceat(back[:, at], np.cumsum(sizes) - sizes, axis=1) / sizes
     return shares
 
@@ -195,8 +193,8 @@ def _shares(
 def _excess(share: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:
     """Mean share with the own seed, mean with another's, and each piece's part (N,) in their difference.
 
-    A piece counts as itself, as another's seed and as another's continuation; with the grand mean put back, the parts
-    average to the difference and vary as it does from sample to sample (Hoeffding 1948, the projection).
+    A piece counts as itself, as another's seed and as another's continuation. With the grand mean put back, the parts
+    average to the difference. They vary from sample to sample as it does (Hoeffding 1948, the projection).
     """
     own, others = np.diag(share), len(share) - 1
     row, column = ((share.sum(axis) - own) / others for axis in (0, 1))

@@ -171,8 +171,8 @@ def memory(
     from_seed = interval([CorpusIndex([a]).longest_copy(b).notes if len(a) > 1 else 0 for a, b in pairs])
     repeated = _repeated(scores, held_out) if metrical else None
     try:
-        whole = retention(*arguments, window_s=length_s, horizon_s=length_s)
-        curve = retention(*arguments, window_s=min(config.span_seconds, length_s), horizon_s=length_s)
+        whole = retention(*arguments, span_s=length_s, horizon_s=length_s)
+        curve = retention(*arguments, span_s=min(config.span_seconds, length_s), horizon_s=length_s)
     except UserError as error:  # too few pieces, or too short ones: all else can still be reported
         return Memory(None, None, copied, str(error), from_seed, repeated)
     retained = Interval(*(float(x[0]) for x in (whole.mean, whole.low, whole.high)))

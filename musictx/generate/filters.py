@@ -65,8 +65,8 @@ NO_NUMBERS = "the model's logits are not finite numbers (NaN)"
 class NanError(UserError):
     """Logits are NaN or infinite: nothing can be drawn from them."""
 
-    def __init__(self, what: str = NO_NUMBERS, hint: str = "train it again, or use weights=float32") -> None:
-        super().__init__(what, hint)
+    def __init__(self, what: str = NO_NUMBERS) -> None:
+        super().__init__(what, "train it again, or use weights=float32")
 
 
 @torch.inference_mode()

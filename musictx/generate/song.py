@@ -46,7 +46,7 @@ class Windows:
         self.written: Ids = np.zeros(0, np.uint16)
         self.log_p: list[float] = []
 
-    def go_on(self, start_s: float, end_s: float) -> None:
+    def extend(self, start_s: float, end_s: float) -> None:
         """Draws from the last written moment up to `end_s`, hearing melody and writing from `start_s` on. A wait that
         reaches the end is left to the next window. Raises ConfigError, NanError, and UserError for a model that hardly
         lets time pass."""
@@ -113,7 +113,7 @@ def draw_rest(
     for k in range(request.variations):
         music = Windows(ids, model, tokenizer, request.sampling, rules, (request.random_seed, k), device)
         for n, start_s in enumerate(starts, 1):
-            music.go_on(start_s, min(start_s + 2 * hop_s, end_s))
+            music.extend(start_s, min(start_s + 2 * hop_s, end_s))
             report(k * len(starts) + n, request.variations * len(starts))
         rest = tokenizer.decode(music.until(end_s), melody.quarter_s)
         out.append((rest, float(np.mean(music.log_p)) if music.log_p else 0.0))

@@ -58,9 +58,9 @@ class Partner:
     def hear(self, phrase: Ids) -> None:
         """Takes the player's phrase so far and reads its new part at once."""
         known = len(self.phrase)
-        goes_on = np.array_equal(phrase[:known], self.phrase)
+        extends = np.array_equal(phrase[:known], self.phrase)
         new, self.phrase = phrase[known:], phrase
-        if not goes_on:
+        if not extends:
             self._recall()
         elif len(new):
             self._read(self._tensor(new))
@@ -68,7 +68,7 @@ class Partner:
     def begin(self) -> None:
         """Begins a reply to the phrase so far."""
         self.chance = ByChance(self.sampling, [(self.random_seed, self.replies)], self.device)
-        self._go_on(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device))
+        self._begin_stream(build_grammar(self.tokenizer, self.rules, [NOTHING], [self.quarter_s], self.device))
         self.warmth = 1.0
         self.replies += 1
 
@@ -81,7 +81,7 @@ class Partner:
             drawn = next(self.stream)
         except ConfigError:  # a model of learned positions ends with its table: it begins again
             self._recall()
-            self._go_on(self.stream.grammar)
+            self._begin_stream(self.stream.grammar)
             drawn = next(self.stream)
         if not self.stream.finite.all():
             raise nan_error(self.model, self.context())
@@ -90,7 +90,7 @@ class Partner:
             self.warmth = float(warmed(np.array([self.warmth]), np.array([self.reply]))[0])
         return self.reply[-1]
 
-    def _go_on(self, grammar: Grammar) -> None:
+    def _begin_stream(self, grammar: Grammar) -> None:
         """Begins to draw here; without seed guidance if nothing was played before what the bare stream hears."""
         logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
         if self.sampling.strength is not None:

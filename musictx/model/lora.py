@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 from musictx.errors import ConfigError
 from musictx.model.transformer import Transformer
 
-HELD = ".parametrizations.weight."  # part of an adapted matrix's names: HELD + original, 0.a, 0.b
+ADAPTED = ".parametrizations.weight."  # part of an adapted matrix's names: ADAPTED + original, 0.a, 0.b
 
 
 class Adapter(nn.Module):
@@ -51,9 +51,9 @@ def describe_adapters(model: nn.Module, rank: int) -> str:
 
 def merged(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """A state dict without adapters: each is added to its weight."""
-    plain = {name: tensor for name, tensor in tensors.items() if HELD not in name}
+    plain = {name: tensor for name, tensor in tensors.items() if ADAPTED not in name}
     for name, weight in tensors.items():
-        if name.endswith(f"{HELD}original"):
-            layer = name.removesuffix(f"{HELD}original")
-            plain[f"{layer}.weight"] = weight + tensors[f"{layer}{HELD}0.b"] @ tensors[f"{layer}{HELD}0.a"]
+        if name.endswith(f"{ADAPTED}original"):
+            layer = name.removesuffix(f"{ADAPTED}original")
+            plain[f"{layer}.weight"] = weight + tensors[f"{layer}{ADAPTED}0.b"] @ tensors[f"{layer}{ADAPTED}0.a"]
     return plain

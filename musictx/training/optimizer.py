@@ -78,12 +78,12 @@ def build_optimizer(model: nn.Module, name: str, lr: float, weight_decay: float)
 SCHEDULES = ("cosine", "hold")
 
 
-def warmup_cosine(step: int, warmup_steps: int, total_steps: int, floor: float = 0.1) -> float:
-    """Factor on the peak learning rate at an optimizer step counted from 0; 1 when warm-up ends."""
+def warmup_cosine(step: int, warmup_steps: int, total_steps: int) -> float:
+    """Factor on the peak learning rate at an optimizer step counted from 0: 1 when warm-up ends, 0.1 at the end."""
     if step < warmup_steps:
         return (step + 1) / warmup_steps
     done = min((step - warmup_steps) / max(total_steps - warmup_steps, 1), 1.0)
-    return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))
+    return 0.1 + 0.45 * (1 + math.cos(math.pi * done))
 
 
 def warmup_hold(step: int, warmup_steps: int, total_steps: int, decay_share: float) -> float:

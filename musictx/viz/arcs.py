@@ -1,4 +1,4 @@
-"""Draws what attention looks at: arcs over a piano roll to the notes with weight, and heat maps of all heads."""
+"""Plots what attention looks at: arcs over a piano roll to the notes with weight, and heat maps of all heads."""
 
 from collections.abc import Sequence
 from itertools import cycle

@@ -38,7 +38,7 @@ def plot_curves(
     """
     columns = {name: [np.asarray(c, dtype=np.float64) for c in curve] for name, curve in curves.items()}
     if not columns:
-        raise UserError("no curve to draw", "give at least one")
+        raise UserError("no curve to plot", "give at least one")
     check_suffix(path, SUFFIXES)
     for name, (x, *ys) in columns.items():
         if any(y.shape != x.shape or x.ndim != 1 for y in ys):
@@ -73,7 +73,7 @@ def plot_curves(
         figure.savefig(partial, **dated)
 
 
-def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str, title: str = "") -> None:
+def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str) -> None:
     """Writes a dot and its interval per name -> (mean, low, high); bars would have to begin at 0."""
     figure = new_figure(8, 1.2 + 0.45 * len(bars), 140)
     axes = figure.subplots()
@@ -83,7 +83,6 @@ def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel
         axes.annotate(f"{mean:.3g}", (mean, y), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
     axes.set_yticks(range(len(bars)), list(bars))
     axes.set(xlabel=xlabel, ylim=(len(bars) - 0.4, -0.7))
-    axes.set_title(title, loc="left", fontsize=11)
     axes.grid(axis="x", color="#dddddd", lw=0.8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)

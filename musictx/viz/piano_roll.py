@@ -50,7 +50,7 @@ def plot_rolls(
     row_s: float | None = None,
     words: tuple[str, str] | None = None,
 ) -> Figure:
-    """Draws as `piano_roll` does; `words` name the two colours in the legend."""
+    """Plots as `piano_roll` does; `words` name the two colours in the legend."""
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
     low, high = key_range([score for _, score, _ in panels])
@@ -92,7 +92,7 @@ def plot_legend(axes: Axes, new: New, words: tuple[str, str] | None = None) -> N
 
 
 def key_range(scores: Sequence[Score]) -> tuple[int, int]:
-    """The lowest and the highest key to draw: slightly beyond the notes."""
+    """The lowest and the highest key to plot: slightly beyond the notes."""
     sounding = [score.pitch for score in scores if len(score)]
     low = min((int(pitch.min()) for pitch in sounding), default=60) - 2
     high = max((int(pitch.max()) for pitch in sounding), default=72) + 2
@@ -100,7 +100,7 @@ def key_range(scores: Sequence[Score]) -> tuple[int, int]:
 
 
 def plot_keys(axes: Axes, low: int, high: int) -> None:
-    """Draws the keyboard as a background: black keys shaded, a line and a name at every C."""
+    """Plots the keyboard as a background: black keys shaded, a line and a name at every C."""
     for pitch in range(low, high + 1):
         if pitch % 12 in BLACK_KEYS:
             axes.axhspan(pitch - 0.5, pitch + 0.5, color="#f4f5f6", lw=0, zorder=0)
@@ -128,7 +128,7 @@ def borders_s(new: New) -> tuple[float, ...]:
 
 
 def plot_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) -> None:
-    """Draws the notes of a row as boxes, new ones in the second colour, with a dashed line at their borders."""
+    """Plots the notes of a row as boxes, new ones in the second colour, with a dashed line at their borders."""
     seen = (score.onset_s < span_s[1]) & (score.offset_s >= span_s[0])
     is_new = new_notes(score, new)
     for colour, chosen in ((SEED_COLOUR, ~is_new), (NEW_COLOUR, is_new)):
@@ -162,7 +162,7 @@ def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
 
 
 def plot_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | None, minutes: bool) -> None:
-    """Draws ticks and faint lines at round seconds, or at bar lines, which count from 1."""
+    """Plots ticks and faint lines at round seconds, or at bar lines, which count from 1."""
     axes.set_xlim(span_s[0], span_s[1] + 0.004 * (span_s[1] - span_s[0]))
     if bars_s is not None:
         here = np.flatnonzero((bars_s > span_s[0] - 1e-6) & (bars_s < span_s[1] + 1e-6))
@@ -193,7 +193,7 @@ def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
 
 
 def plot_accompanied(panels: Sequence[Pair]) -> Figure:
-    """Draws one panel below the other, longer music in rows of a minute."""
+    """Plots one panel below the other, longer music in rows of a minute."""
     both = [(title, *marked(melody, voices)) for title, melody, voices in panels]
     return plot_rolls(both, words=("melody", "voices"))
 

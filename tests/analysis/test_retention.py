@@ -140,14 +140,14 @@ def test_any_score_has_a_motif_in_both_lines_for_all_but_its_last_chords(score):
     assert len(keys) == 0 or keys.min() >= 0
 
 
-def test_the_share_that_returns_is_counted_window_by_window():
+def test_the_share_that_returns_is_counted_span_by_span():
     seed = line((0, 60), (1, 62), (2, 64), (3, 60))  # two motifs: up up, up down
     rising = line((0, 70), (1, 72), (2, 74))
     later = Score(rising.onset_s + 10, rising.offset_s + 10, rising.pitch, rising.velocity)
     assert returns(seed, Score.merge([rising, later]), [0, 5, 10, 15, 20], inf).tolist() == [0.5, 0, 0.5, 0]
     assert returns(seed, seed, [0, 5], inf).tolist() == [1]
     assert returns(seed, Score.empty(), [0, 5], inf).tolist() == [0]
-    assert returns(seed, seed, [1, 5], inf).tolist() == [0.5]  # the first motif begins before the window
+    assert returns(seed, seed, [1, 5], inf).tolist() == [0.5]  # the first motif begins before the span
 
 
 def test_a_seed_without_motifs_is_refused():
@@ -157,13 +157,13 @@ def test_a_seed_without_motifs_is_refused():
 
 def test_true_continuations_are_1_and_those_of_other_pieces_about_0():
     seeds, true = halves([song(k) for k in range(8)])
-    curve = retention(seeds, true, true, 0.0, window_s=10, horizon_s=20)
+    curve = retention(seeds, true, true, 0.0, span_s=10, horizon_s=20)
     assert curve.time_s.tolist() == [5, 15]
     assert curve.pieces.tolist() == [8, 8]
     for row in (curve.mean, curve.low, curve.high):
         assert row == pytest.approx([1, 1])
     assert curve.true == pytest.approx([1, 1])
-    swapped = retention(seeds, true[1:] + true[:1], true, 0.0, window_s=10, horizon_s=20)
+    swapped = retention(seeds, true[1:] + true[:1], true, 0.0, span_s=10, horizon_s=20)
     assert swapped.mean == pytest.approx(-1 / 7, abs=0.03)  # one shuffle of all, and own pairs left out of chance
     assert swapped.true_shuffled == pytest.approx(curve.true_shuffled)
 
@@ -171,7 +171,7 @@ def test_true_continuations_are_1_and_those_of_other_pieces_about_0():
 def test_generated_music_is_scaled_between_chance_and_truth():
     """Two of four continuations are the true ones, two are silent: half is retained."""
     seeds, true = halves([song(k) for k in range(4)])
-    curve = retention(seeds, [*true[:2], Score.empty(), Score.empty()], true, 0.0, window_s=10, horizon_s=10)
+    curve = retention(seeds, [*true[:2], Score.empty(), Score.empty()], true, 0.0, span_s=10, horizon_s=10)
     assert curve.generated == pytest.approx([0.5])
     assert curve.mean[0] == pytest.approx(0.5, abs=0.02)
     assert curve.low[0] < 0.1
@@ -181,21 +181,21 @@ def test_generated_music_is_scaled_between_chance_and_truth():
 def test_a_seed_repeated_is_above_1_where_true_music_forgets_half():
     seeds, true = halves([song(k) for k in range(12)])
     half = [x.select(x.onset_s % 10 < 4.5) for x in true]
-    curve = retention(seeds, true, half, 0.0, window_s=10, horizon_s=10)
+    curve = retention(seeds, true, half, 0.0, span_s=10, horizon_s=10)
     assert 0.4 < curve.true[0] < 0.6
     assert curve.low[0] > 1.5
 
 
-def test_windows_count_the_pieces_that_last():
+def test_spans_count_the_pieces_that_last():
     seeds, true = halves([song(0), song(1), song(2), song(3, seconds=20)])
-    curve = retention(seeds, true, true, 0.0, window_s=9, horizon_s=40)
+    curve = retention(seeds, true, true, 0.0, span_s=9, horizon_s=40)
     assert curve.pieces.tolist() == [4, 3, 3, 0]
     assert np.isnan(curve.mean).tolist() == [False, False, False, True]
 
 
 def test_a_piece_whose_seed_has_no_motif_is_left_out():
     seeds, true = halves([song(k) for k in range(4)])
-    curve = retention([Score.empty(), *seeds[1:]], true, true, 0.0, window_s=10, horizon_s=10)
+    curve = retention([Score.empty(), *seeds[1:]], true, true, 0.0, span_s=10, horizon_s=10)
     assert curve.pieces.tolist() == [3]
 
 
@@ -203,13 +203,13 @@ def test_what_gives_no_scale_is_refused_in_one_line():
     seeds, true = halves([song(k) for k in range(4)])
     with pytest.raises(UserError, match="4 seeds, 3 generated, 4 true"):
         retention(seeds, true[:3], true, inf)
-    for window_s, horizon_s in ((0, 10), (20, 10), (float("nan"), 10), (10, float("inf"))):
-        with pytest.raises(ConfigError, match="window_s"):
-            retention(seeds, true, true, inf, window_s, horizon_s)
+    for span_s, horizon_s in ((0, 10), (20, 10), (float("nan"), 10), (10, float("inf"))):
+        with pytest.raises(ConfigError, match="span_s"):
+            retention(seeds, true, true, inf, span_s, horizon_s)
     for few in (0, 1):
         with pytest.raises(UserError, match=f"{few} seeds have motifs of 3 notes"):
             retention(seeds[:few], true[:few], true[:few], inf)
     with pytest.raises(UserError, match="no more than chance"):
-        retention(seeds, true, [song(k + 100) for k in range(4)], 0.0, window_s=10, horizon_s=20)
+        retention(seeds, true, [song(k + 100) for k in range(4)], 0.0, span_s=10, horizon_s=20)
     with pytest.raises(UserError, match="no more than chance"):  # none lasts that long
-        retention(seeds, true, true, 0.0, window_s=100, horizon_s=100)
+        retention(seeds, true, true, 0.0, span_s=100, horizon_s=100)

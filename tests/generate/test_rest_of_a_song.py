@@ -64,7 +64,7 @@ def written(model, window_s) -> Windows:
     music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(max_still_s=None), (0, 0), "cpu")
     with torch.inference_mode():
         for start_s in np.arange(0, max(9 - window_s / 2, 0.01), window_s / 2):
-            music.go_on(start_s, min(start_s + window_s, 9.0))
+            music.extend(start_s, min(start_s + window_s, 9.0))
     return music
 
 
@@ -122,9 +122,9 @@ def test_a_wait_that_reaches_the_end_of_a_window_is_left_to_the_next(monkeypatch
     monkeypatch.setattr(model, "prefill", lambda ids, state: read(ids, state) + 1e4 * (torch.arange(V) == wait))
     music = Windows(TOK.encode(TOK.sung_by(MELODY)), model, TOK, PLAIN, Rules(max_still_s=None), (0, 0), "cpu")
     with torch.inference_mode():
-        music.go_on(0.0, 4.0)
+        music.extend(0.0, 4.0)
         assert music.written.size == 0
-        music.go_on(2.0, 4.5)
+        music.extend(2.0, 4.5)
     assert TOK.seconds(music.written) == 2.0  # from where the second window begins
 
 

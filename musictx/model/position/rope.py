@@ -11,10 +11,10 @@ class Rotary(Form):
 
     timed = True
 
-    def __init__(self, d_head: int, base: float = 10_000.0) -> None:
+    def __init__(self, d_head: int) -> None:
         super().__init__(d_head)
         # float64 for all weights, so not a buffer; made before a CUDA graph, which may copy nothing
-        self.frequency = torch.tensor([base ** (-2 * i / d_head) for i in range(d_head // 2)], dtype=torch.float64)
+        self.frequency = torch.tensor([10_000 ** (-2 * i / d_head) for i in range(d_head // 2)], dtype=torch.float64)
 
     def phase(self, at: Tensor, dtype: torch.dtype) -> Phase:
         if self.frequency.device != at.device:
