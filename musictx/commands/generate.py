@@ -45,9 +45,8 @@ class GenerateConfig:
     between: str | None = setting(None, "two files, a.mid,b.mid, to join: length_seconds or length_bars of new music")
     from_s: float | None = setting(
         None,
-        "where the new music begins, in seconds, at the latest where the seed ends; seed_seconds and its like are then "
-        "those before it; null: where the seed ends, or before the ending of a finished piece; infill: where the gap "
-        "begins",
+        "where the primer ends and the new music begins, in seconds; null: at the end of the seed, or before the "
+        "ending of a finished piece; infill: where the gap begins",
     )
     to_s: float | None = setting(None, "infill: where the gap ends, in seconds")
     from_bar: int | None = setting(None, "infill: the gap's first bar, counted from 1")
@@ -69,7 +68,7 @@ class GenerateConfig:
     forced_ending: bool = setting(
         Continue.forced_ending, "end where an ending is likeliest, between 90 and 110 % of the length"
     )
-    max_tokens: int | None = setting(Continue.max_tokens, "stop here even if the length is not reached; null: go on")
+    max_tokens: int | None = setting(Continue.max_tokens, "stop here even if the length is not reached; null: no limit")
     window: int | None = setting(Continue.window, "tokens that the model sees at once; null: its own")
     variations: int = setting(Continue.variations, "continuations of each seed")
     rows_at_once: int = setting(Continue.rows_at_once, "rows drawn together; give more on a GPU")

@@ -73,7 +73,7 @@ def run(config: TrainConfig) -> float | None:
         if not one_job:
             raise
         print(f"error: {error.of(config.out).line(keys_of('train'))}", file=sys.stderr)
-        # inf below is the worst figure; the other jobs go on
+        # inf below is the worst figure; the other jobs continue
         return math.inf
     if getattr(rank_zero_only, "rank", 0):  # only the first process prints
         return None

@@ -1,8 +1,8 @@
 """Presets of a few settings, and the schemas under Hydra: each setting with its type and meaning.
 
-The YAML files of `conf/` have the longer presets. Hydra refuses a key or type that is not in a schema. Config stops at
-the builders: training, the preparations and the benches take their own schema; models, tokenizers and sampling take
-none.
+The YAML files of `conf/` have the longer presets. Hydra refuses a key or type that is not in a schema. Training, the
+preparations and the page read settings from here. Models, tokenizers and `generate` import nothing from here: their
+settings are dataclasses beside their code, and `config/model.py` makes a schema of each model's.
 """
 
 from functools import cache

@@ -25,8 +25,8 @@ Updates = dict[Any, Any]  # by component: what is not in it stays as it is
 CSS = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 FORGET_S = 3600.0  # a person who is gone
 BEGIN = "Nothing leaves this server."
-BOTH_SIDES = "A filled part comes from both its sides. Go on from this variation to see what a note comes from."
-FINISHED = "It ends: new music takes the place of its ending, from {:.1f} s on. Drag the mark to another place."
+BOTH_SIDES = "A filled part comes from both its sides. Continue this variation to see the sources of a note."
+FINISHED = "This piece is finished: new music replaces its ending, from {:.1f} s on. Drag the mark to another place."
 ALL_HEADS = "mean of all heads"
 MOST_GUIDANCE = 4.0
 REGION_S = 0.1  # the step of arrow keys
@@ -96,7 +96,7 @@ class Page:
     def _results(self) -> None:
         with gr.Row(elem_id="top"):
             self.status = gr.HTML(status_line(BEGIN), js_on_load=None, elem_id="status", scale=1)
-            self.on = gr.Button("Go on from this variation", size="sm", interactive=False, scale=0, min_width=200)
+            self.on = gr.Button("Continue this variation", size="sm", interactive=False, scale=0, min_width=200)
             self.undo = gr.Button("Undo", size="sm", interactive=False, scale=0, min_width=80)
         self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
         with gr.Row(visible=False, elem_id="region") as self.filling:
@@ -104,7 +104,7 @@ class Page:
             self.region = [gr.Number(label=f"fill {border}, seconds", **hint) for border in ("from", "to")]
             self.fill_it = gr.Button("Fill", variant="primary", scale=0, min_width=120)
         with gr.Row(visible=False) as self.looking:
-            self.note = slider("the note, and what it comes from", 2, 3, 2, 1, scale=3)
+            self.note = slider("sources of the note", 2, 3, 2, 1, scale=3)
             self.layer = gr.Dropdown(self._layers(Session()), value=-1, label="attention of", scale=1)
         self.arcs = gr.HTML("", elem_id="arcs", js_on_load=None)
 

@@ -22,7 +22,7 @@ function choose(chosen) {
   });
 }
 
-// The slider holds the mark, and gives it back by the event "primer".
+// The slider has the mark, and gives it back by the event "primer".
 function moveMark(from_s) {
   const field = document.querySelector("#primer input[type=number]");
   field.value = from_s.toFixed(1);

@@ -63,7 +63,7 @@ class Studio:
         music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
         ready, own, chance = self.models[music.model], self.own.get(music.model, UNSAID), random.randint(0, MAX_SEED)
         takes = draw_takes(music, wish, ready, self.limits, chance, report, lambda: self.work.ending, own)
-        said = self._sentence(takes, wish, f"of {music.name}", began, "Click a note to see what it comes from.")
+        said = self._sentence(takes, wish, f"of {music.name}", began, CLICK)
         if music.model != session.now.music.model:
             said = f"{said} {music.note}".strip()
         return session.push(Step(music, takes)), said
@@ -89,7 +89,7 @@ class Studio:
         if can_fill(self.models[name]):
             return self.models[name]
         able = [other for other, ready in self.models.items() if can_fill(ready)]
-        advice = f"choose {' or '.join(able)}" if able else "no model here did: serve one of objective=infill"
+        advice = f"choose {' or '.join(able)}" if able else NO_FILLER
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
     def _sentence(self, takes: tuple[Continuation, ...], wish: Wish, what: str, began: float, then: str) -> str:
@@ -100,7 +100,7 @@ class Studio:
         if stopped := {take.stopped for take in takes} - {""}:
             in_time = f"at the time limit of {self.limits.seconds:g} s"
             why = in_time if stopped == {went_by(self.limits)} else f"early, {', '.join(sorted(stopped))}"
-            return f"Stopped {why}: this is what there was by then."
+            return f"Stopped {why}: this is all the music so far."
         took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
         took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
         return f"{took} {what}, in {time.monotonic() - began:.1f} s. {then}"
@@ -122,7 +122,7 @@ class Studio:
     def begin_from_take(self, session: Session) -> Session:
         """The chosen continuation as music to begin with."""
         if session.now and session.now.score.duration_s > self.limits.music_s:
-            raise UserError(f"more than {self.limits.music_s:g} s are not continued here", "take it home as MIDI")
+            raise UserError(f"more than {self.limits.music_s:g} s are not continued here", "download the MIDI file")
         return session.go_on()
 
     def show(self, session: Session) -> str:
@@ -173,6 +173,8 @@ class Studio:
         return music if music.model == name else fit(music, self.models[name][1])._replace(model=name)
 
 
+CLICK = "Click a note to see which notes the model looked at."
+NO_FILLER = "no model here can fill; start the page with one trained by objective=infill"
 ENDS = "the server ends just now"
 START = "drop a file, pick an example or play a phrase"
 

@@ -47,10 +47,10 @@ def test_two_bundles_become_a_report(world, tmp_path):
 
 def test_a_model_that_fills_is_beside_one_that_does_not(world, filling, tmp_path):
     """Its vocabulary is longer by the ids of its objective."""
-    args = ["musictx", "compare", f"runs=[{filling},{world.hymn_bundle}]", "names=[fills,goes on]", *SMALL]
+    args = ["musictx", "compare", f"runs=[{filling},{world.hymn_bundle}]", "names=[fills,continues]", *SMALL]
     ok([*args, f"store={world.hymn_store}", "out=report", "copying=false", "seed_gain=false"], tmp_path)
     rows = json.loads((tmp_path / "report" / "report.json").read_text())
-    assert [row["name"] for row in rows] == ["the composer", "fills", "goes on"]
+    assert [row["name"] for row in rows] == ["the composer", "fills", "continues"]
     assert all(row["generate_tokens_per_s"] > 0 for row in rows[1:])
 
 

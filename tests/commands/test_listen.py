@@ -140,10 +140,10 @@ def test_a_model_that_fills_is_beside_one_with_filters_its_own(world, filling, t
     own = tmp_path / "own.safetensors"
     own.write_bytes(world.hymn_bundle.read_bytes())
     add_notes(own, sampler={"top_p": None, "min_p": 0.1})
-    words = [f"bundles=[{filling},{own}]", "names=[fills,'goes on']", f"store={world.hymn_store}", *SMALL]
+    words = [f"bundles=[{filling},{own}]", "names=[fills,'no fills']", f"store={world.hymn_store}", *SMALL]
     ok(["musictx", "listen", *words, "pieces=2", "out=a.html"], tmp_path)
     about = Page(tmp_path / "a.html").key["about"]
-    assert about.endswith("random_seed=0, temperature=1.0, top_p=0.98 (fills), min_p=0.1 (goes on), guard=True.")
+    assert about.endswith("random_seed=0, temperature=1.0, top_p=0.98 (fills), min_p=0.1 (no fills), guard=True.")
 
 
 def test_plain_and_guided_rows_do_not_begin_by_the_same_chance():

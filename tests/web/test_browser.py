@@ -114,7 +114,7 @@ def test_a_file_is_continued_heard_and_taken_home(visit, tmp_path):
     page.locator("#arcs img").wait_for()
     shoot(page, "serve-attention")
     before = page.locator("#arcs img").get_attribute("src")
-    page.get_by_label("number input for the note, and what it comes from").fill("9")
+    page.get_by_label("number input for sources of the note").fill("9")
     page.wait_for_function("before => document.querySelector('#arcs img').src != before", arg=before)
 
 
@@ -125,7 +125,7 @@ def test_another_variation_is_gone_on_from_and_undone(visit):
     page.locator("[data-take='1']").click()
     page.wait_for_selector("[data-take='1'][aria-pressed=true]")
     assert linked(page, "MIDI")[0] == "Old Hundredth-2.mid"
-    button(page, "Go on from this variation").click()
+    button(page, "Continue this variation").click()
     page.wait_for_selector("[data-take]", state="detached")
     status(page, "Old Hundredth-2: ")
     button(page, "Undo").click()

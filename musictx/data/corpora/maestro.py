@@ -43,7 +43,7 @@ def prepare_maestro(config: PrepareMaestroConfig) -> Manifest:
             listed = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
             print("\n".join(["missing:", *missing]))
             what = f"{table.name} names {len(missing)} files that are missing, {listed}"
-            raise StoreError(what, "get the archive again, or give allow_missing=true to go on without them")
+            raise StoreError(what, "get the archive again, or give allow_missing=true to leave them out")
         here = {member: name for name, member in inside.items() if member in files}
         if not here:
             raise StoreError(f"none of the {len(missing)} files in {table.name} is there", "give the MIDI archive")
