@@ -1,9 +1,9 @@
 """Which form of position learns chorales best, at one size, schedule and data order.
 
 Each form trains with each random seed. Validation NLL at equal steps comes from whole pieces, several times longer than
-the training window, and at the end also from inputs as long as the window. For NLL at equal time each curve is read
-where its training would have stopped had it run as long as the fastest one. The time of a step is measured separately,
-all forms in turn, so that other work on the machine slows all equally.
+the training window. At the end it also comes from inputs as long as the window. For NLL at equal time each curve is
+read where its training would have stopped had it run as long as the fastest one. The time of a step is measured
+separately, all forms in turn, so that other work on the machine slows all equally.
 """
 
 import csv
@@ -133,8 +133,8 @@ def report(runs: list[Run]) -> str:
     return "\n".join(lines)
 
 
-def draw(runs: list[Run], path: Path) -> None:
-    """Draws validation NLL of whole pieces by step: the mean over random seeds, and their range."""
+def plot(runs: list[Run], path: Path) -> None:
+    """Plots validation NLL of whole pieces by step: the mean over random seeds, and their range."""
     figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
@@ -164,7 +164,7 @@ def bench_positions(config: BenchPositionsConfig) -> None:
             with replacing(out) as partial:  # after every run: a study takes long
                 partial.write_text(json.dumps([asdict(run) for run in runs], indent=1), encoding="utf-8")
     print(report(runs))
-    draw(runs, out.with_suffix(".png"))
+    plot(runs, out.with_suffix(".png"))
 
 
 COMMAND = Command("bench_positions", bench_positions, BenchPositionsConfig)

@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all, and where a person asks for it only if no other has appeared under its name."""
+"""Writes a file whole or not at all. Where a person asks, only if no other has appeared under its name."""
 
 import os
 from collections.abc import Callable, Iterator

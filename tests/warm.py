@@ -2,8 +2,8 @@
 
 A line of JSON comes in: what to run, where, with which environment and files for its output; a line with the exit
 status goes out. A child shares with the others what Python settles at its start: the seed of hashes, the threads of
-libraries. What is to be tested against chance of that kind asks for a fresh process (`run` in conftest.py), and what
-only an interpreter's end does, such as closing a file that was left open, is seen by tests/test_wheel.py.
+libraries. A test of chance of that kind asks for a fresh process (`run` in conftest.py). What only an interpreter's end
+does, such as closing a file that was left open, is seen by tests/test_wheel.py.
 """
 
 import atexit

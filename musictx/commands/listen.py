@@ -166,8 +166,8 @@ def orders(sources: list[str], pieces: int, random_seed: int) -> list[list[str]]
 
 
 def from_first_note(score: Score) -> Score:
-    """Cuts silence off the beginning: after a cut through long notes a piece's next note comes late, while models,
-    which hear the notes end at the cut, continue at once."""
+    """Cuts silence off the beginning. After a cut through long notes a piece's next note comes late. Models hear the
+    notes end at the cut, and continue at once."""
     return score.clip(min(float(score.onset_s.min(initial=LATE_S)), LATE_S), np.inf)
 
 

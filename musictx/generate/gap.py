@@ -120,7 +120,7 @@ def gap_prompt(gap: Gap, tokenizer: Tokenizer, window: int | None, device: str, 
 def room_beside(
     gap: Gap, needed: int, lasts: float, tokenizer: Tokenizer, window: int | None, period: int
 ) -> tuple[int, float]:
-    """How many tokens, and how much of the clock, both sides may take beside a gap that lasts so long and is about
+    """How many tokens, and how much of the clock, both sides may take. The gap beside them lasts `lasts` and is about
     `needed` tokens. Raises UserError for a gap that leaves too little."""
     room, advice = len(gap.before) + len(gap.after), "and fill more in several steps"
     if window is not None:
@@ -172,11 +172,11 @@ def fill(
 ) -> tuple[Score, NDArray[np.bool_]]:
     """The whole piece, with the drawn ids (T,) as music between its sides; and which notes are new, (N,).
 
-    `ids` may go beyond the gap: they say when notes end that ring over its second border. With `ringing` a note that is
-    still down with the last id rings until another note begins after the border, for a second at most. A note that
-    rings ends where its pitch is struck again. Notes beside the gap stay as they are. A note that the file sustains
-    across a border keeps its length if the new music continues it; else it ends at the first border, and begins at the
-    second.
+    `ids` may go beyond the gap: they say when notes end that ring over its second border. `ringing` is for a note that
+    is still down with the last id: it rings until another note begins after the border, for a second at most. A note
+    that rings ends where its pitch is struck again. Notes beside the gap stay as they are. A note that the file
+    sustains across a border keeps its length if the new music continues it; else it ends at the first border, and
+    begins at the second.
     """
     given, step = gap.given, step_s(tokenizer, gap.given.quarter_s)
     first, last = round(gap.from_s / step), round(gap.to_s / step)

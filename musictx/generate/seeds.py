@@ -86,7 +86,7 @@ def name_targets(
 
 def read_seed(path: Path, tokenizer: Tokenizer, *, drums: bool, out_of_range: str) -> Seed:
     """Reads the seed; a printed line says which notes are dropped. Raises MidiError for a file that is not music,
-    UserError for a silent one, TokenError for notes that have no token and may not be dropped."""
+    UserError for a silent one. Raises TokenError for notes that have no token and may not be dropped."""
     tracks = read_tracks(read_bytes(path), path, one_tempo=tokenizer.metrical)
     score = tracks.merge(drums)
     if not len(score) and len(tracks.merge(drums=True)):

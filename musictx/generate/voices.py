@@ -1,7 +1,7 @@
 """The voices below a melody, drawn by a model of a source and a target: the melody is given, sixteenth by sixteenth.
 
-Guidance by the melody is `guidance.guided` with a second stream that does not see the melody, as in some examples of
-training (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
+Guidance by the melody is `guidance.guided` with a second stream that does not see the melody. Some examples of training
+hide it too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of language models Sanchez et al. 2023).
 """
 
 from collections.abc import Callable
@@ -76,8 +76,8 @@ def draw_voices(
 ) -> list[Voices]:
     """Alto, tenor and bass for a soprano (S,) of pitches or REST, as often as a request asks.
     Variation k is a function of melody, seed and k alone. With seed guidance above 0 each row has a second one beside
-    it, which hears no melody. `report` gets how many tokens of how many are drawn, and may
-    raise to end it. Raises ConfigError for rules that cannot be kept and a melody longer than the model has positions,
+    it, which hears no melody. `report` gets how many tokens of how many are drawn, and may raise to end the drawing.
+    Raises ConfigError for rules that cannot be kept, and for a melody longer than the model has positions. Raises
     NanError for a model that gives no numbers."""
     steps = np.full((len(melody), tokenizer.voices), REST, np.int16)
     steps[:, 0] = melody

@@ -16,8 +16,8 @@ def indices(start: int, t: int, device: torch.device) -> Tensor:
 
 class Cache(Protocol):
     """The past of a model and its blocks, used between `begin` and `advance`. The cache decides which keys they see, in
-    which order, and which are masked. `keyboard` (B, 2, 128) is the state of all piano keys (`model/keyboard.py`), None
-    before the first token, or for a model that does not see them."""
+    which order, and which are masked. `keyboard` (B, 2, 128) is the state of all piano keys (`model/keyboard.py`): None
+    before the first token, and for a model that does not see them."""
 
     keyboard: Tensor | None
 

@@ -87,8 +87,8 @@ def padding(source: Tensor, pad: int) -> Tensor:
 
 
 class Source(NamedTuple):
-    """The encoded source, made once: keys (layers, B, H, S, Dk) and values (layers, B, H, S, D), the time of each (B or
-    1, S) float64, and True (B, S) where a row has none."""
+    """The encoded source, made once. Keys `k` are (layers, B, H, S, Dk), values `v` (layers, B, H, S, D). `at` is the
+    time of each, (B or 1, S) float64; `masked` (B, S) is True where a row has none."""
 
     k: Tensor
     v: Tensor
@@ -162,8 +162,8 @@ class CrossAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C), whose tokens are `at`
-        (B or 1, S)."""
+        """The encoder's output (B, S, C), with tokens at the times `at` (B or 1, S) -> keys (B, H, S, Dk) and values
+        (B, H, S, D)."""
         b, s, _ = source.shape
         k, v = self.keys_values(source).view(b, s, 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
         return self.attend.keys(k, self.attend.phase(at, k.dtype)), v
@@ -175,7 +175,7 @@ class CrossAttention(nn.Module):
         return q
 
     def distance(self, at: Tensor, source_at: Tensor) -> Tensor:
-        """(B or 1, 1, T, S) from times of the source (B or 1, S) to those of the target (B or 1, T)."""
+        """Distances (B or 1, 1, T, S): from times of the source (B or 1, S) to those of the target (B or 1, T)."""
         apart = at[:, None, :, None] - source_at[:, None, None]
         return (apart / self.per_row).round().long()
 
@@ -199,8 +199,8 @@ class DecoderBlock(Block):
     def decode(
         self, x: Tensor, first_v: Tensor | None, own: Tensor, cache: Cache | None, source: Source, at: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """As `forward`, for tokens of the target at `own` (B or 1, T) of its clock, which are for the times `at` (B or
-        1, T)."""
+        """As `forward`, for tokens of the target. `own` (B or 1, T) is their place on its clock, and `at` (B or 1, T)
+        are the times that they are for."""
         found, first_v = self.look_back(x, first_v, own, cache)
         layer = source.k[self.layer], source.v[self.layer]
         x = self.cross(self.add(x, found), *layer, source.masked, source.at, at)

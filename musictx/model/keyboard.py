@@ -1,7 +1,7 @@
 """What a model sees of the keyboard: which keys are down, for how long, and how long ago each was struck.
 
-All of it follows from the ids so far. A head that all keys share reads it, with the neighbours of each key, so that a
-chord is the same thing in every key. The model's output steers that head. Input and head begin at zero: a model that
+All of this follows from the ids so far. A head that all keys share reads each key and its neighbours, so a chord is the
+same thing in every key. The model's output steers that head. Input and head begin at zero: a model that
 gains them begins as the same model.
 """
 

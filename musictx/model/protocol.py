@@ -90,7 +90,7 @@ class SourceModel(Protocol):
 
 
 def newest(n_ids: int, at_most: int, period: int) -> int:
-    """Where to begin reading a piece of `n_ids`, one `period` or more, without its BOS: at most `at_most` tokens (or
-    one period) from its end, at the token before a whole period, which then takes the place of BOS."""
+    """Where to begin reading a piece of `n_ids`, one `period` or more, without its BOS. At most `at_most` tokens (or
+    one period) from its end; the token before a whole period takes the place of BOS."""
     start = max(n_ids - max(at_most, period), 0)
     return start + -(start + 1) % period

@@ -1,7 +1,7 @@
 """Attention weights, which the fused kernels never build, for chosen queries only.
 
-We make them again from the queries and keys that each layer passes to its attention, by the definition that its form
-of position gives. Memory is O(queries · T) for one layer at a time.
+We make them again from the queries and keys that each layer passes to its attention. The layer's form of position
+gives the definition. Memory is O(queries · T) for one layer at a time.
 """
 
 from collections.abc import Callable

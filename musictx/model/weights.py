@@ -26,9 +26,9 @@ def check_weights(weights: str, allowed: tuple[str, ...] = WEIGHTS) -> str:
 
 
 def choose_weights(weights: str, model: nn.Module) -> str:
-    """The kind that `weights=auto` means, or the one given: int8 for a Transformer on a CPU with AVX-512, where a step
-    is faster with it and the likelihood the same (docs/results.md), else float32. It depends only on model and CPU, so
-    that a random seed gives the same music for any number of rows."""
+    """The kind that `weights=auto` means, or the one given. For a Transformer on a CPU with AVX-512 it is int8: a
+    step is faster, the likelihood the same (docs/results.md). Else float32. The choice depends only on model and CPU,
+    so that a random seed gives the same music for any number of rows."""
     if weights != AUTO:
         return weights
     on_cpu = all(p.device.type == "cpu" for p in model.parameters())

@@ -1,6 +1,4 @@
-"""A MIDI file in ticks, as its readers return it, and how it becomes tracks of notes in seconds with the sustain pedal
-applied.
-"""
+"""A MIDI file in ticks, as its readers return it, made into tracks of notes in seconds, the sustain pedal applied."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,11 +1,11 @@
-"""Music around a gap, in the order in which a model that fills it reads it: the music after the gap comes first.
+"""Music around a gap, in the order in which a model reads it: the music after the gap comes first.
 
     AFTER … C, BACK_1024 BACK_32 BACK_1, BEFORE … x A B
 
 A is the music before the gap, B the fill, C the music after it; x is BOS or the token before A. B follows A as in all
 other music: grammar, sustained notes and what the model knows about continuing stay the same. This order is the
 suffix-prefix-middle of Bavarian et al. 2022 (arXiv 2207.14255, section 3.1). The three digits of BACK say how long A, B
-and C are together, and move the clock back by that much: for a model that counts musical time (`model.clock=time`)
+and C are together, and move the clock back by that much. So for a model that counts musical time (`model.clock=time`)
 every token has the time at which it sounds, C right after B. AFTER and BEFORE repeat until tokens have the same place
 in a cycle of `period` as in the piece.
 """

@@ -45,7 +45,7 @@ def sized_as_bundle(config: TrainConfig) -> TrainConfig:
 
 def check_given(config: TrainConfig, words: Sequence[str]) -> None:
     """Raises ConfigError where a person's own words, `model.…=…` or `model=…`, ask for another model than that of the
-    bundle that the run begins with."""
+    bundle. The run begins with this one."""
     kind_of_settings(config.model)  # else there is nothing to compare
     sized, given = asdict(sized_as_bundle(config).model), asdict(config.model)
     for word in words:

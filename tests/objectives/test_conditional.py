@@ -141,8 +141,8 @@ def test_melody_and_rest_together_are_the_music_of_any_window(music, start, leng
 @given(songs, songs)
 @settings(deadline=None)
 def test_neither_part_shows_through_the_other(music, other):
-    """With another melody the rest is the same, and with another rest the melody, wait for wait, but for how long the
-    window is beyond its last event."""
+    """With another melody the rest is the same, and with another rest the melody, wait for wait. Only the silence after
+    the window's last event may differ."""
     found = []
     for sung, rest in ((music, music), (other, music), (music, other)):
         both = [sung.select(sung.program == VOICE), rest.select(rest.program != VOICE)]

@@ -19,9 +19,9 @@ def check_impl(impl: str, field: str = "impl") -> str:
 def choose(
     q: Tensor, k: Tensor, dropout_p: float = 0.0, masked: Tensor | None = None, age: Tensor | None = None
 ) -> str:
-    """The kernel that `auto` means for these queries and keys (B, H, T, D): skew where its square of logits is small, a
-    single row or at most 256 positions, since it takes fewer steps; triton where it can run and was measured to be
-    fastest, in half precision on a GPU; else chunked. The results are equal up to rounding."""
+    """The kernel that `auto` means for these queries and keys (B, H, T, D). For a single row, or at most 256 positions,
+    skew: its square of logits is small, and it takes fewer steps. In half precision on a GPU, where triton can run and
+    was fastest, triton. Else chunked. The results are equal up to rounding."""
     if q.shape[2] == 1 or k.shape[2] <= 256:
         return "skew"
     return "triton" if suits(q, dropout_p, masked, age) else "chunked"

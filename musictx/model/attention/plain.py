@@ -21,8 +21,9 @@ KEPT_BYTES = 2**28  # up to this size a CPU keeps a layer's attention weights fo
 def causal_attention(
     q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, masked: Tensor | None = None
 ) -> Tensor:
-    """Queries (B, H, Tq, E), the last Tq of the Tk positions, keys (B, H, Tk, E) and values (B, H, Tk, D) ->
-    (B, H, Tq, D). A row does not see keys at `masked` (B, Tk); for a single query the keys' order does not matter."""
+    """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq of
+    the Tk positions. A row does not see keys at `masked` (B, Tk); for a single query the keys' order does not
+    matter."""
     tq, tk = q.shape[2], k.shape[2]
     if tq == 1 and not dropout_p:
         return _one_query(q, k, v, scale, masked)
@@ -58,8 +59,8 @@ BLOCK = 128  # rows; 64 to 192 are as fast within the noise
 
 
 def causal_blocks(q: Tensor, k: Tensor, v: Tensor, scale: float, dropout_p: float = 0.0, block: int = BLOCK) -> Tensor:
-    """Queries (B, H, Tq, E) are the last Tq of the positions of the keys (B, H, Tk, E) and values (B, H, Tk, D) ->
-    (B, H, Tq, D). Keeps B·H·Tq·Tk/2 weights for the backward pass, and none without gradients."""
+    """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq of
+    the Tk positions. Keeps B·H·Tq·Tk/2 weights for the backward pass, and none without gradients."""
     b, h, t, _ = q.shape
     rows = (x.reshape(b * h, x.shape[2], -1) for x in (q * scale, k, v))
     out: Tensor = _Blocks.apply(*rows, Dropout.draw(dropout_p), block)  # type: ignore[no-untyped-call]

@@ -25,8 +25,8 @@ def reference(
 
 
 def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
-    """How many tokens each key is behind each query, below 0 for keys ahead: (Tq, Tk) for the last Tq of Tk positions,
-    and for one query with keys of any `age` (Tk,); (B, 1, 1, Tk) where each row has its own `age` (B, Tk)."""
+    """How many tokens each key is behind each query; below 0 for keys ahead. (Tq, Tk) for the last Tq of Tk positions.
+    With `age` there is one query: (1, Tk) from an `age` (Tk,), and (B, 1, 1, Tk) where each row has its own (B, Tk)."""
     if age is not None:
         return age[None] if age.dim() == 1 else age[:, None, None]
     tq, tk = q.shape[2], k.shape[2]
@@ -34,8 +34,8 @@ def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
 
 
 def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, masked: Tensor | None) -> Tensor:
-    """Values (B, H, Tk, D) weighted by the softmax of logits (B, H, Tq, Tk), without keys ahead and those at `masked`
-    (B, Tk): (B, H, Tq, D)."""
+    """Logits (B, H, Tq, Tk) and values (B, H, Tk, D) -> (B, H, Tq, D): values weighted by the softmax, without keys
+    ahead and those at `masked` (B, Tk)."""
     logits = logits.masked_fill(distance < 0, -torch.inf)
     if masked is not None:
         logits = logits.masked_fill(masked[:, None, None], -torch.inf)

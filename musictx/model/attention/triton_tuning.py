@@ -1,7 +1,7 @@
 """Tiles, warps and stages of the Triton kernels for each card.
 
-Each kernel gets the largest tile that Triton's compiler keeps within the card's shared memory, with at most 100 bytes a
-thread spilled from registers. `make kernels` compiles all of them on any machine and prints what they take; none has
+Each kernel gets the largest tile that Triton's compiler keeps within the card's shared memory. A thread may spill 100
+bytes from registers at most. `make kernels` compiles all of them on any machine and prints what they take; none has
 been timed on a GPU.
 """
 

@@ -68,9 +68,9 @@ class Form(nn.Module):
         return q
 
     def logits(self, q: Tensor, k: Tensor, phase: Phase, distance: Tensor) -> Tensor:
-        """The definition, for reading heads: (B, H, Tq, Tk) of queries (B, H, Tq, D) with their phase and of keys
-        (B, H, Tk, key_width) that are `distance` tokens behind them, (Tq, Tk) or (B, 1, Tq, Tk); the caller masks
-        distances below 0."""
+        """The definition, for reading heads: logits (B, H, Tq, Tk) of queries (B, H, Tq, D), with their phase, and keys
+        (B, H, Tk, key_width). `distance`, (Tq, Tk) or (B, 1, Tq, Tk), is how many tokens each key is behind each query;
+        the caller masks distances below 0."""
         return self.queries(q, phase) @ k.mT * self.scale
 
     def forward(
@@ -83,8 +83,7 @@ class Form(nn.Module):
         masked: Tensor | None = None,
         age: Tensor | None = None,
     ) -> Tensor:
-        """Causal attention of queries (B, H, Tq, D) to keys (B, H, Tk, key_width) and values (B, H, Tk, D):
-        (B, H, Tq, D).
+        """Causal attention: queries (B, H, Tq, D), keys (B, H, Tk, key_width), values (B, H, Tk, D) -> (B, H, Tq, D).
 
         The queries are the last Tq of the Tk positions. With `age`, (Tk,) or (B, Tk), there is one query, and each key
         is so many tokens behind it, in any order. A row does not see keys at `masked` (B, Tk).
@@ -101,9 +100,9 @@ class Form(nn.Module):
         dropout_p: float = 0.0,
         masked: Tensor | None = None,
     ) -> Tensor:
-        """Attention without a causal mask, by the definition: of queries (B, H, Tq, D) to all keys (B, H, Tk,
-        key_width) and values (B, H, Tk, D), each `distance` (Tq, Tk) behind them, or ahead below 0: (B, H, Tq, D).
-        A row does not see keys at `masked` (B, Tk)."""
+        """Attention without a causal mask, by the definition: queries (B, H, Tq, D), keys (B, H, Tk, key_width), values
+        (B, H, Tk, D) -> (B, H, Tq, D). Each key is `distance` (Tq, Tk) behind each query, or ahead of it below 0. A row
+        does not see keys at `masked` (B, Tk)."""
         logits = self.logits(q, k, phase, distance)  # (B, H, Tq, Tk)
         if masked is not None:
             logits = logits.masked_fill(masked[:, None, None], -torch.inf)

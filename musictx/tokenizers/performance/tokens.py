@@ -29,8 +29,8 @@ Steps = NDArray[np.int64]
 
 
 class PerformanceTokenizer(Tokenizer):
-    """Expressive piano music as events on a 10 ms clock. The `vocab` of a subclass may have other pitches and shifts,
-    and more events after these four, which this class leaves out of the music. Raises UserError for other events."""
+    """Expressive piano music as events on a 10 ms clock. The `vocab` of a subclass may have other pitches and shifts.
+    Events after these four are allowed; this class leaves them out of the music. Raises UserError for other events."""
 
     name = "performance"
     pitched: tuple[str, ...] = ("NOTE_ON", "NOTE_OFF")
