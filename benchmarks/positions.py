@@ -1,9 +1,9 @@
 """Which form of position learns chorales best, at one size, schedule and data order.
 
 Each form trains with each random seed. Validation NLL at equal steps comes from whole pieces, several times longer than
-the training window. At the end it also comes from inputs as long as the window. For NLL at equal time each curve is
-read where its training would have stopped had it run as long as the fastest one. The time of a step is measured
-separately, all forms in turn, so that other work on the machine slows all equally.
+the training window. At the end it also comes from inputs as long as the window. For NLL at equal time, each curve is
+read at the moment when the fastest form has finished. The time of a step is measured separately, all forms in turn, so
+that other work on the machine slows all equally.
 """
 
 import csv

@@ -3,7 +3,7 @@
 The distances within a set say how varied it is, those between the sets how far apart they are. If both have the same
 distribution (overlapping area 1, divergence 0), a piece is as near to the other set as to its own. Unlike the paper,
 all densities that are compared share one kernel. With one each, a single odd piece would widen the kernel of its set.
-A value that nearly all pieces share, such as four voices, would be a peak in one set and a hill in the other.
+Nearly all pieces share some values, such as four voices: these would be a peak in one set and a hill in the other.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -54,7 +54,7 @@ def compare_all(
 def compare(real: Floats, generated: Floats, resamples: int = 500, random_seed: int = 0) -> Distance:
     """One feature of N real (N,) and M generated pieces (M,), with bootstrap intervals over pieces.
 
-    A piece and its own copy in a resample do not count as a pair, and the bandwidth is that of the original sets. If
+    A piece and its own copy in a resample do not count as a pair. The bandwidth is that of the original sets. If
     all pieces have one value, overlap is 1 and divergence 0. Raises UserError for fewer than 2 pieces of either.
     """
     if min(len(real), len(generated)) < 2:

@@ -117,8 +117,8 @@ def _ngrams(line: Line, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 def returns(seed: Score, continuation: Score, edges_s: Sequence[float], held_s: float) -> NDArray[np.float64]:
-    """(W,) the share of the seed's distinct motifs that begin again in each span between two of the (W + 1,)
-    `edges_s` of the continuation. Raises UserError for a seed without motifs."""
+    """(W,) the share of the seed's distinct motifs that begin again in each span of the continuation. The spans are
+    between the (W + 1,) `edges_s`. Raises UserError for a seed without motifs."""
     keys = np.unique(ngrams(seed, held_s)[0])
     if not len(keys):
         raise UserError(f"the seed has no motif of {NOTES} notes in its outer lines", "give a longer one")

@@ -162,8 +162,8 @@ class CrossAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def keys(self, source: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        """The encoder's output (B, S, C), with tokens at the times `at` (B or 1, S) -> keys (B, H, S, Dk) and values
-        (B, H, S, D)."""
+        """Keys (B, H, S, Dk) and values (B, H, S, D) of the encoder's output (B, S, C). `at` (B or 1, S) are the times
+        of its tokens."""
         b, s, _ = source.shape
         k, v = self.keys_values(source).view(b, s, 2, self.n_heads, -1).permute(2, 0, 3, 1, 4)
         return self.attend.keys(k, self.attend.phase(at, k.dtype)), v
