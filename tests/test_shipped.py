@@ -1,6 +1,7 @@
 """The models inside the package: what is said of them, their names everywhere, and that they play."""
 
 import json
+import re
 import sys
 from hashlib import sha256
 
@@ -24,6 +25,11 @@ import place_piano
 
 CHORALE_IS = "chorale: trained on JSB chorales, 16th grid, licence public domain"  # and what the words of that day were
 PIANO_IS = "piano: trained on MAESTRO v3.0.0 and ASAP and POP909, licence CC BY-NC-SA 4.0 (POP909: MIT)"
+
+
+def chosen(name, reason):
+    """How the line begins that says which model plays where no bundle is given."""
+    return f"no bundle= is given: the {name} model .* since {re.escape(reason)}"
 
 
 def test_the_card_says_what_the_chorale_bundle_says_of_itself():
@@ -137,32 +143,30 @@ def test_readme_and_card_say_what_evaluate_found_of_this_very_piano():
 
 
 @pytest.mark.parametrize(
-    ("seed", "reason", "who"),
+    ("seed", "plays", "reason", "who"),
     [
-        ("elise", "the piano model inside musictx plays, since elise.mid is not four voices on a grid: ", PIANO_IS),
-        ("chorale", "the chorale model inside musictx plays, since chorale.mid is four voices on a grid\n", CHORALE_IS),
-        ("null", "the piano model inside musictx plays, since there is no seed\n", PIANO_IS),
+        ("elise", "piano", "elise.mid is not ", PIANO_IS),
+        ("chorale", "chorale", "chorale.mid is four voices ", CHORALE_IS),
+        ("null", "piano", "there is no seed", PIANO_IS),
     ],
 )
-def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, reason, who):
+def test_without_a_bundle_one_line_says_which_and_why(tmp_path, seed, plays, reason, who):
     printed = ok(["musictx", "generate", f"seed_midi={seed}", "out=o", "length_seconds=2.4"], tmp_path).stdout
-    assert printed.startswith(f"no bundle= is given: {reason}")
+    assert re.match(chosen(plays, reason), printed)
     assert printed.splitlines()[1].startswith(who)
     (made,) = (tmp_path / "o").iterdir()
     assert made.name == {"null": "new-1.mid"}.get(seed, f"{seed}-1.mid")
-    assert ("sampler.seed_guidance=1.25, as its bundle says; null turns it off" in printed) is (seed == "chorale")
-    assert ("sampler.seed_guidance=1, as its bundle says; null turns it off" in printed) is (seed == "elise")
-    assert ("sampler.min_p=0.01, as its bundle says; sampler.top_p=0.98 goes without" in printed) is (seed != "chorale")
+    assert ("\nsampler.seed_guidance=1.25, as its bundle says" in printed) is (seed == "chorale")
+    assert ("\nsampler.seed_guidance=1, as its bundle says" in printed) is (seed == "elise")
+    assert bool(re.search(r"\nsampler\.min_p=0\.01, .* sampler\.top_p=0\.98 ", printed)) is (seed != "chorale")
     if seed == "chorale":
         assert len(score_to_grid(read_midi(made))) == 48  # two bars of seed and one more
 
 
 def test_the_chorale_model_fills_gaps_on_the_grid(tmp_path):
     printed = ok(["musictx", "generate", "infill=chorale", "from_s=1.8", "to_s=3", "out=o"], tmp_path).stdout
-    assert printed.startswith(
-        "no bundle= is given: the chorale model inside musictx plays, since chorale.mid is four voices"
-    )
-    assert "chorale: what sounds from 1.80 to 3.00 s is new, the rest is kept" in printed
+    assert re.match(chosen("chorale", "chorale.mid is four voices "), printed)
+    assert re.search(r"\nchorale: .* 1\.80 to 3\.00 s is new", printed)
     seed, made = (score_to_grid(read_midi(path)) for path in (FOLDER / "chorale.mid", tmp_path / "o" / "chorale-1.mid"))
     assert len(made) == len(seed) == 32
     for kept in (slice(0, 12), slice(20, 32)):
@@ -171,10 +175,9 @@ def test_the_chorale_model_fills_gaps_on_the_grid(tmp_path):
 
 def test_the_piano_model_fills_gaps_in_all_other_music_and_between(tmp_path):
     printed = ok(["musictx", "generate", "infill=elise", "from_s=4", "to_s=5.5", "out=o"], tmp_path).stdout.splitlines()
-    plays = "no bundle= is given: the piano model inside musictx plays, since"
-    assert printed[0].startswith(f"{plays} elise.mid is not four voices on a grid: ")
+    assert re.match(chosen("piano", "elise.mid is not "), printed[0])
     assert printed[1] == PIANO_IS
-    assert "elise: what sounds from 4.00 to 5.50 s is new, the rest is kept" in printed
+    assert any(re.match(r"elise: .* 4\.00 to 5\.50 s is new", line) for line in printed)
     seed, made = read_midi(FOLDER / "elise.mid"), read_midi(tmp_path / "o" / "elise-1.mid")
     for beside in (lambda s: s.select(s.offset_s < 3.99), lambda s: s.select(s.onset_s > 5.51)):
         kept, was = beside(made), beside(seed)
@@ -186,8 +189,8 @@ def test_the_piano_model_fills_gaps_in_all_other_music_and_between(tmp_path):
     assert inside.pitch.tolist() != seed.select((seed.onset_s > 3.99) & (seed.onset_s < 5.5)).pitch.tolist()
     words = ["between=chorale,elise", "length_seconds=1", "out=o"]
     printed = ok(["musictx", "generate", *words], tmp_path).stdout.splitlines()  # one of two that is no chorale
-    assert printed[0].startswith(f"{plays} elise.mid is not four voices on a grid: ")
-    assert "chorale-to-elise: what sounds from 4.80 to 5.80 s is new, the rest is kept" in printed
+    assert re.match(chosen("piano", "elise.mid is not "), printed[0])
+    assert any(re.match(r"chorale-to-elise: .* 4\.80 to 5\.80 s is new", line) for line in printed)
 
 
 def test_both_models_that_continue_fill_too_and_the_harmoniser_says_that_it_cannot(tmp_path):
@@ -202,7 +205,7 @@ def test_one_seed_that_is_no_chorale_makes_all_of_a_folder_the_pianos(tmp_path):
     for name in ("chorale", "gymnopedie"):
         (tmp_path / f"{name}.mid").write_bytes((FOLDER / f"{name}.mid").read_bytes())
     printed = ok(["musictx", "generate", "seed_midi=.", "out=o", "length_seconds=1"], tmp_path).stdout
-    assert printed.startswith("no bundle= is given: the piano model inside musictx plays, since gymnopedie.mid is not")
+    assert re.match(chosen("piano", "gymnopedie.mid is not "), printed)
     assert (tmp_path / "o" / "chorale-1.mid").exists()
 
 
@@ -214,7 +217,7 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
     assert looked.splitlines()[1] == PIANO_IS
     jam = ["musictx", "jam", "input=elise", "reply_seconds=1"]
     played = ok([*jam, "output=session.mid"], tmp_path).stdout.splitlines()
-    assert played[0].startswith("no bundle= is given: the piano model inside musictx plays, since elise.mid is not")
+    assert re.match(chosen("piano", "elise.mid is not "), played[0])
     assert played[1] == PIANO_IS
     assert ok([*jam, "output=grid.mid", "bundle=chorale"], tmp_path).stdout.startswith(CHORALE_IS)
     scored = ok(["musictx", "evaluate", "bundle=piano", f"data.path={world.store}", "out=f.json"], tmp_path).stdout
@@ -226,12 +229,10 @@ def test_a_name_is_known_to_every_command(world, tmp_path):
     made = ok(["musictx", "render", "midi=gymnopedie", "out=g.svg"], tmp_path).stdout
     assert made.startswith("g.svg: 33 notes")
     assert ok(["musictx", "inspect", "midi=elise"], tmp_path).stdout.startswith(f"{FOLDER / 'elise.mid'}: ")
-    seeds = "elise, gymnopedie or chorale, the seeds inside musictx"
+    seeds = "elise, gymnopedie or chorale"
     for words in (["attend", "midi=elsie"], ["render", "midi=elsie", "out=a.png"], ["inspect", "midi=elsie"]):
-        assert refused(["musictx", *words], tmp_path) == (
-            f"error: elsie: no such file: give an existing MIDI file, or {seeds}"
-        )
-    assert refused(["musictx", "jam", "input=elsie", "output=a.mid"], tmp_path).endswith(f"or {seeds}")
+        assert re.match(f"error: elsie: .* {seeds}", refused(["musictx", *words], tmp_path))
+    assert seeds in refused(["musictx", "jam", "input=elsie", "output=a.mid"], tmp_path)
     train = [
         "musictx",
         "train",
@@ -251,8 +252,7 @@ def test_a_name_comes_before_a_file_and_what_is_neither_is_said(tmp_path, monkey
     assert bundle_path("./piano").samefile(tmp_path / "piano")
     assert bundle_path("mine").samefile(tmp_path / "mine")
     for wrong in ("pinao", ""):
-        text = f"^{wrong}: no such bundle: give piano, chorale or harmoniser, the models inside musictx, or a file"
-        with pytest.raises(BundleError, match=text):
+        with pytest.raises(BundleError, match=f"^{wrong}: .* piano, chorale or harmoniser"):
             bundle_path(wrong)
 
 
@@ -262,7 +262,7 @@ def test_a_run_is_its_model_once_it_has_one(tmp_path):
     with pytest.raises(BundleError, match="run is a folder without model.safetensors:"):
         bundle_path(str(run))
     (run / "checkpoints" / "last.ckpt").touch()
-    unfinished = "run has no model.safetensors, its run is unfinished: resume it, musictx train resume=.*run, or"
+    unfinished = "run has no model.safetensors, .* resume=.*run, or"
     with pytest.raises(BundleError, match=f"{unfinished} give .*/run/checkpoints/last.ckpt$"):
         bundle_path(str(run))
     (run / "checkpoints" / "best.ckpt").touch()
@@ -274,10 +274,7 @@ def test_a_run_is_its_model_once_it_has_one(tmp_path):
 
 def test_a_package_without_one_says_where_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setattr("musictx.model.packaged.FOLDER", tmp_path)
-    text = (
-        r"^this musictx was built without its piano model: install the full wheel of the same version, \d+\.\d+\.\d+, "
-        r"from where you got this one, or build it from a checkout, python -m build --wheel, or give another bundle=$"
-    )
+    text = r"without its piano model: .* version, \d+\.\d+\.\d+, .* python -m build --wheel, .* bundle=$"
     with pytest.raises(BundleError, match=text):
         open_and_print("piano")
     with pytest.raises(BundleError, match="without its chorale"):

@@ -166,4 +166,4 @@ def test_why_there_is_less_is_said(studio, monkeypatch):
         take = Continuation(score, 1.0, stopped, is_new=score.onset_s > 1, new_to_s=2.0)
         monkeypatch.setattr("musictx.web.studio.fill_takes", lambda *_, take=take: (take,))
         _, what = studio.fill(begun, Region(1.0, 2.0), WISH, quiet)
-        assert what == f"Stopped {said}: this is what there was by then."
+        assert what.startswith(f"Stopped {said}: ")

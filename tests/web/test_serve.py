@@ -18,12 +18,14 @@ def test_a_port_that_is_taken(world, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         line = refused(["musictx", "serve", f"bundle={world.hymn_bundle}", f"port={port}"], tmp_path)
-    assert line == f"error: cannot listen at 127.0.0.1 port {port}: give another port=, or host=127.0.0.1"
+    assert line.startswith("error: ")
+    assert f" 127.0.0.1 port {port}: " in line
+    assert " port=" in line
 
 
 def test_without_the_extra(monkeypatch, world):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"the page needs the optional extra web: pip install 'musictx\[web\]'"):
+    with pytest.raises(UserError, match=r"pip install 'musictx\[web\]'"):
         command.serve(ServeConfig(bundle=str(world.hymn_bundle)))
 
 
@@ -32,7 +34,9 @@ def test_a_plain_install_says_what_to_install():
     script += "sys.argv = ['musictx', 'serve']; from musictx.cli import main; main()"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.returncode == 2
-    assert run.stderr == "error: the page needs the optional extra web: pip install 'musictx[web]'\n"
+    assert run.stderr.startswith("error: ")
+    assert run.stderr.endswith(": pip install 'musictx[web]'\n")
+    assert run.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("change", [{"port": 0}, {"port": 70000}, {"seconds": 0}, {"queue": -1}, {"upload_mb": 1e999}])
@@ -63,9 +67,9 @@ def test_one_host_or_a_list(word):
 
 def test_whoever_listens_elsewhere_says_for_whom(tmp_path):
     line = refused(["musictx", "serve", "host=0.0.0.0"], tmp_path)
-    assert line.startswith("error: host=0.0.0.0: other machines can reach it: give ")
+    assert line.startswith("error: host=0.0.0.0: ")
 
 
 def test_weights_that_do_not_exist(world, tmp_path):
     line = refused(["musictx", "serve", f"bundle={world.bundle}", "weights=int4"], tmp_path)
-    assert line == "error: weights=int4: give one of auto, float32, bfloat16, int8"
+    assert line.startswith("error: weights=int4: ")

@@ -97,7 +97,7 @@ def test_nothing_goes_past_the_queue(server):
         "cancel",
     ):
         answers = at_once(lambda _, address=address: server.ask(f"{API}/{address}", body), range(6))
-        assert answers == [(404, "there is no such address; only the page's queue reaches the model\n")] * 6
+        assert {(status, text.partition(";")[0]) for status, text in answers} == {(404, "there is no such address")}
     assert made(server) == before
 
 
@@ -142,9 +142,7 @@ def test_files_are_bounded_in_sum_and_gone_when_they_are_read(server, world):
     visitor = Visitor(server)
     answers = at_once(lambda _: upload(server, bytes(9000)), range(12))
     assert {status for status, _ in answers} == {200, 503}
-    assert {text for status, text in answers if status == 503} == {
-        "the server has too many files just now: drop yours again in a minute"
-    }
+    assert all("too many files" in text for status, text in answers if status == 503)
     paths = [json.loads(text)[0] for status, text in answers if status == 200]
     assert len(set(paths)) == len(paths) == len(held(server)) < 0.05 * 2**20 / 9000
     for path in paths:
@@ -172,7 +170,8 @@ def test_a_body_is_bounded(server):
     assert upload(server, bytes(20_000))[0] == 413
     assert server.ask(f"{API}/queue/join", {"data": ["x" * 2**18]})[0] == 413
     body, headers = form(b"one")
-    assert server.ask(f"{API}/upload", b"--x--", **headers) == (400, "there is no file in the form")
+    status, text = server.ask(f"{API}/upload", b"--x--", **headers)
+    assert (status, "no file" in text) == (400, True)
     assert server.ask(f"{API}/upload", body[:-7] + body, **headers)[0] == 400  # two files
     assert server.ask(f"{API}/upload", b"{}", **{"Content-Type": "application/json"})[0] == 400
     assert held(server) == []
@@ -181,7 +180,8 @@ def test_a_body_is_bounded(server):
 def test_an_action_that_the_page_lacks_is_refused(server):
     for number in (-1, 9999):
         asked: dict[str, object] = {"fn_index": number, "data": [], "session_hash": "x"}
-        assert server.ask(f"{API}/queue/join", asked) == (400, '{"detail":"the page has no such action"}')
+        status, text = server.ask(f"{API}/queue/join", asked)
+        assert (status, "no such action" in json.loads(text)["detail"]) == (400, True)
 
 
 def test_a_session_has_a_short_name(server):
@@ -195,7 +195,7 @@ def test_a_file_is_neither_fetched_nor_read_elsewhere(server, path):
     for name, data in (("upload", [None, as_input(path)]), ("go_on", [None, as_input(path), *wish(SHORT)[2:]])):
         said = visitor.all_done(visitor.join(name, data))
         assert said[-1]["success"] is False
-        assert said[-1]["output"]["error"] == "this is no file that a page has sent"
+        assert said[-1]["output"]["error"].startswith("this is no file ")
 
 
 def test_the_folder_of_files_is_no_file(server, world):

@@ -169,7 +169,7 @@ def test_time_runs_out(opened, tmp_path):
     began = time.monotonic()
     session, what = studio.go_on(studio.example(Session(), HYMN), WISH._replace(length_s=60), quiet)
     assert time.monotonic() - began < 5
-    assert what == "Stopped at the time limit of 0.7 s: this is what there was by then."
+    assert re.match(r"Stopped .* 0\.7 s: ", what)
     assert 2.4 < now(session).score.duration_s < 40
     with pytest.raises(UserError, match="no attention"):
         studio.arcs(session, 5, None)
@@ -245,7 +245,7 @@ def test_the_model_that_suits_the_music_is_begun_with(both, tmp_path):
         music = now(studio.example(Session(), name)).music
         assert music.model == model
         assert f"The {model} model plays, since " in music.note
-    assert now(studio.example(Session(), HYMN)).music.note.endswith("Old Hundredth is four voices on a grid.")
+    assert " since Old Hundredth is four voices" in now(studio.example(Session(), HYMN)).music.note
 
 
 def test_only_what_is_taken_of_the_music_chooses(both, tmp_path, world):
@@ -256,17 +256,14 @@ def test_only_what_is_taken_of_the_music_chooses(both, tmp_path, world):
     )
     music = now(studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid")).music
     assert music.model == "chorale"
-    assert music.note.startswith("The page takes no longer music: these are the first 1 s. The chorale model plays")
+    assert " first 1 s. The chorale model plays" in music.note
 
 
 def test_a_chorale_that_slows_down_is_on_the_grid_to_one_model_and_as_it_sounds_to_the_other(both, tmp_path):
     studio, hymn = Studio(both, tmp_path), grid_to_score(np.repeat(OLD_HUNDREDTH, 4, axis=0).astype(np.int16))
     path = slowing(hymn, tmp_path / "slow.mid")
     begun = studio.upload(Session(), path.read_bytes(), "slow.mid")
-    assert now(begun).music.note == (
-        "Its first tempo is used throughout, since the model counts beats. The chorale model plays, since slow is four "
-        "voices on a grid."
-    )
+    assert re.fullmatch(r"[^.]*tempo[^.]*\. The chorale model plays, since slow [^.]*\.", now(begun).music.note)
     assert np.array_equal(score_to_grid(now(begun).music.score), score_to_grid(hymn))
     assert now(begun).music.meter.bars_s(4.0).tolist() == pytest.approx([0.0, 2.4, 4.8])
     played, _ = studio.go_on(begun, WISH._replace(model="piano", variations=1), quiet)
@@ -282,12 +279,9 @@ def test_what_the_grid_does_to_notes_and_who_is_heard_as_a_piano_is_said(both, t
     flute = Score([0.0, 0.5, 1.01], [0.5, 1.0, 1.4], [72, 72, 74], [80] * 3, 0.5, np.array(73))
     write_midi(flute, tmp_path / "a.mid")
     begun = studio.upload(Session(), (tmp_path / "a.mid").read_bytes(), "a.mid")
-    assert (
-        "Its instrument, program 73, is heard as a piano, and kept in what is written. The piano"
-        in now(begun).music.note
-    )
+    assert re.search(r"program 73[^.]*\. The piano ", now(begun).music.note)
     _, said = studio.go_on(begun, WISH._replace(model="chorale", variations=1), quiet)
-    assert said.endswith("Of its 3 notes the grid of sixteenths hears 1 as held instead of struck again.")
+    assert re.search(r"its 3 notes [^.]* 1 as held [^.]*\.$", said)
 
 
 def test_another_model_hears_the_music_as_it_came(both, tmp_path):
@@ -296,7 +290,7 @@ def test_another_model_hears_the_music_as_it_came(both, tmp_path):
     after, said = studio.go_on(begun, WISH._replace(model="chorale"), quiet)
     assert now(after).music.model == "chorale"
     assert now(after).music.score.velocity.tolist() == [80] * len(now(after).music.score)
-    assert "It is heard as four voices: " in said
+    assert "four voices" in said
     back, said = studio.go_on(after, WISH._replace(model="piano"), quiet)
     assert now(back).music.score == now(begun).music.score
     assert "voices" not in said

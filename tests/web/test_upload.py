@@ -1,5 +1,7 @@
 """Strangers' files: read apart, shortened, refused in one line."""
 
+import re
+
 import mido
 import numpy as np
 import pytest
@@ -61,17 +63,18 @@ def test_a_band_is_heard_as_one_piano(tmp_path):
     write_midi(Score([0, 0.5, 1], [0.5, 1, 2], [60, 64, 36], [80] * 3, program=programs), tmp_path / "a.mid")
     music = read(tmp_path / "a.mid")
     heard = fit(music, build_tokenizer("performance"))
-    assert heard.note == "Its 2 tracks are heard as one piano. Its drums are left out."
+    assert "2 tracks" in heard.note
+    assert "drums" in heard.note
     assert heard.score.program.tolist() == [0, 0]
     voices = fit(music, build_tokenizer("chorale"))
-    assert voices.note == "Its drums are left out."
+    assert "drums" in voices.note
+    assert "tracks" not in voices.note
 
 
 def test_a_pedal_that_the_file_forgets_is_said_and_not_heard(tmp_path):
     write_midi(TUNE, tmp_path / "a.mid")
     heard = fit(read(forget_pedal(tmp_path / "a.mid")), build_tokenizer("performance"))
-    said = "A pedal that stays down for more than 60 s is taken as forgotten and not heard."
-    assert heard.note == said
+    assert re.search(r"^[^.]*pedal[^.]* 60 s [^.]*\.$", heard.note)  # one sentence
     assert heard.score == TUNE
 
 
@@ -81,7 +84,7 @@ def test_a_pedal_may_be_forgotten_at_one_tempo_and_not_at_another(tmp_path):
     music = read(tmp_path / "a.mid")
     assert [bool(said) for said in music.pedal_remark] == [False, True]
     assert "pedal" not in fit(music, build_tokenizer("performance")).note
-    assert "for more than 60 s" in fit(music, build_tokenizer("chorale")).note
+    assert " 60 s " in fit(music, build_tokenizer("chorale")).note
 
 
 def test_a_name_does_no_harm():
@@ -100,14 +103,16 @@ def test_long_music_is_shortened_where_it_becomes_too_much():
     held = Score([0.0, 2980.0], [2980.0, 2980.2], [60, 62], [80, 80])
     assert beginning(held, Limits()).offset_s.tolist() == [180.0]
     one = shorten(PageMusic("one", held.select(held.pitch == 60), Meter()), Limits())
-    assert (one.score.duration_s, one.note) == (180, "The page takes no longer music: these are the first 180 s.")
+    assert one.score.duration_s == 180
+    assert one.note.endswith(" first 180 s.")
 
 
 def test_music_is_fitted_to_the_model():
     chorale = build_tokenizer("chorale")
     wide = Score([0, 0, 1], [1, 1, 2], [5, 60, 62], [80, 80, 80])
     fitted = fit(PageMusic("wide", wide, Meter()), chorale)
-    assert (len(fitted.score), fitted.note) == (2, "1 notes outside the model's range are left out.")
+    assert len(fitted.score) == 2
+    assert fitted.note.startswith("1 notes outside ")
     with pytest.raises(UserError, match="range, 21 to 108"):
         fit(PageMusic("low", wide.select(wide.pitch == 5), Meter()), chorale)
     late = Score([500], [501], [60], [80])
