@@ -1,6 +1,7 @@
-"""What only some systems have: locks of files, limits and peaks of memory. Elsewhere they are left out."""
+"""What only some systems have, and others do without: locks of files, reader processes, limits and peaks of memory."""
 
 import os
+import signal
 import sys
 from typing import Any
 
@@ -10,6 +11,7 @@ try:
 except ImportError:  # Windows has neither
     fcntl = resource = None  # type: ignore[assignment]
 
+APART = hasattr(signal, "setitimer")  # whether files are read in a process that can be ended: not on Windows
 LIMITS = resource is not None and sys.platform == "linux"  # whether a process can be given a limit of memory
 
 

@@ -1,4 +1,4 @@
-"""Uploaded files: limited in total, read by a separate process with its limits, and soon removed."""
+"""Uploaded files: limited in total, read by `run_batch` with its limits, and soon removed."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from musictx.config.web import Limits
-from musictx.data.parallel.sandbox import FileLimits, run_batch
+from musictx.data.parallel.sandbox import FileLimits, run_batch, say_what_is_missing
 from musictx.errors import MidiError, UserError
 from musictx.music.read import read_tracks
 from musictx.web.session import Heard, PageMusic
@@ -31,6 +31,7 @@ class Uploads:
     """A folder of files that pages have sent and not yet taken."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
+        say_what_is_missing()
         folder.mkdir(exist_ok=True)
         self.folder, self.limits = folder.resolve(), limits
         self.arriving = 0  # bytes
@@ -134,7 +135,7 @@ def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
 
 
 def read_music(data: bytes) -> Read | str:
-    """Runs in the reader process: the music without drums, or why there is none."""
+    """Runs where files are read: the music without drums, or why there is none."""
     try:
         tracks = read_tracks(data, "")
         changes = tracks.tempo_map is not None and tracks.tempo_map.changes

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from musictx.config.prepare import WorkConfig
 from musictx.data.parallel.journal import Chunk, Journal, chunks_of
-from musictx.data.parallel.sandbox import FileLimits, close_all, run_batch
+from musictx.data.parallel.sandbox import FileLimits, close_all, run_batch, say_what_is_missing
 from musictx.data.recipe import Encoded
 from musictx.data.similar import rules
 from musictx.data.source import Item
@@ -109,6 +109,7 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
     from distributed import Client, LocalCluster
 
     if config.scheduler is None:
+        say_what_is_missing()
         # the workers are threads that only pass bytes on: each has its reader process
         count = cores(config.workers)
         with (

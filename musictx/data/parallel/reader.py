@@ -9,7 +9,7 @@ import sys
 import traceback
 from multiprocessing.connection import Connection
 
-from musictx.system import limit_memory
+from musictx.system import LIMITS, limit_memory
 
 IDLE_S = 600  # an idle reader ends after this
 
@@ -30,15 +30,17 @@ def main(fd: int, memory_mb: int, seconds: float) -> None:
         except EOFError:
             return
         signal.setitimer(signal.ITIMER_REAL, 2 * seconds)  # ends a reader whose parent is gone too
-        connection.send(_answer(encode, payload, memory_mb))
+        connection.send(answer(encode, payload, memory_mb))
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _answer(encode, payload: bytes, memory_mb: int):  # type: ignore[no-untyped-def]
+def answer(encode, payload: bytes, memory_mb: int):  # type: ignore[no-untyped-def]
+    """What becomes of one file, or what is wrong with it."""
     try:
         return encode(payload)
     except MemoryError:
-        return f"needs too much memory: more than {memory_mb} MB; memory_mb=… allows more"
+        more = f": more than {memory_mb} MB; memory_mb=… allows more" if LIMITS else ""
+        return f"needs too much memory{more}"
     except Exception as error:  # one file never stops the others: the manifest lists it with its error
         return f"unexpected error, please report it: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
 

@@ -11,8 +11,10 @@ from threading import Lock
 
 import cloudpickle
 
+from musictx.data.parallel.reader import answer
 from musictx.data.recipe import Encoded
 from musictx.errors import UserError
+from musictx.system import APART, LIMITS
 
 START_S = 120  # for starting Python and importing the readers, on a busy machine too
 
@@ -33,9 +35,6 @@ class Sandbox:
         self._start()
 
     def _start(self) -> None:
-        if os.name == "nt":
-            hint = "prepare the store there, it opens on every system"
-            raise UserError("reader processes need Linux or macOS", hint)
         self.pipe, theirs = multiprocessing.Pipe()
         arguments = map(str, (theirs.fileno(), self.limits.memory_mb, self.limits.seconds))
         quiet = subprocess.DEVNULL
@@ -91,12 +90,22 @@ class Sandbox:
         return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 
+def say_what_is_missing() -> None:
+    """Prints which bad files this system cannot stop, if any."""
+    if not LIMITS:
+        what = "taking too much memory" if APART else "taking too much time or memory, or from ending this program"
+        print(f"on this system nothing keeps a bad file from {what}")
+
+
 _idle: list[Sandbox] = []
 _lock = Lock()
 
 
 def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits: FileLimits) -> list[Encoded]:
-    """The result of each file, from a reader process that outlives the batch. Runs on a Dask worker."""
+    """The result of each file, from a reader process that outlives the batch, or from this process where no other can
+    be ended. Runs on a Dask worker."""
+    if not APART:
+        return [answer(encode, payload, limits.memory_mb) for payload in payloads]
     recipe = cloudpickle.dumps(encode)  # carries a tokenizer from a person's own script too
     with _lock:
         sandbox = next((s for s in _idle if (s.encode, s.limits) == (recipe, limits)), None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from musictx.data.parallel.sandbox import FileLimits, Sandbox, close_all, run_batch
+from musictx.data.parallel.sandbox import FileLimits, Sandbox, close_all, run_batch, say_what_is_missing
 from musictx.errors import UserError
 
 
@@ -57,3 +57,24 @@ def test_a_reader_that_dies_once_gets_a_second_try(tmp_path):
 def test_a_reader_that_cannot_start_blames_no_file():
     with pytest.raises(UserError, match=r"UnpicklingError"):
         Sandbox(b"no pickle", FileLimits(5, 256))
+
+
+def test_where_no_process_can_be_ended_this_one_reads(monkeypatch):
+    monkeypatch.setattr("musictx.data.parallel.sandbox.APART", False)
+    monkeypatch.setattr("musictx.data.parallel.sandbox.Sandbox", None)
+    files = [b"a", b"raise", b"b"]
+    wrong = "unexpected error, please report it: IndexError: list index out of range"
+    assert run_batch(mischief, files, FileLimits(5, 256)) == ["a is fine", wrong, "b is fine"]
+
+
+@pytest.mark.parametrize(
+    ("apart", "limits", "said"),
+    [(True, True, ""), (True, False, "taking too much memory\n"), (False, False, "from ending this program\n")],
+)
+def test_a_line_says_what_no_limit_stops(monkeypatch, capsys, apart, limits, said):
+    monkeypatch.setattr("musictx.data.parallel.sandbox.APART", apart)
+    monkeypatch.setattr("musictx.data.parallel.sandbox.LIMITS", limits)
+    say_what_is_missing()
+    out = capsys.readouterr().out
+    assert out.endswith(said)
+    assert bool(out) == bool(said)
