@@ -1,8 +1,9 @@
-"""The chorale model inside the package, from the store to the bundle; stopped at any moment, the same command resumes.
+"""A chorale model that continues, from the store to the bundle; stopped at any moment, the same command resumes.
 
     python data_prep/jsb.py out=outputs/stores/jsb
     python studies/chorales.py                            # a trial of minutes: --fraction 0.005 --out outputs/trial
-    python studies/chorales.py --test --bundle musictx/bundles/chorale.safetensors --results studies/results
+
+`infill.py` then teaches it to fill gaps too: that is the model inside the package.
 
 All choices use 20 of the 229 training pieces. Every recipe below learns the other 209 to the end of its schedules, in
 windows of 512 and then of 1,024 ids, and gets the one temperature that fits the 20 best (Guo et al. 2017, On
@@ -168,7 +169,14 @@ def divide_logits(model: Any, temperature: float) -> None:
     model.norm.bias /= temperature
 
 
-def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, official: Store, target: Path) -> None:
+def write_bundle(
+    source: Path,
+    chosen: dict[str, Any],
+    selection: Store,
+    official: Store,
+    target: Path,
+    made_by: str = "studies/chorales.py",
+) -> None:
     """Writes the last weights with their temperature as float16, the fits in the header, and the seed beside them."""
     model, header = load(source)
     validation, tokenizer = official.split("validation"), official.tokenizer
@@ -176,7 +184,7 @@ def write_bundle(source: Path, chosen: dict[str, Any], selection: Store, officia
     divide_logits(model, chosen["temperature"])
     model.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})  # as loading reads them
     nll = negative_log_likelihood(model, validation, tokenizer, None).nll
-    notes = {key: value for key, value in header.notes.items() if key != "name"} | {"made_by": "studies/chorales.py"}
+    notes = {key: value for key, value in header.notes.items() if key != "name"} | {"made_by": made_by}
     notes |= {"calibrated": chosen["temperature"], **{name: chosen[name] for name in Recipe._fields}}
     held_out = selection.split("validation").names
     where = f"{len(held_out)} training pieces, and then trained on too; the official splits chose no weights"
@@ -202,6 +210,33 @@ def score(bundle: Path, store: Store, split: str, out: Path) -> None:
     evaluate(*words)
 
 
+def made(official: Store, out: Path, fraction: float, overrides: list[str]) -> tuple[dict[str, Any], Store, Path]:
+    """The best recipe's row, the store that chose it, and the bundle of this recipe on all pieces. Raises StoreError,
+    and UserError for an impossible fraction."""
+    if not 0 < fraction <= 1:
+        raise UserError(f"--fraction {fraction}: give a share of the steps above 0, up to 1")
+    for split in ("train", "validation", "test"):
+        if not len(official.split(split)):
+            raise StoreError(f"{official.path}: its {split} split is empty: give the store of data_prep/jsb.py")
+    selection = selection_store(official, out / "selection")
+    scaled = [
+        Recipe(max(round(steps * fraction), 1), max(round(long_steps * fraction), 1), dropout)
+        for steps, long_steps, dropout in RECIPES
+    ]
+    rows = compared(list(dict.fromkeys(scaled)), selection, out / "compared", overrides)
+    with replacing(out / "chorale-selection.json") as partial:
+        found = {"held_out": selection.split("validation").names, "recipes": rows, "settings": overrides}
+        partial.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    recipe = Recipe(*(rows[0][name] for name in Recipe._fields))
+    return rows[0], selection, learn(recipe, official, out / "final", 1, overrides)
+
+
+def score_all(bundle: Path, official: Store, results: Path, test: bool) -> None:
+    results.mkdir(parents=True, exist_ok=True)
+    for split in ("validation", "test") if test else ("validation",):
+        score(bundle, official, split, results / f"chorale-{split}.json")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
@@ -211,28 +246,10 @@ def main() -> None:
     parser.add_argument("--fraction", type=float, default=1.0, help="share of all steps, for a trial")
     parser.add_argument("--test", action="store_true", help="read the test split after all else")
     args, overrides = parse_options(parser, sys.argv[1:])
-    bundle, results = args.bundle or args.out / "chorale.safetensors", args.results or args.out
-    if not 0 < args.fraction <= 1:
-        raise UserError(f"--fraction {args.fraction}: give a share of the steps above 0, up to 1")
-    official = Store(args.store, "chorale")
-    for split in ("train", "validation", "test"):
-        if not len(official.split(split)):
-            raise StoreError(f"{args.store}: its {split} split is empty: give the store of data_prep/jsb.py")
-    selection = selection_store(official, args.out / "selection")
-    scaled = [
-        Recipe(max(round(steps * args.fraction), 1), max(round(long_steps * args.fraction), 1), dropout)
-        for steps, long_steps, dropout in RECIPES
-    ]
-    rows = compared(list(dict.fromkeys(scaled)), selection, args.out / "compared", overrides)
-    results.mkdir(parents=True, exist_ok=True)
-    with replacing(results / "chorale-selection.json") as partial:
-        found = {"held_out": selection.split("validation").names, "recipes": rows, "settings": overrides}
-        partial.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    recipe = Recipe(*(rows[0][name] for name in Recipe._fields))
-    source = learn(recipe, official, args.out / "final", 1, overrides)
-    write_bundle(source, rows[0], selection, official, bundle)
-    for split in ("validation", "test") if args.test else ("validation",):
-        score(bundle, official, split, results / f"chorale-{split}.json")
+    bundle, official = args.bundle or args.out / "chorale.safetensors", Store(args.store, "chorale")
+    row, selection, source = made(official, args.out, args.fraction, overrides)
+    write_bundle(source, row, selection, official, bundle)
+    score_all(bundle, official, args.results or args.out, args.test)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The long training of the piano model: MAESTRO v3, in stages of longer windows; it can stop and resume at any moment.
+"""The long training of the piano model: `experiment=piano` in stages of longer windows; it resumes where it stopped.
 
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --minutes 150   # resumes where it stopped
     python studies/piano.py --archive maestro-v3.0.0-midi.zip --branch 300    # a model of the training so far
@@ -15,7 +15,7 @@
 The learning rate is held. A branch makes a model at any time: a copy of the last checkpoint, trained for so many steps
 while the rate falls to zero; the long run stays unchanged. The last stage ends with its own fall. A stage that
 holds its rate can be left early: with `--enough 8000` the next one begins from its last checkpoint after so many steps.
-`--fill` teaches a finished model to fill gaps too, in a folder beside its own; half of its windows stay whole.
+`--fill` teaches a finished model to fill gaps too (`experiment=piano_fill`, on a CPU), in a folder beside its own.
 `--asap` learns the performances of ASAP that MAESTRO lacks beside MAESTRO's pieces, `--pop` the training songs of
 POP909, without their endings; what is scored stays MAESTRO's. Give both to every call, with an `--out` of its own.
 `place_piano.py` averages a model that was tuned on both with the one it came from; the shipped model was made so, from
@@ -58,25 +58,7 @@ class Stage(NamedTuple):
 STAGES = [Stage(512, 16, 13_000, 0.0), Stage(1024, 8, 4_000, 0.0), Stage(2048, 4, 3_000, 0.8)]  # of 8,192 tokens a step
 FILL = Stage(2048, 4, 600, 1.0)
 GPU_STAGES = [Stage(2048, 32, 20_000, 0.0)]  # of 65,536 tokens a step
-TAUGHT = ["objective=infill", "objective_settings={plain: 0.5}", "trainer.lr=1e-3"]
-MODEL = [
-    *("model.position=relative_fourier", "model.d_model=384", "model.n_layers=6", "model.n_heads=6", "model.d_ff=1024"),
-    *("model.mlp=swiglu", "model.qk_norm=true", "model.value_residual=true", "model.keyboard=head"),
-]
-TRAINER = [
-    *("trainer.precision=bf16-mixed", "trainer.optimizer=muon", "trainer.weight_decay=0.1", "trainer.schedule=hold"),
-    *("trainer.keep=last", "trainer.max_epochs=1000000", "trainer.sample_every=null", "trainer.progress_bar=false"),
-]
-ON = {
-    "cpu": [
-        *("trainer=cpu", "trainer.lr=3e-3", "trainer.validate_every=500", "trainer.checkpoint_every=100"),
-        "model.dropout=0",
-    ],
-    "cuda": [
-        *("trainer=gpu", "trainer.lr=5e-3", "trainer.validate_every=1000", "trainer.checkpoint_every=500"),
-        *("trainer.compile=true", "data.workers=5", "data.score_batch_tokens=65536", "model.dropout=0.05"),
-    ],
-}
+RECIPES = {"cpu": "piano", "cuda": "piano_gpu"}  # conf/experiment
 SCORED_H = 1.0  # hours of validation during training
 ENDING_S = 15.0  # of a song, left out
 ASAP = Corpus(  # its performances that are not in MAESTRO, and play no work of its validation and test
@@ -205,20 +187,20 @@ def may_leave(stage: Stage, folder: Path, enough: int | None) -> bool:
     return max((int(row["step"]) + 1 for row in RunFolder(folder).metrics()), default=0) >= enough
 
 
-def words_of(stage: Stage, device: str, store: Path, folder: Path, before: Path | None) -> list[str]:
+def words_of(stage: Stage, recipe: str, store: Path, folder: Path, before: Path | None) -> list[str]:
     """The words of `musictx train`. `before`: a checkpoint to begin with."""
-    words = ["-m", "musictx", "train", "experiment=maestro", "name=piano", f"data.path={store}", f"out={folder}"]
-    words += [*TRAINER, *ON[device], f"data.length={stage.length}", f"data.segment={stage.length}"]
+    words = ["-m", "musictx", "train", f"experiment={recipe}", f"data.path={store}", f"out={folder}"]
+    words += ["trainer.progress_bar=false", f"data.length={stage.length}", f"data.segment={stage.length}"]
     words += [f"trainer.batch_size={stage.batch}", f"trainer.max_steps={stage.steps}"]
     words += [f"trainer.decay_share={stage.decay_share}", f"trainer.warmup_steps={min(100, stage.steps // 10)}"]
-    return [*words, *(MODEL if before is None else [f"init_from={before}"])]
+    return [*words, *([] if before is None else [f"init_from={before}"])]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=ROOT / "outputs/piano")
-    parser.add_argument("--device", default="cpu", choices=list(ON))
+    parser.add_argument("--device", default="cpu", choices=list(RECIPES))
     parser.add_argument("--minutes", type=float, default=150.0, help="minutes of training in this call")
     parser.add_argument("--enough", type=int, help="leave a stage whose rate is held after so many steps; default: all")
     parser.add_argument("--branch", type=int, help="steps: only make a model from the last checkpoint")
@@ -236,10 +218,11 @@ def main() -> None:
         store = with_asap(store, args.asap, args.out)
     if args.pop is not None:
         store = with_pop(store, args.pop, args.out)
+    recipe = RECIPES[args.device]
     end, before = monotonic() + 60 * args.minutes, None
     if args.fill is not None:
         folder = args.out / f"{args.fill.resolve().parent.name}-fill"
-        if not call([*words_of(FILL, args.device, store, folder, args.fill), *TAUGHT, *overrides], 60 * args.minutes):
+        if not call([*words_of(FILL, "piano_fill", store, folder, args.fill), *overrides], 60 * args.minutes):
             print(f"{folder} is not finished: give the same command again")
         return
     for number, stage in enumerate(STAGES if args.device == "cpu" else GPU_STAGES):
@@ -258,10 +241,10 @@ def main() -> None:
             fills = "-fill" * ("objective=infill" in overrides)
             branched = args.out / f"branch-{number}{fills}"
             short = stage._replace(steps=args.branch, decay_share=1.0)
-            words = [*words_of(short, args.device, store, branched, start), f"trainer.validate_every={args.branch}"]
+            words = [*words_of(short, recipe, store, branched, start), f"trainer.validate_every={args.branch}"]
             call([*words, "overwrite=true", *overrides])
             return
-        if not call([*words_of(stage, args.device, store, folder, before), *overrides], end - monotonic()):
+        if not call([*words_of(stage, recipe, store, folder, before), *overrides], end - monotonic()):
             print(f"{folder} is not finished: give the same command again")
             return
         before = folder / "model.safetensors"

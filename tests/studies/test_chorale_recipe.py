@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import chorales
+import infill
 import numpy as np
 import pytest
 import torch
@@ -23,6 +24,7 @@ from musictx.model.transformer import Transformer
 from musictx.training.fit import fit
 from musictx.training.metrics import read_metrics
 
+SMALL = [*TINY, "trainer.batch_size=2", "trainer.lr=0.1"]
 RECIPES = [chorales.Recipe(3, 2, 0.0), chorales.Recipe(4, 1, 0.1)]
 
 
@@ -91,8 +93,7 @@ def script(tmp_path, monkeypatch):
     monkeypatch.setattr(chorales, "HELD_OUT", 4)
 
     def run(*words):
-        small = [*TINY, "trainer.batch_size=2", "trainer.lr=0.1"]
-        monkeypatch.setattr(sys, "argv", ["chorales.py", "--store", "store", "--out", "out", *small, *words])
+        monkeypatch.setattr(sys, "argv", ["chorales.py", "--store", "store", "--out", "out", *SMALL, *words])
         chorales.main()
 
     return run
@@ -165,6 +166,18 @@ def test_what_is_chosen_on_pieces_held_out_is_then_made_of_all(script, tmp_path,
         script("trainer.lr=0.2")
     assert len(fitted) == trained
     assert (tmp_path / "out" / "chorale.safetensors").read_bytes() == made
+
+    few = ["trainer.max_steps=2", "trainer.warmup_steps=1", "trainer.validate_every=2"]
+    monkeypatch.setattr(infill, "COMMON", [*chorales.COMMON, *few])
+    monkeypatch.setattr(sys, "argv", ["infill.py", "--store", "store", "--chorales", "out", "--out", "fill", *SMALL])
+    infill.main()
+    stages = [f"fill/{kind}/{stage}" for kind in ("compared", "final") for stage in infill.STAGES]
+    assert fitted[trained:] == stages  # the models of chorales.py are there
+    taught = read_header(tmp_path / "fill/chorale.safetensors")
+    assert (taught.objective["name"], taught.model["clock"]) == ("infill", "time")
+    assert taught.notes["made_by"] == "studies/infill.py"
+    begun = OmegaConf.load(tmp_path / "fill/final/jsb_fill/config.yaml")
+    assert (begun.init_from, begun.objective_settings.plain) == ("fill/final.safetensors", 0.4)
 
 
 def test_mistakes_are_said(script, world, tmp_path):

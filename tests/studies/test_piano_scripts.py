@@ -24,7 +24,7 @@ from musictx.model.bundle import read_header
 from musictx.tokenizers import build_tokenizer
 from musictx.training.preflight import check_trainer
 from musictx.training.run_folder import RunFolder
-from musictx.training.start import build_model_config
+from musictx.training.start import build_model_config, sized_as_bundle
 
 TINY = ["model.d_model=16", "model.n_heads=2", "model.n_layers=1", "trainer.progress_bar=false"]
 
@@ -42,16 +42,16 @@ def archive(world, tmp_path_factory):
 
 
 def piano_words(stage, device, before=None):
-    """The settings of a stage of the piano's training, without the store, the folder and the name."""
-    words = piano.words_of(stage, device, Path("x"), Path("y"), before)
-    assert words[:6] == ["-m", "musictx", "train", "experiment=maestro", "name=piano", "data.path=x"]
-    return words[7:]
+    """The settings of a stage of the piano's training, without the folder."""
+    words = piano.words_of(stage, piano.RECIPES[device], Path("x"), Path("y"), before)
+    assert words[2] == "train"
+    return [word for word in words[3:] if not word.startswith("out=")]
 
 
 def parameters(words):
     register(find("train"))
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        config = typed(compose("train", ["experiment=maestro", "data.path=x", "out=y", *words]), TrainConfig)
+        config = typed(compose("train", [*words, "out=y"]), TrainConfig)
     with torch.device("meta"):  # the shapes alone
         return sum(p.numel() for p in build_model(build_model_config(config, 391)).parameters())
 
@@ -70,7 +70,7 @@ def test_the_piano_fits_its_bundle():
 def test_the_piano_is_trained_on_either_device_with_as_many_ids_in_every_step(device, stages, ids_a_step, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for stage in stages:
-        config = settings("train", "experiment=maestro", "data.path=x", *piano_words(stage, device))
+        config = settings("train", *piano_words(stage, device))
         check_trainer(config)
         assert config.trainer.accelerator == device
         assert config.trainer.compile == (device == "cuda")
@@ -183,7 +183,12 @@ def test_a_branch_that_also_fills_has_a_folder_its_own_and_the_gpu_one_stage(tmp
     assert f"out={tmp_path / 'branch-0-fill'}" in fill
     assert fill[-2:] == taught
     for words in calls:
-        assert {f"init_from={last}", "trainer=gpu", "trainer.max_steps=2400", "trainer.warmup_steps=100"} < set(words)
+        assert {
+            f"init_from={last}",
+            "experiment=piano_gpu",
+            "trainer.max_steps=2400",
+            "trainer.warmup_steps=100",
+        } < set(words)
         assert {"data.length=2048", "trainer.batch_size=32", "trainer.decay_share=1.0"} < set(words)
         assert [word for word in words if "validate_every" in word][-1] == "trainer.validate_every=2400"
     (tmp_path / "stage-0/model.safetensors").touch()
@@ -204,11 +209,12 @@ def test_a_finished_model_is_taught_to_fill_in_a_folder_its_own(tmp_path, monkey
     )
     piano.main()
     (words,) = calls
-    assert {f"init_from={bundle}", f"out={tmp_path / 'stage-2-fill'}", "objective=infill"} < set(words)
-    assert {"objective_settings={plain: 0.5}", "data.length=2048", "trainer.decay_share=1.0"} < set(words)
-    given = [word for word in words if word.startswith("trainer.lr=")]
-    assert given == ["trainer.lr=3e-3", "trainer.lr=1e-3"], "the last one counts"
+    assert {f"init_from={bundle}", f"out={tmp_path / 'stage-2-fill'}", "experiment=piano_fill"} < set(words)
+    assert {"data.length=2048", "trainer.decay_share=1.0"} < set(words)
     assert words[-1] == "seed=1"
+    taught = settings("train", "experiment=piano_fill", "data.path=x", "init_from=piano")
+    assert (taught.objective, taught.objective_settings["plain"], taught.trainer.lr) == ("infill", 0.5, 1e-3)
+    assert sized_as_bundle(taught).model.keyboard == "none"  # as the bundle: nothing is gained
     assert "stage-2-fill is not finished:" in capsys.readouterr().out
 
 
