@@ -1,10 +1,11 @@
-"""musictx attend: draw arcs over a piano roll to the notes that the model looks at; what each head does."""
+"""musictx attend: draw arcs over a piano roll to the notes that the model looks at; what each head or gate does."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from omegaconf import MISSING
 from rich.console import Console
@@ -21,6 +22,7 @@ from musictx.generate.open_bundle import check_device, name_bundle, open_and_pri
 from musictx.generate.seeds import fit_grid
 from musictx.model.build import can
 from musictx.model.encoder_decoder import EncoderDecoder
+from musictx.model.gates import GATES, read_gates
 from musictx.model.packaged import seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
@@ -29,12 +31,14 @@ from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import Head, plot_arcs, plot_heads
 from musictx.viz.figure import FORMATS
+from musictx.viz.gates import plot_gates
 from musictx.viz.piano_roll import plot_raised
 
 
 @dataclass
 class AttendConfig:
-    """musictx attend: show which past notes the model looks at when it generates a note, and what each head does."""
+    """musictx attend: show which past notes the model looks at when it generates a note, and what each head does. Of an
+    LSTM: how open its gates are at each note."""
 
     bundle: str | None = setting(
         None,
@@ -67,18 +71,23 @@ def attend(config: AttendConfig) -> None:
         raise ConfigError("format", got=config.format, allowed=f"one of {', '.join(f[1:] for f in FORMATS)}")
     whats = ["attention", "heads"] if config.seed_seconds is None else ["attention", "heads", "raised"]
     arcs, maps, *raised = (folder / f"{source.stem}-{what}.{config.format}" for what in whats)
-    check_new(config.overwrite, arcs, maps, *raised)
+    check_new(config.overwrite, arcs, maps, folder / f"{source.stem}-gates.{config.format}", *raised)
     data = read_bytes(source)  # reports a missing file before the model loads
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
     model, tokenizer, header = open_and_print(bundle, device, config.attention.impl, continues=False)
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
-    if not reads_melody and not can(model, "readout"):
-        raise ConfigError("bundle", got=bundle, why="no attention over its past to look at", allowed="a Transformer")
+    if has_gates := can(model, "gates") and model.config.cell == "lstm":
+        refuse_heads(config)
+    elif not reads_melody and not can(model, "readout"):
+        raise ConfigError(
+            "bundle", got=bundle, why="no attention over its past to look at", allowed="a Transformer or an LSTM"
+        )
     if reads_melody and config.seed_seconds is not None:
         why = "only models that continue a seed have it"
         raise ConfigError("seed_seconds", got=config.seed_seconds, why=why, hint="leave it out")
-    check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
+    if not has_gates:
+        check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     music = tracks.merge(config.drums)
     if not len(music):
@@ -88,6 +97,9 @@ def attend(config: AttendConfig) -> None:
     music = fit_grid(music, tokenizer, source)
     ids = ids_by_height(tokenizer, music) if reads_melody else tokenizer.encode(music)
     traced = tokenizer.trace(ids, music.quarter_s)
+    if has_gates:
+        show_gates(model, ids, traced, source.stem, folder / f"{source.stem}-gates.{config.format}", device)
+        return
     note = last_below(traced, tokenizer) if reads_melody and config.at is None else find_note(traced.score, config.at)
     where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
     if reads_melody:
@@ -128,6 +140,29 @@ def attend(config: AttendConfig) -> None:
         plot_raised(f"{source.stem}: what its seed made likelier", traced.score, gain, note, raised[0])
         mean, this = np.nanmean(gain), gain[note]
         print(f"{raised[0]}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
+
+
+def refuse_heads(config: AttendConfig) -> None:
+    """Raises ConfigError for settings that only models with heads have."""
+    for name in ("at", "seed_seconds", "layer", "head"):
+        if (value := getattr(config, name)) is not None:
+            why = "an LSTM has gates, which are drawn for all layers and the whole music"
+            raise ConfigError(name, got=value, why=why, hint="leave it out")
+
+
+def show_gates(model: Any, ids: Ids, traced: Trace, stem: str, path: Path, device: str) -> None:
+    """Draws the gates of all cells, and prints each layer's means where a note begins and elsewhere."""
+    found = read_gates(model, torch.as_tensor(ids.astype(np.int64), device=device)[None])[:, 0].cpu().numpy()
+    gates = {name: found[:, n] for n, name in enumerate(GATES)}  # (L, T, C)
+    plot_gates(f"{stem}: the gates of its cells", traced.score, traced.time_s, gates, path)
+    begins = np.zeros(len(ids), bool)
+    begins[traced.struck_by] = True
+    table = Table("layer", *(f"{name} {where}" for name in GATES for where in ("at notes", "between")), box=None)
+    for layer in range(len(found)):
+        means = [gates[name][layer][where].mean() for name in GATES for where in (begins, ~begins)]
+        table.add_row(str(layer), *(f"{mean:.3f}" for mean in means))
+    Console(highlight=False, markup=False, width=120).print(table)
+    print(f"{path}: how open each layer's gates are; 1 lets all through")
 
 
 def raised_notes(

@@ -34,6 +34,7 @@ class Kind(NamedTuple):
     packed: bool = False  # on a CPU bfloat16 is only for its linear layers
     static_steps: bool = False  # graph=true
     readout: bool = False  # its attention over the past can be read
+    gates: bool = False  # the gates of its cells can be read, if they have any
 
 
 def _layers_of_cells(config: RecurrentConfig) -> tuple[str, str]:
@@ -59,6 +60,7 @@ KINDS: dict[str, Kind] = {
         lambda config, pace: Recurrent(config),
         _layers_of_cells,
         carries=True,
+        gates=True,
     ),
     "encoder_decoder": Kind(
         EncoderDecoderConfig,

@@ -1,15 +1,19 @@
 """musictx attend, through the real command."""
 
 import re
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+import torch
 from conftest import ok, refused
 
 from musictx.analysis.seed_gain import log_p_of_last, raised_by_seed
 from musictx.commands.attend import find_note, raised_notes
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
+from musictx.model.bundle import read_header, save_bundle
+from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
 from musictx.music.read import read_midi
 from musictx.music.score import Score
@@ -132,3 +136,30 @@ def test_a_piece_longer_than_the_models_positions_is_said_so(hymn):
     config = TransformerConfig(tokenizer.vocab.size, 8, 1, 2, 16, 0.0, position="learned", max_positions=64)
     with pytest.raises(ConfigError, match="its [0-9]+ tokens are more than its 64 positions"):
         raised_notes(Transformer(config), tokenizer, ids, tokenizer.trace(ids, 0.6), 4.8, "cpu")
+
+
+def test_the_gates_of_an_lstm(world, tmp_path):
+    torch.manual_seed(0)
+    header = read_header(world.bundle)
+    for cell in ("lstm", "rnn"):
+        model = Recurrent(RecurrentConfig(vocab_size=header.model["vocab_size"], d_model=8, n_layers=2, cell=cell))
+        with torch.no_grad():
+            model.cells.get_parameter("bias_ih_l0")[8:16] = 4.0  # of an LSTM, how much its first layer remembers
+        save_bundle(
+            tmp_path / f"{cell}.safetensors",
+            model,
+            replace(header, model={"kind": "recurrent", **asdict(model.config)}),
+        )
+    args = ["musictx", "attend", "bundle=lstm.safetensors", f"midi={world.seed}", "out=look", "format=svg"]
+    out = ok(args, tmp_path).stdout
+    assert [p.name for p in (tmp_path / "look").iterdir()] == [f"{world.seed.stem}-gates.svg"]
+    rows = [[float(x) for x in line.split()] for line in out.splitlines() if re.match(r" *[01] +\d\.", line)]
+    assert [row[0] for row in rows] == [0, 1]
+    assert all(0 < x < 1 for row in rows for x in row[1:])
+    assert min(rows[0][3:5]) > 0.95 > 0.8 > max(rows[1][3:5])  # its forget gate
+    text = (tmp_path / "look" / f"{world.seed.stem}-gates.svg").read_text()
+    assert all(word in text for word in ("input gate", "forget gate", "output gate", "layer 0", "layer 1"))
+    assert refused([*args, "layer=1", "overwrite=true"], tmp_path).startswith("error: layer=1: an LSTM has gates")
+    assert "gates.svg exists already" in refused(args, tmp_path)
+    args[2] = "bundle=rnn.safetensors"
+    assert refused([*args, "out=other"], tmp_path).endswith("give a Transformer or an LSTM")
