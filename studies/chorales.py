@@ -237,14 +237,20 @@ def score_all(bundle: Path, official: Store, results: Path, test: bool) -> None:
         score(bundle, official, split, results / f"chorale-{split}.json")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(doc: str | None, out: str, bundle: str) -> argparse.ArgumentParser:
+    """The options of every script that makes a bundle of four voices."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
-    parser.add_argument("--out", type=Path, default=Path("outputs/chorales"), help="all stores and runs")
-    parser.add_argument("--bundle", type=Path, help="default: chorale.safetensors in --out")
+    parser.add_argument("--out", type=Path, default=Path(out), help="all stores and runs")
+    parser.add_argument("--bundle", type=Path, help=f"default: {bundle}.safetensors in --out")
     parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
-    parser.add_argument("--fraction", type=float, default=1.0, help="share of all steps, for a trial")
     parser.add_argument("--test", action="store_true", help="read the test split after all else")
+    return parser
+
+
+def main() -> None:
+    parser = options(__doc__, "outputs/chorales", "chorale")
+    parser.add_argument("--fraction", type=float, default=1.0, help="share of all steps, for a trial")
     args, overrides = parse_options(parser, sys.argv[1:])
     bundle, official = args.bundle or args.out / "chorale.safetensors", Store(args.store, "chorale")
     row, selection, source = made(official, args.out, args.fraction, overrides)

@@ -9,14 +9,13 @@ best official validation. The test split is read only with `--test`, once for a 
 (key=value) hold for both stages. The bundle holds float16.
 """
 
-import argparse
 import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from chorales import score, trained
+from chorales import options, score, trained
 
 from musictx.analysis.likelihood import negative_log_likelihood
 from musictx.commands.evaluate import scored_by
@@ -59,12 +58,7 @@ def write_bundle(source: Path, store: Store, target: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
-    parser.add_argument("--out", type=Path, default=Path("outputs/harmoniser"), help="both runs")
-    parser.add_argument("--bundle", type=Path, help="default: harmoniser.safetensors in --out")
-    parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
-    parser.add_argument("--test", action="store_true", help="read the test split after all else")
+    parser = options(__doc__, "outputs/harmoniser", "harmoniser")
     args, overrides = parse_options(parser, sys.argv[1:])
     bundle, results = args.bundle or args.out / "harmoniser.safetensors", args.results or args.out
     store = Store(args.store, "chorale")

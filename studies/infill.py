@@ -8,7 +8,6 @@ their clock becomes musical time: on a grid every token takes the same time, so 
 the time at which it sounds. Official validation chooses nothing; the test split is read only with `--test`.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -16,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from chorales import COMMON, TEMPERATURES, load, made, nll_by_temperature, score_all, trained, write_bundle
+from chorales import COMMON, TEMPERATURES, load, made, nll_by_temperature, options, score_all, trained, write_bundle
 
 from musictx.config.app import parse_options
 from musictx.config.mistakes import in_one_line
@@ -52,14 +51,9 @@ def learn(init: Path, store: Store, folder: Path, overrides: list[str]) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--store", type=Path, default=Path("outputs/stores/jsb"))
+    parser = options(__doc__, "outputs/infill", "chorale")
     parser.add_argument("--chorales", type=Path, default=Path("outputs/chorales"), help="the runs of chorales.py")
-    parser.add_argument("--out", type=Path, default=Path("outputs/infill"), help="all runs")
-    parser.add_argument("--bundle", type=Path, help="default: chorale.safetensors in --out")
-    parser.add_argument("--results", type=Path, help="a folder for the figures; default: --out")
     parser.add_argument("--fraction", type=float, default=1.0, help="share of the steps of chorales.py, for a trial")
-    parser.add_argument("--test", action="store_true", help="read the test split after all else")
     args, overrides = parse_options(parser, sys.argv[1:])
     bundle, official = args.bundle or args.out / "chorale.safetensors", Store(args.store, "chorale")
     recipe, selection, final = made(official, args.chorales, args.fraction, overrides)
