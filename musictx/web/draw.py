@@ -15,7 +15,6 @@ from musictx.generate.gap import Gap, cut_gap, step_s
 from musictx.generate.guidance import NothingToHold
 from musictx.generate.primer import Part, Primer, choose_primer
 from musictx.generate.requests import DEFAULT_S, TOP_P, UNSAID, Continue, Fill, Length, Own, Sampling
-from musictx.model.bundle import OWN_FILTERS
 from musictx.model.protocol import LanguageModel
 from musictx.music.grid import one_piano, quantise, thin_to_voices
 from musictx.music.score import Score
@@ -39,15 +38,21 @@ class Ready(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What a person sets before pressing Continue or Fill."""
+    """What a person sets before pressing Continue or Fill: a request in the numbers of sliders."""
 
     from_s: float  # where the new music begins: what is before it is the primer
     length_s: float = DEFAULT_S
     temperature: float = Sampling.temperature
-    top_p: float = TOP_P
+    top_p: float | None = None  # None: that of the model
     variations: int = 2
     model: str = ""  # empty: the one that the music began with
     seed_guidance: float | None = None  # 0: none; None: that of the model
+
+    def sampling(self, own: Own) -> Sampling:
+        """As a command would ask: a slider at the model's own value means that the person leaves it to the bundle."""
+        top_p = AUTO if self.top_p in (None, own_top_p(own)) else self.top_p
+        guidance = AUTO if self.seed_guidance in (None, own.get("seed_guidance")) else self.seed_guidance or None
+        return Sampling(self.temperature, top_p=top_p, seed_guidance=guidance)
 
 
 def draw_takes(
@@ -64,10 +69,7 @@ def draw_takes(
     impossible wishes."""
     check_wish(wish, limits)
     primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
-    # with the slider at the model's own value, a primer too short for guidance is not the person's mistake
-    guidance = AUTO if wish.seed_guidance in (None, own.get("seed_guidance")) else wish.seed_guidance or None
-    sampling = Sampling(wish.temperature, top_p=share(wish, own), seed_guidance=guidance)
-    request = Continue(sampling, Length(wish.length_s), random_seed=chance, variations=int(wish.variations))
+    request = Continue(wish.sampling(own), Length(wish.length_s), random_seed=chance, variations=int(wish.variations))
     end_s = time.monotonic() + limits.seconds
     try:
         drawing = Drawing([primer], ready.model, ready.tokenizer, request, own=own)
@@ -82,11 +84,6 @@ def own_top_p(own: Own) -> float:
     """Where the slider of top-p is until a person moves it; at 1 all tokens may be drawn."""
     share = own.get("top_p", TOP_P)
     return 1.0 if share is None else share
-
-
-def share(wish: Wish, own: Own) -> float | str:
-    """The top_p to draw with: the model's own filters, while its slider is where it was."""
-    return AUTO if not own.keys().isdisjoint(OWN_FILTERS) and wish.top_p == own_top_p(own) else wish.top_p
 
 
 def in_time(
@@ -222,8 +219,8 @@ def fill_takes(
     the server is `ending`. Raises UserError for impossible wishes."""
     gap = make_gap(music, region, ready.tokenizer, limits)
     check_wish(wish._replace(length_s=gap.seconds), limits)
-    sampling = Sampling(wish.temperature, top_p=share(wish, own))
-    request = Fill(sampling, random_seed=chance, variations=int(wish.variations))
+    unguided = wish._replace(seed_guidance=None)  # a fill has no seed
+    request = Fill(unguided.sampling(own), random_seed=chance, variations=int(wish.variations))
     asked = request.drawing(Length(gap.seconds), ready.window)
     end_s = time.monotonic() + limits.seconds
     drawing = Drawing([gap], ready.model, ready.tokenizer, asked, own=own)

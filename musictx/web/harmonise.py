@@ -18,7 +18,7 @@ from musictx.model.bundle import BundleHeader
 from musictx.music.melody import together, top_line
 from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer
-from musictx.tokenizers.rules import VOICE_RANGES
+from musictx.tokenizers.rules import AUTO, VOICE_RANGES
 from musictx.tokenizers.tokenizer import Trace
 from musictx.viz.arcs import Head, plot_arcs
 from musictx.web.draw import check_most
@@ -96,7 +96,7 @@ class VoicesWish(NamedTuple):
     """What a person sets before pressing Accompany."""
 
     temperature: float = Sampling.temperature
-    seed_guidance: float = 0.0  # guidance by the melody, 0 for none
+    seed_guidance: float | str = AUTO  # guidance by the melody, 0 for none
     variations: int = 2
 
 

@@ -85,9 +85,10 @@ def test_the_slider_guides_and_at_0_does_not(models, tmp_path, monkeypatch):
     after, what = studio.harmonise(played, VoicesWish(0.5, 1.5, 1), quiet)
     assert what.startswith("1 accompaniment of played, in ")
     assert len(after.now.takes) == 1
+    studio.harmonise(played, VoicesWish(seed_guidance=0.0), quiet)
     studio.harmonise(played, VoicesWish(), quiet)
     how = [call.args[3].sampling for call in asked.call_args_list]
-    assert [(each.temperature, each.strength) for each in how] == [(0.5, 1.5), (1.0, 0.0)]
+    assert [(each.temperature, each.strength) for each in how] == [(0.5, 1.5), (1.0, 0.0), (1.0, None)]
     plain = models[1]._replace(header=replace(models[1].header, notes={}))
     with pytest.raises(UserError, match="^seed_guidance=1.5: "):
         studio_of((models[0], plain), tmp_path).harmonise(played, VoicesWish(0.5, 1.5, 1), quiet)

@@ -21,7 +21,9 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.draw import Drawing
 from musictx.generate.open_bundle import open_bundle
-from musictx.generate.requests import Own
+from musictx.generate.requests import Continue, Own, Sampling
+from musictx.model.bundle import read_header
+from musictx.model.packaged import bundle_path
 from musictx.music.grid import grid_to_score, score_to_grid
 from musictx.music.read import read_midi
 from musictx.music.score import Score
@@ -152,6 +154,14 @@ def test_the_models_own_filters_hold_while_the_slider_of_top_p_is_where_they_put
     plain.go_on(plain.example(Session(), HYMN), WISH._replace(top_p=1.0, from_s=4.8), quiet)
     found = [call.args[3].sampling.suited(call.kwargs["own"]) for call in drawing.call_args_list]
     assert [(each.top_p, each.min_p) for each in found] == [(None, 0.02), (0.5, None), (1.0, None)]
+
+
+def test_a_person_who_moves_no_slider_asks_as_a_command_does():
+    for header in (read_header(bundle_path(name)) for name in ("piano", "chorale")):
+        own = header.sampling
+        untouched = Wish(9.0, top_p=draw.own_top_p(own), seed_guidance=own.get("seed_guidance"))
+        assert untouched.sampling(own) == Wish(9.0).sampling(own) == Continue().sampling == Sampling()
+    assert Wish(9.0, top_p=0.5, seed_guidance=0.0).sampling({}) == Sampling(top_p=0.5, seed_guidance=None)
 
 
 def test_time_runs_out(opened, tmp_path):
