@@ -48,16 +48,7 @@ def build(position, **changes):
 
 @cases
 def test_no_logit_depends_on_a_later_id_and_each_on_all_of_the_source(position, shape):
-    model, source, ids = build(position, **shape), tokens(1, 5), tokens(1, 15, seed=2)
-    read = [model.embed(x).detach().requires_grad_() for x in (source, ids)]
-    given = iter(read)
-    model.embed.register_forward_hook(lambda *_: next(given))
-    logits = model(source, ids)
-    for t in range(ids.shape[1]):
-        heard, before = torch.autograd.grad(logits[0, t].sum(), read, retain_graph=True)
-        assert (before[0, t + 1 :] == 0).all()
-        assert (before[0, : t + 1] != 0).any(-1).all()
-        assert (heard[0] != 0).any(-1).all()
+    proofs.assert_causal_with_a_source(build(position, **shape), PAD)
 
 
 @cases
@@ -80,28 +71,12 @@ def test_cached_steps_equal_one_full_pass_and_the_source_is_read_once(position, 
 
 @cases
 def test_padding_of_a_source_changes_nothing(position, shape):
-    model, source, ids = build(position, **shape), tokens(2, 7), tokens(2, 18, seed=2)
-    source[1, 5:] = PAD
-    with torch.inference_mode():
-        padded = torch.cat([source, torch.full((2, 9), PAD)], 1)
-        torch.testing.assert_close(model(padded, ids), model(source, ids), rtol=1e-12, atol=1e-12)
-        alone = model(source[1:, :5], ids[1:])
-        torch.testing.assert_close(model(source, ids)[1:], alone, rtol=1e-12, atol=1e-12)
-        assert not torch.allclose(model(source.masked_fill(source == PAD, 3), ids), model(source, ids))
-        nothing = model(torch.full((1, 4), PAD), ids[:1])
-        assert nothing.isfinite().all()
+    proofs.assert_padding_changes_nothing(build(position, **shape), PAD)
 
 
 @cases
 def test_a_hidden_source_says_nothing_of_what_it_hides_nor_how_long_it_is(position, shape):
-    model, ids = build(position, **shape), tokens(1, 18, seed=2)
-    with torch.inference_mode():
-        short, long = (model(torch.full((1, s), PAD), ids) for s in (1, 7))
-        torch.testing.assert_close(short, long, rtol=1e-12, atol=1e-12)
-        beside = tokens(2, 7)
-        beside[0] = PAD
-        torch.testing.assert_close(model(beside, ids.expand(2, -1))[:1], short, rtol=1e-12, atol=1e-12)
-        assert not torch.allclose(model(beside[1:], ids), short)
+    proofs.assert_a_hidden_source_says_nothing(build(position, **shape), PAD)
 
 
 def signed(form, distance):
