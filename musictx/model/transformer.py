@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from musictx.errors import ConfigError
 from musictx.model.attention import check_impl
 from musictx.model.cache import Cache, KVCache, indices
-from musictx.model.conv import ShortConv
+from musictx.model.conv import WIDEST, ShortConv
 from musictx.model.keyboard import KEYBOARDS, SEEN, KeyboardState
 from musictx.model.position import CLOCKS, FORMS, timed_forms
 from musictx.model.sizes import check_shares, check_sizes, one_of
@@ -57,6 +57,8 @@ class TransformerConfig:
     def __post_init__(self) -> None:
         check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_distance", "n_frequencies")
         check_sizes(self, "max_positions", "cycle", "conv", *["trained_length"] * (self.trained_length is not None))
+        if self.conv > WIDEST:
+            raise ConfigError("conv", got=self.conv, allowed=f"1 to {WIDEST}")
         check_shares(self, "dropout", "attention_dropout")
         if self.d_model % self.n_heads:
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of n_heads={self.n_heads}")

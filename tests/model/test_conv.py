@@ -54,5 +54,6 @@ def test_it_learns_what_attention_without_order_cannot():
 
 
 def test_wrong_widths():
-    with pytest.raises(ConfigError, match="^conv=0: "):
-        TransformerConfig(11, conv=0)
+    for width in (0, 65, 10**9):
+        with pytest.raises(ConfigError, match=f"^conv={width}: "):
+            TransformerConfig(11, conv=width)
