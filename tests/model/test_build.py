@@ -73,7 +73,7 @@ def test_what_a_kind_does_not_say_it_cannot_do():
     able = {name: [ability for ability, says in kind._asdict().items() if says is True] for name, kind in KINDS.items()}
     assert able == {
         "transformer": ["blocks", "adapters", "packed", "static_steps", "readout"],
-        "recurrent": ["carries"],
+        "recurrent": ["carries", "gates"],
         "encoder_decoder": ["packed"],
         "recurrent_encoder_decoder": [],
     }
