@@ -121,8 +121,10 @@ def learn(recipe: Recipe, store: Store, folder: Path, validations: int, override
 
 def load(path: Path) -> tuple[Any, BundleHeader]:
     model, header = load_bundle(path)
-    if kind_of(model) != "transformer":
-        raise BundleError(f"{path} is not a Transformer, and the temperature needs its last norm: leave model= out")
+    if kind_of(model) != "transformer" or model.config.norm == "post":
+        raise BundleError(
+            f"{path} is not a Transformer with a last norm, which the temperature needs: leave model= out"
+        )
     return model, header
 
 

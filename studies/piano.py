@@ -212,6 +212,8 @@ def main() -> None:
         parser.error(f"--pop {args.pop} does not exist: give POP909 as it was downloaded, a zip or a folder")
     if args.asap is not None and not args.asap.exists():
         parser.error(f"--asap {args.asap} does not exist: give the performances to learn, a zip or a folder")
+    if args.fill is not None and args.device != "cpu":
+        parser.error("--fill runs on a CPU: leave --device out")
     args.out.mkdir(parents=True, exist_ok=True)
     store = prepare(args.archive, args.out)
     if args.asap is not None:

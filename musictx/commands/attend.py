@@ -71,7 +71,6 @@ def attend(config: AttendConfig) -> None:
         raise ConfigError("format", got=config.format, allowed=f"one of {', '.join(f[1:] for f in FORMATS)}")
     whats = ["attention", "heads"] if config.seed_seconds is None else ["attention", "heads", "raised"]
     arcs, maps, *raised = (folder / f"{source.stem}-{what}.{config.format}" for what in whats)
-    check_new(config.overwrite, arcs, maps, folder / f"{source.stem}-gates.{config.format}", *raised)
     data = read_bytes(source)  # reports a missing file before the model loads
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
@@ -79,6 +78,7 @@ def attend(config: AttendConfig) -> None:
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
     if has_gates := can(model, "gates") and model.config.cell == "lstm":
         refuse_heads(config)
+        check_new(config.overwrite, folder / f"{source.stem}-gates.{config.format}")
     elif not reads_melody and not can(model, "readout"):
         raise ConfigError(
             "bundle", got=bundle, why="no attention over its past to look at", allowed="a Transformer or an LSTM"
@@ -87,6 +87,7 @@ def attend(config: AttendConfig) -> None:
         why = "only models that continue a seed have it"
         raise ConfigError("seed_seconds", got=config.seed_seconds, why=why, hint="leave it out")
     if not has_gates:
+        check_new(config.overwrite, arcs, maps, *raised)
         check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     music = tracks.merge(config.drums)
@@ -144,8 +145,8 @@ def attend(config: AttendConfig) -> None:
 
 def refuse_heads(config: AttendConfig) -> None:
     """Raises ConfigError for settings that only models with heads have."""
-    for name in ("at", "seed_seconds", "layer", "head"):
-        if (value := getattr(config, name)) is not None:
+    for name in ("at", "seed_seconds", "layer", "head", "motif_notes", "max_tokens"):
+        if (value := getattr(config, name)) != getattr(AttendConfig, name):
             why = "an LSTM has gates, which are drawn for all layers and the whole music"
             raise ConfigError(name, got=value, why=why, hint="leave it out")
 

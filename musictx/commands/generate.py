@@ -8,7 +8,7 @@ from musictx.commands import shared
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, UserError
 from musictx.files import only_new
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.filling import check_fills, fill_all, read_around
@@ -205,8 +205,15 @@ def fill_in(config: GenerateConfig) -> None:
 
 
 def known_music(config: GenerateConfig) -> Provenance | None:
-    """The music of `known_store=`. Raises StoreError."""
-    return Provenance(Store(config.known_store)) if config.known_store is not None else None
+    """The music of `known_store=`. Raises StoreError, and ConfigError for a store without two notes in a row."""
+    if config.known_store is None:
+        return None
+    known = Provenance(Store(config.known_store))
+    try:
+        _ = known.index  # made before the music: a fault of the store takes none of it
+    except UserError as error:
+        raise ConfigError("known_store", got=config.known_store, why=str(error)) from None
+    return known
 
 
 def print_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:

@@ -71,6 +71,8 @@ class StaticSteps:
         """Moves a cache here; keeps the graph while the shapes are the same."""
         if state.k.shape[3] < state.end:
             raise ValueError("StaticSteps has taken the content of this cache already: prefill a new one")
+        if not state.length:
+            raise ValueError("StaticSteps takes a cache that has tokens: prefill it first")
         if self.ring is None or not self.ring.fits(state):
             self.graph, self.ring = None, Ring(state)
             batch = state.k.shape[1]

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from proofs import BLOCKS
 
 from musictx.model.cache import KVCache
 from musictx.model.position import FORMS, timed_forms
@@ -34,11 +35,12 @@ def prefilled(model, prompt, room, rolling):
     return state
 
 
+@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("rolling", [False, True])
 @pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
 @torch.inference_mode()
-def test_each_row_of_a_ragged_batch_equals_its_solo_run(position, clock, rolling):
-    model, then = build(position, clock=clock), ids(len(LENGTHS), N)
+def test_each_row_of_a_ragged_batch_equals_its_solo_run(position, clock, rolling, block):
+    model, then = build(position, clock=clock, **block), ids(len(LENGTHS), N)
     prompts = [ids(40)[40 - n :] for n in LENGTHS]
     room = 7 if rolling else 9 + N + 1
     states = [prefilled(model, prompt, room, rolling) for prompt in prompts]
