@@ -121,7 +121,7 @@ def learn(recipe: Recipe, store: Store, folder: Path, validations: int, override
 
 def load(path: Path) -> tuple[Any, BundleHeader]:
     model, header = load_bundle(path)
-    if kind_of(model) != "transformer" or model.config.norm == "post":
+    if kind_of(model) != "transformer" or header.model.get("norm") == "post":
         raise BundleError(
             f"{path} is not a Transformer with a last norm, which the temperature needs: leave model= out"
         )
