@@ -1,6 +1,5 @@
 """Which passages of new music occur in a corpus, in any key: the longest runs of notes that both share."""
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,16 +23,12 @@ class Passage(NamedTuple):
 
 
 class Provenance:
-    """The training pieces of a store, to search. Raises StoreError; without two notes, a search raises UserError."""
+    """The training pieces of a store, to search. Raises StoreError, and UserError if no piece has two notes."""
 
     def __init__(self, store: Store) -> None:
-        self.store, self.split = store, store.split("train")
-        self.names, self.corpus = self.split.names, store.manifest.corpus.name
-
-    @cached_property
-    def index(self) -> CorpusIndex:
-        """Made at the first search: MAESTRO takes six seconds."""
-        return CorpusIndex([self.store.tokenizer.decode(np.asarray(ids)) for ids in self.split])
+        split = store.split("train")
+        self.names, self.corpus = split.names, store.manifest.corpus.name
+        self.index = CorpusIndex([store.tokenizer.decode(np.asarray(ids)) for ids in split])
 
     def passages(self, score: Score, most: int = MOST) -> list[Passage]:
         """The longest first; all music shares short runs, such as scales: compare it with music that is no copy."""

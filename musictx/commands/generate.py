@@ -157,13 +157,14 @@ def generate(config: GenerateConfig) -> None:
     request = asked(config)
     if config.seed_midi is None:
         refuse_part(request)
-    device, known = check_device(config.device), known_music(config)
+    device = check_device(config.device)
     sources = find_seeds(config.seed_midi)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     targets = name_targets(sources, Path(config.out), config.variations, **extras)
     seeds = sources if config.seed_midi is not None else []
     for seed in seeds:
         read_bytes(seed)  # reports a missing seed before the model loads
+    known = known_music(config)
     bundle = name_bundle(config.bundle, seeds, config.drums)
     opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
     print(describe_model(opened))
@@ -183,13 +184,14 @@ def generate(config: GenerateConfig) -> None:
 
 def fill_in(config: GenerateConfig) -> None:
     """Fills the gap in a piece, or between two."""
-    request, device, known = asked_fill(config), check_device(config.device), known_music(config)
+    request, device = asked_fill(config), check_device(config.device)
     files = sides(config)
     for file in files:
         read_bytes(file)
     name = "-to-".join(file.stem for file in files)
     extras = {"wav": config.wav, "png": config.png, "overwrite": config.overwrite}
     targets = name_targets([files[0].with_stem(name)], Path(config.out), config.variations, **extras)[0]
+    known = known_music(config)
     bundle = name_bundle(config.bundle, files, config.drums)
     opened, tokenizer, header = open_and_print(bundle, device, config.attention.impl)
     check_fills(bundle, tokenizer)
@@ -208,12 +210,11 @@ def known_music(config: GenerateConfig) -> Provenance | None:
     """The music of `known_store=`. Raises StoreError, and ConfigError for a store without two notes in a row."""
     if config.known_store is None:
         return None
-    known = Provenance(Store(config.known_store))
+    store = Store(config.known_store)
     try:
-        _ = known.index  # made before the music: a fault of the store takes none of it
+        return Provenance(store)
     except UserError as error:
         raise ConfigError("known_store", got=config.known_store, why=str(error)) from None
-    return known
 
 
 def print_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:

@@ -6,8 +6,9 @@ import pytest
 from conftest import ok, refused
 
 from musictx.analysis.provenance import Provenance
-from musictx.data.store import Store
+from musictx.data.store import Piece, Store, write_store
 from musictx.errors import StoreError
+from musictx.generate.draw import Continuation
 from musictx.music.score import Score
 
 
@@ -43,6 +44,21 @@ def test_each_file_says_what_it_shares(world, tmp_path):
         assert f"o/{file.name}: {said}\n" in done.stdout
     plain = ok([*words[:-1], "out=p", "variations=2"], tmp_path)
     assert "shared with" not in plain.stdout
+
+
+def test_new_notes_are_those_of_the_gap_or_after_the_seed(world):
+    score = known_piece(world)
+    assert len(Continuation(score, new_from_s=1e9).new_notes) == 0
+    assert len(Continuation(score, new_from_s=0.0).new_notes) == len(score)
+    assert len(Continuation(score, 0.0, is_new=np.arange(len(score)) < 5).new_notes) == 5
+
+
+def test_a_store_without_two_notes_is_refused_before_the_model_opens(world, tmp_path):
+    store = Store(world.store)
+    one = Piece("one", store.tokenizer.encode(Score([0.0], [1.0], [60], [80])), 1.0)
+    write_store(tmp_path / "one", store.tokenizer, store.manifest.corpus, {"train": [one], "validation": [one]}, [])
+    words = ["musictx", "generate", "bundle=nowhere", f"seed_midi={world.seed}", "known_store=one"]
+    assert refused(words, tmp_path).startswith("error: known_store=one: ")
 
 
 def test_a_store_may_be_a_string_and_must_be_one(world, tmp_path):

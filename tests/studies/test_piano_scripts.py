@@ -218,6 +218,13 @@ def test_a_finished_model_is_taught_to_fill_in_a_folder_its_own(tmp_path, monkey
     assert "stage-2-fill is not finished:" in capsys.readouterr().out
 
 
+def test_filling_is_taught_on_a_cpu_alone(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["piano.py", "--archive", "a.zip", "--fill", "a.safetensors", "--device", "cuda"])
+    with pytest.raises(SystemExit):
+        piano.main()
+    assert "--fill runs on a CPU" in capsys.readouterr().err
+
+
 def test_short_songs_and_a_store_of_before_are_said(archive, tmp_path):
     maestro = piano.prepare(archive, tmp_path)
     with_short = Store(piano.with_pop(maestro, write_songs(tmp_path / "songs", 12), tmp_path)).manifest
