@@ -13,16 +13,19 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import soundfile
-from piano import ROOT, call
+from piano_bundle import score_all
 
 from musictx.config.mistakes import in_one_line
 from musictx.files import replacing
 from musictx.model.packaged import bundle_path
 
+ROOT = Path(__file__).parents[1]
 RESULTS, PICTURES = ROOT / "studies/results", ROOT / "docs/img"
 STORES = ROOT / "outputs/stores"
 MUSIC = ROOT / "outputs/evidence"  # rolls and MIDI files to look at
@@ -37,8 +40,7 @@ def prepare(args: argparse.Namespace) -> None:
 
 
 def likelihood(args: argparse.Namespace) -> None:
-    words = ["--score", "--bundle", str(bundle_path("piano")), "--store", str(STORES / "maestro")]
-    study("place_piano.py", *words, "--results", str(RESULTS), *["--test"] * args.test)
+    score_all(bundle_path("piano"), STORES / "maestro", RESULTS, args.test)
 
 
 def alive(args: argparse.Namespace) -> None:
@@ -81,6 +83,13 @@ def page(args: argparse.Namespace) -> None:
     call(["-m", "pytest", "-q", "-p", "no:xdist", str(ROOT / "tests/web/test_browser.py")])
     for name in ("serve-attention.png", "serve-harmonise.png"):
         place(MUSIC / name, PICTURES / name)
+
+
+def call(words: list[str]) -> None:
+    """Runs a command of Python's. Exits the script if the command fails."""
+    print("$", *words, flush=True)
+    if status := subprocess.run([sys.executable, *words], check=False).returncode:
+        sys.exit(status)
 
 
 def study(name: str, *words: str) -> None:

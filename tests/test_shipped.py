@@ -21,7 +21,7 @@ from musictx.tokenizers.gap import knows_gaps
 
 sys.path.insert(0, str(ROOT / "studies"))
 import guidance
-import place_piano
+import piano_bundle
 
 CHORALE_IS = "chorale: trained on JSB chorales, 16th grid, licence public domain"  # and what the words of that day were
 PIANO_IS = "piano: trained on MAESTRO v3.0.0 and ASAP and POP909, licence CC BY-NC-SA 4.0 (POP909: MIT)"
@@ -104,7 +104,7 @@ def test_the_pianos_figures_are_of_these_tensors():
 
 def test_the_pianos_share_of_what_it_learned_last_is_what_the_rule_takes():
     kept = json.loads((ROOT / "studies" / "results" / "piano-shares.json").read_text())
-    share = place_piano.choose(kept["rows"])
+    share = piano_bundle.choose(kept["rows"])
     assert read_header(shipped_bundle("piano")).notes["averaged"] == [1 - share, share]
     (row,) = [row for row in kept["rows"] if row["share"] == share]
     card = (ROOT / "docs" / "models.md").read_text().partition("## The piano model")[2]

@@ -1,63 +1,50 @@
-"""A trained piano model, or an average of several, becomes `bundle=piano`; what it costs on held-out music is written.
-
-    python studies/place_piano.py --models outputs/piano/bundles-fill --trained-on outputs/piano/store-pop
-    python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill \\
-        --shares 0.5 0.5 --trained-on outputs/piano/store-pop       # halfway to a model that was tuned
-    python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill \\
-        --choose outputs/piano/store outputs/piano/pop --trained-on outputs/piano/store-asap-pop  # by validation
-    python studies/alive.py --bundles outputs/piano.safetensors --write sampler.top_p=null sampler.min_p=0.02
-    python studies/place_piano.py --score --test --bundle musictx/bundles/piano.safetensors --results studies/results
+"""The bundle of the piano: a mean of two models whose shares validation chooses, and its likelihood on held-out music.
 
 The bundle has float16, and says what its training store says of its music. Filters and guidance come later, by
-`studies/alive.py` and `studies/guidance.py`, and change the file but not its tensors. So `--score` reads a split once
-for the same tensors, and, given again, only prints the new file's hash. It writes the likelihood of MAESTRO's whole
-validation, inputs of 2,048, into the header, and that of the test split, with `--test`, beside it.
+`alive.py` and `guidance.py`, and change the file but not its tensors. So `score` reads a split once for the same
+tensors, and, called again, only keeps the new file's hash.
 
-The rule of `--choose`, for two models: of the `SHARES` of the second whose pop validation is at most `POP_NATS` a
-token, the one with the lowest MAESTRO hour. If no share reaches that, the lowest pop validation of those whose hour is
-no higher than that of the first model alone.
+The rule: of the `SHARES` of the second model whose pop validation is at most `POP_NATS` a token, the one with the
+lowest MAESTRO hour. If no share reaches that, the lowest pop validation of those whose hour is no higher than that of
+the first model alone.
 """
 
-import argparse
 import json
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import torch
 
 from musictx.commands.evaluate import evaluate, file_hash
-from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.model.build import KINDS
 from musictx.model.bundle import BundleHeader, load_bundle, read_header, save_bundle, tensors_hash, write_header
-from musictx.model.packaged import bundle_path
 
 SEGMENT = 2048  # ids in an input
 SHARES = (0.3, 0.5, 0.7, 1.0)
 POP_NATS = 2.2  # what was asked
 
 
-def place(sources: list[Path], shares: list[float], store: Path, target: Path) -> None:
-    """Writes the average of the sources' weights. Raises UserError for models that are not alike."""
+def write_mean(sources: list[Path], shares: list[float], store: Path, target: Path) -> None:
+    """Writes the mean of the sources' weights, each with its share. Raises UserError for models that are not alike."""
     model, header = load_bundle(sources[0])
     weights = {name: x for name, x in model.state_dict().items() if x.is_floating_point()}  # the rest are tables
     mean = {name: torch.zeros_like(x, dtype=torch.float64) for name, x in weights.items()}
     for source, share in zip(sources, shares, strict=True):
         other, its = load_bundle(source)
         if differing := unlike(header, its):
-            raise UserError(f"{source} and {sources[0]} differ in {', '.join(differing)}: give models that are alike")
+            raise UserError(f"{source} and {sources[0]} differ in {', '.join(differing)}", "give models that are alike")
         for name, x in other.state_dict().items():
             if name in mean:
                 mean[name] += share * x.double()
     model.load_state_dict(model.state_dict() | {name: mean[name].to(x.dtype) for name, x in weights.items()})
     corpus = Store(store, header.tokenizer).manifest.corpus
     notes: dict[str, Any] = {"name": "piano", "seed": header.notes.get("seed"), "citation": corpus.citation}
-    notes |= {"made_by": "studies/place_piano.py"} | ({"averaged": shares} if len(sources) > 1 else {})
+    notes |= {"made_by": "studies/piano.py", "averaged": shares}
     target.parent.mkdir(parents=True, exist_ok=True)
     header = replace(header, corpus=corpus.name, licence=corpus.licence, val_nll=None, notes=notes)
     save_bundle(target, model, header, torch.float16)
@@ -106,12 +93,13 @@ def choose(rows: list[dict[str, float]]) -> float:
     return min((row for row in rows if row["hour"] <= rows[0]["hour"]), key=lambda row: row["pop"])["share"]
 
 
-def shares_by_validation(models: list[Path], stores: list[Path], trained_on: Path, results: Path) -> list[float]:
-    """Scores each share of the second of two models on the validation of both stores, and keeps what the rule takes."""
+def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path, target: Path, results: Path) -> None:
+    """Scores each share of the second of two models on the validation of both stores, and writes the mean of the share
+    that the rule takes."""
     rows: list[dict[str, float]] = []
     for share in (0.0, *SHARES):
         with TemporaryDirectory() as folder:
-            place(models, [1 - share, share], trained_on, tried := Path(folder) / "piano.safetensors")
+            write_mean(models, [1 - share, share], trained_on, tried := Path(folder) / "piano.safetensors")
             found = [score(tried, store, "validation", Path(folder) / f"{i}.json") for i, store in enumerate(stores)]
         hour, pop = (each["per_token"][0] for each in found)
         rows.append({"share": share, "hour": hour, "pop": pop})
@@ -119,7 +107,7 @@ def shares_by_validation(models: list[Path], stores: list[Path], trained_on: Pat
     chosen = choose(rows)
     results.mkdir(parents=True, exist_ok=True)
     (results / "piano-shares.json").write_text(json.dumps({"rows": rows, "chosen": chosen}, indent=1), encoding="utf-8")
-    return [1 - chosen, chosen]
+    write_mean(models, [1 - chosen, chosen], trained_on, target)
 
 
 def keep(found: dict[str, Any], out: Path) -> None:
@@ -135,40 +123,3 @@ def score_all(bundle: Path, store: Path, results: Path, test: bool) -> None:
     write_header(bundle, replace(read_header(bundle), val_nll=found["validation"]["per_token"][0]))
     for split, out in files.items():
         keep(found[split] | {"bundle_sha256": file_hash(bundle)}, out)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", help="a run folder or bundle; several: their average")
-    parser.add_argument("--shares", type=float, nargs="+", help="of each in the average; default: equal ones")
-    parser.add_argument(
-        "--choose", type=Path, nargs=2, metavar="STORE", help="choose the shares on MAESTRO's and pop's"
-    )
-    parser.add_argument("--trained-on", type=Path, help="the store that they learnt")
-    parser.add_argument("--bundle", type=Path, default=Path("outputs/piano.safetensors"))
-    parser.add_argument("--score", action="store_true", help="score the bundle")
-    parser.add_argument("--test", action="store_true", help="read the test split too")
-    parser.add_argument("--store", type=Path, default=Path("outputs/stores/maestro"), help="all of MAESTRO, to score")
-    parser.add_argument("--results", type=Path, default=Path("outputs"), help="the folder of the figures")
-    args = parser.parse_args()
-    if not args.models and not args.score:
-        parser.error("give --models to place a bundle, --score to score one, or both")
-    if args.models:
-        if args.trained_on is None:
-            parser.error("--models: give --trained-on too, the store whose music the bundle will name")
-        models = [bundle_path(name) for name in args.models]
-        shares = args.shares or [1 / len(models)] * len(models)
-        if args.choose:
-            if len(models) != 2 or args.shares:
-                parser.error("--choose: give two --models, and no --shares")
-            shares = shares_by_validation(models, args.choose, args.trained_on, args.results)
-        if len(shares) != len(args.models) or not np.isclose(sum(shares), 1):
-            parser.error(f"--shares {shares}: give one for each of the {len(args.models)} models, 1 together")
-        place(models, shares, args.trained_on, args.bundle)
-    if args.score:
-        score_all(args.bundle, args.store, args.results, args.test)
-
-
-if __name__ == "__main__":
-    with in_one_line():
-        main()

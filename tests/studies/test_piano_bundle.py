@@ -1,10 +1,9 @@
-"""studies/place_piano.py: the average of weights, the header, and a split that equal tensors read once."""
+"""studies/piano_bundle.py: the mean of weights, the header, and a split that equal tensors read once."""
 
 import json
-import sys
 from dataclasses import asdict, replace
 
-import place_piano
+import piano_bundle
 import pytest
 import torch
 
@@ -18,15 +17,13 @@ from musictx.tokenizers import build_tokenizer
 from musictx.training.start import keys_of
 
 
-def test_weights_are_averaged_by_their_shares_and_the_header_says_whose_music_it_is(world, tmp_path, monkeypatch):
+def test_weights_are_averaged_by_their_shares_and_the_header_says_whose_music_it_is(world, tmp_path):
     model, header = load_bundle(world.bundle)
     before = {name: x.clone() for name, x in model.state_dict().items()}
     model.load_state_dict({name: x + 1 for name, x in before.items()})
     other, target = tmp_path / "other.safetensors", tmp_path / "new/piano.safetensors"
     save_bundle(other, model, replace(header, corpus="something else"))
-    words = ["--models", str(world.bundle), str(other), "--trained-on", str(world.store), "--bundle", str(target)]
-    monkeypatch.setattr(sys, "argv", ["place_piano.py", *words, "--shares", "0.75", "0.25"])
-    place_piano.main()
+    piano_bundle.write_mean([world.bundle, other], [0.75, 0.25], world.store, target)
     placed, said = load_bundle(target)
     for name, x in placed.state_dict().items():
         torch.testing.assert_close(x, (before[name] + 0.25).half().float())
@@ -35,11 +32,8 @@ def test_weights_are_averaged_by_their_shares_and_the_header_says_whose_music_it
     assert (said.notes["name"], said.notes["averaged"], said.val_nll) == ("piano", [0.75, 0.25], None)
     assert said.model == header.model
     assert target.stat().st_size < 0.6 * other.stat().st_size
-    monkeypatch.setattr(sys, "argv", ["place_piano.py", *words, "--shares", "0.75", "0.75"])
-    with pytest.raises(SystemExit):
-        place_piano.main()
-    with pytest.raises(UserError, match=r"chorale.safetensors and .* differ in .*d_ff.*:"):
-        place_piano.place([world.bundle, bundle_path("chorale")], [0.5, 0.5], world.store, target)
+    with pytest.raises(UserError, match=r"chorale.safetensors and .* differ in .*d_ff"):
+        piano_bundle.write_mean([world.bundle, bundle_path("chorale")], [0.5, 0.5], world.store, target)
 
 
 def test_what_ids_do_to_the_keyboard_is_no_average(world, tmp_path):
@@ -52,7 +46,7 @@ def test_what_ids_do_to_the_keyboard_is_no_average(world, tmp_path):
     for name in "one", "two":
         save_bundle(tmp_path / f"{name}.safetensors", model, header)
     sources = [tmp_path / "one.safetensors", tmp_path / "two.safetensors"]
-    place_piano.place(sources, [0.7, 0.3], world.store, tmp_path / "mean.safetensors")
+    piano_bundle.write_mean(sources, [0.7, 0.3], world.store, tmp_path / "mean.safetensors")
     placed = load_bundle(tmp_path / "mean.safetensors")[0].keyboard
     for name in Keys._fields:
         assert torch.equal(getattr(placed, name), getattr(model.keyboard, name))
@@ -65,11 +59,11 @@ def test_what_differs_between_models_is_named():
         ({"position": "rope", "clock": "time"}, ["clock", "position"]),
         ({"dropout": 0.3, "attention": "sdpa"}, []),
     ):
-        assert place_piano.unlike(header, replace(header, model=header.model | model)) == differing
+        assert piano_bundle.unlike(header, replace(header, model=header.model | model)) == differing
     old = {name: value for name, value in header.model.items() if name != "keyboard"}
     new = replace(header, model=old | {"keyboard": "none"})
-    assert place_piano.unlike(replace(header, model=old), new) == []
-    assert place_piano.unlike(header, replace(header, objective={}, vocab_fingerprint="x")) == [
+    assert piano_bundle.unlike(replace(header, model=old), new) == []
+    assert piano_bundle.unlike(header, replace(header, objective={}, vocab_fingerprint="x")) == [
         "objective",
         "vocabulary",
     ]
@@ -77,8 +71,8 @@ def test_what_differs_between_models_is_named():
 
 def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys):
     bundle, results = tmp_path / "piano.safetensors", tmp_path / "results"
-    place_piano.place([world.bundle], [1.0], world.store, bundle)
-    place_piano.score_all(bundle, world.store, results, test=False)
+    piano_bundle.write_mean([world.bundle], [1.0], world.store, bundle)
+    piano_bundle.score_all(bundle, world.store, results, test=False)
     first = json.loads((results / "piano-validation.json").read_text())
     assert [path.name for path in results.iterdir()] == ["piano-validation.json"]
     assert (first["segment"], first["weights"]) == (2048, "float32")
@@ -86,7 +80,7 @@ def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys)
     assert read_header(bundle).val_nll == first["per_token"][0]
     assert "kept" not in capsys.readouterr().out
     add_notes(bundle, seed_guidance=0.5)
-    place_piano.score_all(bundle, world.store, results, test=False)
+    piano_bundle.score_all(bundle, world.store, results, test=False)
     assert "kept" in capsys.readouterr().out
     again = json.loads((results / "piano-validation.json").read_text())
     assert again == first | {"bundle_sha256": file_hash(bundle)}
@@ -95,19 +89,8 @@ def test_a_header_may_change_and_no_split_is_read_again(world, tmp_path, capsys)
     model, header = load_bundle(bundle)
     model.load_state_dict({name: x * 2 for name, x in model.state_dict().items()})
     save_bundle(bundle, model, header, torch.float16)
-    place_piano.score_all(bundle, world.store, results, test=False)
+    piano_bundle.score_all(bundle, world.store, results, test=False)
     assert "kept" not in capsys.readouterr().out
-
-
-def test_a_person_is_said_what_to_give(world, monkeypatch, capsys):
-    for words, said in (
-        ([], "give --models to place a bundle, --score to score one, or both"),
-        (["--models", "piano"], "--models: give --trained-on too, the store whose music the bundle will name"),
-    ):
-        monkeypatch.setattr(sys, "argv", ["place_piano.py", *words])
-        with pytest.raises(SystemExit):
-            place_piano.main()
-        assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -118,16 +101,6 @@ def test_the_share_keeps_to_what_was_asked_of_pop(pop, chosen):
     hours = [1.83, 1.81, 1.825, 1.82, 1.84]
     rows = [
         {"share": share, "hour": hour, "pop": nats}
-        for share, hour, nats in zip([0.0, *place_piano.SHARES], hours, pop, strict=True)
+        for share, hour, nats in zip([0.0, *piano_bundle.SHARES], hours, pop, strict=True)
     ]
-    assert place_piano.choose(rows) == chosen
-
-
-def test_validation_chooses_the_share(world, tmp_path, monkeypatch):
-    words = ["--models", str(world.bundle), str(world.bundle), "--choose", str(world.store), str(world.store)]
-    words += ["--trained-on", str(world.store), "--bundle", str(tmp_path / "mean.safetensors")]
-    monkeypatch.setattr(sys, "argv", ["place_piano.py", *words, "--results", str(tmp_path)])
-    place_piano.main()
-    found = json.loads((tmp_path / "piano-shares.json").read_text())
-    assert [row["share"] for row in found["rows"]] == [0, *place_piano.SHARES]
-    assert read_header(tmp_path / "mean.safetensors").notes["averaged"] == [1 - found["chosen"], found["chosen"]]
+    assert piano_bundle.choose(rows) == chosen

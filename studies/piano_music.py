@@ -1,0 +1,91 @@
+"""The music of the piano model: MAESTRO, the performances of ASAP that it lacks, and the songs of POP909."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+
+from musictx.config.prepare import PrepareFolderConfig, PrepareMaestroConfig, PreparePop909Config
+from musictx.config.train import TokenizerConfig
+from musictx.data.corpora.folder import prepare_folder
+from musictx.data.corpora.maestro import prepare_maestro
+from musictx.data.corpora.pop909 import prepare_pop909
+from musictx.data.store import Corpus, Piece, Store, write_store
+from musictx.tokenizers import Tokenizer
+
+SCORED_S = 3600.0  # of MAESTRO's validation: so much is scored during training
+ENDING_S = 15.0  # of a song, left out
+ASAP = Corpus(  # its performances that are not in MAESTRO, and play no work of its validation and test
+    "ASAP",
+    "CC BY-NC-SA 4.0",
+    "Foscarin et al., ASAP: a dataset of aligned scores and performances for piano transcription, ISMIR 2020",
+)
+
+
+def stores(archives: dict[str, Path], out: Path) -> dict[str, Path]:
+    """A store for each of the archives `maestro`, `asap` and `pop`, unless it is there."""
+    paths = {name: out / name for name in archives}
+    performance = TokenizerConfig(name="performance")
+    maestro, asap, pop = ({"path": str(archives[name]), "out": str(paths[name])} for name in ("maestro", "asap", "pop"))
+    if not (paths["maestro"] / "manifest.json").exists():
+        prepare_maestro(PrepareMaestroConfig(tokenizer=performance, **maestro))
+    if not (paths["asap"] / "manifest.json").exists():
+        prepare_folder(PrepareFolderConfig(tokenizer=performance, corpus=ASAP.name, licence=ASAP.licence, **asap))
+    if not (paths["pop"] / "manifest.json").exists():
+        prepare_pop909(PreparePop909Config(tokenizer=performance, **pop))
+    return paths
+
+
+def maestro_alone(maestro: Store, path: Path) -> Path:
+    """A store of MAESTRO's training split and an hour of its validation."""
+    if not (path / "manifest.json").exists():
+        splits = {"train": pieces_of(maestro, "train"), "validation": spread(pieces_of(maestro, "validation"))}
+        write_store(path, maestro.tokenizer, maestro.manifest.corpus, splits, maestro.manifest.dropped)
+    return path
+
+
+def all_three(alone: Store, asap: Store, pop: Store, path: Path) -> Path:
+    """That store with all performances of ASAP and the training songs of POP909 to learn; all of a song is one piano.
+
+    Songs have no endings: they are short, so a quarter of their windows would hold one, three times as many as
+    MAESTRO's, and a model that heard those brought MAESTRO's music to an end early too."""
+    if not (path / "manifest.json").exists():
+        songs = pieces_of(pop, "train")
+        own = alone.manifest.corpus
+        corpus = Corpus(
+            f"{own.name} and {ASAP.name} and {pop.manifest.corpus.name}",
+            f"{own.licence} (POP909: {pop.manifest.corpus.licence})",
+            "; ".join((own.citation, ASAP.citation, pop.manifest.corpus.citation)),
+        )
+        splits = {name: pieces_of(alone, name) for name in alone.manifest.splits}
+        splits["train"] += [piece for name in asap.manifest.splits for piece in pieces_of(asap, name)]
+        splits["train"] += [without_ending(song, pop.tokenizer) for song in songs if song.seconds > ENDING_S]
+        dropped = [entry for store in (alone, asap, pop) for entry in store.manifest.dropped]
+        dropped += [(song.name, f"not longer than {ENDING_S:g} s") for song in songs if song.seconds <= ENDING_S]
+        write_store(path, alone.tokenizer, corpus, splits, dropped)
+    return path
+
+
+def pieces_of(store: Store, split: str) -> list[Piece]:
+    """A split's pieces, each with its length in seconds."""
+    found = store.split(split)
+    return [
+        Piece(name, ids, store.tokenizer.seconds(ids), unfinished=i in found.unfinished)
+        for i, (name, ids) in enumerate(zip(found.names, found, strict=True))
+    ]
+
+
+def spread(pieces: Sequence[Piece]) -> list[Piece]:
+    """Pieces of `SCORED_S` in all: every 7th first, then those after them."""
+    found, so_far_s = [], 0.0
+    for piece in [piece for k in range(7) for piece in pieces[k::7]]:
+        if so_far_s < SCORED_S:
+            found.append(piece)
+            so_far_s += piece.seconds
+    return found
+
+
+def without_ending(piece: Piece, tokenizer: Tokenizer) -> Piece:
+    """An unfinished piece: all but its last `ENDING_S` seconds."""
+    until_s = piece.seconds - ENDING_S
+    n = bisect_right(range(len(piece.ids) + 1), until_s, key=lambda n: tokenizer.seconds(piece.ids[:n])) - 1
+    return Piece(piece.name, piece.ids[:n], tokenizer.seconds(piece.ids[:n]), unfinished=True)

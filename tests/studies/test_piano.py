@@ -1,0 +1,146 @@
+"""The long training of the piano: its sizes, its music, and one command from the archives to a scored bundle."""
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import piano
+import piano_music
+import pytest
+import torch
+from conftest import write_tunes
+from hydra import compose, initialize_config_dir
+from songs import write_songs
+
+from musictx.config import register
+from musictx.config.app import conf_dir, settings, typed
+from musictx.config.command import find
+from musictx.config.train import TrainConfig
+from musictx.data.store import Store
+from musictx.errors import UserError
+from musictx.model.build import build_model
+from musictx.model.bundle import read_header
+from musictx.training.preflight import check_trainer
+from musictx.training.start import build_model_config, sized_as_bundle
+
+TINY = ["model.d_model=16", "model.n_heads=2", "model.n_layers=1", "model.d_ff=32", "model.max_distance=64"]
+
+
+@pytest.fixture(scope="module")
+def archives(world, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("archives")
+    rows = ["split,midi_filename,duration"]
+    with zipfile.ZipFile(folder / "maestro.zip", "w") as file:
+        for k, midi in enumerate(sorted(world.midi.rglob("*.mid"))[:6]):
+            rows.append(f"{('train', 'validation', 'test')[k % 3]},2004/{k}.mid,18")
+            file.write(midi, f"maestro-v3.0.0/2004/{k}.mid")
+        file.writestr("maestro-v3.0.0/maestro-v3.0.0.csv", "\n".join(rows))
+    write_tunes(folder / "asap", 6)
+    return {
+        "maestro": folder / "maestro.zip",
+        "asap": folder / "asap",
+        "pop": write_songs(folder / "songs", 12),
+    }
+
+
+def words_of(stage):
+    return piano.words_of(stage, Path("x"), Path("y"), Path("z") if stage.experiment == "piano_fill" else None)
+
+
+def parameters(words):
+    register(find("train"))
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        config = typed(compose("train", words), TrainConfig)
+    with torch.device("meta"):  # the shapes alone
+        return sum(p.numel() for p in build_model(build_model_config(config, 391)).parameters())
+
+
+def test_the_piano_fits_its_bundle():
+    assert 10e6 < parameters(words_of(piano.STAGES["cpu"][0])) < 12e6  # 24 MB in float16
+
+
+@pytest.mark.parametrize(("device", "ids_a_step"), [("cpu", 8192), ("cuda", 65_536)])
+def test_the_piano_is_trained_on_either_device_with_as_many_ids_in_every_step(device, ids_a_step, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for stage in piano.STAGES[device]:
+        config = settings("train", *words_of(stage))
+        check_trainer(config)
+        assert config.trainer.accelerator == device
+        assert config.trainer.compile == (device == "cuda")
+        assert config.data.length * config.trainer.batch_size == ids_a_step
+        assert config.data.segment == config.data.length
+        assert config.trainer.max_steps == stage.steps
+    last = (config.objective, config.objective_settings["plain"], config.data.length, config.trainer.decay_share)
+    assert last == ("infill", 0.75, 2048, 1.0)
+
+
+def test_a_finished_piano_is_tuned_as_it_is():
+    tuned = settings("train", *piano.words_of(piano.ALL, Path("x"), Path("y"), None), "init_from=piano")
+    assert (tuned.objective, tuned.trainer.lr, tuned.model.dropout) == ("infill", 1.5e-3, 0.12)
+    assert sized_as_bundle(tuned).model.keyboard == "none"  # as the bundle: nothing is gained
+
+
+def test_the_tuning_has_asaps_performances_and_songs_without_their_endings(archives, tmp_path, monkeypatch):
+    of = {name: Store(path) for name, path in piano_music.stores(archives, tmp_path).items()}
+    monkeypatch.setattr(piano_music, "SCORED_S", 1.0)
+    alone = Store(piano_music.maestro_alone(of["maestro"], tmp_path / "alone"))
+    assert alone.split("train").ids.tobytes() == of["maestro"].split("train").ids.tobytes()
+    assert len(alone.split("validation")) == 1 < len(of["maestro"].split("validation"))
+    assert "test" not in alone.manifest.splits
+    monkeypatch.setattr(piano_music, "ENDING_S", 2.0)  # songs of the test are short
+    three = Store(piano_music.all_three(alone, of["asap"], of["pop"], tmp_path / "three"))
+    corpus = three.manifest.corpus
+    assert corpus.name == "MAESTRO v3.0.0 and ASAP and POP909"
+    assert corpus.licence == "CC BY-NC-SA 4.0 (POP909: MIT)"
+    assert three.split("validation").ids.tobytes() == alone.split("validation").ids.tobytes()
+    train, songs = three.split("train"), of["pop"].split("train")
+    performances = sum(len(of["asap"].split(name)) for name in of["asap"].manifest.splits)
+    first = len(train) - len(songs)
+    assert first == len(alone.split("train")) + performances
+    assert train.unfinished == set(range(first, len(train)))
+    for i in range(len(songs)):  # to the last id before the ending
+        song, cut = songs[i], train[first + i]
+        assert song[: len(cut)].tolist() == cut.tolist()
+        until_s = three.tokenizer.seconds(song) - 2
+        assert three.tokenizer.seconds(cut) <= until_s < three.tokenizer.seconds(song[: len(cut) + 1])
+    monkeypatch.setattr(piano_music, "ENDING_S", 1e6)
+    none = Store(piano_music.all_three(alone, of["asap"], of["pop"], tmp_path / "none"))
+    assert len(none.split("train")) == first
+    assert {reason for _, reason in none.manifest.dropped} == {"not longer than 1e+06 s"}
+
+
+def test_one_command_makes_a_scored_bundle_and_resumes(archives, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(piano_music, "ENDING_S", 2.0)
+    stages = (piano.Stage("piano", 32, 2, 2), piano.Stage("piano_fill", 256, 1, 2, 1.0))
+    monkeypatch.setattr(piano, "STAGES", {"cpu": stages})
+    monkeypatch.setattr(piano, "ALL", piano.ALL._replace(length=256, batch=1, steps=2))
+    words = ["--archive", archives["maestro"], "--asap", archives["asap"], "--pop", archives["pop"], "--out", "made"]
+    monkeypatch.setattr(sys, "argv", ["piano.py", *map(str, words), *TINY])
+    piano.main()
+    header = read_header(Path("made/piano.safetensors"))
+    shares = json.loads(Path("made/piano-shares.json").read_text())
+    assert header.notes["averaged"] == [1 - shares["chosen"], shares["chosen"]]
+    assert header.corpus == "MAESTRO v3.0.0 and ASAP and POP909"
+    assert header.objective["name"] == "infill"
+    assert header.val_nll == json.loads(Path("made/piano-validation.json").read_text())["per_token"][0]
+    assert not Path("made/piano-test.json").exists()
+    trained = [path.stat().st_mtime_ns for path in sorted(Path("made").glob("stage-*/model.safetensors"))]
+    capsys.readouterr()
+    piano.main()
+    assert "piano-validation.json: kept" in capsys.readouterr().out
+    assert len(trained) == 3
+    assert trained == [path.stat().st_mtime_ns for path in sorted(Path("made").glob("stage-*/model.safetensors"))]
+
+
+@pytest.mark.parametrize(("more", "said"), [([], "pop.zip does not exist"), (["--fraction", "0"], "--fraction 0.0")])
+def test_a_mistake_is_found_before_the_long_work(more, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.zip", "b.zip", *(["pop.zip"] if more else [])):
+        Path(name).touch()
+    words = ["--archive", "a.zip", "--asap", "b.zip", "--pop", "pop.zip", "--out", "made", *more]
+    monkeypatch.setattr(sys, "argv", ["piano.py", *words])
+    with pytest.raises(UserError, match=said):
+        piano.main()
+    assert not Path("made").exists()
