@@ -59,6 +59,15 @@ def test_the_chorale_comparison_states_its_own_figures():
         assert f"{text}{found[f'{kind} 1024']['gain against a stranger, part 6'][0]:.3f}" in " ".join(page.split())
 
 
+def test_the_piano_comparison_states_its_own_figures():
+    found = json.loads((ROOT / "studies/results/baselines/piano-test.json").read_text())
+    page = (ROOT / "docs/researchers.md").read_text().partition("- **Piano**")[2].partition("- Motifs")[0]
+    shown = ("LSTM 256", "LSTM 1024", "LSTM 2048", "Fourier 2048", "RoPE 2048", "table 2048", "sines 2048")
+    figures = [f"{found[name]['fresh'][0]:.3f}" for name in (*shown, "LSTM 2048, as many ids")]
+    last = max(row["gain against a stranger, part 6"][0] for row in found.values())
+    assert re.findall(r"\d\.\d{3}", page) == [*figures, f"{last:.3f}"]
+
+
 def test_rows_are_those_of_the_raw_files_that_are_kept():
     rows = {row["source"]: row for row in report.all_rows()}
     for name in ("chorale", "harmoniser", "piano"):
