@@ -138,8 +138,8 @@ class Data:
         return self.works.get(name.rpartition("/")[2], name)
 
     def alone(self) -> NDArray[np.int64]:
-        """Numbers of training pieces of works that no other piece plays, or, where no table has the works, of pieces
-        that share little of their sketch with any other."""
+        """Numbers of training pieces of works that no other piece plays. Where no table has the works: of pieces that
+        share little of their sketch with any other."""
         works = np.array([self.work(name) for name in self.train.names])
         if self.works:
             _, first, how_often = np.unique(works, return_index=True, return_counts=True)

@@ -169,8 +169,8 @@ def border(score: Score, from_s: float, to_s: float) -> Border:
 
 
 def summary(pieces: Sequence[Sequence[Border]]) -> dict[str, Interval]:
-    """The shares of borders with a cut note, with silence, and met, and how many notes end on a border, with intervals
-    over N pieces of any number of borders each. Raises ConfigError for no borders."""
+    """The shares of borders with a cut note, with silence, and met; and how many notes end on a border.
+    Intervals are over N pieces of any number of borders each. Raises ConfigError for no borders."""
     count = [len(piece) for piece in pieces]
     measures: dict[str, Callable[[Border], float]] = {
         "cut": lambda b: b.cut_notes > 0,

@@ -94,8 +94,8 @@ def choose(rows: list[dict[str, float]]) -> float:
 
 
 def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path, target: Path, results: Path) -> None:
-    """Scores each share of the second of two models on the validation of both stores, and writes the mean of the share
-    that the rule takes."""
+    """Scores each share of the second of two models on the validation of both stores. Writes the mean of the share that
+    the rule takes."""
     rows: list[dict[str, float]] = []
     for share in (0.0, *SHARES):
         with TemporaryDirectory() as folder:

@@ -46,8 +46,8 @@ def maestro_alone(maestro: Store, path: Path) -> Path:
 def all_three(alone: Store, asap: Store, pop: Store, path: Path) -> Path:
     """That store with all performances of ASAP and the training songs of POP909 to learn; all of a song is one piano.
 
-    Songs have no endings: they are short, so a quarter of their windows would hold one, three times as many as
-    MAESTRO's, and a model that heard those brought MAESTRO's music to an end early too."""
+    Songs lose their endings. Songs are short: a quarter of their windows would have an ending, three times as many as
+    MAESTRO's. A model that heard those ended MAESTRO's music early too."""
     if not (path / "manifest.json").exists():
         songs = pieces_of(pop, "train")
         own = alone.manifest.corpus

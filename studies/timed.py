@@ -59,7 +59,7 @@ class Runs:
 
 def bracketed(rates: tuple[float, ...], cost: Callable[[float], float]) -> float:
     """The rate of the lowest cost. Where that is the lowest or highest rate so far, half or twice the rate is tried
-    too, until both neighbours of the best are no better."""
+    too. This ends when both neighbours of the best are no better."""
     tried = {rate: cost(rate) for rate in rates}
     while True:
         best = min(tried, key=lambda rate: tried[rate])
