@@ -10,7 +10,7 @@ from musictx.analysis.bootstrap import Interval, percentiles
 
 
 def ratio(top: NDArray[Any], bottom: NDArray[Any], works: list[str], less: NDArray[Any] | None = None) -> Any:
-    """The ratio of sums of (S, P), random seeds by pieces, with an interval over seeds and works, then the two-sided p of 0.
+    """The ratio of sums of (S, P), random seeds by pieces, with an interval over seeds and works, and its two-sided p.
     With `less` (S, P), of the difference from a second model, whose seeds are drawn apart."""
     _, owner = np.unique(works, return_inverse=True)
     groups = np.eye(owner.max() + 1)[owner]  # (P, works)
