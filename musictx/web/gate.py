@@ -14,7 +14,7 @@ from pathlib import Path
 from traceback import extract_tb
 
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musictx.errors import ConfigError
 
@@ -34,67 +34,41 @@ class Gate:
         self.posts = {UPLOAD: upload_bytes + FORM_BYTES, JOIN: JOIN_BYTES}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
+        refused = None if scope["type"] == "lifespan" else self.refused(scope)
+        if refused is not None:
+            status, why = refused
+            # the rest of the body is not read: the connection closes
+            answer = PlainTextResponse(f"{why}\n", status, headers={"Connection": "close"})
+            await answer(scope, receive, send)
             return
-        refused, begun, failed = self.refused(scope), False, False
-
-        async def noted(message: Message) -> None:
-            nonlocal begun, failed
-            failed = failed or message.get("status") == 500
-            if not failed:
-                begun = True
-                await send(message)
-
-        if refused is None:
-            try:
-                await self.app(scope, at_most(self.posts.get(scope["path"], 0), receive), noted)
-            except Exception:  # a request that the libraries do not expect
-                failed = True
-                say_failure()
-            if begun or not failed:
-                return
-            refused = 400, "this request does not come from the page"
-        status, why = refused
-        # the rest of the body is not read: the connection closes
-        answer = PlainTextResponse(f"{why}\n", status, headers={"Connection": "close"})
-        await answer(scope, receive, send)
+        try:
+            await self.app(scope, receive, send)
+        except Exception:  # a request that the libraries do not expect: they have answered, and would print a traceback
+            say_failure()
 
     def refused(self, scope: Scope) -> tuple[int, str] | None:
         """Status and reason; None for a request that may pass."""
-        named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
-        if len(named) != 1 or host_of(named[0]) not in self.hosts:
+
+        def said(name: bytes) -> list[str]:
+            return [value.decode("latin-1") for each, value in scope["headers"] if each == name]
+
+        hosts, origins, lengths = said(b"host"), said(b"origin"), said(b"content-length")
+        if len(hosts) != 1 or host_of(hosts[0]) not in self.hosts:
             return 421, "no page of this name is here; allowed_hosts= of musictx serve sets the names"
-        if len(origins) > 1 or any(origin_host(origin) not in self.hosts for origin in origins):
+        if len(origins) > 1 or any(host_of(origin, "https?://") not in self.hosts for origin in origins):
             return 421, "another site's page may not use this one"
-        names = [name for name, _ in scope["headers"]]
-        if b"transfer-encoding" in names or names.count(b"content-length") > 1:
+        if said(b"transfer-encoding") or len(lengths) > 1:
             return 411, "the request does not say once how long it is: send Content-Length, and no Transfer-Encoding"
         method, path = scope["method"], scope["path"]
         if method in ("GET", "HEAD") and (path in SEEN or path.startswith(BELOW)):
             return None
         if method != "POST" or path not in self.posts:
             return 404, "there is no such address; only the page's queue reaches the model"
-        length = dict(scope["headers"]).get(b"content-length", b"")
-        if not length.isdigit() or len(length) > 20:
+        if not lengths or not re.fullmatch("[0-9]{1,20}", lengths[0]):
             return 411, "the request does not say how long it is: send Content-Length"
-        if int(length) > self.posts[path]:
-            return 413, f"{int(length)} bytes exceed the maximum allowed size: {self.posts[path]} bytes are taken"
+        if (length := int(lengths[0])) > self.posts[path]:
+            return 413, f"{length} bytes exceed the maximum allowed size: {self.posts[path]} bytes are taken"
         return None
-
-
-def at_most(n_bytes: int, receive: Receive) -> Receive:
-    """What receives a body of so many bytes; a longer one ends as if its sender had gone."""
-    taken = 0
-
-    async def counted() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        return message if taken <= n_bytes else {"type": "http.disconnect"}
-
-    return counted
 
 
 SAID = set[str]()
@@ -115,8 +89,6 @@ def say_failure() -> None:
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in its own browsers
 NAME = r"\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*"
-HOST = re.compile(rf"({NAME})(?::([0-9]{{1,5}}))?", re.ASCII | re.IGNORECASE)
-ORIGIN = re.compile(rf"https?://({NAME})(?::([0-9]{{1,5}}))?", re.ASCII | re.IGNORECASE)
 
 
 def listening(host: str) -> str:
@@ -156,17 +128,7 @@ def _plain(name: str) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-def host_of(header: str) -> str | None:
-    """The host that a Host header names; None if it names none, or an impossible port."""
-    return _host(HOST.fullmatch(header))
-
-
-def origin_host(header: str) -> str | None:
-    """The host of the page that sent a request, by its Origin header; None for `null` and anything else."""
-    return _host(ORIGIN.fullmatch(header))
-
-
-def _host(match: re.Match[str] | None) -> str | None:
-    if match is None or (match[2] and not 0 < int(match[2]) < 2**16):
-        return None
-    return match[1].lower()
+def host_of(header: str, scheme: str = "") -> str | None:
+    """The host that a Host header names, or with a `scheme` an Origin header; None for anything else."""
+    found = re.fullmatch(rf"{scheme}({NAME})(:[0-9]{{1,5}})?", header, re.ASCII | re.IGNORECASE)
+    return found and found[1].lower()
