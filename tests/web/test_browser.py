@@ -2,11 +2,11 @@
 
 import io
 import shutil
-import wave
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import soundfile
 from browsing import SHOTS, accompany, begin, button, go_on, linked, play, shoot, status
 from rolls import roll
 from serving import served
@@ -29,7 +29,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def address(filling, tmp_path_factory):
     bundle = [] if SHOTS else [f"bundle={filling}"]
-    with served(tmp_path_factory.mktemp("server"), "upload_mb=0.01", "uploads_mb=0.02", *bundle) as server:
+    with served(tmp_path_factory.mktemp("server"), "upload_mb=0.01", *bundle) as server:
         yield server.address
 
 
@@ -54,18 +54,14 @@ def chromium():
 def visit(chromium, address):
     """Opens the page as another person; no one may be sent elsewhere or meet an error of the page's own."""
     strayed, broken = [], []
-    ours = (address, address.replace("http", "ws"), "data:", "blob:")
 
-    def requested(request):
-        if not request.url.startswith(ours):
-            strayed.append(request.url)
-
-    def open_page(**how):
-        page = chromium.new_context(viewport={"width": 1440, "height": 900}, **how).new_page()
+    def open_page(at=address, height=900, **how):
+        ours = (at, at.replace("http", "ws"), "data:", "blob:")
+        page = chromium.new_context(viewport={"width": 1440, "height": height}, **how).new_page()
         page.set_default_timeout(20_000)
-        page.on("request", requested)
+        page.on("request", lambda request: request.url.startswith(ours) or strayed.append(request.url))
         page.on("pageerror", lambda error: broken.append(str(error)))
-        page.goto(address)
+        page.goto(at)
         page.wait_for_selector(".welcome")
         return page
 
@@ -93,8 +89,7 @@ def test_a_file_is_continued_heard_and_taken_home(visit, tmp_path):
     assert sound.evaluate("audio => audio.duration") > 15
     name, data = linked(page, "WAV")
     assert name == "my motif-1.wav"
-    with wave.open(io.BytesIO(data)) as file:
-        assert np.abs(np.frombuffer(file.readframes(file.getnframes()), np.int16)).max() > 20000
+    assert np.abs(soundfile.read(io.BytesIO(data))[0]).max() > 0.6
     with page.expect_download() as taking:
         page.get_by_role("link", name="MIDI", exact=True).click()
     taking.value.save_as(tmp_path / "home.mid")
@@ -206,7 +201,7 @@ def test_a_region_is_typed_and_a_wrong_one_is_said(visit):
     assert page.locator(".region").count() == 0
     last.fill("2.4")
     seed.framed(0.6, 2.4)
-    for to_s, said in (("0.5", "0.6 to 0.5 s is not a region"), ("5.4", "0.6 to 5.4 s: nothing comes after it")):
+    for to_s, said in (("0.5", "from_s=0.6"), ("5.4", "the music ends at 5.40 s")):
         last.fill(to_s)
         button(page, "Fill").click()
         page.locator(".status.wrong", has_text=said).wait_for()
@@ -295,10 +290,8 @@ def stand(page, strength, top_p):
         page.wait_for_function(f"{slider}.value === '{value}'")
 
 
-def test_both_models_are_there_and_the_music_chooses(chromium, inside):
-    page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
-    page.set_default_timeout(20_000)
-    page.goto(inside)
+def test_both_models_are_there_and_the_music_chooses(visit, inside):
+    page = visit(inside)
     learned = "piano, trained on MAESTRO v3.0.0 and ASAP and POP909, licence CC BY-NC-SA 4.0 (POP909: MIT); chorale, "
     page.get_by_text(learned).wait_for()
     begin(page, "The opening of a chorale")
@@ -323,13 +316,10 @@ def test_both_models_are_there_and_the_music_chooses(chromium, inside):
     status(page, "2 accompaniments of chorale")
     status(page, "The melody: its highest")
     assert linked(page, "MIDI")[0] == "chorale-1.mid"
-    page.context.close()
 
 
-def test_a_melody_is_dropped_or_played_and_gets_voices(chromium, inside, tmp_path):
-    page = chromium.new_context(viewport={"width": 1440, "height": 1060}).new_page()
-    page.set_default_timeout(20_000)
-    page.goto(inside)
+def test_a_melody_is_dropped_or_played_and_gets_voices(visit, inside, tmp_path):
+    page = visit(inside, height=1060)
     page.get_by_role("tab", name="Accompany").click()
     assert button(page, "Accompany").is_disabled()
     soprano = top_line(examples()[HYMN].score)
@@ -359,16 +349,3 @@ def test_a_melody_is_dropped_or_played_and_gets_voices(chromium, inside, tmp_pat
     button(page, "Accompany").click()
     status(page, "1 accompaniment of played")
     assert linked(page, "MIDI")[0] == "played-1.mid"
-    page.context.close()
-
-
-def test_a_full_server_says_so(visit, tmp_path):
-    """The last one: the server stays full for a minute."""
-    page = visit()
-    waiting = {"files": {"name": "a.mid", "mimeType": "audio/midi", "buffer": b"1"}}
-    while page.request.post(f"{page.url}gradio_api/upload", multipart=waiting).ok:
-        pass
-    write_midi(examples()[HYMN].score, tmp_path / "mine.mid")
-    page.locator("#file input[type=file]").set_input_files(tmp_path / "mine.mid")
-    page.get_by_text("the server has too many files just now").first.wait_for()
-    assert page.locator(".welcome").is_visible()
