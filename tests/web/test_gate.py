@@ -11,6 +11,10 @@ from musictx.web.gate import LOCAL, answered, listening
 HERE = answered("127.0.0.1", [])
 
 
+async def fails(*_):
+    raise ValueError("what a stranger sent")
+
+
 def refused(method="GET", path="/", hosts=HERE, **headers):
     """The status of a refusal, or None; several values make several headers."""
     named = {"host": "localhost:7860"} | {name.replace("_", "-"): value for name, value in headers.items()}
@@ -19,7 +23,7 @@ def refused(method="GET", path="/", hosts=HERE, **headers):
     ]
     raw = [(name.encode(), value.encode("latin-1")) for name, value in pairs]
     scope = {"type": "http", "method": method, "path": path, "headers": raw}
-    answer = gate.Gate(None, hosts, 1000).refused(scope)
+    answer = gate.Gate(fails, hosts, 1000).refused(scope)
     return answer and answer[0]
 
 
@@ -94,12 +98,9 @@ def test_a_post_says_once_how_long_it_is(path, headers, status):
 
 
 def test_an_error_is_a_line_without_what_a_stranger_sent(capsys):
-    async def app(scope, receive, send):
-        raise ValueError("what a stranger sent")
-
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")]}
     for _ in range(2):  # once for each place
-        asyncio.run(gate.Gate(app, HERE, 1000)(scope, None, None))
+        asyncio.run(gate.Gate(fails, HERE, 1000)(scope, fails, fails))
     said = capsys.readouterr().err
     assert said.startswith("a request failed: ValueError, test_gate.py:")
     assert said.count("\n") == 1

@@ -193,15 +193,6 @@ def test_music_does_not_grow_for_ever(opened, tmp_path):
         studio.begin_from_take(session)
 
 
-def test_what_was_played_and_uploaded_can_be_continued(studio, world):
-    for session in (
-        studio.played(Session(), [[0, 0.4, 60, 80], [0.5, 0.9, 64, 80]]),
-        studio.upload(Session(), world.hymn.read_bytes(), world.hymn.name),
-    ):
-        after, _ = studio.go_on(session, WISH._replace(from_s=100, variations=1), quiet)
-        assert len(now(after).takes) == 1
-
-
 def test_the_oldest_steps_are_forgotten(studio):
     session = studio.example(Session(), HYMN)
     for _ in range(30):
@@ -288,11 +279,6 @@ def test_arcs_are_those_of_the_model_that_played(both, tmp_path):
     assert studio.arcs(hymn, 7, None)
     with pytest.raises(UserError, match="the first"):
         studio.arcs(hymn, 3, None)
-
-
-def test_a_layer_that_the_model_does_not_have(studio):
-    with pytest.raises(UserError, match="^layer=1: give 0 to 0"):
-        studio.arcs(studio.example(Session(), HYMN), 3, 1)
 
 
 def test_what_a_page_keeps_for_people_is_bounded(studio, tmp_path):
