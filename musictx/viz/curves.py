@@ -51,7 +51,7 @@ def plot_curves(
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(length=3, labelsize=9)
-    figure.legend(loc="outside upper right", ncols=min(len(columns), 4), frameon=False, fontsize=9)
+    figure.legend(loc="outside upper right", ncols=4, frameon=False, fontsize=9)
     save_figure(figure, path)
 
 

@@ -21,7 +21,7 @@ from musictx.model.protocol import LanguageModel
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
 from musictx.tokenizers.rules import AUTO
-from musictx.web.session import PageMusic
+from musictx.web.session import PageMusic, is_number
 
 REPORT_EVERY = 16  # tokens
 SLIDER_S = 0.1  # the step of the slider that chooses a primer
@@ -146,7 +146,7 @@ def went_by(limits: Limits) -> str:
 def make_primer(music: PageMusic, wish: Wish, on_beat: bool = False) -> Primer:
     """The part of the music that the model continues, up to a beat on a grid. Raises UserError if no note begins in
     it."""
-    if not isinstance(wish.from_s, int | float):
+    if not is_number(wish.from_s):
         raise ConfigError("from_s", got=wish.from_s, allowed="the second from which new music begins")
     whole_s = music.score.duration_s
     until_s = whole_s if wish.from_s > whole_s - SLIDER_S else max(wish.from_s, SLIDER_S)
@@ -172,12 +172,9 @@ def check_most(name: str, value: float, most: float) -> None:
         raise ConfigError(name, got=value, allowed=f"more than 0 and at most {most:g}")
 
 
-MOST_S = 1e9  # a browser's program may send any number
-
-
 def make_gap(music: PageMusic, region: Region, tokenizer: Tokenizer) -> Gap:
     """The music around the region, whose borders move to the model's nearest steps. Raises UserError for an impossible
     region."""
-    if not all(isinstance(at, int | float) and abs(at) < MOST_S for at in region):
+    if not all(map(is_number, region)):
         raise UserError("there is no region to fill", "drag over the roll, or type where it begins and ends")
     return cut_gap(music.score, music.score, *region, music.meter, tokenizer)
