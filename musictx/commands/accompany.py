@@ -91,9 +91,9 @@ def write(pieces: list[Accompanied], files: Targets) -> None:
     for path, music in zip(files.wav, pieces, strict=False):
         music.write(path)
     if files.png:
-        from musictx.viz.piano_roll import Pair, accompanied_roll  # takes 0.4 s, so only those who draw wait for it
+        from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 
-        accompanied_roll([Pair(music.name, music.melody, music.voices) for music in pieces], files.png)
+        piano_roll([(music.name, music.score, music.new) for music in pieces], files.png)
         print(f"{files.png}: the melody and its voices as piano rolls")
 
 

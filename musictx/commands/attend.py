@@ -29,10 +29,10 @@ from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.tokenizer import Trace
-from musictx.viz.arcs import Head, plot_arcs, plot_heads
+from musictx.viz.arcs import choose_heads, plot_arcs, plot_heads
 from musictx.viz.figure import FORMATS
 from musictx.viz.gates import plot_gates
-from musictx.viz.piano_roll import plot_raised
+from musictx.viz.raised import plot_raised
 
 
 @dataclass
@@ -204,15 +204,6 @@ def find_note(score: Score, at: str | None) -> int:
         until = f"{score.onset_s.max():.2f}, when the last note begins"
         raise ConfigError("at", got=at, allowed=f"a second up to {until}, or note1 to note{len(score)}")
     return int(n)
-
-
-def choose_heads(weight: NDArray[Any], layer: int | None, head: int | None) -> tuple[list[Head], str]:
-    """The heads to draw out of (L, H, N), and their name in words."""
-    if layer is None:
-        return [Head("mean of all heads", weight.mean((0, 1)))], "mean of all heads"
-    if head is not None:
-        return [Head(f"head {head}", weight[layer, head])], f"layer {layer} head {head}"
-    return [Head(f"head {h}", each) for h, each in enumerate(weight[layer])], f"layer {layer}"
 
 
 def print_heads(looks: Looks) -> None:

@@ -48,8 +48,6 @@ class ServeConfig:
     variations: int = setting(LIMITS.variations, "most continuations at once")
     upload_mb: float = setting(LIMITS.upload_bytes / MB, "largest file")
     uploads_mb: float = setting(LIMITS.uploads_bytes / MB, "all people's files together, until they are read")
-    file_seconds: float = setting(LIMITS.file_seconds, "most time to read a file")
-    memory_mb: int = setting(LIMITS.memory_mb, "most memory to read a file")
     at_once: int = setting(LIMITS.at_once, "people that the model serves at the same time; the others wait in line")
     queue: int = setting(LIMITS.queue, "people who may wait")
     device: str = setting("cpu", "cpu or cuda")
@@ -83,15 +81,14 @@ def serve(config: ServeConfig) -> None:
         from musictx.web.studio import Studio
 
         ready = {
-            name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model))
+            name: Ready(for_steps(m.model, weights[name]), m.tokenizer, hears(m.header, m.model), m.header.sampling)
             for name, m in models.items()
         }
         voices = None
         if below:
             model = for_steps(below.model, choose_weights(config.weights, below.model))
             voices = Harmoniser(model, below.tokenizer, below.header)
-        own = {name: m.header.sampling for name, m in models.items()}
-        studio = Studio(ready, made, limits, voices, own)
+        studio = Studio(ready, made, limits, voices)
         named = models | ({HARMONISER: below} if below else {})
         said = "; ".join(f"{name}, {m.header.origin}" for name, m in named.items())
         run_page(studio, said, address, config.port, hosts, uploads)
@@ -125,8 +122,7 @@ def ended_by_sigterm() -> Iterator[None]:
 
 def check(config: ServeConfig) -> Limits:
     """The limits of the server. Raises ConfigError for impossible amounts."""
-    amounts = ["seconds", "length_seconds", "variations", "upload_mb", "uploads_mb", "file_seconds", "memory_mb"]
-    for name in (*amounts, "at_once", "queue"):
+    for name in ("seconds", "length_seconds", "variations", "upload_mb", "uploads_mb", "at_once", "queue"):
         if not 0 < getattr(config, name) < float("inf"):
             raise ConfigError(name, got=getattr(config, name), allowed="more than 0")
     if config.uploads_mb < config.upload_mb:
@@ -139,8 +135,6 @@ def check(config: ServeConfig) -> Limits:
         seconds=config.seconds,
         upload_bytes=int(config.upload_mb * MB),
         uploads_bytes=int(config.uploads_mb * MB),
-        file_seconds=config.file_seconds,
-        memory_mb=config.memory_mb,
         at_once=config.at_once,
         queue=config.queue,
     )

@@ -19,7 +19,7 @@ from musictx.model.protocol import SourceModel
 from musictx.music.grid import REST, STEPS_PER_QUARTER, beside_grid, grid_to_score
 from musictx.music.melody import Line, on_grid, together, top_line
 from musictx.music.read import read_bytes, read_tracks
-from musictx.music.score import Meter, Score
+from musictx.music.score import Meter, Score, marked
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.performance import MelodyTokenizer
@@ -47,15 +47,10 @@ class Accompanied(Music):
     voices: Score
     transposed: int  # semitones by which the model heard it higher
 
-    def _plot(self, path: Path, suffix: str) -> None:
-        from musictx.viz import figure  # 0.4 s that only pictures wait for
-        from musictx.viz.piano_roll import Pair, accompanied_roll
-
-        if suffix not in figure.FORMATS:
-            super()._plot(path, suffix)
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        accompanied_roll([Pair(self.name, self.melody, self.voices)], path)
+    @property
+    def new(self) -> NDArray[np.bool_]:
+        """(N,) which notes of `score` are the voices'."""
+        return marked(self.melody, self.voices)[1]
 
 
 def check_accompanies(model: Any, tokenizer: Tokenizer, objective: str, bundle: object) -> None:

@@ -48,7 +48,7 @@ class Continuation:
         return self.score.select(self.score.onset_s >= self.new_from_s if self.is_new is None else self.is_new)
 
     @property
-    def new(self) -> float | Filled:
+    def new(self) -> float | Filled | NDArray[np.bool_]:
         """What is new, in the form that pictures take."""
         return self.new_from_s if self.is_new is None else Filled(self.is_new, self.new_from_s, self.new_to_s)
 

@@ -15,7 +15,6 @@ from PIL import Image
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.score import Score
-from musictx.viz import check_suffix
 from musictx.viz.figure import INK, new_figure
 from musictx.viz.piano_roll import (
     KEY_IN,
@@ -46,11 +45,9 @@ Picture = NDArray[np.uint8]  # (height, width, 3)
 def film(title: str, score: Score, new: New, path: Path, bars_s: NDArray[Any] | None = None) -> None:
     """Writes a GIF, or an MP4 with sound, by the suffix, whole or not at all; `bars_s` as in `piano_roll`.
 
-    Raises UserError for another suffix, for music of more than a quarter of an hour, and for MP4 if
-    imageio-ffmpeg is not installed.
+    Raises UserError for music of more than a quarter of an hour, and for MP4 if imageio-ffmpeg is not installed.
     """
     suffix = path.suffix.lower()
-    check_suffix(path, FORMATS)
     if score.duration_s > MOST_S:
         raise UserError(f"a film of {score.duration_s:.0f} s, at most {MOST_S:.0f} s can be made", "cut the piece")
     write = _write_gif if suffix == ".gif" else _write_mp4
@@ -66,11 +63,9 @@ def frames(title: str, score: Score, new: New, frame_s: float, bars_s: NDArray[A
         figure = new_figure(WIDTH_IN, max(1.2 * KEY_IN * (high - low), LEAST_IN) + 0.9, DPI)
         axes = figure.subplots()
         span_s = start_s, start_s + PAGE_S
-        axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
-        axes.set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
-        plot_keys(axes, low, high)
+        plot_keys(axes, low, high, title)
         plot_notes(axes, score, new, span_s)
-        plot_time(axes, span_s, bars_s, minutes=score.duration_s >= 90)
+        plot_time(axes, span_s, score.duration_s, bars_s, label=True)
         if 0 < new_notes(score, new).sum() < len(score):
             plot_legend(axes, new)
         canvas = FigureCanvasAgg(figure)

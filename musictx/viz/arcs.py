@@ -13,10 +13,10 @@ from matplotlib.path import Path as Curve
 from numpy.typing import NDArray
 
 from musictx.music.score import Score
-from musictx.viz.figure import FAINT, INK, new_figure, save_figure
+from musictx.viz.figure import FAINT, GREY, INK, new_figure, save_figure
 from musictx.viz.piano_roll import boxes, key_range, plot_keys, plot_time, shades
 
-GREY, MOTIF_COLOUR = "#80868b", "#009E73"
+MOTIF_COLOUR = "#009E73"
 HEAD_COLOURS = ("#D55E00", "#0072B2", "#CC79A7", "#E69F00", "#56B4E9", "#7B4FA3", "#A6761D", "#1B7837")
 LEAST, MOST_ARCS, MOST_MARKED = 0.005, 16, 3  # least weight of an arc; most arcs a head; most marked motifs
 LIFT = 0.9  # of the keyboard: how far the longest arc is pulled up; it rises half as far
@@ -28,6 +28,15 @@ class Head(NamedTuple):
 
     name: str
     weight: NDArray[Any]  # (N,) on each note
+
+
+def choose_heads(weight: NDArray[Any], layer: int | None, head: int | None = None) -> tuple[list[Head], str]:
+    """The heads to draw out of (L, H, N), and their name in words."""
+    if layer is None:
+        return [Head("mean of all heads", weight.mean((0, 1)))], "mean of all heads"
+    if head is not None:
+        return [Head(f"head {head}", weight[layer, head])], f"layer {layer} head {head}"
+    return [Head(f"head {h}", each) for h, each in enumerate(weight[layer])], f"layer {layer}"
 
 
 def plot_arcs(
@@ -57,11 +66,9 @@ def plot_arcs(
 
     figure = new_figure(12, 0.05 * (top - low) + 1.2)
     axes = figure.subplots()
-    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
-    plot_keys(axes, low, high)
+    plot_keys(axes, low, high, title)
     axes.set_ylim(low - 0.5, top)
-    plot_time(axes, span_s, None, minutes=span_s[1] >= 90)
-    axes.set_xlabel("seconds", color=INK, fontsize=9)
+    plot_time(axes, span_s, span_s[1], label=True)
     corners = boxes(score, width_s)
     colour = np.full(len(score), GREY, object)
     colour[marked] = MOTIF_COLOUR

@@ -6,19 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
 from numpy.typing import ArrayLike, NDArray
 
-from musictx.errors import UserError
-from musictx.files import replacing
 from musictx.music.score import Score
-from musictx.viz import check_suffix
 from musictx.viz.figure import new_figure, save_figure
 from musictx.viz.piano_roll import SEED_COLOUR
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")  # Okabe and Ito 2008
 MARKERS = "os^Dv*"  # distinct without colour too
-SUFFIXES = (".png", ".svg")
 
 
 def plot_curves(
@@ -30,20 +25,10 @@ def plot_curves(
     references: Sequence[tuple[float, str]] = (),
     solid: Mapping[str, int] | None = None,
 ) -> None:
-    """Writes a PNG or SVG, whole or not at all: a line with its band per name -> (x, mean, low, high), each (W,), and a
-    dashed level per (y, label) of `references`. For a name in `solid` a solid line joins that many first points and a
-    dashed one the others. NaN leaves a gap.
-
-    Raises UserError for no curve, for columns of different lengths and for another suffix.
-    """
+    """Writes a line with its band per name -> (x, mean, low, high), each (W,), and a dashed level per (y, label) of
+    `references`. For a name in `solid` a solid line joins that many first points and a dashed one the others. NaN
+    leaves a gap."""
     columns = {name: [np.asarray(c, dtype=np.float64) for c in curve] for name, curve in curves.items()}
-    if not columns:
-        raise UserError("no curve to plot", "give at least one")
-    check_suffix(path, SUFFIXES)
-    for name, (x, *ys) in columns.items():
-        if any(y.shape != x.shape or x.ndim != 1 for y in ys):
-            shapes = ", ".join(str(c.shape) for c in (x, *ys))
-            raise UserError(f"curve {name!r} has columns of shapes {shapes}", "give four of one length")
     figure = new_figure(8, 4.5, 140)
     axes = figure.subplots()
     for y, label in references:
@@ -66,11 +51,8 @@ def plot_curves(
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(length=3, labelsize=9)
-    figure.legend(loc="outside upper right", ncols=min(len(columns), 4), frameon=False, fontsize=9)
-    # the same file every time: no date, no random names
-    dated: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix.lower() == ".svg" else {}
-    with replacing(path) as partial, rc_context({"svg.hashsalt": "musictx"}):
-        figure.savefig(partial, **dated)
+    figure.legend(loc="outside upper right", ncols=4, frameon=False, fontsize=9)
+    save_figure(figure, path)
 
 
 def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str) -> None:

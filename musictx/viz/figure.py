@@ -10,7 +10,7 @@ from musictx.files import replacing
 from musictx.viz import check_suffix
 
 FORMATS = (".png", ".svg", ".pdf")
-INK, FAINT = "#3c4043", "#9aa0a6"
+INK, FAINT, GREY = "#3c4043", "#9aa0a6", "#80868b"
 
 
 def new_figure(width_in: float, height_in: float, dpi: int = 110) -> Figure:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from musictx.music.score import Score
 from musictx.viz.figure import INK, new_figure, save_figure
-from musictx.viz.piano_roll import KEY_IN, LEAST_IN, WIDTH_IN, key_range, plot_keys, plot_notes, plot_time
+from musictx.viz.piano_roll import WIDTH_IN, key_range, plot_keys, plot_notes, plot_time, roll_in
 
 PANEL_IN = 1.8
 ROWS = 64  # of a layer at most; a row is the mean of cells that are about as open as each other
@@ -22,12 +22,10 @@ def plot_gates(
     right, the most open cells of each layer are at its top. `time_s` (T,). Raises UserError for another suffix."""
     low, high = key_range([score])
     span_s = 0.0, max(score.duration_s, 1.0)
-    roll_in = max(KEY_IN * (high - low), LEAST_IN)
-    figure = new_figure(WIDTH_IN, roll_in + PANEL_IN * len(gates) + 0.5)
-    heights = [roll_in, *[PANEL_IN] * len(gates)]
+    heights = [roll_in(low, high), *[PANEL_IN] * len(gates)]
+    figure = new_figure(WIDTH_IN, sum(heights) + 0.5)
     roll, *panels = figure.subplots(1 + len(gates), sharex=True, gridspec_kw={"height_ratios": heights})
-    roll.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
-    plot_keys(roll, low, high)
+    plot_keys(roll, low, high, title)
     plot_notes(roll, score, float("inf"), span_s)
     moment_s, first = np.unique(time_s, return_index=True)
     edges_s = np.append(moment_s, max(span_s[1], moment_s[-1] + 1e-3))
@@ -41,9 +39,8 @@ def plot_gates(
             axes.axhline(n * each, color="white", lw=1.5)
         axes.tick_params(length=0, labelsize=8.5, labelcolor=INK)
         axes.set_title(f"{name} gate", loc="left", fontsize=9, color=INK)
-        plot_time(axes, span_s, None, minutes=span_s[1] >= 90)
+        plot_time(axes, span_s, span_s[1], label=axes is panels[-1])
     figure.colorbar(image, ax=panels, pad=0.01).set_label("how open", fontsize=8, color=INK)
-    panels[-1].set_xlabel("seconds", color=INK, fontsize=9)
     save_figure(figure, path)
 
 

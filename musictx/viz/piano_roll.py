@@ -1,21 +1,19 @@
-"""Piano rolls: the seed in one colour and new music in another, a melody and its voices, or the notes that the seed
-made likelier.
-"""
+"""Piano rolls: the seed in one colour and new music in another, or a melody and its voices."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from musictx.music.score import Filled, Score, marked
+from musictx.music.score import Filled, Score
 from musictx.viz.figure import FAINT, INK, new_figure, save_figure
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # distinct for colour-blind eyes too (Okabe and Ito 2008)
@@ -27,7 +25,8 @@ STRIKE = 0.0022  # of a row's width: the darker beginning of a note
 STRIKE_SHADE = 0.62  # of its brightness
 PALEST = 0.15  # share of its colour that the softest note has
 
-New = float | NDArray[np.bool_] | Filled  # the second at which new music begins, or which notes are new (N,)
+# from which second on notes are new, what fills a gap, or which notes (N,) are the voices of a melody
+New = float | Filled | NDArray[np.bool_]
 Panel = tuple[str, Score, New]  # title, score, its new part
 
 
@@ -44,39 +43,39 @@ def piano_roll(
     save_figure(plot_rolls(panels, bars_s, row_s), path)
 
 
-def plot_rolls(
-    panels: Sequence[Panel],
-    bars_s: NDArray[Any] | None = None,
-    row_s: float | None = None,
-    words: tuple[str, str] | None = None,
-) -> Figure:
-    """Plots as `piano_roll` does; `words` name the two colours in the legend."""
+def plot_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_s: float | None = None) -> Figure:
+    """Plots as `piano_roll` does."""
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
     low, high = key_range([score for _, score, _ in panels])
     end_s = max(max(score.duration_s for _, score, _ in panels), 1.0)
     n_rows = int(min(max(np.ceil(end_s / (row_s or ROW_S) - 1e-9), 1), MOST_ROWS))
     width_s = end_s if n_rows == 1 else max(row_s or 0, np.ceil(end_s / n_rows))  # rows begin at whole seconds
-    row_in = max(KEY_IN * (high - low), LEAST_IN) + 0.5
-    figure = new_figure(WIDTH_IN, row_in * len(panels) * n_rows + 0.5)
+    figure = new_figure(WIDTH_IN, (roll_in(low, high) + 0.5) * len(panels) * n_rows + 0.5)
     grid = figure.subplots(len(panels) * n_rows, squeeze=False)[:, 0].reshape(len(panels), n_rows)
     for (title, score, new), rows in zip(panels, grid, strict=True):
-        rows[0].set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
         for k, axes in enumerate(rows):
-            plot_keys(axes, low, high)
+            plot_keys(axes, low, high, "" if k else title)
             span_s = k * width_s, (k + 1) * width_s
             plot_notes(axes, score, new, span_s)
-            plot_time(axes, span_s, bars_s, minutes=end_s >= 90)
-    grid[-1, -1].set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)
+            plot_time(axes, span_s, end_s, bars_s, label=axes is grid[-1, -1])
     mixed = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
     if mixed:
-        plot_legend(grid[0, 0], mixed[0], words)
+        plot_legend(grid[0, 0], mixed[0])
     return figure
 
 
-def plot_legend(axes: Axes, new: New, words: tuple[str, str] | None = None) -> None:
+def roll_in(low: int, high: int) -> float:
+    """The height of a row of these keys."""
+    return max(KEY_IN * (high - low), LEAST_IN)
+
+
+def plot_legend(axes: Axes, new: New) -> None:
     """Explains the two colours above the upper right corner."""
-    words = words or (("seed", "continuation") if isinstance(new, float | int) else ("kept", "new"))
+    if isinstance(new, Filled):
+        words = "kept", "new"
+    else:
+        words = ("seed", "continuation") if isinstance(new, float | int) else ("melody", "voices")
     axes.legend(
         handles=[Patch(color=c, label=word) for c, word in zip((SEED_COLOUR, NEW_COLOUR), words, strict=True)],
         loc="lower right",
@@ -99,8 +98,9 @@ def key_range(scores: Sequence[Score]) -> tuple[int, int]:
     return low, max(high, low + 24)
 
 
-def plot_keys(axes: Axes, low: int, high: int) -> None:
-    """Plots the keyboard as a background: black keys shaded, a line and a name at every C."""
+def plot_keys(axes: Axes, low: int, high: int, title: str = "") -> None:
+    """Plots the keyboard as a background: black keys shaded, a line and a name at every C; and the title above."""
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
     for pitch in range(low, high + 1):
         if pitch % 12 in BLACK_KEYS:
             axes.axhspan(pitch - 0.5, pitch + 0.5, color="#f4f5f6", lw=0, zorder=0)
@@ -161,8 +161,11 @@ def shades(velocity: NDArray[Any], colour: str) -> NDArray[Any]:
     return mixed
 
 
-def plot_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | None, minutes: bool) -> None:
-    """Plots ticks and faint lines at round seconds, or at bar lines, which count from 1."""
+def plot_time(
+    axes: Axes, span_s: tuple[float, float], end_s: float, bars_s: NDArray[Any] | None = None, label: bool = False
+) -> None:
+    """Plots ticks and faint lines at round seconds, or at bar lines, which count from 1. Music that ends late, at
+    `end_s`, has ticks in minutes. `label` names the unit."""
     axes.set_xlim(span_s[0], span_s[1] + 0.004 * (span_s[1] - span_s[0]))
     if bars_s is not None:
         here = np.flatnonzero((bars_s > span_s[0] - 1e-6) & (bars_s < span_s[1] + 1e-6))
@@ -171,57 +174,11 @@ def plot_time(axes: Axes, span_s: tuple[float, float], bars_s: NDArray[Any] | No
         axes.set_xticks(bars_s[here].tolist(), [str(bar + 1) for bar in here])
     else:
         axes.xaxis.set_major_locator(MaxNLocator(12, steps=[1, 2, 5, 10]))
-        if minutes:
+        if end_s >= 90:
             axes.xaxis.set_major_formatter(
                 FuncFormatter(lambda s, _: f"{int(s // 60)}:{s % 60:04.1f}".removesuffix(".0"))
             )
     axes.grid(axis="x", color="#eceef0", lw=0.7)
     axes.set_axisbelow(True)
-
-
-class Pair(NamedTuple):
-    """A panel: its title, the given melody, and the new voices."""
-
-    title: str
-    melody: Score
-    voices: Score
-
-
-def accompanied_roll(panels: Sequence[Pair], path: Path) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all. Raises UserError for another suffix."""
-    save_figure(plot_accompanied(panels), path)
-
-
-def plot_accompanied(panels: Sequence[Pair]) -> Figure:
-    """Plots one panel below the other, longer music in rows of a minute."""
-    both = [(title, *marked(melody, voices)) for title, melody, voices in panels]
-    return plot_rolls(both, words=("melody", "voices"))
-
-
-SEED_COLOUR = "#80868b"
-HUES = LinearSegmentedColormap.from_list("raised", ["#D55E00", "#e8e6e3", "#0072B2"])  # for colour-blind eyes too
-LEAST_NATS = 0.5  # small gains must look small
-
-
-def plot_raised(title: str, score: Score, raised: NDArray[Any], note: int, path: Path) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all. `raised` (N,): nats by which the seed made each note likelier, NaN
-    for the seed's own; a frame marks number `note`. Raises UserError for another suffix."""
-    low, high = key_range([score])
-    width_s = max(score.duration_s, 1.0)
-    most = max(float(np.nanmax(np.abs(raised), initial=0.0)), LEAST_NATS)
-    figure = new_figure(WIDTH_IN, max(KEY_IN * (high - low), LEAST_IN) + 0.7)
-    axes = figure.subplots()
-    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
-    plot_keys(axes, low, high)
-    plot_time(axes, (0.0, width_s), None, minutes=width_s >= 90)
-    axes.set_xlabel("seconds", color=INK, fontsize=9)
-    corners, new = boxes(score, width_s), ~np.isnan(raised)
-    axes.add_collection(PolyCollection(list(corners[~new]), facecolors=SEED_COLOUR, lw=0, zorder=2), autolim=False)
-    notes = PolyCollection(
-        list(corners[new]), array=raised[new], cmap=HUES, norm=Normalize(-most, most), lw=0, zorder=2
-    )
-    axes.add_collection(notes, autolim=False)
-    frame = PolyCollection([corners[note]], facecolors="none", edgecolors=INK, lw=1.5, zorder=3)
-    axes.add_collection(frame, autolim=False)
-    figure.colorbar(notes, ax=axes, pad=0.01).set_label("nats by which the seed raised it", fontsize=8, color=INK)
-    save_figure(figure, path)
+    if label:
+        axes.set_xlabel("seconds" if bars_s is None else "bars", color=INK, fontsize=9)

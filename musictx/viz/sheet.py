@@ -18,7 +18,7 @@ import soundfile
 
 from musictx.errors import UserError
 from musictx.music.score import Score
-from musictx.viz.sound import PEAK, Audio, open_font, render
+from musictx.viz.sound import PEAK, RATE, Audio, open_font, render
 
 RATINGS = {1: "1, badly", 2: "2", 3: "3", 4: "4", 5: "5, very well"}
 MOST = len(ascii_uppercase)  # continuations of one seed
@@ -82,7 +82,6 @@ def _choices(name: str, question: str, choices: dict[int, str] | dict[str, str])
     return f'<p id="ask-{name}">{question}</p>{group}'
 
 
-RATE = 44_100
 FADE_S = 1.0
 LEVEL = -20.0  # LUFS: loud enough for a laptop, and piano music keeps below PEAK
 COMPRESSION = 0.75  # between 320 and 32 kbit/s: 96
@@ -98,7 +97,7 @@ def excerpt(score: Score, seconds: float, soundfont: Path | None = None) -> Audi
 
     Raises ConfigError for the font."""
     sound = np.zeros(round(seconds * RATE), np.float32)
-    heard = render(score.clip(0.0, seconds), open_font(soundfont), RATE).mean(axis=1)[: len(sound)]
+    heard = render(score.clip(0.0, seconds), open_font(soundfont)).mean(axis=1)[: len(sound)]
     sound[: len(heard)] = heard
     n_fade = round(min(FADE_S, seconds / 4) * RATE)
     sound[len(sound) - n_fade :] *= np.cos(np.linspace(0, np.pi / 2, n_fade, dtype=np.float32)) ** 2

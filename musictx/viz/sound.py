@@ -24,6 +24,7 @@ from musictx.viz import check_suffix
 from musictx.viz.soundfont import Envelope, KeyedSample, SoundFont
 
 Audio = NDArray[np.floating[Any]]  # float32
+RATE = 44_100  # samples a second
 Voice = list[float]  # onset_s, offset_s, velocity
 FULL_DB = 100.0  # an envelope's fall of 1, in dB
 SILENT = 0.8  # of that fall: the note is over
@@ -34,12 +35,12 @@ HOP = 512  # samples between two settings of the filter
 LOWEST_HZ = 8.176  # MIDI key 0, from which cutoffs count
 
 
-def render(score: Score, font: SoundFont, sample_rate: int, folder: Path | None = None) -> Audio:
+def render(score: Score, font: SoundFont, folder: Path | None = None) -> Audio:
     """(samples, 2) left and right, not normalised, up to the end of the last note's release. Long sound lies in a file
     without a name in `folder`, not in memory. A key that is down for longer than `LONGEST_S` is silent after that."""
     voices = _voices(score, font)
     tails_s = (offset + region.loudness.release_s * SILENT for (region, _), v in voices.items() for _, offset, _ in v)
-    shape = int(np.ceil(max(tails_s, default=0.0) * sample_rate)), 2
+    shape = int(np.ceil(max(tails_s, default=0.0) * RATE)), 2
     audio: Audio
     if folder is None or 8 * shape[0] <= IN_MEMORY:
         audio = np.zeros(shape, np.float32)
@@ -52,12 +53,12 @@ def render(score: Score, font: SoundFont, sample_rate: int, folder: Path | None 
             audio = np.memmap(file, np.float32, "r+", shape=shape)
     for (region, pan), notes in voices.items():
         longest_s = max(offset - onset for onset, offset, _ in notes)
-        n_release = int(region.loudness.release_s * SILENT * sample_rate)
-        wave = _wave(region, round(longest_s * sample_rate) + n_release, sample_rate)
+        n_release = int(region.loudness.release_s * SILENT * RATE)
+        wave = _wave(region, round(longest_s * RATE) + n_release)
         release = 10 ** (-FULL_DB / 20 * np.linspace(0, SILENT, n_release, endpoint=False, dtype=np.float32))
         sides = np.sqrt([0.5 - pan, 0.5 + pan]).astype(np.float32) * np.float32(region.gain)
         for onset, offset, velocity in notes:
-            start, n_held = round(onset * sample_rate), round((offset - onset) * sample_rate)
+            start, n_held = round(onset * RATE), round((offset - onset) * RATE)
             sound = wave[: n_held + n_release].copy()
             sound[n_held:] *= release[: len(sound[n_held:])]
             sound = sound[: len(audio) - start]  # rounding may place the last sample past the end
@@ -86,12 +87,12 @@ def _voices(score: Score, font: SoundFont) -> dict[tuple[KeyedSample, float], li
     return voices
 
 
-def _wave(region: KeyedSample, length: int, sample_rate: int) -> Audio:
+def _wave(region: KeyedSample, length: int) -> Audio:
     """(at most `length`,) the sound of the key while down, as loud as velocity 127."""
     fade = region.loudness
     if fade.drop >= SILENT:
-        length = min(length, int(sample_rate * (fade.delay_s + fade.attack_s + fade.hold_s + SILENT * fade.decay_s)))
-    step = region.rate_hz / sample_rate
+        length = min(length, int(RATE * (fade.delay_s + fade.attack_s + fade.hold_s + SILENT * fade.decay_s)))
+    step = region.rate_hz / RATE
     samples = region.samples
     if region.loop is not None:
         first, last = region.loop
@@ -104,9 +105,9 @@ def _wave(region: KeyedSample, length: int, sample_rate: int) -> Audio:
     a, b, c, d = (y[i + k] for k in range(4))
     # Catmull-Rom spline: straight lines between samples would hiss
     sound = b + 0.5 * f * (c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a)))
-    time_s = np.arange(len(sound), dtype=np.float32) / sample_rate
+    time_s = np.arange(len(sound), dtype=np.float32) / RATE
     rise, fall = _envelope(fade, time_s)
-    return _swept(region, sound, sample_rate) * rise * 10 ** (-FULL_DB / 20 * fall)
+    return _swept(region, sound) * rise * 10 ** (-FULL_DB / 20 * fall)
 
 
 def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
@@ -117,19 +118,19 @@ def _envelope(envelope: Envelope, time_s: Audio) -> tuple[Audio, Audio]:
     return rise, fall
 
 
-def _swept(region: KeyedSample, sound: Audio, sample_rate: int) -> Audio:
+def _swept(region: KeyedSample, sound: Audio) -> Audio:
     """Applies the low-pass of 12 dB an octave that the second envelope moves, on spectra of overlapping frames."""
     n_frames = -(-len(sound) // HOP) + 1
-    time_s = np.arange(n_frames, dtype=np.float32) * HOP / sample_rate
+    time_s = np.arange(n_frames, dtype=np.float32) * HOP / RATE
     rise, fall = _envelope(region.sweep, time_s)
     cutoff_hz = LOWEST_HZ * 2 ** ((region.cutoff_cents + region.sweep_cents * (rise - fall)) / 1200)  # (frames,)
-    if cutoff_hz.min(initial=np.inf) > 0.45 * sample_rate:
+    if cutoff_hz.min(initial=np.inf) > 0.45 * RATE:
         return sound
     padded = np.zeros((n_frames + 1) * HOP, np.float32)
     padded[HOP : HOP + len(sound)] = sound
     window = np.sin(np.pi * (np.arange(2 * HOP) + 0.5) / (2 * HOP)).astype(np.float32) ** 2
     frames = sliding_window_view(padded, 2 * HOP)[::HOP] * window  # (frames, 2 HOP)
-    x = np.fft.rfftfreq(4 * HOP, 1 / sample_rate).astype(np.float32) / cutoff_hz[:, None]
+    x = np.fft.rfftfreq(4 * HOP, 1 / RATE).astype(np.float32) / cutoff_hz[:, None]
     quality = 10 ** (region.resonance_db / 20) / np.sqrt(2, dtype=np.float32)
     spectra = np.fft.rfft(frames, 4 * HOP) / (1 - x**2 + 1j * x / quality)
     blocks = np.fft.irfft(spectra, 4 * HOP).astype(np.float32).reshape(n_frames, 4, HOP)
@@ -146,23 +147,23 @@ IN_MEMORY = 2**28  # bytes: longer sound is rendered on the disk
 GENERAL_MIDI = Path(pretty_midi.__file__).with_name("TimGM6mb.sf2")  # Tim Brechbill's, which pretty_midi carries
 
 
-def write_wav(score: Score, path: Path, sample_rate: int = 44_100, soundfont: Path | None = None) -> None:
+def write_wav(score: Score, path: Path, soundfont: Path | None = None) -> None:
     """Writes 16-bit stereo, peak-normalised, as WAV or FLAC by the name's suffix, whole or not at all.
 
     `soundfont`: another .sf2 file than the General MIDI one. Raises ConfigError for a font that it cannot read,
     UserError for another suffix, and where the disk has no room for the sound.
     """
     check_suffix(path, FORMATS)
-    needed = 12 * int(score.duration_s * sample_rate)  # bytes, of float32 and then of 16 bits
+    needed = 12 * int(score.duration_s * RATE)  # bytes, of float32 and then of 16 bits
     if needed > (free := shutil.disk_usage(path.parent).free):
         what = f"{path}: {score.duration_s / 60:.0f} minutes of sound take {needed / 1e9:.1f} GB of disk"
         raise UserError(f"{what}, and {free / 1e9:.1f} GB are free", "give shorter music, or leave the sound out")
-    audio = render(score, open_font(soundfont), sample_rate, path.parent)
+    audio = render(score, open_font(soundfont), path.parent)
     blocks = range(0, len(audio), BLOCK)
     peak = max((float(np.abs(audio[k : k + BLOCK]).max()) for k in blocks), default=0.0)
     with replacing(path) as partial:
         try:
-            with soundfile.SoundFile(partial, "w", sample_rate, 2, "PCM_16") as sound:
+            with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16") as sound:
                 for k in blocks:
                     scaled = audio[k : k + BLOCK] * (PEAK * 32767 / peak if peak > 0 else 0.0)
                     sound.write(np.rint(scaled).astype(np.int16))

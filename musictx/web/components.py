@@ -36,5 +36,6 @@ def status_line(what: str, wrong: bool = False) -> str:
     return f'<p role="{role}" class="{look}">{html.escape(what)}</p>'
 
 
-def come_far(progress: gr.Progress, seconds: float, of_s: float) -> None:
-    progress(min(seconds / of_s, 1.0), desc=f"{seconds:.0f} of {of_s:.0f} s of music")
+def come_far(seconds: float, of_s: float) -> None:
+    """Shows the person whose request this thread answers how much of the music is written."""
+    gr.Progress()(min(seconds / of_s, 1.0), desc=f"{seconds:.0f} of {of_s:.0f} s of music")

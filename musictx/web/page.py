@@ -11,11 +11,11 @@ import gradio as gr
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
-from musictx.generate.requests import UNSAID
 from musictx.web import session, stage
+from musictx.web.arcs import Point
 from musictx.web.components import Closed, come_far, slider, status_line
-from musictx.web.draw import HOW_CLOSE, SLIDER_S, Region, Wish, own_top_p
-from musictx.web.harmonise import HOW_CLOSE_MELODY, Point, VoicesWish
+from musictx.web.draw import HOW_CLOSE, SLIDER_S, Region, Wish
+from musictx.web.harmonise import HOW_CLOSE_MELODY, VoicesWish
 from musictx.web.session import Session
 from musictx.web.studio import Studio
 from musictx.web.uploads import Uploads
@@ -66,6 +66,7 @@ class Page:
 
     def _controls_of_continuations(self) -> None:
         limits, usual, names = self.studio.limits, Wish(SLIDER_S), list(self.studio.models)
+        first = self.studio.models[names[0]]
         self.model = gr.Radio(names, value=names[0], label="model", visible=len(names) > 1, elem_id="model")
         with gr.Group():
             self.primer = slider(
@@ -73,8 +74,8 @@ class Page:
             )
             self.length = slider("new music, seconds", min(1, limits.length_s / 2), limits.length_s, usual.length_s, 1)
             self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
-            self.top_p = slider("top-p", 0.05, 1, self._own_top_p(names[0]), 0.01)
-            self.seed_guidance = slider(HOW_CLOSE, 0, MOST_GUIDANCE, self._own_guidance(names[0]), 0.25)
+            self.top_p = slider("top-p", 0.05, 1, first.top_p, 0.01)
+            self.seed_guidance = slider(HOW_CLOSE, 0, MOST_GUIDANCE, first.seed_guidance, 0.25)
             self.variations = self._how_many(usual.variations)
         self.go = gr.Button("Continue", variant="primary", interactive=False)
 
@@ -109,15 +110,8 @@ class Page:
         self.arcs = gr.HTML("", elem_id="arcs", js_on_load=None)
 
     def _connect(self) -> None:
-        wish = [
-            self.primer,
-            self.length,
-            self.temperature,
-            self.top_p,
-            self.variations,
-            self.model,
-            self.seed_guidance,
-        ]
+        wish = [self.primer, self.length, self.temperature, self.top_p]
+        wish += [self.variations, self.model, self.seed_guidance]
         parts = [self.session, self.status, self.stage, self.primer, self.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.seed_guidance, self.top_p]
         parts += [self.accompany, self.filling, *self.region]
@@ -164,50 +158,30 @@ class Page:
         return self._begin(self.studio.example(session, name))
 
     def choose_model(self, session: Session, name: str) -> Updates:
-        return {self.seed_guidance: self._own_guidance(name), self.top_p: self._own_top_p(name)}
-
-    def _own_guidance(self, name: str) -> float:
-        """How close to the primer this model goes by default."""
-        return self.studio.own.get(name, UNSAID).get("seed_guidance") or 0.0
-
-    def _own_top_p(self, name: str) -> float:
-        return own_top_p(self.studio.own.get(name, UNSAID))
+        return {self.seed_guidance: self.studio.models[name].seed_guidance, self.top_p: self.studio.models[name].top_p}
 
     def take_played(self, session: Session, event: gr.EventData) -> Updates:
         return self._begin(self.studio.played(session, (event._data or {}).get("notes")))
 
-    def go_on(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
-        asked = Wish(*wish)
-        report = lambda seconds: come_far(progress, seconds, asked.length_s)  # noqa: E731
-        session, what = self.studio.go_on(session, asked, report)
+    def go_on(self, session: Session, *wish: Any) -> Updates:
+        session, what = self.studio.go_on(session, Wish(*wish), come_far)
         return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
-    def fill(
-        self,
-        session: Session,
-        from_s: Any,
-        to_s: Any,
-        *wish: Any,
-        progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> Updates:
-        report = lambda seconds: come_far(progress, seconds, to_s - from_s)  # noqa: E731
-        session, what = self.studio.fill(session, Region(from_s, to_s), Wish(*wish), report)
+    def fill(self, session: Session, from_s: Any, to_s: Any, *wish: Any) -> Updates:
+        session, what = self.studio.fill(session, Region(from_s, to_s), Wish(*wish), come_far)
         assert session.now
         done = session.now.takes[0]
         borders = round(done.new_from_s, 2), round(done.new_to_s, 2)  # those that the model can keep to
         return self._show(session) | {self.status: status_line(what)} | dict(zip(self.region, borders, strict=True))
 
-    def put_voices(self, session: Session, *wish: Any, progress: gr.Progress = gr.Progress()) -> Updates:  # noqa: B008
-        report = lambda seconds, whole_s: come_far(progress, seconds, whole_s)  # noqa: E731
-        session, what = self.studio.harmonise(session, VoicesWish(*wish), report)
+    def put_voices(self, session: Session, *wish: Any) -> Updates:
+        session, what = self.studio.harmonise(session, VoicesWish(*wish), come_far)
         return self._show(session, new=False) | self._layers_of(session) | {self.status: status_line(what)}
 
     def choose(self, session: Session, event: gr.EventData) -> Updates:
         return self._show(session.choose(int(event._data["take"])), new=False)
 
     def pick_note(self, session: Session, layer: int, event: gr.EventData) -> Updates:
-        if session.now is None:
-            return {}
         chosen = session.choose(int(event._data["take"]))
         updates = self._show(chosen, new=False) if chosen.now != session.now else {}
         if chosen.now and chosen.now.filled:
@@ -245,12 +219,11 @@ class Page:
         updates |= {
             part: gr.update(interactive=now is not None) for part in (self.primer, self.go, self.accompany, self.undo)
         }
-        whole_s = SLIDER_S
         if now:
             about = f"{now.name}: {len(now.score)} notes, {now.score.duration_s:.1f} s. {now.music.note}"
             updates[self.status] = status_line(about)
-            whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
         if now and new:
+            whole_s = max(math.ceil(now.music.score.duration_s / SLIDER_S) * SLIDER_S, 2 * SLIDER_S)
             from_s = stage.begins_s(now.music.score)
             at_s = whole_s if from_s == now.music.score.duration_s else max(round(from_s, 1), SLIDER_S)
             updates[self.primer] = gr.update(maximum=round(whole_s, 1), value=round(at_s, 1), interactive=True)

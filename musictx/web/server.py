@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -63,8 +63,6 @@ def application(page: Page) -> FastAPI:
         forgetting = asyncio.create_task(page.uploads.keep_forgetting())
         yield
         forgetting.cancel()
-        with suppress(asyncio.CancelledError):
-            await forgetting
 
     # gradio prints tracebacks, with what a stranger sent in them
     for module in (gradio.queueing, gradio.route_utils, gradio.routes):

@@ -110,7 +110,7 @@ def read_played(notes: Any) -> PageMusic:
         raise UserError("nothing was played", "play a few notes, then take them")
     if len(notes) > MOST_NOTES:
         raise UserError(f"{len(notes)} notes were played", f"play at most {MOST_NOTES}")
-    if not all(isinstance(note, list) and len(note) == 4 and all(map(_finite, note)) for note in notes):
+    if not all(isinstance(note, list) and len(note) == 4 and all(map(is_number, note)) for note in notes):
         raise UserError("the keyboard sent something that is not music", "reload the page and play again")
     onset_s, offset_s, pitch, velocity = np.array(notes, dtype=np.float64).T
     onset_s, offset_s = onset_s - onset_s.min(), offset_s - onset_s.min()
@@ -121,7 +121,8 @@ def read_played(notes: Any) -> PageMusic:
     return PageMusic("played", score, Meter(score.quarter_s))
 
 
-def _finite(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether what a browser has sent is a number that can be seconds."""
     return isinstance(value, int | float) and abs(value) < 1e9
 
 

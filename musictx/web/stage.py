@@ -7,7 +7,6 @@ import os
 import pickle
 import shutil
 import time
-import uuid
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -17,12 +16,11 @@ from urllib.parse import quote
 import numpy as np
 from matplotlib.figure import Figure
 
-from musictx.generate.accompanying import Accompanied
 from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.viz.figure import save_figure
-from musictx.viz.piano_roll import Pair, Panel, plot_accompanied, plot_rolls
+from musictx.viz.piano_roll import Panel, plot_rolls
 from musictx.viz.sound import write_wav
 from musictx.web.session import Step
 
@@ -83,12 +81,10 @@ def begins_s(score: Score) -> float:
 def rolls(step: Step, place: Path) -> tuple[str, list[dict[str, float]]]:
     """The picture as a data address, and where its panels lie: fractions of its size from the upper left, and the
     seconds and pitches at their edges."""
-    names = [f"variation {k + 1}" for k in range(len(step.takes))]
-    panels: list[Panel] = [(name, t.score, t.new) for name, t in zip(names, step.takes, strict=True)]
+    panels: list[Panel] = [(f"variation {k}", take.score, take.new) for k, take in enumerate(step.takes, 1)]
     panels = panels or [(step.music.name, step.score, np.inf)]
-    below = [Pair(n, t.melody, t.voices) for n, t in zip(names, step.takes, strict=True) if isinstance(t, Accompanied)]
     with PEN:
-        figure = plot_accompanied(below) if below else plot_rolls(panels)
+        figure = plot_rolls(panels)
         path = place / "roll.svg"
         save_figure(figure, path)
         boxes = _boxes(figure, len(panels))
@@ -118,15 +114,15 @@ SHOW = Lock()  # two people may look at the same step
 SECRET = os.urandom(16)  # so that the name of a step's folder cannot be guessed
 
 
-def new_place(folder: Path, name: str | None = None) -> Path:
-    """A folder of that name, or of one that cannot be guessed; removes folders that are old, or beyond the limit."""
+def new_place(folder: Path, name: str) -> Path:
+    """A folder of that name; removes folders that are old, or beyond the limit."""
     with BROOM:
         held = 0
         for old in sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True):
             held += _size(old)
             if held > KEEP_BYTES or old.stat().st_mtime < time.time() - KEEP_S:
                 shutil.rmtree(old, ignore_errors=True)
-    place = folder / (name or uuid.uuid4().hex)
+    place = folder / name
     place.mkdir(exist_ok=True)
     return place
 

@@ -3,11 +3,12 @@
 Actions under way are counted, so that the end of the server can wait for the files that they write.
 """
 
-import random
-import time
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Condition
 from typing import Any
 
@@ -16,32 +17,34 @@ from musictx.errors import UserError
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import choose_bundle
-from musictx.generate.requests import MAX_SEED, UNSAID, Own
-from musictx.web.draw import Ready, Region, Report, Wish, can_fill, draw_takes, fill_takes, fit, shorten, went_by
-from musictx.web.harmonise import AttentionReader, Harmoniser, MelodyReader, Point, ReportOf, VoicesWish, harmonise
+from musictx.model.build import can
+from musictx.web.arcs import AttentionReader, MelodyReader, Point
+from musictx.web.draw import Ready, Region, Report, Turn, Wish, draw_takes, fill_takes, went_by
+from musictx.web.fit import fit, shorten
+from musictx.web.harmonise import Harmoniser, VoicesWish, harmonise
 from musictx.web.session import PageMusic, Session, Step, examples, read_played
-from musictx.web.stage import PEN, as_data, new_place, stage
+from musictx.web.stage import PEN, as_data, stage
 from musictx.web.uploads import read_upload
-
-Models = Mapping[str, Ready]
 
 
 class Studio:
-    """Models by their names, the sampler's settings that their bundles name, and a folder for what they make. All
-    people at the page share these."""
+    """Models by their names, and a folder for what they make. All people at the page share these."""
 
     def __init__(
         self,
-        models: Models,
+        models: Mapping[str, Ready],
         folder: Path,
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
         harmoniser: Harmoniser | None = None,
-        own: Mapping[str, Own] | None = None,
     ) -> None:
         self.models, self.folder, self.limits, self.harmoniser = models, folder, limits, harmoniser
-        self.own = own or {}
-        self.melody_reader = MelodyReader(harmoniser.model, harmoniser.tokenizer) if harmoniser else None
-        self.readers = {name: AttentionReader(model, tokenizer) for name, (model, tokenizer, _) in models.items()}
+        self.readers = {
+            name: AttentionReader(copy.deepcopy(ready.model) if can(ready.model, "readout") else None, ready.tokenizer)
+            for name, ready in models.items()
+        }
+        self.melody_reader: MelodyReader | None = None
+        if harmoniser:
+            self.melody_reader = MelodyReader(copy.deepcopy(harmoniser.model), harmoniser.tokenizer)
         self.examples = examples()
         self.work = Work()
 
@@ -49,8 +52,6 @@ class Studio:
         return self._begin(session, read_upload(data, name, self.limits))
 
     def example(self, session: Session, name: str) -> Session:
-        if name not in self.examples:
-            raise UserError(f"there is no example {name!r}", f"choose one of {', '.join(self.examples)}")
         return self._begin(session, self.examples[name])
 
     def played(self, session: Session, notes: Any) -> Session:
@@ -58,66 +59,68 @@ class Studio:
 
     def go_on(self, session: Session, wish: Wish, report: Report) -> tuple[Session, str]:
         """Continues the newest music; and what became of it in words."""
-        if session.now is None:
-            raise UserError("there is no music to continue yet", START)
-        music, began = self._heard(session.now.music, wish.model or session.now.music.model), time.monotonic()
-        ready, own, chance = self.models[music.model], self.own.get(music.model, UNSAID), random.randint(0, MAX_SEED)
-        takes = draw_takes(music, wish, ready, self.limits, chance, report, lambda: self.work.ending, own)
-        said = self._sentence(takes, wish, f"of {music.name}", began, CLICK)
-        if music.model != session.now.music.model:
-            said = f"{said} {music.note}".strip()
-        return session.push(Step(music, takes)), said
+        now, turn = self._now(session, "no music to continue"), self._turn(report)
+        music = self._heard(now.music, wish.model or now.music.model)
+        takes = draw_takes(music, wish, self.models[music.model], turn)
+        said = self._sentence(takes, wish, f"of {music.name}", turn, CLICK)
+        return session.push(Step(music, takes)), said + self._remark(music, now.music)
 
     def fill(self, session: Session, region: Region, wish: Wish, report: Report) -> tuple[Session, str]:
         """Writes a region of the music again; and what became of it in words."""
-        if session.now is None:
-            raise UserError("there is no music to fill yet", START)
-        now, whole = session.now, session.now.as_music
+        now, turn = self._now(session, "no music to fill"), self._turn(report)
+        whole = now.as_music
         if now.filled:
             whole = whole._replace(name=now.music.name)  # filled again
-        music, began = self._heard(whole, wish.model or whole.model), time.monotonic()
-        ready, own, chance = self._filling(music.model), self.own.get(music.model, UNSAID), random.randint(0, MAX_SEED)
-        takes = fill_takes(music, region, wish, ready, self.limits, chance, report, lambda: self.work.ending, own)
+        music = self._heard(whole, wish.model or whole.model)
+        takes = fill_takes(music, region, wish, self._filling(music.model), turn)
         where = f"of {music.name} from {takes[0].new_from_s:.2f} to {takes[0].new_to_s:.2f} s"
-        said = self._sentence(takes, wish, where, began, "The rest is kept.")
-        if music.model != whole.model:
-            said = f"{said} {music.note}".strip()
-        return session.push(Step(music, takes)), said
+        said = self._sentence(takes, wish, where, turn, "The rest is kept.")
+        return session.push(Step(music, takes)), said + self._remark(music, whole)
+
+    def harmonise(self, session: Session, wish: VoicesWish, report: Report) -> tuple[Session, str]:
+        """Voices below the newest music; and what became of it in words."""
+        music, turn = self._now(session, "no melody").music, self._turn(report)
+        if self.harmoniser is None:
+            raise UserError("no model here writes voices")
+        takes, note = harmonise(music, wish, self.harmoniser, turn)
+        if turn.ending():
+            raise UserError(ENDS)
+        made = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
+        what = f"{made} of {music.name}, in {turn.took_s:.1f} s. {note}"
+        return session.push(Step(music, takes)), f"{what} Click a voice to see what it heard of the melody.".strip()
+
+    def _now(self, session: Session, without: str) -> Step:
+        """The newest step. Raises UserError before there is one."""
+        if session.now is None:
+            raise UserError(f"there is {without} yet", "drop a file, pick an example or play a phrase")
+        return session.now
+
+    def _turn(self, report: Report) -> Turn:
+        return Turn(self.limits, report, lambda: self.work.ending)
 
     def _filling(self, name: str) -> Ready:
         """The model of that name. Raises UserError for one that was not trained to fill."""
-        if can_fill(self.models[name]):
+        if self.models[name].fills:
             return self.models[name]
-        able = [other for other, ready in self.models.items() if can_fill(ready)]
+        able = [other for other, ready in self.models.items() if ready.fills]
         advice = f"choose {' or '.join(able)}" if able else NO_FILLER
         raise UserError(f"the model {name} was not trained to fill a region", advice)
 
-    def _sentence(self, takes: tuple[Continuation, ...], wish: Wish, what: str, began: float, then: str) -> str:
+    def _sentence(self, takes: tuple[Continuation, ...], wish: Wish, what: str, turn: Turn, then: str) -> str:
         """What became of it. Raises UserError at the end of the server: to picture it, and to write its sound, would
         take longer than to draw it."""
-        if self.work.ending:
+        if turn.ending():
             raise UserError(ENDS)
         if stopped := {take.stopped for take in takes} - {""}:
             in_time = f"at the time limit of {self.limits.seconds:g} s"
             why = in_time if stopped == {went_by(self.limits)} else f"early, {', '.join(sorted(stopped))}"
             return f"Stopped {why}: this is all the music so far."
-        took = f"{len(takes)} of {wish.variations} variations" if len(takes) < wish.variations else ""
-        took = took or ("1 variation" if len(takes) == 1 else f"{len(takes)} variations")
-        return f"{took} {what}, in {time.monotonic() - began:.1f} s. {then}"
+        made = f"{len(takes)} of {wish.variations}" if len(takes) < wish.variations else str(len(takes))
+        return f"{made} variation{'s' * (made != '1')} {what}, in {turn.took_s:.1f} s. {then}"
 
-    def harmonise(self, session: Session, wish: VoicesWish, report: ReportOf) -> tuple[Session, str]:
-        """Voices below the newest music; and what became of it in words."""
-        if session.now is None or self.harmoniser is None:
-            raise UserError("there is no melody yet", START)
-        music, began = session.now.music, time.monotonic()
-        chance = random.randint(0, MAX_SEED)
-        ending = lambda: self.work.ending  # noqa: E731
-        takes, note = harmonise(music, wish, self.harmoniser, self.limits, chance, report, ending)
-        if self.work.ending:
-            raise UserError(ENDS)
-        made = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
-        what = f"{made} of {music.name}, in {time.monotonic() - began:.1f} s. {note}"
-        return session.push(Step(music, takes)), f"{what} Click a voice to see what it heard of the melody.".strip()
+    def _remark(self, music: PageMusic, before: PageMusic) -> str:
+        """What another model hears of the music."""
+        return f" {music.note}".rstrip() if music.model != before.model else ""
 
     def begin_from_take(self, session: Session) -> Session:
         """The chosen continuation as music to begin with."""
@@ -131,29 +134,29 @@ class Studio:
 
     def arcs(self, session: Session, note: int, layer: int | None) -> str:
         """The HTML of what the model looked at for the note number `note`, counted from 0."""
-        if session.now is None:
-            return ""
-        path = new_place(self.folder) / "arcs.svg"
-        with PEN:
-            self._reader(session).plot(session.now.score, session.now.name, note, layer, path)
-        return f'<img alt="attention arcs" src="{as_data(path)}">'
+        now = self._now(session, "no music")
+        with PEN, TemporaryDirectory() as place:
+            path = Path(place, "arcs.svg")
+            self._reader(now).plot(now.score, now.name, note, layer, path)
+            return f'<img alt="attention arcs" src="{as_data(path)}">'
 
     def note_at(self, session: Session, at: Point) -> int:
-        return self._reader(session).nearest(session.now.score, at) if session.now else 0
+        now = self._now(session, "no music")
+        return self._reader(now).nearest(now.score, at)
 
     def count_notes(self, session: Session) -> int:
-        return len(self._reader(session).traced(session.now.score).score) if session.now else 0
+        now = self._now(session, "no music")
+        return len(self._reader(now).traced(now.score).score)
 
     def count_layers(self, session: Session) -> int:
         """Of the model that hears the newest music; before there is any, of the deepest."""
-        return self._reader(session).layers if session.now else max(r.layers for r in self.readers.values())
+        return self._reader(session.now).layers if session.now else max(r.layers for r in self.readers.values())
 
-    def _reader(self, session: Session) -> AttentionReader:
-        assert session.now is not None
-        take = session.now.takes[session.now.chosen] if session.now.takes else None
+    def _reader(self, step: Step) -> AttentionReader:
+        take = step.takes[step.chosen] if step.takes else None
         if isinstance(take, Accompanied) and self.melody_reader is not None:
-            return self.melody_reader.hearing(take.transposed)
-        return self.readers[session.now.music.model]
+            return replace(self.melody_reader, transposed=take.transposed)
+        return self.readers[step.music.model]
 
     def _begin(self, session: Session, music: PageMusic) -> Session:
         """With the model that suits the music, as `generate` chooses it."""
@@ -170,13 +173,12 @@ class Studio:
         """The music as the model of that name hears it. Raises UserError for a model that is not here."""
         if name not in self.models:
             raise UserError(f"there is no model {name!r}", f"choose one of {', '.join(self.models)}")
-        return music if music.model == name else fit(music, self.models[name][1])._replace(model=name)
+        return music if music.model == name else fit(music, self.models[name].tokenizer)._replace(model=name)
 
 
 CLICK = "Click a note to see which notes the model looked at."
 NO_FILLER = "no model here can fill; start the page with one trained by objective=infill"
 ENDS = "the server ends just now"
-START = "drop a file, pick an example or play a phrase"
 
 
 class Work:

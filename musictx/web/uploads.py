@@ -8,7 +8,7 @@ import time
 import uuid
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect, Request
@@ -105,17 +105,7 @@ def plain_file_name(name: str) -> str:
 
 
 NAME_LENGTH = 40
-
-
 GIVE = "give another MIDI file"
-
-
-class Read(NamedTuple):
-    played: Heard
-    written: Heard | None
-    tracks: int
-    drums: bool
-    pedal_remark: tuple[str, str]
 
 
 def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
@@ -127,15 +117,14 @@ def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     if not size:
         raise UserError(f"{name}: the file is empty", GIVE)
     allowed = FileLimits(limits.file_seconds, limits.memory_mb)
-    read = cast(Read | str, run_batch(cast(Any, read_music), [data], allowed)[0])
+    read = cast(PageMusic | str, run_batch(cast(Any, read_music), [data], allowed)[0])
     if isinstance(read, str):
         raise UserError(f"{name}: {read}", GIVE)
-    said = read._asdict()
-    return PageMusic(plain_name(name), *said.pop("played"), **said)
+    return read._replace(name=plain_name(name))
 
 
-def read_music(data: bytes) -> Read | str:
-    """Runs where files are read: the music without drums, or why there is none."""
+def read_music(data: bytes) -> PageMusic | str:
+    """Runs where files are read: the music without drums and without a name, or why there is none."""
     try:
         tracks = read_tracks(data, "")
         changes = tracks.tempo_map is not None and tracks.tempo_map.changes
@@ -149,8 +138,15 @@ def read_music(data: bytes) -> Read | str:
     sounding = [track for track in tracks.tracks if len(track.score)]
     melodic = [track for track in sounding if not track.is_drums]
     pedal = tracks.remark(), (even or tracks).remark()
-    written = None if even is None else Heard(even.merge(), even.meter())
-    return Read(Heard(score, tracks.meter()), written, len(melodic), len(melodic) < len(sounding), pedal)
+    return PageMusic(
+        "",
+        score,
+        tracks.meter(),
+        written=None if even is None else Heard(even.merge(), even.meter()),
+        tracks=len(melodic),
+        drums=len(melodic) < len(sounding),
+        pedal_remark=pedal,
+    )
 
 
 def plain_name(name: str) -> str:

@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from musictx.errors import UserError
 from musictx.music.score import Score
 from musictx.viz.arcs import HEAD_COLOURS, MOTIF_COLOUR, Head, plot_arcs, plot_heads
 
@@ -72,9 +70,3 @@ def test_heat_maps_of_all_heads(tmp_path):
     text = (tmp_path / "heads.svg").read_text()
     for word in ("seconds back", "12.2", "25%", "100%", "nan%", "head 0", "layer 0"):
         assert f">{word}<" in text
-
-
-@pytest.mark.parametrize("name", ["a.gif", "a"])
-def test_another_format(tmp_path, name):
-    with pytest.raises(UserError, match=f"{name}: give a name that ends in .png or .svg or .pdf"):
-        plot_heads([("x", np.ones((1, 1)), "")], tmp_path / name)

@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from musictx.errors import UserError
 from musictx.viz.curves import COLOURS, plot_curves
 
 X = np.arange(5.0)
@@ -40,19 +38,4 @@ def test_an_svg_has_its_names_and_is_the_same_every_time(tmp_path):
         texts.append(path.read_text())
     assert texts[0] == texts[1]
     for word in ("relative", "seconds", "A title", "shuffled", "true"):
-        assert f"<!-- {word} -->" in texts[0]
-
-
-@pytest.mark.parametrize(
-    ("curves", "name", "message"),
-    [
-        ({}, "c.png", "at least one"),
-        ({"a": CURVE}, "c.gif", "c.gif:"),
-        ({"a": (X, X, X, X[:3])}, "c.png", "curve 'a' has columns of shapes"),
-        ({"a": (1.0, 1.0, 1.0, 1.0)}, "c.png", "give four of one length"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused_in_one_line(tmp_path, curves, name, message):
-    with pytest.raises(UserError, match=message):
-        plot_curves(curves, tmp_path / name, "x", "y")
-    assert list(tmp_path.iterdir()) == []
+        assert f">{word}<" in texts[0]

@@ -8,7 +8,8 @@ import soundfile
 
 from musictx.errors import UserError
 from musictx.music.score import Score
-from musictx.viz.sheet import RATE, alike, excerpt, loudness, mp3
+from musictx.viz.sheet import alike, excerpt, loudness, mp3
+from musictx.viz.sound import RATE
 
 
 def sine(hz, seconds=1.0, peak=1.0):

@@ -111,7 +111,7 @@ def words(figure):
         (2.0, [2.0], ["seed", "continuation"]),
         (Filled(SCORE.pitch == 67, 1.5, 3.25), [1.5, 3.25], ["kept", "new"]),
         (Filled(SCORE.pitch == 60, 0.0, 1.5), [1.5], ["kept", "new"]),  # no line where the music begins
-        (SCORE.pitch == 67, [], ["kept", "new"]),
+        (SCORE.pitch == 67, [], ["melody", "voices"]),
         (Filled(SCORE.pitch == 0, 1.5, 3.25), [1.5, 3.25], []),  # filled with silence
     ],
 )

@@ -25,7 +25,7 @@ def begin(page, name=HYMN):
     page.wait_for_selector(".picture")
 
 
-def go_on(page, seconds=20):
+def go_on(page, seconds):
     page.get_by_label("number input for new music, seconds").fill(str(seconds))
     button(page, "Continue").click()
     page.wait_for_selector("[data-take]")

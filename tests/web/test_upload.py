@@ -12,7 +12,7 @@ from musictx.errors import UserError
 from musictx.music.score import Meter, Score
 from musictx.music.write import write_midi
 from musictx.tokenizers import build_tokenizer
-from musictx.web.draw import beginning, fit, shorten
+from musictx.web.fit import beginning, fit, shorten
 from musictx.web.session import PageMusic
 from musictx.web.uploads import plain_name, read_upload
 

@@ -1,0 +1,92 @@
+"""Arcs from a note to what the model looked at while it made it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.analysis.heads import attention_to_melody, attention_to_past, ids_by_height, repeats
+from musictx.errors import ConfigError, UserError
+from musictx.music.score import Score
+from musictx.tokenizers import Tokenizer
+from musictx.tokenizers.tokenizer import Trace
+from musictx.viz.arcs import choose_heads, plot_arcs
+
+MOST_TOKENS = 1024  # that the model sees before the note
+MOTIF_NOTES = 4
+
+
+class Point(NamedTuple):
+    """A place in a roll."""
+
+    seconds: float
+    pitch: float
+
+
+@dataclass
+class AttentionReader:
+    """Reads out of a model what a note looks at in the music before it. The read-out hangs hooks into the model, which
+    drawing must not meet."""
+
+    model: Any  # None if it has no attention over its past
+    tokenizer: Tokenizer
+    first: ClassVar[int] = 1  # note that can look at something
+
+    @property
+    def layers(self) -> int:
+        return int(self.model.config.n_layers) if self.model else 0
+
+    def plot(self, score: Score, name: str, note: int, layer: int | None, path: Path) -> None:
+        """Arcs of the note number `note`, of all heads' mean or of each head of a layer. Raises UserError."""
+        if self.model is None:
+            raise UserError("this model has no attention over its past to look at")
+        if layer is not None and not 0 <= layer < self.layers:
+            raise ConfigError("layer", got=layer, allowed=f"0 to {self.layers - 1}")
+        traced = self.traced(score)
+        note = min(max(note, self.first), len(traced.score) - 1)
+        heads, _ = choose_heads(self.look(score, traced, note), layer)
+        where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
+        plot_arcs(f"{name}: {where}", traced.score, note, heads, self.motif(traced, note), path)
+
+    def look(self, score: Score, traced: Trace, note: int) -> NDArray[Any]:
+        """The weight (layers, heads, N) on each of the N notes. Raises UserError for a note that cannot look at any."""
+        if traced.struck_by[note] == 0:
+            raise UserError("this note is the first, which has nothing before it to look at", "click a later one")
+        ids = self.tokenizer.encode(score)
+        most = min(self.model.reach or MOST_TOKENS, MOST_TOKENS)
+        return attention_to_past(self.model, self.tokenizer, ids, traced, note, max_tokens=most).weight
+
+    def motif(self, traced: Trace, note: int) -> list[NDArray[Any]]:
+        """Where the motif was before that leads to the note."""
+        return list(repeats(traced.score, MOTIF_NOTES).get(note, []))
+
+    def traced(self, score: Score) -> Trace:
+        return self.tokenizer.trace(self.tokenizer.encode(score), score.quarter_s)
+
+    def nearest(self, score: Score, at: Point) -> int:
+        """The note at a place, or the one closest to it; a semitone counts as much as a twentieth of a second."""
+        notes = self.traced(score).score
+        away_s = np.maximum(np.maximum(notes.onset_s - at.seconds, at.seconds - notes.offset_s), 0)
+        return int((away_s + 0.05 * np.abs(notes.pitch - at.pitch)).argmin())
+
+
+@dataclass
+class MelodyReader(AttentionReader):
+    """Reads out of a harmoniser what a note looks at in the melody above it."""
+
+    transposed: int = 0  # semitones by which the model heard the melody higher
+    first: ClassVar[int] = 0
+
+    def look(self, score: Score, traced: Trace, note: int) -> NDArray[Any]:
+        if traced.struck_by[note] % self.tokenizer.voices == 0:
+            raise UserError("this note is one of the melody, which was given", "click one below it")
+        ids = ids_by_height(self.tokenizer, score.transpose(self.transposed))
+        return attention_to_melody(self.model, self.tokenizer, ids, traced, note, "cpu").weight
+
+    def motif(self, traced: Trace, note: int) -> list[NDArray[Any]]:
+        return []
+
+    def traced(self, score: Score) -> Trace:
+        return self.tokenizer.trace(ids_by_height(self.tokenizer, score), score.quarter_s)
