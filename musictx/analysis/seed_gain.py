@@ -45,10 +45,7 @@ def places(
     pieces: Iterable[Ids], tokenizer: Tokenizer, seed_s: float, parts: int, part_s: float, period: int
 ) -> list[Place]:
     """All pieces long enough for the seed and its continuation. Each is cut at the first whole `period` of tokens at or
-    after each time. Raises UserError for fewer than two, ConfigError for impossible times."""
-    for name, value in (("seed_s", seed_s), ("parts", parts), ("part_s", part_s)):
-        if not value > 0:
-            raise ConfigError(name, got=value, allowed="more than 0")
+    after each time. Raises UserError for fewer than two."""
     found = []
     for piece in pieces:
         ids = np.asarray(piece)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError
 from musictx.music.score import DRUMS, Score
 
 STEPS_PER_BAR = 16
@@ -34,10 +33,7 @@ class Statistics(NamedTuple):
 
 def statistics(score: Score, grid_s: float | None = None) -> Statistics:
     """The figures of a piece, without drums. Only groove consistency needs `grid_s`, seconds per step of a grid with 16
-    steps a bar. A score without notes has no figures. Raises ConfigError for a grid_s of 0 or less."""
-    if grid_s is not None and not grid_s > 0:
-        allowed = "the seconds of a sixteenth, more than 0, or null for music off a grid"
-        raise ConfigError("grid_s", got=grid_s, allowed=allowed)
+    steps a bar. A score without notes has no figures."""
     music = score.select(score.program != DRUMS)
     values = {name: measure(music, grid_s) if len(music) else NAN for name, measure in MEASURES.items()}
     return Statistics(**{name: None if np.isnan(value) else float(value) for name, value in values.items()})

@@ -1,6 +1,5 @@
 """musictx compare: measure several models on one store: a report with a table and pictures."""
 
-import csv
 import json
 import statistics as stats
 from dataclasses import dataclass, field, replace
@@ -41,6 +40,7 @@ from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
+from musictx.training.run_folder import RunFolder
 
 
 @dataclass
@@ -53,15 +53,11 @@ class CompareConfig:
     out: str = setting("outputs/comparison", "a folder for report.md, report.json and pictures")
     split: str = setting("validation", "train, validation or test")
     segment: int | None = setting(None, "ids in a segment for scoring; null: whole pieces")
-    score_batch_tokens: int = setting(DataConfig.score_batch_tokens, "ids scored in one batch")
     pieces: int = setting(64, "held-out pieces to continue")
     seed_seconds: float = setting(10.0, "seconds of each piece to continue")
     length_seconds: float = setting(30.0, "length of each continuation")
     span_seconds: float = setting(5.0, "span in which motif retention and seed gain are measured")
     copying: bool = setting(True, "search the whole training set for each continuation")
-    seed_gain: bool = setting(
-        True, "measure what the seed is worth, and whether the true continuation is found; draws nothing"
-    )
     random_seed: int = setting(0, "random seed")
     device: str = setting("cpu", "cpu or cuda")
     overwrite: bool = setting(False, "replace an existing report")
@@ -72,18 +68,16 @@ class CompareConfig:
 def training_of(bundle: Path) -> tuple[float | None, list[tuple[int, float]]]:
     """Median training tokens/s and the curve (step, validation NLL), from the metrics beside a bundle if it has
     any."""
-    metrics = bundle.with_name("metrics.csv")
-    if not metrics.is_file():
-        return None, []
-    with open(metrics, encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    rates = [float(row["train/tokens_per_s"]) for row in rows if row.get("train/tokens_per_s")]
-    curve = [(int(row["step"]) + 1, float(row["val/nll"])) for row in rows if row.get("val/nll")]
+    rows = RunFolder(bundle.parent).metrics()
+    rates = [float(row["train/tokens_per_s"]) for row in rows if "train/tokens_per_s" in row]
+    curve = [(int(row["step"]) + 1, float(row["val/nll"])) for row in rows if "val/nll" in row]
     return stats.median(rates) if rates else None, curve
 
 
 def compare(config: CompareConfig) -> None:
     device = check_device(config.device)
+    if not config.span_seconds > 0:
+        raise ConfigError("span_seconds", got=config.span_seconds, allowed="more than 0")
     bundles = find_bundles(config.runs)
     names = name_bundles(bundles, config.names)
     out = Path(config.out)
@@ -101,7 +95,7 @@ def compare(config: CompareConfig) -> None:
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
         print(f"{name}: {opened.header.origin}")
-        nll = measure(opened, bundle, store, config.split, config.segment, config.score_batch_tokens, device)
+        nll = measure(opened, bundle, store, config.split, config.segment, DataConfig.score_batch_tokens, device)
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = _knowledge(opened, cut, held_out, config, device)
         model, own = for_steps(opened.model), opened.header.sampling
@@ -129,8 +123,6 @@ def compare(config: CompareConfig) -> None:
 
 def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: CompareConfig) -> list[Place] | str:
     """The places at which the seed gain of every model is measured, or why it cannot be."""
-    if not config.seed_gain:
-        return ""
     part_s = min(config.span_seconds, config.length_seconds)
     period = max(tokenizer.group, *(read_header(bundle).model.get("cycle", 1) for bundle in bundles))
     try:

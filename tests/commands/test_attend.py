@@ -69,7 +69,7 @@ def test_pictures_and_a_table(world, tmp_path, name):
     ],
 )
 def test_mistakes_are_one_line(world, tmp_path, arg, text):
-    args = [f"bundle={world.bundle}", f"midi={world.seed}", "out=look", "max_tokens=64", arg]
+    args = [f"bundle={world.bundle}", f"midi={world.seed}", "out=look", arg]
     assert re.search(text, refused(["musictx", "attend", *args], tmp_path))
     assert not (tmp_path / "look").exists()
 
