@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
@@ -16,7 +15,7 @@ from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
 from musictx.analysis.report import Knowledge, Memory, ModelReport, write_report
 from musictx.analysis.seed_gain import Place, places, seed_gain
-from musictx.analysis.statistics import features, statistics
+from musictx.analysis.statistics import features
 from musictx.commands import check_new
 from musictx.commands.evaluate import measure
 from musictx.config.command import Command
@@ -87,7 +86,7 @@ def compare(config: CompareConfig) -> None:
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")]) if config.copying else None
     metrical = tokenizer.metrical
-    real = _figures(held_out.true, metrical)
+    real = features(held_out.true, metrical)
     cut = _places(bundles, split, tokenizer, config)
     request = Continue(config.sampler, random_seed=config.random_seed)
 
@@ -108,7 +107,7 @@ def compare(config: CompareConfig) -> None:
             train_tokens_per_s=rate,
             generate_tokens_per_s=drawn.tokens_per_s,
             validation=curve,
-            distances=compare_all(real, _figures(drawn.scores, metrical)),
+            distances=compare_all(real, features(drawn.scores, metrical)),
             memory=memory(drawn.scores, held_out, index, config, metrical),
             knows=knows,
         )
@@ -146,10 +145,6 @@ def _knowledge(
     except ConfigError as error:  # a model of learned positions ends with its table
         return Knowledge(unmeasured=f"what it knows of the seed could not be measured: {error}")
     return Knowledge(gain, right, model.window)
-
-
-def _figures(scores: list[Score], metrical: bool) -> dict[str, NDArray[np.float64]]:
-    return features([statistics(score, score.quarter_s / 4 if metrical else None) for score in scores])
 
 
 def memory(
