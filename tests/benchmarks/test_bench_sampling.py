@@ -46,12 +46,10 @@ def test_without_hugging_face_its_row_says_so(tmp_path):
     ("setting", "said"),
     [
         ("length=0", "length=0: give 1 or more"),
-        ("repeats=0", "repeats=0: give 1 or more"),
         ("threads=0", "threads=0: "),
         ("batches=[1]", "batches=[1]: give 2 or more each"),
         ("public_points=-1", "public_points=-1: give 0 or more"),
         ("context=4", "context=4: give 8 or more"),
-        ("d_model=15", "d_model=15: "),
         ("device=tpu", "device=tpu: "),
     ],
 )
