@@ -74,19 +74,6 @@ def high(score, held_s=inf):
     return score.pitch[lines(score, held_s)[0]].tolist()
 
 
-def low(score, held_s=inf):
-    return score.pitch[lines(score, held_s)[1]].tolist()
-
-
-def test_a_tune_over_an_off_beat_bass_is_one_line_and_the_bass_another():
-    bass = voice([(t, 48 + k) for k, t in enumerate(np.arange(0.25, 3.5, 0.5))], 0.5)
-    held = Score([0, 0.5, 1, 2, 2.5, 3], [0.5, 1, 2, 2.5, 3, 3.9], [p for _, p in TUNE], np.full(6, 80))
-    together = Score.merge([held, bass])
-    assert high(together) == [p for _, p in TUNE]
-    assert low(together) == [72, *range(48, 55)]  # the bass is silent before its first note
-    assert set(high(together, 0.0)) >= set(range(48, 55))  # of struck notes alone every bass note is in it
-
-
 def test_a_pedal_has_no_line():
     pedalled = voice(TUNE, 3.5)  # every note until the pedal is lifted
     assert high(pedalled) == [72, 74, 76, 79]

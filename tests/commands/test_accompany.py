@@ -68,6 +68,7 @@ def test_the_melody_is_kept_to_the_bit_and_the_rest_is_new(melody, tmp_path, voi
     for name in ("it.png", "it.wav"):
         again.write(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
+    assert re.search("tune-1.mid .*out= .*overwrite=true", refused(say, tmp_path))
     with pytest.raises(UserError, match="tune.mid is the seed"):
         made[0].write(melody)
 
@@ -157,14 +158,6 @@ def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, voi
     line = refused([*[word for word in say if not word.startswith(words[0].split("=")[0] + "=")], *words], tmp_path)
     assert said in line
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_file_that_is_there_is_not_written_over(melody, tmp_path, voices):
-    say = ["musictx", "accompany", f"bundle={voices}", "melody=tune.mid", "out=o"]
-    ok(say, tmp_path)
-    assert re.search("tune-1.mid .*out= .*overwrite=true", refused(say, tmp_path))
-    ok([*say, "overwrite=true", "wav=true"], tmp_path)
-    assert (tmp_path / "o" / "tune-1.wav").stat().st_size > 1000
 
 
 def test_each_task_has_its_own_models(world, melody, voices, tmp_path):
