@@ -64,20 +64,11 @@ def test_chords_give_their_highest_note_to_one_line_and_their_lowest_to_the_othe
 TUNE = [(0, 72), (0.5, 74), (1, 76), (2, 74), (2.5, 72), (3, 79)]  # (onset_s, pitch)
 
 
-def voice(notes, held_s, shift_s=0.0):
-    """Notes of so many seconds each."""
-    onset, pitch = np.array(notes, dtype=float).T
-    return Score(onset + shift_s, onset + shift_s + held_s, pitch, np.full(len(pitch), 80))
-
-
-def high(score, held_s=inf):
-    return score.pitch[lines(score, held_s)[0]].tolist()
-
-
 def test_a_pedal_has_no_line():
-    pedalled = voice(TUNE, 3.5)  # every note until the pedal is lifted
-    assert high(pedalled) == [72, 74, 76, 79]
-    assert high(pedalled, PEDALLED_S) == [p for _, p in TUNE]
+    onset, pitch = np.array(TUNE, dtype=float).T
+    pedalled = Score(onset, onset + 3.5, pitch, np.full(len(pitch), 80))  # every note until the pedal is lifted
+    assert pitch[lines(pedalled, inf)[0]].tolist() == [72, 74, 76, 79]
+    assert pitch[lines(pedalled, PEDALLED_S)[0]].tolist() == pitch.tolist()
     assert (held_in(metrical=True), held_in(metrical=False)) == (inf, 0.25)
 
 
