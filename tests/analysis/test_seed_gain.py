@@ -55,15 +55,6 @@ def test_a_seed_that_says_nothing_of_what_follows_gains_nothing_and_one_that_mis
     assert gain.mean[0] < -1
 
 
-def test_against_another_pieces_beginning_the_seed_also_saves_what_that_one_misleads():
-    pieces = [np.tile(np.arange(LAG) % 20 + 20 * k, 2) for k in range(3)]  # no token in two of them
-    found = places(split_of(*pieces), CHORALE, 2.4, 1, 2.4, 4)
-    saved, tokens = gains(Echo(), CHORALE, found, stranger=True)
-    misled = math.log(SURE) - math.log((1 - SURE) / (CHORALE.vocab.size - 1))
-    assert tokens.tolist() == [[LAG]] * 3
-    assert saved[:, 0] == pytest.approx([misled * (LAG - END_TOKENS)] * 3, rel=1e-5)
-
-
 def test_a_stranger_shorter_than_the_seed_begins_again():
     heard = []
 

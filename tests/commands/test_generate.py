@@ -157,14 +157,6 @@ def test_memory_that_does_not_suffice(world, tmp_path, opened, monkeypatch):
         generate(config)
 
 
-def test_rules_that_a_model_cannot_keep(world, tmp_path):
-    args = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "out=o"]
-    line = refused([*args, "rules.voice_order=true"], tmp_path)
-    assert line.startswith("error: rules.voice_order=true: ")
-    assert refused([*args, "rules.scale=X"], tmp_path).startswith("error: rules.scale=X: ")
-    assert not (tmp_path / "o").exists()
-
-
 def test_weights_of_fewer_bits_make_music_too(world, tmp_path):
     for weights in ("bfloat16", "int8"):
         command(world, tmp_path, f"seed_midi={world.seed}", f"out={weights}", f"weights={weights}", "length_seconds=1")

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import soundfile
-from conftest import ok, refused
+from conftest import ok
 
 from musictx.analysis.held_out import Beginnings
 from musictx.commands import listen as command
@@ -202,9 +202,3 @@ def test_there_are_as_many_letters_as_the_alphabet_has(world, tmp_path, monkeypa
     words = [f"bundles=[{world.hymn_bundle}]", f"store={world.hymn_store}", f"out={tmp_path}/a.html"]
     with pytest.raises(UserError, match="bundles=…: it has 1 bundles: give at most 0"):
         command.listen(settings("listen", *words))
-
-
-def test_a_mistake_is_one_line_through_the_command(world, tmp_path):
-    line = refused(["musictx", "listen", "bundles=piano", f"store={world.hymn_store}"], tmp_path)
-    assert line == "error: bundles=piano: give a list, [piano]"
-    assert not list(tmp_path.iterdir())
