@@ -38,9 +38,8 @@ def test_two_bundles_become_a_report(world, tmp_path):
     assert "3 pieces" in text
     assert 0 <= rows[0]["memory"]["repeated"]["mean"] <= 1
     assert rows[0]["memory"]["from_seed"]["mean"] >= 2
-    for name in ("nll.png", "copying.png", "gain.png"):
-        assert name in text
-        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    assert "gain.png" in text
+    assert (folder / "gain.png").read_bytes().startswith(b"\x89PNG")
     line = refused([*args, "names=[one,two]"], tmp_path)
     assert "report/report.md exists already: give another out= or overwrite=true" in line
 
