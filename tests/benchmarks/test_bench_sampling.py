@@ -1,8 +1,9 @@
 import json
+import sys
 
 import pytest
 from conftest import BENCHMARKS, ok, refused
-from sampling import GUARD, HOLDING, HUGGING_FACE, OURS, PUBLIC, report_masks
+from sampling import GUARD, HOLDING, HUGGING_FACE, OURS, PUBLIC, BenchSamplingConfig, measure, report_masks
 
 BENCH = ["musictx", BENCHMARKS / "sampling.py"]
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "max_distance": 24}
@@ -35,11 +36,11 @@ def test_the_public_loop_can_be_run_whole_and_the_curve_left_out(tmp_path):
     assert "a rolling cache" not in out
 
 
-def test_without_hugging_face_its_row_says_so(tmp_path):
-    (tmp_path / "transformers.py").write_text("raise ModuleNotFoundError(name='transformers')")
-    out = ok([*TINY, "batches=[]", "context=null"], tmp_path, PYTHONPATH=str(tmp_path)).stdout
-    (row,) = (line for line in out.splitlines() if line.startswith(HUGGING_FACE))
-    assert row.endswith("transformers is not installed: pip install 'musictx[bench]'")
+def test_without_hugging_face_its_row_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    rows = measure(BenchSamplingConfig(**SIZES, length=6, repeats=1, batches=[]))
+    (row,) = (row for row in rows if row.name == HUGGING_FACE)
+    assert row.failed == "transformers is not installed: pip install 'musictx[bench]'"
 
 
 @pytest.mark.parametrize(
