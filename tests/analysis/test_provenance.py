@@ -2,12 +2,10 @@
 
 import mido
 import numpy as np
-import pytest
 from conftest import ok, refused
 
 from musictx.analysis.provenance import Provenance
 from musictx.data.store import Piece, Store, write_store
-from musictx.errors import StoreError
 from musictx.generate.draw import Continuation
 from musictx.music.score import Score
 
@@ -58,5 +56,3 @@ def test_a_store_may_be_a_string_and_must_be_one(world, tmp_path):
     words = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "known_store=nothing"]
     said = "error: nothing is not a token store (no manifest.json): make one with musictx prepare"
     assert refused(words, tmp_path) == said
-    with pytest.raises(StoreError):
-        Provenance(Store(tmp_path))
