@@ -17,7 +17,7 @@ The defaults were chosen by the excess of own seeds over shuffled ones, in stand
 pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3, 4, 5, 6 notes: 17.1, 13.8, 11.3, 9.4; by
 chance 5.3 % of those of 3 notes return. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3. Only the highest line: 16.9.
 Rhythm in 7 classes: 17.0, without: 17.5, but then chance is 9 %. In 228 chorales 3, 4, 5 notes give 12.6, 12.2, 11.8.
-These figures are for lines of onsets alone, `held_s` = 0; with sounding notes, 3 and 4 notes give chorales 10.0 and 9.7.
+These figures are for lines of onsets alone, `held_s` = 0. With sounding notes, 3 and 4 notes give 10.0 and 9.7.
 """
 
 from collections.abc import Sequence
