@@ -1,6 +1,5 @@
 """musictx attend: draw arcs over a piano roll to the notes that the model looks at; what each head or gate does."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,7 +64,7 @@ class AttendConfig:
 
 
 MOST_TOKENS = 2048  # that the model sees
-OF_HEADS = ("at", "seed_seconds", "layer", "head", "motif_notes")
+OF_PAST = ("at", "seed_seconds", "layer", "head", "motif_notes")
 
 
 class Music(NamedTuple):
@@ -95,7 +94,10 @@ def attend(config: AttendConfig) -> None:
     if not (has_gates or reads_melody or can(model, "readout")):
         why, allowed = "no attention over its past to look at", "a Transformer or an LSTM"
         raise ConfigError("bundle", got=bundle, why=why, allowed=allowed)
-    refuse(config, OF_HEADS if has_gates else ("seed_seconds",) if reads_melody else ())
+    for name in OF_PAST if has_gates else ("seed_seconds",) if reads_melody else ():
+        if (value := getattr(config, name)) != getattr(AttendConfig, name):
+            why = "it is for models that look at their own past"
+            raise ConfigError(name, got=value, why=why, hint="leave it out")
     whats = ["gates"] if has_gates else ["attention", "heads", *(["raised"] * (config.seed_seconds is not None))]
     pictures = [Path(config.out) / f"{source.stem}-{what}.{config.format}" for what in whats]
     check_new(config.overwrite, *pictures)
@@ -116,16 +118,6 @@ def attend(config: AttendConfig) -> None:
         show_melody(model, tokenizer, music, config, device)
     else:
         show_past(model, tokenizer, music, config, device)
-
-
-def refuse(config: AttendConfig, names: Sequence[str]) -> None:
-    """Raises ConfigError for settings that this kind of model has no use for."""
-    for name in names:
-        if (value := getattr(config, name)) != getattr(AttendConfig, name):
-            why = "an LSTM has gates, which are drawn for all layers and the whole music"
-            if name == "seed_seconds" and len(names) == 1:
-                why = "only models that continue a seed have it"
-            raise ConfigError(name, got=value, why=why, hint="leave it out")
 
 
 def show_melody(model: EncoderDecoder, tokenizer: Tokenizer, music: Music, config: AttendConfig, device: str) -> None:
