@@ -42,11 +42,6 @@ def test_a_folder_of_seeds_in_one_call_is_each_seed_alone(world, tmp_path):
     assert path.read_bytes() == (tmp_path / "all" / path.name).read_bytes()
 
 
-def test_music_from_nothing(world, tmp_path):
-    command(world, tmp_path, "seed_midi=null", "out=o", "variations=2", "length_tokens=60")
-    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["new-1.mid", "new-2.mid"]
-
-
 def test_a_bundle_says_its_filters_and_a_person_has_the_last_word(world, tmp_path):
     own = tmp_path / "own.safetensors"
     own.write_bytes(world.bundle.read_bytes())
