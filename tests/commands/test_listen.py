@@ -1,11 +1,10 @@
-"""musictx listen, through the real command; the page is read back as a person's browser would."""
+"""musictx listen, through the real command; the page is read back."""
 
 import io
 import json
 import re
 import shutil
 from base64 import b64decode
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -25,30 +24,18 @@ from musictx.viz.sheet import loudness
 SMALL = ["split=train", "pieces=3", "seed_seconds=2", "length_seconds=1.5"]
 
 
-class Page(HTMLParser):
-    """Its players in order, (label, sound), and its key."""
+class Page:
+    """Its players in order, (label, sound), its questions with their answers, and its key."""
 
     def __init__(self, path):
-        super().__init__()
-        self.text, self.players, self.questions, self.inside = path.read_text("utf-8"), [], {}, None
-        self.feed(self.text)
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        self.inside = attrs.get("id") if tag == "script" else None
-        if tag == "audio":
-            assert set(attrs) == {"controls", "aria-label", "src"}
-            data = attrs["src"].removeprefix("data:audio/mpeg;base64,")
-            self.players.append((attrs["aria-label"], b64decode(data, validate=True)))
-        if attrs.get("type") == "radio":
-            self.questions.setdefault(attrs["name"], []).append(attrs["value"])
-
-    def handle_endtag(self, tag):
-        self.inside = None
-
-    def handle_data(self, data):
-        if self.inside == "key":
-            self.key = json.loads(b64decode(data))
+        self.text = path.read_text("utf-8")
+        players = re.findall(r'<audio controls aria-label="([^"]+)" src="data:audio/mpeg;base64,([^"]+)">', self.text)
+        self.players = [(label, b64decode(sound, validate=True)) for label, sound in players]
+        assert len(players) == self.text.count("<audio")
+        self.questions = {}
+        for name, value in re.findall(r'type="radio" name="([^"]+)" value="([^"]+)"', self.text):
+            self.questions.setdefault(name, []).append(value)
+        self.key = json.loads(b64decode(re.search(r'<script id="key"[^>]*>([^<]+)<', self.text)[1]))
 
 
 def listen(world, cwd, *args):
