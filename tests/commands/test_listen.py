@@ -32,10 +32,11 @@ class Page:
         players = re.findall(r'<audio controls aria-label="([^"]+)" src="data:audio/mpeg;base64,([^"]+)">', self.text)
         self.players = [(label, b64decode(sound, validate=True)) for label, sound in players]
         assert len(players) == self.text.count("<audio")
-        self.questions = {}
+        self.questions: dict[str, list[str]] = {}
         for name, value in re.findall(r'type="radio" name="([^"]+)" value="([^"]+)"', self.text):
             self.questions.setdefault(name, []).append(value)
-        self.key = json.loads(b64decode(re.search(r'<script id="key"[^>]*>([^<]+)<', self.text)[1]))
+        (key,) = re.findall(r'<script id="key"[^>]*>([^<]+)<', self.text)
+        self.key = json.loads(b64decode(key))
 
 
 def listen(world, cwd, *args):
