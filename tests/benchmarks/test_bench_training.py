@@ -64,8 +64,8 @@ def test_every_row_runs_with_the_dropout_that_it_names(monkeypatch):
         return drop(x, p, training, inplace)
 
     monkeypatch.setattr(torch.nn.functional, "dropout", note)
-    alone = {"positions": ["relative"], "precisions": ["32-true"]}
-    config = BenchTrainingConfig(**alone, d_model=16, n_layers=1, n_heads=2, d_ff=32, length=12, repeats=1)
+    config = BenchTrainingConfig(d_model=16, n_layers=1, n_heads=2, d_ff=32, length=12)
+    config.positions, config.precisions = ["relative"], ["32-true"]
     for row, prepare in contestants(config):
         seen.clear()
         prepare()(torch.randint(300, (2, 13)))
