@@ -25,6 +25,8 @@ EXPLAINED = """\
   above is repetition.
 - **seed gain**: nats a token that the seed saves on the composers' own continuation, against the same model that knows
   only the seed's last 17 tokens; in the first span and in the last. 0 means forgotten.
+- **true one**: the share of the seeds whose own continuation the model finds likelier than nine of other pieces, moved
+  to the seed's key and pace; 0.10 is guessing.
 - **from the seed**: notes of the longest run that a continuation shares with its seed. **bars again**: the share of its
   bars that repeat an earlier one note for note, of the continuation or of the seed.
 - **longest copy**: notes of the longest run that a continuation shares with the training set in any key, mean over
@@ -46,6 +48,16 @@ class Memory(NamedTuple):
     repeated: Interval | None = None  # share of repeated bars; None for music without beats
 
 
+class Knowledge(NamedTuple):
+    """What a model's likelihoods show that it knows of a seed; `window` is how far it was trained to look, in
+    tokens."""
+
+    gain: SeedGain | None = None
+    identified: Interval | None = None
+    window: int | None = None
+    unmeasured: str = ""  # why something is missing
+
+
 @dataclass
 class ModelReport:
     """One model, or the composers, who have no likelihood."""
@@ -58,9 +70,7 @@ class ModelReport:
     generate_tokens_per_s: float | None = None
     validation: list[tuple[int, float]] = field(default_factory=list)  # (step, NLL)
     distances: dict[str, Distance] = field(default_factory=dict)
-    gain: SeedGain | None = None
-    window: int | None = None  # how far the model was trained to look, in tokens
-    no_gain: str = ""  # why there is no seed gain
+    knows: Knowledge = field(default_factory=Knowledge)
 
     def plain(self) -> dict[str, Any]:
         """The row as JSON has it, with null for NaN and infinity."""
@@ -97,7 +107,8 @@ COLUMNS: dict[str, Callable[[ModelReport], str]] = {
     "generate tokens/s": lambda r: _number(r.generate_tokens_per_s),
     "motif retention": lambda r: _with_interval(r.memory.retained, 2),
     "longest copy": lambda r: _with_interval(r.memory.copied, 1),
-    "seed gain": lambda r: _first_and_last(r.gain),
+    "seed gain": lambda r: _first_and_last(r.knows.gain),
+    "true one": lambda r: _with_interval(r.knows.identified, 2),
     "from the seed": lambda r: _with_interval(r.memory.from_seed, 1),
     "bars again": lambda r: _with_interval(r.memory.repeated, 2),
 }
@@ -137,7 +148,7 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
             references=[(1.0, "the composers' own continuations"), (0.0, "seeds of other pieces")],
         )
         pictures.append(("retention.png", "What continuations keep of the seed over time"))
-    gains = {r.name: (r.gain, r.window) for r in models if r.gain}
+    gains = {r.name: (r.knows.gain, r.knows.window) for r in models if r.knows.gain}
     if gains:
         plot_curves(
             {name: gain[:4] for name, (gain, _) in gains.items()},
@@ -160,7 +171,7 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
         f"{len(held_out.seeds)} pieces by {held_out.length_s:g} s, random seed {config.random_seed}.",
         table(rows),
         *{f"Motif retention could not be measured: {r.memory.unmeasured}" for r in rows if r.memory.unmeasured},
-        *(f"{r.name}: seed gain could not be measured: {r.no_gain}" for r in rows if r.no_gain),
+        *(f"{r.name}: {r.knows.unmeasured}" for r in rows if r.knows.unmeasured),
         EXPLAINED,
         *(f"## {title}\n\n![{title}]({name})" for name, title in pictures),
         "## Statistics of the music: overlap with the composers' continuations",

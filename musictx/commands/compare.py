@@ -10,11 +10,11 @@ from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
-from musictx.analysis.held_out import Beginnings, beginnings
+from musictx.analysis.held_out import OTHERS, Beginnings, beginnings, identify
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
-from musictx.analysis.report import Memory, ModelReport, write_report
-from musictx.analysis.seed_gain import Place, SeedGain, places, seed_gain
+from musictx.analysis.report import Knowledge, Memory, ModelReport, write_report
+from musictx.analysis.seed_gain import Place, places, seed_gain
 from musictx.analysis.statistics import features
 from musictx.commands import check_new
 from musictx.commands.evaluate import measure
@@ -96,7 +96,7 @@ def compare(config: CompareConfig) -> None:
         print(f"{name}: {opened.header.origin}")
         nll = measure(opened, bundle, store, config.split, config.segment, DataConfig.score_batch_tokens, device)
         parameters = sum(p.numel() for p in opened.model.parameters())
-        gain, no_gain = _gain(opened, cut, config, device)
+        knows = _knowledge(opened, cut, held_out, config, device)
         model, own = for_steps(opened.model), opened.header.sampling
         drawn = continue_beginnings(model, opened.tokenizer, held_out, request, device=device, own=own)
         rate, curve = training_of(bundle)
@@ -109,9 +109,7 @@ def compare(config: CompareConfig) -> None:
             validation=curve,
             distances=compare_all(real, features(drawn.scores, metrical)),
             memory=memory(drawn.scores, held_out, index, config, metrical),
-            gain=gain,
-            window=opened.model.window,
-            no_gain=no_gain,
+            knows=knows,
         )
         rows.append(row)
         print(f"{name}: {nll.per_token.mean:.4f} nats per token")
@@ -129,18 +127,24 @@ def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: Com
     try:
         return places(split, tokenizer, config.seed_seconds, int(config.length_seconds / part_s + 1e-9), part_s, period)
     except UserError as error:
-        return str(error)
+        return f"seed gain could not be measured: {error}"
 
 
-def _gain(opened: Opened, cut: list[Place] | str, config: CompareConfig, device: str) -> tuple[SeedGain | None, str]:
-    """The seed gain of a model, or why there is none."""
+def _knowledge(
+    opened: Opened, cut: list[Place] | str, held_out: Beginnings, config: CompareConfig, device: str
+) -> Knowledge:
     if isinstance(cut, str):
-        return None, cut
-    part_s = min(config.span_seconds, config.length_seconds)
+        return Knowledge(unmeasured=cut)
+    model, tokenizer, part_s = opened.model, opened.tokenizer, min(config.span_seconds, config.length_seconds)
     try:
-        return seed_gain(opened.model, opened.tokenizer, cut, part_s, device=device), ""
+        gain = seed_gain(model, tokenizer, cut, part_s, device=device)
+        few = f"{len(held_out.seeds)} pieces are too few to choose the true one of {OTHERS + 1}"
+        if len(held_out.seeds) <= OTHERS:
+            return Knowledge(gain, None, model.window, few)
+        right = identify(model, tokenizer, held_out, random_seed=config.random_seed, device=device).right
     except ConfigError as error:  # a model of learned positions ends with its table
-        return None, str(error)
+        return Knowledge(unmeasured=f"what it knows of the seed could not be measured: {error}")
+    return Knowledge(gain, right, model.window)
 
 
 def memory(
