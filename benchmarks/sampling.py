@@ -1,5 +1,4 @@
-"""How fast musictx draws music, beside our rewrite of the public Music Transformer code and
-beside Hugging Face.
+"""How fast musictx draws music, beside our rewrite of the public Music Transformer code and beside Hugging Face.
 
 All take turns in one process, with random weights of one size, after the same short prompt; a figure is the median of
 the turns with its range. Ours runs as in `generate`: with the prompt's reading, the masks, and the looks every few
@@ -19,13 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from facts import begin, keep, memory_mb, rates, wait, why
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from public import NAME, PublicConfig, PublicTransformer, generate, next_id
 
 from musictx.config.command import Command
 from musictx.errors import ConfigError
-from musictx.files import replacing
 from musictx.generate.batch import Batch, Progress
 from musictx.generate.engine import BatchRow, Stream, begin_stream
 from musictx.generate.guidance import bare_prompt
@@ -57,17 +53,16 @@ class BenchSamplingConfig:
     batches: list[int] = setting([16], "rows at once, beside one stream")
     public_points: int = setting(5, "lengths at which a step of the uncached loop is timed; 0: run the whole loop")
     context: int | None = setting(512, "tokens that the rolling cache shows; null: no curve")
-    contexts: int = setting(10, "the curve ends at this many times `context`")
     repeats: int = setting(3, "runs of each measurement")
     threads: int | None = setting(None, "threads of the processor; null: all cores")
-    out: str | None = setting(None, "a JSON file for the figures, the curve goes beside it; null: none")
+    out: str | None = setting(None, "a JSON file for the figures; null: none")
 
 
 TOKENIZER = build_tokenizer("performance")
 WARM_UP = 16  # tokens
+CONTEXTS = 10  # the curve of the rolling cache ends at this many times `context`
 OURS, GUARD, HOLDING = "musictx", "musictx, guard", "musictx, seed guidance"
-GUIDED = replace(PLAIN, seed_guidance=1.0)
-BLOCK = 32  # tokens in each turn, with and without the measured feature
+BLOCK = 32  # tokens in each turn, with masks and without
 PUBLIC, HUGGING_FACE = f"{NAME}, uncached", "Hugging Face GPT-2, cached"
 
 Run = Callable[[int], float]  # new tokens in each row -> seconds
@@ -209,7 +204,7 @@ def contestants(config: BenchSamplingConfig) -> dict[tuple[str, int], Callable[[
     most = max(config.length, WARM_UP)
     found: dict[tuple[str, int], Callable[[], Run]] = {
         (GUARD, 1): partial(ours, model, 1, device, most, replace(PLAIN, guard=True)),
-        (HOLDING, 1): partial(ours, model, 1, device, most, GUIDED),
+        (HOLDING, 1): partial(ours, model, 1, device, most, replace(PLAIN, seed_guidance=1.0)),
     }
     for n in (1, *config.batches):
         found[OURS, n] = partial(ours, model, n, device, most)
@@ -244,26 +239,12 @@ def measure(config: BenchSamplingConfig) -> list[Contestant]:
 
 
 def masks_cost(config: BenchSamplingConfig, batch: int) -> list[float]:
-    """What masks cost, in percent of a step without them."""
+    """What masks cost, in percent of a step without them: one figure for every two blocks in turn, so that other work
+    on the machine slows both."""
     model, given = for_steps(transformer(config)), prompt(config.device)
-    room = len(given.heard) + config.length
-    times = in_turn(config, lambda on: stream(model, given, batch, PLAIN, on, room, False, config.device))
-    return [(time - 1) * 100 for time in times]
-
-
-def guidance_cost(config: BenchSamplingConfig) -> list[float]:
-    """How many times as long as without guidance a step of one row takes with it."""
-    model, given = for_steps(transformer(config)), prompt(config.device)
-    room, how = len(given.heard) + config.length, (PLAIN, GUIDED)
-    return in_turn(config, lambda on: stream(model, given, 1, how[on], True, room, False, config.device))
-
-
-def in_turn(config: BenchSamplingConfig, begun: Callable[[bool], Stream]) -> list[float]:
-    """How many times as long a step takes with a feature as without it: one figure for every two blocks in turn, so
-    that other work on the machine slows both."""
-    block, times = min(BLOCK, config.length), []
+    room, block, costs = len(given.heard) + config.length, min(BLOCK, config.length), []
     for _ in range(config.repeats):
-        pair = [begun(True), begun(False)]
+        pair = [stream(model, given, batch, PLAIN, masks, room, False, config.device) for masks in (True, False)]
         for k in range(config.length // block):
             seconds = [0.0, 0.0]
             for i in (0, 1) if k % 2 else (1, 0):
@@ -273,8 +254,8 @@ def in_turn(config: BenchSamplingConfig, begun: Callable[[bool], Stream]) -> lis
                     next(pair[i])
                 wait(config.device)
                 seconds[i] = perf_counter() - start
-            times.append(seconds[0] / seconds[1])
-    return times
+            costs.append((seconds[0] / seconds[1] - 1) * 100)
+    return costs
 
 
 def report_masks(costs: list[float], batch: int) -> str:
@@ -284,18 +265,13 @@ def report_masks(costs: list[float], batch: int) -> str:
     )
 
 
-def report_guidance(times: list[float]) -> str:
-    low, middle, high = np.percentile(times, (25, 50, 75))
-    return f"seed guidance takes {middle:.2f} times a step of one row (the middle half: {low:.2f} … {high:.2f})"
-
-
 def rolling(config: BenchSamplingConfig, context: int) -> list[list[Point]]:
     """One stream that draws more tokens than its cache shows: a list of points for every repeat."""
     model, given, curves = for_steps(transformer(config)), prompt(config.device), []
     for _ in range(config.repeats):
         endless = stream(model, given, 1, PLAIN, True, context, True, config.device)
         curve = []
-        for k in range(1, config.contexts + 1):
+        for k in range(1, CONTEXTS + 1):
             start = perf_counter()
             for _ in range(context):
                 next(endless)
@@ -335,23 +311,8 @@ def report_curve(curves: list[list[Point]], context: int) -> str:
     return "\n".join(lines)
 
 
-def plot(curves: list[list[Point]], title: str, path: Path) -> None:
-    """Plots the time of a token and the memory in use by tokens drawn: medians and ranges."""
-    values = np.array(curves)  # (repeats, points, 3)
-    figure = Figure(figsize=(7, 5), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    for axes, i, label in zip(figure.subplots(2, sharex=True), (1, 2), ("ms a token", "MB in use"), strict=True):
-        axes.plot(values[0, :, 0], np.median(values[:, :, i], 0), marker="o")
-        axes.fill_between(values[0, :, 0], values[:, :, i].min(0), values[:, :, i].max(0), alpha=0.2, lw=0)
-        axes.set(ylabel=label, ylim=(0, None))
-    figure.axes[0].set_title(title, fontsize=10)
-    figure.axes[1].set_xlabel("tokens drawn; the cache shows as many as the first point")
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png")
-
-
 def bench_sampling(config: BenchSamplingConfig) -> None:
-    where = begin(config, ("length", "repeats", "contexts"))
+    where = begin(config, ("length", "repeats"))
     if min(config.batches, default=2) < 2:
         raise ConfigError("batches", got=config.batches, allowed="2 or more each; one stream is always measured")
     for name, low in (("public_points", 0), ("context", 8)):
@@ -364,17 +325,12 @@ def bench_sampling(config: BenchSamplingConfig) -> None:
     costs = {row.batch: masks_cost(config, row.batch) for row in rows if row.name == OURS and row.seconds}
     for n, cost in costs.items():
         print(report_masks(cost, n))
-    times = guidance_cost(config)
-    print(report_guidance(times))
     curves = rolling(config, config.context) if config.context else []
     if config.context:
         print(report_curve(curves, config.context))
     if config.out:
         facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows], "masks_cost": costs}
-        facts["guidance_times"] = times
         keep(Path(config.out), facts | {"rolling": [[p._asdict() for p in curve] for curve in curves]})
-        if config.context:
-            plot(curves, f"Rolling cache of {config.context} tokens; {where}", Path(config.out).with_suffix(".png"))
 
 
 COMMAND = Command("bench_sampling", bench_sampling, BenchSamplingConfig)

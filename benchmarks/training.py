@@ -1,5 +1,4 @@
-"""Tokens per second of a training step, beside our rewrite of the public Music Transformer
-code.
+"""Tokens per second of a training step, beside our rewrite of the public Music Transformer code.
 
 All take turns in one process over one batch of random ids, with weights of one size and the same dropout. The public
 code also drops attention weights, which `musictx train` does not by default: each is measured with that dropout and
@@ -16,7 +15,6 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import torch
@@ -55,30 +53,25 @@ class BenchTrainingConfig:
     precisions: list[str] = setting(["32-true", "bf16-mixed"], "precisions that our code trains in")
     positions: list[str] = setting(["relative", "relative_fourier"], "forms of position of our models")
     impl: str = setting("auto", "the kernel of position=relative")
-    compile: bool = setting(False, "measure ours once more under torch.compile")
     workers: list[int] = setting([0, 1], "processes that load data, for the idle share")
     loader_steps: int = setting(8, "steps over which the idle share is measured")
-    peak_size: int = setting(2048, "width of the square matrices whose product gives the machine's peak")
     repeats: int = setting(5, "runs of each measurement")
     threads: int | None = setting(None, "threads of the processor; null: all cores")
     out: str | None = setting(None, "a JSON file for the figures; null: none")
 
 
 TOKENIZER = build_tokenizer("performance")
-DTYPES = {"32-true": torch.float32, "bf16-mixed": torch.bfloat16}
-FLOPS = "6 P + 3 L T C (2, or 3 with the relative table) a token; P = L (4 C² + 2 C F) + C V weights in matrices"
+PRECISIONS = ("32-true", "bf16-mixed")
 
 Step = Callable[[Tensor], object]  # ids (B, T + 1)
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """One contestant: seconds of each step, useful FLOPs of one, or why it has none."""
+    """One contestant: seconds of each step, or why it has none."""
 
     name: str
-    dtype: str
     attention_dropout: float
-    step_flops: float
     seconds: list[float] = field(default_factory=list)
     failed: str = ""
 
@@ -96,28 +89,18 @@ class Loading:
         return sum(self.waited) / sum(self.seconds)
 
 
-def step_flops(config: BenchTrainingConfig, position: str) -> float:
-    """Useful FLOPs of a step: a multiplication and an addition a weight and token, half the square of attention, and
-    twice as many in the backward pass; work above the diagonal or done again is not useful."""
-    c, n, t = config.d_model, config.n_layers, config.length
-    weights = n * (4 * c**2 + 2 * c * config.d_ff) + c * TOKENIZER.vocab.size
-    products = 3 if position == "relative" else 2  # with keys, with values, with the table
-    return config.batch * t * (6 * weights + 3 * n * t * c * products)
-
-
-def ours(config: BenchTrainingConfig, position: str, precision: str, attention_dropout: float, compiled: bool) -> Step:
+def ours(config: BenchTrainingConfig, position: str, precision: str, attention_dropout: float) -> Step:
     torch.manual_seed(0)
     sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "dropout")}
     sizes |= {"max_distance": config.length, "attention": config.impl, "attention_dropout": attention_dropout}
     kind = TransformerConfig(TOKENIZER.vocab.size, position=position, **sizes)
     model = Transformer(kind).to(config.device)
     optimizer = build_optimizer(model, "adamw", 3e-4, 0.01)
-    forward = torch.compile(model) if compiled else model
     objective, rng = NextToken(TOKENIZER), np.random.default_rng(0)
 
     def step(ids: Tensor) -> None:
         with torch.autocast(config.device, torch.bfloat16, enabled=precision == "bf16-mixed"):
-            total, count = objective.loss(forward, objective.example(ids, rng))
+            total, count = objective.loss(model, objective.example(ids, rng))
         optimizer.zero_grad()
         (total / count).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -138,14 +121,10 @@ def contestants(config: BenchTrainingConfig) -> list[tuple[Contestant, Callable[
     """Each with the function that prepares it, which may fail."""
     found: list[tuple[Contestant, Callable[[], Step]]] = []
     for p in config.attention_dropouts:
-        name = f"{NAME}, 32-true, attention dropout {p:g}"
-        found.append((Contestant(name, "32-true", p, step_flops(config, "relative")), partial(public, config, p)))
-    compiling = (False, True) if config.compile else (False,)
-    variants = product(config.positions, config.precisions, config.attention_dropouts, compiling)
-    for position, precision, p, compiled in variants:
-        name = f"musictx, {position}, {precision}, attention dropout {p:g}{', compiled' * compiled}"
-        row = Contestant(name, precision, p, step_flops(config, position))
-        found.append((row, partial(ours, config, position, precision, p, compiled)))
+        found.append((Contestant(f"{NAME}, 32-true, attention dropout {p:g}", p), partial(public, config, p)))
+    for position, precision, p in product(config.positions, config.precisions, config.attention_dropouts):
+        row = Contestant(f"musictx, {position}, {precision}, attention dropout {p:g}", p)
+        found.append((row, partial(ours, config, position, precision, p)))
     return found
 
 
@@ -174,19 +153,6 @@ def measure(config: BenchTrainingConfig) -> tuple[list[Contestant], Step]:
             wait(config.device)
             row.seconds.append(perf_counter() - start)
     return rows, min(mine, key=lambda each: median(each[0].seconds))[1]
-
-
-def peak_flops(config: BenchTrainingConfig, dtype: torch.dtype) -> float:
-    """FLOP/s of the fastest of several products of square matrices."""
-    n, seconds = config.peak_size, []
-    a, b = (torch.randn(n, n, device=config.device).to(dtype) for _ in range(2))
-    for _ in range(config.repeats + 1):
-        wait(config.device)
-        start = perf_counter()
-        a @ b
-        wait(config.device)
-        seconds.append(perf_counter() - start)
-    return 2 * n**3 / min(seconds)
 
 
 def performances() -> Split:
@@ -221,10 +187,9 @@ def load(config: BenchTrainingConfig, step: Step, workers: int) -> Loading:
     return Loading(workers, waited, seconds)
 
 
-def report(rows: list[Contestant], peaks: dict[str, float], loading: list[Loading], tokens: int) -> str:
-    """One line a contestant, beside the rewrite with the same attention dropout; then the peaks and what waiting for
-    data costs."""
-    lines = [f"{'':<71}{'tokens/s':>12}{'x rewrite':>11}{'MFU %':>8}   slowest … fastest"]
+def report(rows: list[Contestant], loading: list[Loading], tokens: int) -> str:
+    """One line a contestant, beside the rewrite with the same attention dropout; then the waits for data."""
+    lines = [f"{'':<71}{'tokens/s':>12}{'x rewrite':>11}   slowest … fastest"]
     theirs = (row for row in rows if row.name.startswith(NAME) and row.seconds)
     bases = {row.attention_dropout: rates(tokens, row.seconds)[0] for row in theirs}
     for row in rows:
@@ -232,13 +197,9 @@ def report(rows: list[Contestant], peaks: dict[str, float], loading: list[Loadin
             lines.append(f"{row.name:<71}   {row.failed}")
             continue
         per_s, spread = rates(tokens, row.seconds)
-        mfu = 100 * row.step_flops / median(row.seconds) / peaks[row.dtype]
         base = bases.get(row.attention_dropout)
         times = f"{per_s / base:.1f}" if base else "-"
-        lines.append(f"{row.name:<71}{per_s:>12,.0f}{times:>11}{mfu:>8.1f}   {spread}")
-    lines.append(f"MFU: useful FLOPs {FLOPS}")
-    for precision, peak in peaks.items():
-        lines.append(f"peak by a product of matrices in {DTYPES[precision]}: {peak / 1e12:.3f} TFLOP/s")
+        lines.append(f"{row.name:<71}{per_s:>12,.0f}{times:>11}   {spread}")
     for each in loading:
         share = f"{100 * each.idle_share:.2f} % of the step waits for data"
         lines.append(f"{each.workers} loader processes: {share} ({median(each.waited) * 1000:.2f} ms a batch)")
@@ -251,8 +212,8 @@ def check(config: BenchTrainingConfig) -> None:
         if not getattr(config, name):
             raise ConfigError(name, got=[], allowed="at least one")
     for precision in config.precisions:
-        if precision not in DTYPES:
-            raise ConfigError("precisions", got=config.precisions, allowed=f"some of {', '.join(DTYPES)}")
+        if precision not in PRECISIONS:
+            raise ConfigError("precisions", got=config.precisions, allowed=f"some of {', '.join(PRECISIONS)}")
     if min(config.workers, default=0) < 0:
         raise ConfigError("workers", got=config.workers, allowed="0 or more each")
     for position, p in product(config.positions, config.attention_dropouts):
@@ -262,18 +223,16 @@ def check(config: BenchTrainingConfig) -> None:
 
 
 def bench_training(config: BenchTrainingConfig) -> None:
-    where = begin(config, ("n_layers", "d_ff", "length", "batch", "loader_steps", "peak_size", "repeats"))
+    where = begin(config, ("n_layers", "d_ff", "length", "batch", "loader_steps", "repeats"))
     check(config)
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
     print(f"{where}\n{size}; batch {config.batch} of {config.length} tokens")
     rows, fastest = measure(config)
-    peaks = {name: peak_flops(config, DTYPES[name]) for name in dict.fromkeys(row.dtype for row in rows)}
     loading = [load(config, fastest, workers) for workers in config.workers]
-    print(report(rows, peaks, loading, config.batch * config.length))
+    print(report(rows, loading, config.batch * config.length))
     if config.out:
-        facts: dict[str, Any] = {"where": where, "config": asdict(config), "useful_flops": FLOPS, "peak_flops": peaks}
-        facts |= {"rows": [asdict(row) for row in rows], "loading": [asdict(each) for each in loading]}
-        keep(Path(config.out), facts)
+        facts = {"where": where, "config": asdict(config), "rows": [asdict(row) for row in rows]}
+        keep(Path(config.out), facts | {"loading": [asdict(each) for each in loading]})
 
 
 COMMAND = Command("bench_training", bench_training, BenchTrainingConfig)

@@ -28,7 +28,7 @@ def ratio(top: NDArray[Any], bottom: NDArray[Any], works: list[str], less: NDArr
         other, others = drawn(less)
         mean, draws = mean - other, draws - others
     p = 2 * min((draws <= 0).sum() + 1, (draws >= 0).sum() + 1) / (rounds + 1)
-    return percentiles(mean, draws, 0.95), min(float(p), 1.0)
+    return percentiles(mean, draws), min(float(p), 1.0)
 
 
 def holm(p: dict[str, float]) -> dict[str, float]:

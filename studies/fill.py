@@ -25,7 +25,7 @@ from fill_measures import Border, FillGain, TrueGap, border, fill_gain, summary,
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
 from musictx.analysis.repeats import CorpusIndex
-from musictx.analysis.statistics import features, statistics
+from musictx.analysis.statistics import features
 from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.files import replacing
@@ -90,7 +90,7 @@ def row_of(found: list[TrueGap], pieces: list[Score], index: CorpusIndex, metric
     ]
     inside = parts(found, pieces)
     copied = [index.longest_copy(score).notes for score in inside]
-    figures = features([statistics(s, s.quarter_s / 4 if metrical else None) for s in inside])
+    figures = features(inside, metrical)
     return {"borders": summary(borders), "copied": interval(copied), "features": figures}
 
 

@@ -24,7 +24,7 @@ from alive import STILL_S, waits_s
 
 from musictx.analysis.distance import compare_all
 from musictx.analysis.held_out import Beginnings, beginnings
-from musictx.analysis.statistics import features, statistics
+from musictx.analysis.statistics import features
 from musictx.commands.compare import CompareConfig, memory
 from musictx.config.app import parse_options, settings
 from musictx.config.mistakes import in_one_line
@@ -81,7 +81,7 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
         found: Draws = []
         for seed in range(draws):
             drawn = continue_beginnings(model, opened.tokenizer, held_out, Continue(sampler, random_seed=seed)).scores
-            real, made = (_features(scores, opened) for scores in (held_out.true, drawn))
+            real, made = (features(scores, opened.tokenizer.metrical) for scores in (held_out.true, drawn))
             areas = {name: [*one.overlap_real] for name, one in compare_all(real, made, resamples=200).items()}
             waits = [waits_s(score, config.length_seconds).max() for score in drawn]
             still = int(sum(wait > STILL_S for wait in waits))
@@ -90,11 +90,6 @@ def measured(opened: Opened, split: Split, strengths: list[float], draws: int, c
         rows.append({"strength": strength, "draws": found, "against": against(found, plain, composers)})
         print(_line(rows[-1]), flush=True)
     return {"pieces": len(held_out.seeds), "composers": composers, "rows": rows}
-
-
-def _features(scores: list[Score], opened: Opened) -> dict[str, Any]:
-    grid = opened.tokenizer.metrical
-    return features([statistics(score, score.quarter_s / 4 if grid else None) for score in scores])
 
 
 def _kept(scores: list[Score], held_out: Beginnings, config: CompareConfig, opened: Opened) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from conftest import BENCHMARKS, QUICK, TINY, ok, refused
+from conftest import QUICK, TINY, ok, refused
 from omegaconf import OmegaConf
 
 from musictx.data.store import Store
@@ -149,16 +149,6 @@ def test_wandb_offline_asks_nothing(world, tmp_path):
     done = ok(["musictx", "train", *args], tmp_path, WANDB_MODE="offline")
     assert list((tmp_path / "w" / "wandb").glob("offline-run-*/*.wandb"))
     assert "best model" in done.stdout
-
-
-def test_bench_tokens_prints_rates_and_keeps_its_figures(world, tmp_path):
-    words = ["repeats=2", "out=b/figures.json"]
-    out = ok(["musictx", BENCHMARKS / "tokens.py", f"path={world.midi}", *words], tmp_path).stdout
-    assert "files/s" in out
-    figures = json.loads((tmp_path / "b" / "figures.json").read_text())
-    assert figures["files"] == 8
-    assert figures["notes"] == sum(len(read_midi(p)) for p in world.midi.rglob("*.mid"))
-    assert {name: len(s) for name, s in figures["seconds"].items()} == {"read": 2, "encode": 2, "decode": 2}
 
 
 def test_music_of_several_instruments_through_miditok_and_bpe(tmp_path):

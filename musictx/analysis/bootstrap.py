@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import UserError
 
-CONFIDENCE, RESAMPLES = 0.95, 2000
+TAILS = (0.025, 0.975)  # between them lie 95 % of the resamples
+RESAMPLES = 2000
 
 
 class Interval(NamedTuple):
@@ -22,13 +23,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def interval(
-    values: ArrayLike,
-    weights: ArrayLike | None = None,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    random_seed: int = 0,
-) -> Interval:
+def interval(values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
     """The ratio of sums of `values` (N,) and `weights` (N,), by default 1 each: the mean.
 
     For nats per token give each piece's summed nats and its tokens. Raises UserError.
@@ -37,16 +32,12 @@ def interval(
     bottom = np.ones(len(top)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not len(top):
         raise UserError("0 pieces", "an interval needs at least 1, better 30 or more")
-    if not 0 < confidence < 1:
-        raise ConfigError("confidence", got=confidence, allowed="a share between 0 and 1, such as 0.95")
-    if resamples < 1:
-        raise ConfigError("resamples", got=resamples, allowed="1 or more, such as 2000")
     if len(bottom) != len(top) or (bottom < 0).any() or not bottom.sum() > 0:
         raise UserError(f"{len(bottom)} weights for {len(top)} pieces", "give each one of 0 or more, not all 0")
-    drawn = draw(len(top), resamples, np.random.default_rng(random_seed))
+    drawn = draw(len(top), RESAMPLES, np.random.default_rng(0))
     with np.errstate(invalid="ignore"):  # a resample may have no weight: `percentiles` leaves it out
         figures = (drawn @ top) / (drawn @ bottom)
-    return percentiles(float(top.sum() / bottom.sum()), figures, confidence)
+    return percentiles(float(top.sum() / bottom.sum()), figures)
 
 
 def interval_of(statistic: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) -> Interval:
@@ -57,7 +48,7 @@ def interval_of(statistic: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) -
     n = len(arrays[0])
     rows = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
     mean = float(statistic(*(a[None] for a in arrays))[0])
-    return percentiles(mean, statistic(*(a[rows] for a in arrays)), CONFIDENCE)
+    return percentiles(mean, statistic(*(a[rows] for a in arrays)))
 
 
 def draw(n: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -65,9 +56,8 @@ def draw(n: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64
     return rng.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64)
 
 
-def percentiles(mean: float, figures: NDArray[Any], confidence: float) -> Interval:
-    """The middle share `confidence` of `figures` (R,), without those that are NaN or infinite."""
-    tail = (1 - confidence) / 2
+def percentiles(mean: float, figures: NDArray[Any]) -> Interval:
+    """The middle 95 % of `figures` (R,), without those that are NaN or infinite."""
     finite = figures[np.isfinite(figures)]
-    low, high = np.quantile(finite, (tail, 1 - tail)) if len(finite) else (mean, mean)
+    low, high = np.quantile(finite, TAILS) if len(finite) else (mean, mean)
     return Interval(mean, float(low), float(high))

@@ -1,7 +1,7 @@
 """How similar two sets of music are, one feature at a time (Yang and Lerch 2018, section 3).
 
 The distances within a set say how varied it is, those between the sets how far apart they are. If both have the same
-distribution (overlapping area 1, divergence 0), a piece is as near to the other set as to its own. Unlike the paper,
+distribution (overlapping area 1), a piece is as near to the other set as to its own. Unlike the paper,
 all densities that are compared share one kernel. With one each, a single odd piece would widen the kernel of its set.
 Nearly all pieces share some values, such as four voices: these would be a peak in one set and a hill in the other.
 """
@@ -13,26 +13,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.analysis.bootstrap import CONFIDENCE, Interval, draw, percentiles
+from musictx.analysis.bootstrap import Interval, draw, percentiles
 from musictx.errors import UserError
 
 POINTS = 1024  # of the grid that densities are evaluated on
 TAILS = 4  # bandwidths beyond the outermost values
 ROUNDING = 1e-9  # share of the values: smaller differences count as none
-FLOOR = 1e-12  # spread evenly over the grid: densities that never meet diverge by 34.6 nats, not infinitely
 
 Floats = NDArray[np.float64]
 
 
 class Distance(NamedTuple):
-    """Overlapping area (0 … 1) and Kullback-Leibler divergence (nats): the distances within the real pieces, or within
-    the generated ones, against those between the two sets. A divergence of several nats depends on the kernels'
-    tails: it says that sets are far apart, not how far."""
+    """Overlapping area (0 … 1): the distances within the real pieces, or within the generated ones, against those
+    between the two sets."""
 
     overlap_real: Interval
     overlap_generated: Interval
-    kl_real: Interval
-    kl_generated: Interval
 
 
 def compare_all(
@@ -51,24 +47,21 @@ def compare_all(
     return result
 
 
-def compare(real: Floats, generated: Floats, resamples: int = 500, random_seed: int = 0) -> Distance:
+def compare(real: Floats, generated: Floats, resamples: int = 500) -> Distance:
     """One feature of N real (N,) and M generated pieces (M,), with bootstrap intervals over pieces.
 
     A piece and its own copy in a resample do not count as a pair. The bandwidth is that of the original sets. If
-    all pieces have one value, overlap is 1 and divergence 0. Raises UserError for fewer than 2 pieces of either.
+    all pieces have one value, the overlap is 1. Raises UserError for fewer than 2 pieces of either.
     """
     if min(len(real), len(generated)) < 2:
         what = f"{len(real)} real and {len(generated)} generated pieces"
         raise UserError(what, "distances need 2 or more of each")
-    rng = np.random.default_rng(random_seed)
+    rng = np.random.default_rng(0)
     a, b = (_Set(x, np.vstack([np.ones(len(x)), draw(len(x), resamples, rng)])) for x in (real, generated))
     pairs = [_pairs(a, a), _pairs(b, b), _pairs(a, b)]
     grid = Grid.over([distance for distance, _ in pairs], float(np.abs(np.concatenate([real, generated])).max()))
     *within, between = (grid.densities(*pair) for pair in pairs)
-    return Distance(
-        *(_interval(overlap(own, between), 1.0) for own in within),
-        *(_interval(divergence(own, between), np.inf) for own in within),
-    )
+    return Distance(*(_interval(overlap(own, between)) for own in within))
 
 
 @dataclass(frozen=True)
@@ -118,28 +111,21 @@ def _pairs(x: _Set, y: _Set) -> tuple[Floats, Iterator[Floats]]:
     return np.abs(x.values[i] - y.values[j]), (p[i] * q[j] for p, q in zip(x.drawn, y.drawn, strict=True))
 
 
-def _interval(figures: Floats, most: float) -> Interval:
+def _interval(figures: Floats) -> Interval:
     """The basic bootstrap interval (Davison and Hinkley 1997, section 5.2) of square roots, of figures (1 + R,) within
-    0 … `most`.
+    0 … 1.
 
     Fewer different pieces overlap less, in a resample as in the sets themselves; reflecting the percentiles at the
     estimate undoes that, and roots are less skewed. In 100 trials with two equal sets of 40 normal samples, plain
     percentiles never contain the overlap of many samples; these do in 97. For equal sets the interval may begin beyond
     the estimate.
     """
-    root, low, high = percentiles(float(np.sqrt(figures[0])), np.sqrt(figures[1:]), CONFIDENCE)
+    root, low, high = percentiles(float(np.sqrt(figures[0])), np.sqrt(figures[1:]))
     ends = np.maximum((2 * root - high, 2 * root - low), 0) ** 2
-    return Interval(float(figures[0]), *np.minimum(ends, most).tolist())
+    return Interval(float(figures[0]), *np.minimum(ends, 1).tolist())
 
 
 def overlap(p: Floats, q: Floats) -> Floats:
     """(R,) the area under both of two densities (R, POINTS): 1 for equal ones, 0 for ones that never meet."""
     area: Floats = np.minimum(p, q).sum(-1)
     return area
-
-
-def divergence(p: Floats, q: Floats) -> Floats:
-    """(R,) nats by which samples of density p surprise density q (R, POINTS): at least 0, and 0 for equal ones."""
-    p, q = ((1 - FLOOR) * x + FLOOR / POINTS for x in (p, q))
-    nats: Floats = np.maximum((p * np.log(p / q)).sum(-1), 0)  # rounding may leave slightly less
-    return nats

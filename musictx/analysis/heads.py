@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from torch import Tensor
 
-from musictx.analysis.motif import CHORD_S, chord_index
+from musictx.analysis.motif import chord_ends, lines
 from musictx.errors import ConfigError, UserError
 from musictx.model.encoder_decoder import EncoderDecoder
 from musictx.model.protocol import newest
@@ -29,7 +29,6 @@ from musictx.tokenizers.tokenizer import Trace
 Indices = NDArray[np.int64]
 
 MOST_ASKED = 256  # notes, evenly spread, over which heads are averaged
-FEWEST_TOKENS = 16
 
 
 class Looks(NamedTuple):
@@ -55,12 +54,10 @@ def attention_to_past(
     max_tokens: int = 2048,
 ) -> Looks:
     """What the heads look at before note number `note` of a piece's ids (T,). The model sees at most `max_tokens`
-    before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note, and for impossible
-    sizes."""
+    before it, with BOS if they reach back to the beginning. Raises ConfigError for the first note, and for motifs
+    of an impossible length."""
     if not 2 <= motif_notes <= 32:
         raise ConfigError("motif_notes", got=motif_notes, allowed="2 to 32")
-    if max_tokens < FEWEST_TOKENS:
-        raise ConfigError("max_tokens", got=max_tokens, allowed=f"{FEWEST_TOKENS} or more")
     end = int(traced.struck_by[note])
     period = max(model.cycle, tokenizer.group)
     lead = 1 if end < max(max_tokens, period) else 0  # BOS
@@ -107,7 +104,8 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
     counts in the first line that repeats its motif."""
     found: dict[int, Indices] = {}
     k = motif_notes
-    for line in lines(score):
+    lowest, highest = chord_ends(score)
+    for line in (*lines(score, np.inf), highest, lowest):
         if len(line) <= 2 * k:
             continue
         motifs = sliding_window_view(np.diff(score.pitch[line].astype(np.int64)), k - 1)  # row i: from note i on
@@ -117,23 +115,6 @@ def repeats(score: Score, motif_notes: int) -> dict[int, Indices]:
             if len(same):
                 found.setdefault(int(line[i + k]), runs[[*same, i]])
     return found
-
-
-def lines(score: Score) -> list[Indices]:
-    """Four lines in order of time: the highest and the lowest notes with no earlier note beyond them; then the highest
-    and the lowest of every chord."""
-    chord = chord_index(score.onset_s)
-    order = np.lexsort((score.pitch, chord)).astype(np.int64)
-    first = np.flatnonzero(np.diff(chord[order], prepend=-1))
-    lowest, highest = order[first], order[np.append(first[1:], len(order))[: len(first)] - 1]
-    return [_outer(score, highest, 1), _outer(score, lowest, -1), highest, lowest]
-
-
-def _outer(score: Score, line: Indices, side: int) -> Indices:
-    pitch, on, off = score.pitch.astype(np.int64) * side, score.onset_s + CHORD_S, score.offset_s - CHORD_S
-    held = [(on < score.onset_s[n]) & (off > score.onset_s[n]) for n in line]
-    kept: Indices = line[[not (pitch[h] > pitch[n]).any() for h, n in zip(held, line, strict=True)]]
-    return kept
 
 
 class MelodyLooks(NamedTuple):

@@ -13,13 +13,11 @@ any music. So each set of continuations is compared with its own seeds shuffled 
 compared with the excess of the true continuations: 0 is what shuffled seeds give, 1 is what the composers did. Endless
 repetition of the seed is far above 1, so near 1 is better than higher.
 
-The defaults were chosen by the excess of own seeds over shuffled ones, in standard errors. The trial had 130 MAESTRO
-v3 validation pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3 notes: 17.1 (raw 28 … 13 %
-against 5.3 %), 4: 13.8 (17 … 5 % against 0.6 %), 5: 11.3, 6: 9.4. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3. Seeds
-of 5, 10, 15, 20, 30, 60 s: 14.8, 16.6, 17.1, 15.4, 14.7, 14.4. Only the highest line: 16.9. Rhythm in 7 classes: 17.0,
-without: 17.5, but then chance is 9 %. With more weight on rare motifs: 15.0. Against other pieces of the same composer,
-3 notes lead too. In 228 chorales (9.6 s, 3 spans of 4.8 s) 3, 4, 5 notes give 12.6, 12.2, 11.8. These figures are for
-lines of onsets alone, `held_s` = 0; with sounding notes, 3 and 4 notes of chorales give 10.0 and 9.7.
+The defaults were chosen by the excess of own seeds over shuffled ones, in standard errors, of 130 MAESTRO v3 validation
+pieces (seeds of 15 s, true continuations in 6 spans of 15 s). Motifs of 3, 4, 5, 6 notes: 17.1, 13.8, 11.3, 9.4; by
+chance 5.3 % of those of 3 notes return. Chords within 20, 50, 80 ms: 16.7, 17.1, 15.3. Only the highest line: 16.9.
+Rhythm in 7 classes: 17.0, without: 17.5, but then chance is 9 %. In 228 chorales 3, 4, 5 notes give 12.6, 12.2, 11.8.
+These figures are for lines of onsets alone, `held_s` = 0. With sounding notes, 3 and 4 notes give 10.0 and 9.7.
 """
 
 from collections.abc import Sequence
@@ -33,10 +31,9 @@ from musictx.analysis.bootstrap import interval, interval_of
 from musictx.errors import ConfigError, UserError
 from musictx.music.score import DRUMS, Score
 
-Line = tuple[NDArray[np.float64], NDArray[np.int64]]  # onsets and pitches, (M,) each
+Indices = NDArray[np.int64]
 
 NOTES = 3  # of a motif
-MOST_NOTES = 7  # 6 intervals of 8 bits and 5 rhythms of 2 fit an int64
 CHORD_S = 0.05  # notes at most this far apart are one chord
 PEDALLED_S = 0.25
 RHYTHM = (-0.5, 0.5)  # log2 of the ratio of two steps: shorter | equal | longer
@@ -69,51 +66,52 @@ def held_in(metrical: bool) -> float:
     return np.inf if metrical else PEDALLED_S
 
 
-def lines(score: Score, held_s: float) -> tuple[Line, Line]:
-    """The highest and the lowest line that sound: onsets and pitches, (M,) each. A note counts as sounding for `held_s`
-    at most."""
+def chord_ends(score: Score) -> tuple[Indices, Indices]:
+    """The lowest and the highest note of each chord, (chords,) each, in order of time."""
+    chord = chord_index(score.onset_s)
+    order = np.lexsort((score.pitch, chord)).astype(np.int64)
+    first = np.flatnonzero(np.diff(chord[order], prepend=-1))
+    return order[first], order[np.append(first[1:], len(order))[: len(first)] - 1]
+
+
+def lines(score: Score, held_s: float) -> tuple[Indices, Indices]:
+    """The notes of the highest and of the lowest line that sound, (M,) each. A note counts as sounding for `held_s` at
+    most."""
     end_s = np.minimum(score.offset_s, score.onset_s + held_s).tolist()
     borders = np.flatnonzero(np.diff(chord_index(score.onset_s), prepend=-1, append=-1)).tolist()
     onset_s, pitch = score.onset_s.tolist(), score.pitch.tolist()
-    high, low = list[tuple[float, int]](), list[tuple[float, int]]()
-    held: list[int] = []
-    for first, end in pairwise(borders):
+    high, low, held = list[int](), list[int](), list[int]()
+    for (first, end), bottom, top in zip(pairwise(borders), *chord_ends(score), strict=True):
         held = [i for i in held if end_s[i] > onset_s[first] + CHORD_S]
         beside = [pitch[i] for i in held]
-        top, bottom = max(pitch[first:end]), min(pitch[first:end])
-        if top >= max(beside, default=top):
-            high.append((onset_s[first], top))
-        if bottom <= min(beside, default=bottom):
-            low.append((onset_s[first], bottom))
+        if pitch[top] >= max(beside, default=0):
+            high.append(top)
+        if pitch[bottom] <= min(beside, default=127):
+            low.append(bottom)
         held += range(first, end)
-    return _line(high), _line(low)
+    return np.array(high, np.int64), np.array(low, np.int64)
 
 
-def _line(notes: list[tuple[float, int]]) -> Line:
-    onset_s, pitch = zip(*notes, strict=True) if notes else ((), ())
-    return np.array(onset_s, np.float64), np.array(pitch, np.int64)
-
-
-def ngrams(score: Score, held_s: float, n: int = NOTES) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def ngrams(score: Score, held_s: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The motifs of the highest line, then those of the lowest: a number that identifies each, and the onset of its
-    first note, in seconds. Leaves out drums. Raises ConfigError for n outside 3 … 7."""
-    if not 3 <= n <= MOST_NOTES:
-        raise ConfigError("n", got=n, allowed=f"3 (the first with a rhythm) to {MOST_NOTES} notes")
-    found = [_ngrams(line, n) for line in lines(score.select(score.program != DRUMS), held_s)]
+    first chord, in seconds. Leaves out drums."""
+    music = score.select(score.program != DRUMS)
+    chord = chord_index(music.onset_s)
+    start_s = music.onset_s[np.searchsorted(chord, chord)]  # (N,) when each note's chord begins
+    found = [_ngrams(start_s[line], music.pitch[line].astype(np.int64)) for line in lines(music, held_s)]
     keys, onset_s = (np.concatenate(column) for column in zip(*found, strict=True))
     return keys, onset_s
 
 
-def _ngrams(line: Line, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    onset_s, pitch = line
-    m = len(pitch) - n + 1
+def _ngrams(onset_s: NDArray[np.float64], pitch: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    m = len(pitch) - NOTES + 1
     if m < 1:
         return np.zeros(0, np.int64), np.zeros(0)
     step = np.digitize(np.diff(np.log2(np.diff(onset_s))), RHYTHM)
-    rhythm = sum(step[k : k + m] << 2 * k for k in range(n - 2))
+    rhythm = sum(step[k : k + m] << 2 * k for k in range(NOTES - 2))
     interval = np.diff(pitch) + 128
-    packed = sum(interval[k : k + m] << 8 * k for k in range(n - 1))
-    return np.asarray(packed << 2 * (n - 2) | rhythm, np.int64), onset_s[:m]
+    packed = sum(interval[k : k + m] << 8 * k for k in range(NOTES - 1))
+    return np.asarray(packed << 2 * (NOTES - 2) | rhythm, np.int64), onset_s[:m]
 
 
 def returns(seed: Score, continuation: Score, edges_s: Sequence[float], held_s: float) -> NDArray[np.float64]:
@@ -122,7 +120,7 @@ def returns(seed: Score, continuation: Score, edges_s: Sequence[float], held_s: 
     keys = np.unique(ngrams(seed, held_s)[0])
     if not len(keys):
         raise UserError(f"the seed has no motif of {NOTES} notes in its outer lines", "give a longer one")
-    return _shares([keys], [continuation], np.asarray(edges_s, np.float64), held_s, NOTES)[:, 0, 0]
+    return _shares([keys], [continuation], np.asarray(edges_s, np.float64), held_s)[:, 0, 0]
 
 
 def retention(
@@ -130,9 +128,8 @@ def retention(
     generated: Sequence[Score],
     true: Sequence[Score],
     held_s: float,
-    span_s: float = 15.0,
-    horizon_s: float = 90.0,
-    n: int = NOTES,
+    span_s: float,
+    horizon_s: float,
 ) -> RetentionCurve:
     """The curve of one model: `generated` and `true` continue `seeds`, piece by piece, from time 0; 95 % intervals by
     bootstrap over pieces.
@@ -146,11 +143,11 @@ def retention(
     if not 0 < span_s <= horizon_s < np.inf:
         raise ConfigError("span_s", got=span_s, allowed=f"more than 0, up to horizon_s={horizon_s}, a finite time")
     edges_s: NDArray[Any] = np.arange(int(horizon_s / span_s + 1e-9) + 1) * span_s
-    keys = [np.unique(ngrams(s, held_s, n)[0]) for s in seeds]
+    keys = [np.unique(ngrams(s, held_s)[0]) for s in seeds]
     kept = [i for i, k in enumerate(keys) if len(k)]
     if len(kept) < 2:
-        raise UserError(f"{len(kept)} seeds have motifs of {n} notes", "give at least 2 such pieces, better 30")
-    made, real = (_shares([keys[i] for i in kept], [c[i] for i in kept], edges_s, held_s, n) for c in (generated, true))
+        raise UserError(f"{len(kept)} seeds have motifs of {NOTES} notes", "give at least 2 such pieces, better 30")
+    made, real = (_shares([keys[i] for i in kept], [c[i] for i in kept], edges_s, held_s) for c in (generated, true))
     lasts_s = np.array([true[i].duration_s for i in kept])
     rows = []
     for w, end_s in enumerate(edges_s[1:]):
@@ -173,14 +170,14 @@ def retention(
 
 
 def _shares(
-    seeds: list[NDArray[np.int64]], continuations: Sequence[Score], edges_s: NDArray[Any], held_s: float, n: int
+    seeds: list[NDArray[np.int64]], continuations: Sequence[Score], edges_s: NDArray[Any], held_s: float
 ) -> NDArray[np.float64]:
     """(W, seeds, continuations) the share of each seed's distinct motifs that begin in each span."""
     sizes = np.array([len(s) for s in seeds])
     known, at = np.unique(np.concatenate(seeds), return_inverse=True)
     shares = np.zeros((len(edges_s) - 1, len(seeds), len(continuations)))
     for i, continuation in enumerate(continuations):
-        keys, onset_s = ngrams(continuation, held_s, n)
+        keys, onset_s = ngrams(continuation, held_s)
         span = np.searchsorted(edges_s, onset_s, side="right") - 1
         place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
         hit = (known[place] == keys) & (span >= 0) & (span < len(shares))

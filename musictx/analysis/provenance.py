@@ -1,7 +1,5 @@
 """Which passages of new music occur in a corpus, in any key: the longest runs of notes that both share."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from musictx.analysis.repeats import CorpusIndex
@@ -12,16 +10,6 @@ from musictx.music.score import Score
 MOST = 3
 
 
-class Passage(NamedTuple):
-    """A run of `notes` notes, from `from_s` to its last onset at `to_s`, that `piece` has from `piece_s` on."""
-
-    notes: int
-    from_s: float
-    to_s: float
-    piece: str
-    piece_s: float
-
-
 class Provenance:
     """The training pieces of a store, to search. Raises StoreError, and UserError if no piece has two notes."""
 
@@ -30,18 +18,13 @@ class Provenance:
         self.names, self.corpus = split.names, store.manifest.corpus.name
         self.index = CorpusIndex([store.tokenizer.decode(np.asarray(ids)) for ids in split])
 
-    def passages(self, score: Score, most: int = MOST) -> list[Passage]:
-        """The longest first; all music shares short runs, such as scales: compare it with music that is no copy."""
-        return [
-            Passage(copy.notes, copy.from_s, copy.from_s + copy.seconds, self.names[copy.piece], copy.piece_s)
-            for copy in self.index.copies(score, most)
-        ]
-
     def text(self, score: Score) -> str:
-        """The same as a line of ASCII, which any MIDI file can have."""
+        """The longest passages of a score, in a line of ASCII, which any MIDI file can have. All music shares short
+        runs, such as scales: compare with music that is no copy."""
         rows = [
-            f"{p.notes} notes at {p.from_s:.1f} to {p.to_s:.1f} s, in {p.piece} from {p.piece_s:.1f} s on"
-            for p in self.passages(score)
+            f"{copy.notes} notes at {copy.from_s:.1f} to {copy.from_s + copy.seconds:.1f} s, "
+            f"in {self.names[copy.piece]} from {copy.piece_s:.1f} s on"
+            for copy in self.index.copies(score, MOST)
         ]
         line = f"longest runs shared with {self.corpus}, in any key: {'; '.join(rows) or 'none'}"
         return printable(line).encode("ascii", "backslashreplace").decode()

@@ -15,7 +15,7 @@ from musictx.analysis.motif import RetentionCurve
 from musictx.analysis.seed_gain import SeedGain
 from musictx.data.store import Store
 from musictx.files import replacing
-from musictx.viz.curves import plot_bars, plot_curves
+from musictx.viz.curves import plot_curves
 
 EXPLAINED = """\
 - **NLL**: negative log-likelihood of the held-out pieces, nats per token; lower is better. In brackets: 95 % interval,
@@ -137,9 +137,7 @@ def _markdown(head: Collection[str], rows: Sequence[Iterable[str]]) -> str:
 def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, config: Any, store: Store) -> None:
     """Writes report.md and its PNGs."""
     models = [row for row in rows if row.nll]
-    pictures = [("nll.png", "Likelihood")]
-    likelihoods = {r.name: r.nll.per_token for r in models if r.nll}
-    plot_bars(likelihoods, folder / "nll.png", "nats per token, lower is better")
+    pictures = []
     kept = {r.name: r.memory.retention[:4] for r in models if r.memory.retention}
     if kept:
         plot_curves(
@@ -161,10 +159,6 @@ def write_report(folder: Path, rows: list[ModelReport], held_out: Beginnings, co
             solid={name: int((gain.tokens <= (w or np.inf)).sum()) for name, (gain, w) in gains.items()},
         )
         pictures.append(("gain.png", "What the seed is worth on the true continuation"))
-    copied = {r.name: r.memory.copied for r in rows if r.memory.copied}
-    if len(copied) == len(rows):
-        plot_bars(copied, folder / "copying.png", "notes of the longest run shared with the training set")
-        pictures.append(("copying.png", "Copying"))
     learning = {r.name: np.array(r.validation).T for r in models if len(r.validation) > 1}
     if learning:
         curves = {name: (x, y, y, y) for name, (x, y) in learning.items()}

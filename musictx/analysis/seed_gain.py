@@ -45,10 +45,7 @@ def places(
     pieces: Iterable[Ids], tokenizer: Tokenizer, seed_s: float, parts: int, part_s: float, period: int
 ) -> list[Place]:
     """All pieces long enough for the seed and its continuation. Each is cut at the first whole `period` of tokens at or
-    after each time. Raises UserError for fewer than two, ConfigError for impossible times."""
-    for name, value in (("seed_s", seed_s), ("parts", parts), ("part_s", part_s)):
-        if not value > 0:
-            raise ConfigError(name, got=value, allowed="more than 0")
+    after each time. Raises UserError for fewer than two."""
     found = []
     for piece in pieces:
         ids = np.asarray(piece)
@@ -90,11 +87,8 @@ def gains(
         if stranger:
             other = np.resize(found[(k + 1) % len(found)].ids, len(seed) - len(end))  # a short piece once more
             end = np.concatenate([bos, other, end])
-        readings = np.concatenate([bos, seed]), end
-        with_seed, without = (
-            log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings
-        )
-        saved.append([(with_seed - without)[a - cuts[0] : b - cuts[0]].sum() for a, b in pairwise(cuts)])
+        nats = _raised(model, np.concatenate([bos, seed]), end, rest, device)
+        saved.append([nats[a - cuts[0] : b - cuts[0]].sum() for a, b in pairwise(cuts)])
         counts.append(np.diff(cuts))
     return np.array(saved), np.array(counts)
 
@@ -123,9 +117,16 @@ def raised_by_seed(
         allowed = f"a time before the end and after more than {least} tokens"
         raise ConfigError("seed_seconds", got=seed_s, why=why, allowed=allowed)
     seed, rest = ids[:n], ids[n:]
-    readings = np.concatenate([[tokenizer.vocab.bos], seed]), seed[newest(n, END_TOKENS, period) :]
-    gain = [log_p_of_last(model, np.concatenate([begin, rest]), len(rest), device) for begin in readings]
-    return np.concatenate([np.full(n, np.nan), gain[0] - gain[1]])
+    begun, end = np.concatenate([[tokenizer.vocab.bos], seed]), seed[newest(n, END_TOKENS, period) :]
+    return np.concatenate([np.full(n, np.nan), _raised(model, begun, end, rest, device)])
+
+
+def _raised(
+    model: Scored, begun: NDArray[np.integer], end: NDArray[np.integer], rest: Ids, device: str
+) -> NDArray[np.float64]:
+    """(len(rest),) nats by which one reading of what comes before makes each id of the rest likelier than another."""
+    one, other = (log_p_of_last(model, np.concatenate([before, rest]), len(rest), device) for before in (begun, end))
+    return one - other
 
 
 @torch.inference_mode()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -56,7 +56,6 @@ class AttendConfig:
     layer: int | None = setting(None, "layer, counted from 0; null: the mean of all")
     head: int | None = setting(None, "head of that layer, counted from 0; null: all heads, each in its colour")
     motif_notes: int = setting(4, "notes in a motif; its earlier occurrences are marked")
-    max_tokens: int = setting(2048, "how many tokens back the model sees")
     format: str = setting("png", "format of the pictures: png, svg or pdf")
     drums: bool = setting(False, "include the file's drums")
     overwrite: bool = setting(False, "replace existing pictures")
@@ -64,98 +63,115 @@ class AttendConfig:
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
+MOST_TOKENS = 2048  # that the model sees
+OF_PAST = ("at", "seed_seconds", "layer", "head", "motif_notes")
+
+
+class Music(NamedTuple):
+    """A file as the model reads it, and where its pictures go."""
+
+    ids: Ids
+    traced: Trace
+    stem: str
+    pictures: list[Path]
+
+    def where(self, note: int) -> str:
+        score = self.traced.score
+        return f"note {note + 1} of {len(score)}, at {score.onset_s[note]:.2f} s"
+
+
 def attend(config: AttendConfig) -> None:
     device = check_device(config.device)
-    source, folder = seed_path(config.midi), Path(config.out)
+    source = seed_path(config.midi)
     if f".{config.format}" not in FORMATS:
         raise ConfigError("format", got=config.format, allowed=f"one of {', '.join(f[1:] for f in FORMATS)}")
-    whats = ["attention", "heads"] if config.seed_seconds is None else ["attention", "heads", "raised"]
-    arcs, maps, *raised = (folder / f"{source.stem}-{what}.{config.format}" for what in whats)
     data = read_bytes(source)  # reports a missing file before the model loads
     bundle = name_bundle(config.bundle, [source], config.drums)
     model: Any
     model, tokenizer, header = open_and_print(bundle, device, config.attention.impl, continues=False)
     reads_melody = isinstance(model, EncoderDecoder) and header.objective.get("name") == "conditional"
-    if has_gates := can(model, "gates") and model.config.cell == "lstm":
-        refuse_heads(config)
-        check_new(config.overwrite, folder / f"{source.stem}-gates.{config.format}")
-    elif not reads_melody and not can(model, "readout"):
-        raise ConfigError(
-            "bundle", got=bundle, why="no attention over its past to look at", allowed="a Transformer or an LSTM"
-        )
-    if reads_melody and config.seed_seconds is not None:
-        why = "only models that continue a seed have it"
-        raise ConfigError("seed_seconds", got=config.seed_seconds, why=why, hint="leave it out")
+    has_gates = can(model, "gates") and model.config.cell == "lstm"
+    if not (has_gates or reads_melody or can(model, "readout")):
+        why, allowed = "no attention over its past to look at", "a Transformer or an LSTM"
+        raise ConfigError("bundle", got=bundle, why=why, allowed=allowed)
+    for name in OF_PAST if has_gates else ("seed_seconds",) if reads_melody else ():
+        if (value := getattr(config, name)) != getattr(AttendConfig, name):
+            why = "it is for models that look at their own past"
+            raise ConfigError(name, got=value, why=why, hint="leave it out")
+    whats = ["gates"] if has_gates else ["attention", "heads", *(["raised"] * (config.seed_seconds is not None))]
+    pictures = [Path(config.out) / f"{source.stem}-{what}.{config.format}" for what in whats]
+    check_new(config.overwrite, *pictures)
     if not has_gates:
-        check_new(config.overwrite, arcs, maps, *raised)
         check_heads(config.layer, config.head, model.config.n_layers, model.config.n_heads)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
-    music = tracks.merge(config.drums)
-    if not len(music):
+    score = tracks.merge(config.drums)
+    if not len(score):
         raise UserError(f"{source}: no notes to look at", "give a file with music in it")
     if said := tracks.remark(config.drums):
         print(f"{source}: {said}")
-    music = fit_grid(music, tokenizer, source)
-    ids = ids_by_height(tokenizer, music) if reads_melody else tokenizer.encode(music)
-    traced = tokenizer.trace(ids, music.quarter_s)
+    score = fit_grid(score, tokenizer, source)
+    ids = ids_by_height(tokenizer, score) if reads_melody else tokenizer.encode(score)
+    music = Music(ids, tokenizer.trace(ids, score.quarter_s), source.stem, pictures)
     if has_gates:
-        show_gates(model, ids, traced, source.stem, folder / f"{source.stem}-gates.{config.format}", device)
-        return
-    note = last_below(traced, tokenizer) if reads_melody and config.at is None else find_note(traced.score, config.at)
-    where = f"note {note + 1} of {len(traced.score)}, at {traced.score.onset_s[note]:.2f} s"
-    if reads_melody:
-        looked = attention_to_melody(model, tokenizer, ids, traced, note, device)
-        heads, what = choose_heads(looked.weight, config.layer, config.head)
-        title = f"{source.stem}: {where}, its looks at the melody, {what}"
-        plot_arcs(title, traced.score, note, heads, [], arcs)
-        on = "on the sixteenth it begins with"
-        plot_heads([(on, looked.sounding, ".0%"), ("sixteenths away", looked.steps_away, ".1f")], maps)
-        print(f"{where}; {looked.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with")
-        print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
-        return
+        show_gates(model, music, device)
+    elif reads_melody:
+        show_melody(model, tokenizer, music, config, device)
+    else:
+        show_past(model, tokenizer, music, config, device)
+
+
+def show_melody(model: EncoderDecoder, tokenizer: Tokenizer, music: Music, config: AttendConfig, device: str) -> None:
+    """Draws and prints what a note below a melody looks at in the melody."""
+    traced, (arcs, maps) = music.traced, music.pictures
+    note = last_below(traced, tokenizer) if config.at is None else find_note(traced.score, config.at)
+    looked = attention_to_melody(model, tokenizer, music.ids, traced, note, device)
+    heads, what = choose_heads(looked.weight, config.layer, config.head)
+    title = f"{music.stem}: {music.where(note)}, its looks at the melody, {what}"
+    plot_arcs(title, traced.score, note, heads, [], arcs)
+    on = "on the sixteenth it begins with"
+    plot_heads([(on, looked.sounding, ".0%"), ("sixteenths away", looked.steps_away, ".1f")], maps)
+    share = f"{looked.sounding.mean():.1%} of the weight lies on the melody's sixteenth it begins with"
+    print(f"{music.where(note)}; {share}")
+    print(f"{arcs}: what it looks at in the melody, {what}\n{maps}: all heads")
+
+
+def show_past(model: Any, tokenizer: Tokenizer, music: Music, config: AttendConfig, device: str) -> None:
+    """Draws and prints what a note looks at before it, and what the seed made likelier."""
+    traced, (arcs, maps, *raised) = music.traced, music.pictures
+    note = find_note(traced.score, config.at)
+    gain = np.full(len(traced.score), np.nan)  # (N,) NaN for the seed's own notes
     if config.seed_seconds is not None:
-        gain = raised_notes(model, tokenizer, ids, traced, config.seed_seconds, device)
+        gain = raised_notes(model, tokenizer, music.ids, traced, config.seed_seconds, device)
         if np.isnan(gain[note]):
             why, allowed = "that note is the seed's own", "a later one, or leave at= out"
             raise ConfigError("at", got=config.at, why=why, allowed=allowed)
-    most = min(model.reach or config.max_tokens, config.max_tokens)
-    looks = attention_to_past(model, tokenizer, ids, traced, note, motif_notes=config.motif_notes, max_tokens=most)
-    if config.seed_seconds is not None:
-        # only the seed's notes are asked for
-        looks = looks._replace(weight=looks.weight * np.isnan(gain))
+    most = min(model.reach or MOST_TOKENS, MOST_TOKENS)
+    looks = attention_to_past(
+        model, tokenizer, music.ids, traced, note, motif_notes=config.motif_notes, max_tokens=most
+    )
+    looks = looks._replace(weight=looks.weight * np.isnan(gain))  # with a seed, only its notes are asked for
     motif = list(repeats(traced.score, config.motif_notes).get(note, []))
     heads, what = choose_heads(looks.weight, config.layer, config.head)
-    plot_arcs(f"{source.stem}: {where}, {what}", traced.score, note, heads, motif, arcs)
-    plot_heads(
-        [
-            ("seconds back", looks.distance_s, ".1f"),
-            ("weight on notes", looks.on_notes, ".0%"),
-            *([("on the motif's last occurrence", looks.on_repeat, ".0%")] if looks.repeated else []),
-        ],
-        maps,
-    )
-    print(f"{where}; means over {looks.asked} notes up to it")
+    plot_arcs(f"{music.stem}: {music.where(note)}, {what}", traced.score, note, heads, motif, arcs)
+    figures = [("seconds back", looks.distance_s, ".1f"), ("weight on notes", looks.on_notes, ".0%")]
+    if looks.repeated:
+        figures.append(("on the motif's last occurrence", looks.on_repeat, ".0%"))
+    plot_heads(figures, maps)
+    print(f"{music.where(note)}; means over {looks.asked} notes up to it")
     print_heads(looks)
     print(f"{arcs}: what it looks at{' of the seed' * len(raised)}, {what}\n{maps}: all heads")
-    if raised:
-        plot_raised(f"{source.stem}: what its seed made likelier", traced.score, gain, note, raised[0])
+    for path in raised:
+        plot_raised(f"{music.stem}: what its seed made likelier", traced.score, gain, note, path)
         mean, this = np.nanmean(gain), gain[note]
-        print(f"{raised[0]}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
+        print(f"{path}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
 
 
-def refuse_heads(config: AttendConfig) -> None:
-    """Raises ConfigError for settings that only models with heads have."""
-    for name in ("at", "seed_seconds", "layer", "head", "motif_notes", "max_tokens"):
-        if (value := getattr(config, name)) != getattr(AttendConfig, name):
-            why = "an LSTM has gates, which are drawn for all layers and the whole music"
-            raise ConfigError(name, got=value, why=why, hint="leave it out")
-
-
-def show_gates(model: Any, ids: Ids, traced: Trace, stem: str, path: Path, device: str) -> None:
+def show_gates(model: Any, music: Music, device: str) -> None:
     """Draws the gates of all cells, and prints each layer's means where a note begins and elsewhere."""
+    ids, traced, (path,) = music.ids, music.traced, music.pictures
     found = read_gates(model, torch.as_tensor(ids.astype(np.int64), device=device)[None])[:, 0].cpu().numpy()
     gates = {name: found[:, n] for n, name in enumerate(GATES)}  # (L, T, C)
-    plot_gates(f"{stem}: the gates of its cells", traced.score, traced.time_s, gates, path)
+    plot_gates(f"{music.stem}: the gates of its cells", traced.score, traced.time_s, gates, path)
     begins = np.zeros(len(ids), bool)
     begins[traced.struck_by] = True
     table = Table("layer", *(f"{name} {where}" for name in GATES for where in ("at notes", "between")), box=None)

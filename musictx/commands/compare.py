@@ -1,13 +1,11 @@
 """musictx compare: measure several models on one store: a report with a table and pictures."""
 
-import csv
 import json
 import statistics as stats
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
@@ -17,7 +15,7 @@ from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
 from musictx.analysis.report import Knowledge, Memory, ModelReport, write_report
 from musictx.analysis.seed_gain import Place, places, seed_gain
-from musictx.analysis.statistics import features, statistics
+from musictx.analysis.statistics import features
 from musictx.commands import check_new
 from musictx.commands.evaluate import measure
 from musictx.config.command import Command
@@ -41,6 +39,7 @@ from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
+from musictx.training.run_folder import RunFolder
 
 
 @dataclass
@@ -53,15 +52,11 @@ class CompareConfig:
     out: str = setting("outputs/comparison", "a folder for report.md, report.json and pictures")
     split: str = setting("validation", "train, validation or test")
     segment: int | None = setting(None, "ids in a segment for scoring; null: whole pieces")
-    score_batch_tokens: int = setting(DataConfig.score_batch_tokens, "ids scored in one batch")
     pieces: int = setting(64, "held-out pieces to continue")
     seed_seconds: float = setting(10.0, "seconds of each piece to continue")
     length_seconds: float = setting(30.0, "length of each continuation")
     span_seconds: float = setting(5.0, "span in which motif retention and seed gain are measured")
     copying: bool = setting(True, "search the whole training set for each continuation")
-    seed_gain: bool = setting(
-        True, "measure what the seed is worth, and whether the true continuation is found; draws nothing"
-    )
     random_seed: int = setting(0, "random seed")
     device: str = setting("cpu", "cpu or cuda")
     overwrite: bool = setting(False, "replace an existing report")
@@ -72,18 +67,16 @@ class CompareConfig:
 def training_of(bundle: Path) -> tuple[float | None, list[tuple[int, float]]]:
     """Median training tokens/s and the curve (step, validation NLL), from the metrics beside a bundle if it has
     any."""
-    metrics = bundle.with_name("metrics.csv")
-    if not metrics.is_file():
-        return None, []
-    with open(metrics, encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    rates = [float(row["train/tokens_per_s"]) for row in rows if row.get("train/tokens_per_s")]
-    curve = [(int(row["step"]) + 1, float(row["val/nll"])) for row in rows if row.get("val/nll")]
+    rows = RunFolder(bundle.parent).metrics()
+    rates = [float(row["train/tokens_per_s"]) for row in rows if "train/tokens_per_s" in row]
+    curve = [(int(row["step"]) + 1, float(row["val/nll"])) for row in rows if "val/nll" in row]
     return stats.median(rates) if rates else None, curve
 
 
 def compare(config: CompareConfig) -> None:
     device = check_device(config.device)
+    if not config.span_seconds > 0:
+        raise ConfigError("span_seconds", got=config.span_seconds, allowed="more than 0")
     bundles = find_bundles(config.runs)
     names = name_bundles(bundles, config.names)
     out = Path(config.out)
@@ -93,7 +86,7 @@ def compare(config: CompareConfig) -> None:
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")]) if config.copying else None
     metrical = tokenizer.metrical
-    real = _figures(held_out.true, metrical)
+    real = features(held_out.true, metrical)
     cut = _places(bundles, split, tokenizer, config)
     request = Continue(config.sampler, random_seed=config.random_seed)
 
@@ -101,7 +94,7 @@ def compare(config: CompareConfig) -> None:
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
         print(f"{name}: {opened.header.origin}")
-        nll = measure(opened, bundle, store, config.split, config.segment, config.score_batch_tokens, device)
+        nll = measure(opened, bundle, store, config.split, config.segment, DataConfig.score_batch_tokens, device)
         parameters = sum(p.numel() for p in opened.model.parameters())
         knows = _knowledge(opened, cut, held_out, config, device)
         model, own = for_steps(opened.model), opened.header.sampling
@@ -114,7 +107,7 @@ def compare(config: CompareConfig) -> None:
             train_tokens_per_s=rate,
             generate_tokens_per_s=drawn.tokens_per_s,
             validation=curve,
-            distances=compare_all(real, _figures(drawn.scores, metrical)),
+            distances=compare_all(real, features(drawn.scores, metrical)),
             memory=memory(drawn.scores, held_out, index, config, metrical),
             knows=knows,
         )
@@ -129,8 +122,6 @@ def compare(config: CompareConfig) -> None:
 
 def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: CompareConfig) -> list[Place] | str:
     """The places at which the seed gain of every model is measured, or why it cannot be."""
-    if not config.seed_gain:
-        return ""
     part_s = min(config.span_seconds, config.length_seconds)
     period = max(tokenizer.group, *(read_header(bundle).model.get("cycle", 1) for bundle in bundles))
     try:
@@ -154,10 +145,6 @@ def _knowledge(
     except ConfigError as error:  # a model of learned positions ends with its table
         return Knowledge(unmeasured=f"what it knows of the seed could not be measured: {error}")
     return Knowledge(gain, right, model.window)
-
-
-def _figures(scores: list[Score], metrical: bool) -> dict[str, NDArray[np.float64]]:
-    return features([statistics(score, score.quarter_s / 4 if metrical else None) for score in scores])
 
 
 def memory(

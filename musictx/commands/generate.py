@@ -8,7 +8,7 @@ from musictx.commands import shared
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig
 from musictx.data.store import Store
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
 from musictx.generate.filling import check_fills, fill_all, read_around
@@ -207,14 +207,8 @@ def fill_in(config: GenerateConfig) -> None:
 
 
 def known_music(config: GenerateConfig) -> Provenance | None:
-    """The music of `known_store=`. Raises StoreError, and ConfigError for a store without two notes in a row."""
-    if config.known_store is None:
-        return None
-    store = Store(config.known_store)
-    try:
-        return Provenance(store)
-    except UserError as error:
-        raise ConfigError("known_store", got=config.known_store, why=str(error)) from None
+    """The music of `known_store=`. Raises UserError, also for a store without two notes in a row."""
+    return Provenance(Store(config.known_store)) if config.known_store is not None else None
 
 
 def print_stops(kept: list[list[Music]], config: GenerateConfig, goal: str) -> None:

@@ -1,8 +1,9 @@
 """musictx listen: make a blind listening sheet: a page on which people separate models from composers."""
 
 import os
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from musictx.files import only_new, replacing
 from musictx.generate.held_out import continue_beginnings
 from musictx.generate.open_bundle import COMPOSER, check_device, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.primer import Part
-from musictx.generate.requests import MOST_GUIDANCE, Continue, Length, Sampling
-from musictx.model.bundle import OWN_FILTERS, read_header
+from musictx.generate.requests import Continue, Length, Sampling
+from musictx.model.bundle import OWN_FILTERS
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
@@ -38,7 +39,6 @@ class ListenConfig:
     pieces: int = setting(8, "held-out pieces whose beginnings are continued")
     seed_seconds: float = setting(10.0, "seconds of each piece to continue")
     length_seconds: float = setting(20.0, "length of each continuation")
-    guided: float | None = setting(None, "add each model once more with this sampler.seed_guidance; null: do not")
     random_seed: int = setting(0, "random seed of the music and of the order in which people hear it")
     soundfont: str | None = setting(None, "a .sf2 file; null: the installed General MIDI one")
     overwrite: bool = setting(False, "replace an existing sheet")
@@ -48,23 +48,18 @@ class ListenConfig:
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 
-GUIDED = ", guided"  # after a model's name
 OWN = ("seed_guidance", *OWN_FILTERS)  # what a bundle may say of the sampler
 LATE_S = 3.0  # in MAESTRO's validation split the first note after a ten-second seed is never later
 
 
 def listen(config: ListenConfig) -> None:
-    settings, guided = plan(config)
+    request = plan(config)
     device = check_device(config.device)
     bundles = find_bundles(config.bundles, "bundles")
     names = name_bundles(bundles, config.names, "bundles")
-    ways = {"": settings} | ({GUIDED: guided} if guided else {})
-    if len(names) * len(ways) >= MOST:
-        most, each = (MOST - 1) // len(ways), ", each heard twice" if guided else ""
-        why = f"it has {len(names)} bundles{each}"
-        raise ConfigError("bundles", why=why, allowed=f"at most {most}, the letters go to Z")
-    if taken := {name + GUIDED for name in names if guided} & set(names):
-        raise ConfigError("names", got=[*taken], why="guided= gives its row this name", allowed="another name")
+    if len(names) >= MOST:
+        why = f"it has {len(names)} bundles"
+        raise ConfigError("bundles", why=why, allowed=f"at most {MOST - 1}, the letters go to Z")
     store = common_store(Path(config.store), bundles)
     split, out = store.split(config.split), Path(config.out)
     length_s, tokenizer = config.length_seconds + LATE_S, store.tokenizer
@@ -79,34 +74,35 @@ def listen(config: ListenConfig) -> None:
     if not os.access(out.parent, os.W_OK) or out.is_dir():
         raise ConfigError("out", got=out, why="it cannot be written", allowed="another")
     mp3(excerpt(Score.empty(), 1.0, soundfont(config)))  # reports what prevents sound before the first model draws
-    heard = {COMPOSER: held_out.true}
+    heard, suited = {COMPOSER: held_out.true}, {}
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
         print(f"{name}: {opened.header.origin}")
-        model = for_steps(opened.model)
-        for way, how in ways.items():
-            drawn = continue_beginnings(
-                model, opened.tokenizer, held_out, how, device=device, own=opened.header.sampling
-            )
-            heard[name + way] = drawn.scores
-            print(f"{name}{way}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
+        own = opened.header.sampling
+        suited[name] = asdict(config.sampler.suited(own))
+        drawn = continue_beginnings(
+            for_steps(opened.model), opened.tokenizer, held_out, request, device=device, own=own
+        )
+        heard[name] = drawn.scores
+        print(f"{name}: {len(drawn.scores)} continuations, {drawn.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
-    usual = asdict(Rules())
-    headers = zip(names, map(read_header, bundles), strict=True)
-    suited = {name: asdict(settings.sampling.suited(header.sampling)) for name, header in headers}
-    said = asdict(config.sampler) | {"guided": config.guided}
-    said |= {name: of_each({who: each[name] for who, each in suited.items()}) for name in OWN}
-    if said["seed_guidance"] is said["guided"] is None:  # no guidance: its other settings have no effect
-        said = {name: x for name, x in said.items() if not name.startswith("guidance")}
-    said |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
-    words = ", ".join(f"{name}={value}" for name, value in said.items() if value is not None)
-    words = f"random_seed={config.random_seed}, {words}"
-    about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {words}."
+    about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {drawn_with(config, suited)}."
     page = listening_sheet(trials(held_out, heard, config), COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")
     with replacing(out) as partial:
         partial.write_text(page, encoding="utf-8")
     what = f"{config.pieces} pieces with {len(heard)} continuations each, {out.stat().st_size / 1e6:.1f} MB"
     print(f"{out}: {what}; open it in a browser, the key is at its end")
+
+
+def drawn_with(config: ListenConfig, suited: dict[str, dict[str, Any]]) -> str:
+    """The settings of all music in words; `suited` has the sampler's settings of each model by name."""
+    said = asdict(config.sampler) | {name: of_each({who: x[name] for who, x in suited.items()}) for name in OWN}
+    if said["seed_guidance"] is None:  # no guidance: its other settings have no effect
+        said = {name: x for name, x in said.items() if not name.startswith("guidance")}
+    usual = asdict(Rules())
+    said |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
+    words = (f"{name}={value}" for name, value in said.items() if value is not None)
+    return ", ".join([f"random_seed={config.random_seed}", *words])
 
 
 def of_each(held: dict[str, float | None]) -> str | None:
@@ -118,29 +114,14 @@ def of_each(held: dict[str, float | None]) -> str | None:
     return " and ".join(f"{value} ({name})" for name, value in held.items() if value is not None)
 
 
-def plan(config: ListenConfig) -> tuple[Continue, Continue | None]:
-    """Checks every setting that needs neither store nor models; the second settings are those of guided rows, None if
-    there are none. Raises UserError."""
+def plan(config: ListenConfig) -> Continue:
+    """What is asked of each model; checks every setting that needs neither store nor models. Raises UserError."""
     check_suffix("out", config.out, [".html", ".htm"])
     check_new(config.overwrite, Path(config.out))
     if config.pieces < 1:
         raise ConfigError("pieces", got=config.pieces, allowed="1 or more")
     Part(seconds=config.seed_seconds)  # raises for an impossible one
-    length = Length(seconds=config.length_seconds)
-    settings = Continue(config.sampler, length, config.rules, config.random_seed)
-    if config.guided is None:
-        return settings, None
-    if not 0 <= config.guided <= MOST_GUIDANCE:  # refuses NaN too
-        allowed = f"0 to {MOST_GUIDANCE:g}, or null for no guided rows"
-        raise ConfigError("guided", got=config.guided, allowed=allowed)
-    if (strength := config.sampler.strength) is not None:
-        why = f"guided={config.guided:g} sets guided rows beside plain ones"
-        raise ConfigError("seed_guidance", got=strength, why=why, hint="leave one of them out")
-    # another random seed: two rows that begin alike would give each other away
-    plain = replace(settings, sampling=replace(config.sampler, seed_guidance=None))
-    return plain, replace(
-        settings, sampling=replace(config.sampler, seed_guidance=config.guided), random_seed=config.random_seed ^ 1
-    )
+    return Continue(config.sampler, Length(seconds=config.length_seconds), config.rules, config.random_seed)
 
 
 def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:

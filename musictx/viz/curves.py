@@ -1,4 +1,4 @@
-"""Plots figures: curves with their intervals, dots with intervals for several models, histograms of a collection."""
+"""Plots figures: curves with their intervals, histograms of a collection."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -52,22 +52,6 @@ def plot_curves(
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(length=3, labelsize=9)
     figure.legend(loc="outside upper right", ncols=4, frameon=False, fontsize=9)
-    save_figure(figure, path)
-
-
-def plot_bars(bars: Mapping[str, tuple[float, float, float]], path: Path, xlabel: str) -> None:
-    """Writes a dot and its interval per name -> (mean, low, high); bars would have to begin at 0."""
-    figure = new_figure(8, 1.2 + 0.45 * len(bars), 140)
-    axes = figure.subplots()
-    for y, (mean, low, high) in enumerate(bars.values()):  # grey: a colour would seem to name a curve of plot_curves
-        axes.plot([low, high], [y, y], color="#444444", lw=3, solid_capstyle="round", alpha=0.5)
-        axes.plot([mean], [y], "o", color="#444444", ms=8)
-        axes.annotate(f"{mean:.3g}", (mean, y), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
-    axes.set_yticks(range(len(bars)), list(bars))
-    axes.set(xlabel=xlabel, ylim=(len(bars) - 0.4, -0.7))
-    axes.grid(axis="x", color="#dddddd", lw=0.8)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
     save_figure(figure, path)
 
 

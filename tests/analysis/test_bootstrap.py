@@ -10,7 +10,6 @@ from musictx.errors import UserError
 def test_two_pieces_by_hand():
     # resamples have the means 0, 1/2 and 1 with chances 1/4, 1/2, 1/4
     assert interval([0.0, 1.0]) == (0.5, 0.0, 1.0)
-    assert interval([0.0, 1.0], confidence=0.4) == (0.5, 0.5, 0.5)
 
 
 def test_nats_per_token_is_a_ratio_of_sums():
@@ -26,12 +25,6 @@ def test_many_pieces_agree_with_the_normal_interval():
     half = 1.96 * values.std() / math.sqrt(400)
     assert result.mean == pytest.approx(values.mean())
     assert (result.low, result.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.1 * half)
-
-
-def test_the_same_seed_gives_the_same_interval():
-    values = np.arange(20.0) ** 2
-    assert interval(values, random_seed=3) == interval(values, random_seed=3)
-    assert interval(values, random_seed=3) != interval(values, random_seed=4)
 
 
 @pytest.mark.parametrize(
@@ -55,16 +48,14 @@ def test_a_statistic_over_several_columns_keeps_pieces_together():
 
 def test_percentiles_leave_out_what_is_not_finite():
     figures = np.array([np.nan, 1.0, 2.0, 3.0, np.inf])
-    assert percentiles(2.0, figures, 0.5) == (2.0, 1.5, 2.5)
-    assert percentiles(2.0, np.array([np.nan]), 0.5) == (2.0, 2.0, 2.0)
+    assert percentiles(2.0, figures) == pytest.approx((2.0, 1.05, 2.95))
+    assert percentiles(2.0, np.array([np.nan])) == (2.0, 2.0, 2.0)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"values": []}, "0 pieces"),
-        ({"values": [1.0], "confidence": 95}, "confidence=95: "),
-        ({"values": [1.0], "resamples": 0}, "resamples=0: "),
         ({"values": [1.0, 2.0], "weights": [1.0]}, "1 weights for 2 pieces"),
         ({"values": [1.0, 2.0], "weights": [0.0, 0.0]}, "not all 0"),
         ({"values": [1.0, 2.0], "weights": [3.0, -1.0]}, "0 or more"),

@@ -46,12 +46,6 @@ def test_the_notes_of_a_chord_count_from_the_lowest_up():
     assert CorpusIndex([together]).longest_copy(rolled).notes == 4
 
 
-def test_nothing_in_common_is_no_copy():
-    index = CorpusIndex([tune(60, 61, 62)])
-    for score in (tune(60, 67, 50), tune(60), Score.empty()):
-        assert index.longest_copy(score) == (0, 0.0, 0.0, -1, 0.0)
-
-
 def test_drums_are_no_melody():
     drums = Score(np.arange(9) / 2, np.arange(9) / 2 + 0.1, np.full(9, 36), np.full(9, 90), program=DRUMS)
     index = CorpusIndex([Score.merge([noise(0), drums]), noise(1)])

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from strategies import scores
 
-from musictx.analysis.heads import attention_to_past, lines, repeats
+from musictx.analysis.heads import attention_to_past, repeats
 from musictx.errors import ConfigError
 from musictx.model.position.table import Table
 from musictx.model.transformer import Block, Transformer, TransformerConfig
@@ -102,8 +102,6 @@ def test_the_first_note_has_nothing_before_it():
         see(PERIODIC, [[0]], 0)
     with pytest.raises(ConfigError, match="motif_notes=1: "):
         see(PERIODIC, [[0]], 3, motif_notes=1)
-    with pytest.raises(ConfigError, match="max_tokens=3: "):
-        see(PERIODIC, [[0]], 3, max_tokens=3)
 
 
 def melody(pitches, step_s=0.5):
@@ -117,17 +115,6 @@ def test_a_motif_repeats_in_another_key_and_does_not_overlap_itself():
     assert repeats(melody([60, 62, 64, 66, 68]), 3) == {}
     assert repeats(melody([60, 62, 1, 60, 62, 1, 60, 62, 1]), 2)[8].tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     assert repeats(melody([60, 62, 64, 66, 68, 70, 72]), 3)[6].tolist() == [[0, 1, 2, 3], [3, 4, 5, 6]]
-
-
-def test_outer_lines():
-    # a soprano held over a moving bass; then a chord
-    score = Score([0, 0, 1, 2, 2], [2, 1, 2, 3, 3], [72, 50, 52, 48, 70], [80] * 5)
-    held_top, held_bottom, top, bottom = (line.tolist() for line in lines(score))
-    assert score.pitch[held_top].tolist() == [72, 70]
-    assert score.pitch[held_bottom].tolist() == [50, 52, 48]
-    assert score.pitch[top].tolist() == [72, 52, 70]
-    assert score.pitch[bottom].tolist() == [50, 52, 48]
-    assert [line.tolist() for line in lines(Score.empty())] == [[]] * 4
 
 
 @settings(deadline=None)

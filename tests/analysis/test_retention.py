@@ -50,8 +50,8 @@ def test_a_motif_is_its_intervals_and_how_its_steps_compare():
     assert keys.tolist() == [133642, 133642]  # ((130 + 130 * 256) * 4 + 2), in the highest and in the lowest line
     assert key(2, 2, rhythm=["longer"]) == 133642
     assert onset_s.tolist() == [0, 0]
-    keys, onset_s = ngrams(line((0, 60), (1, 67), (2.2, 64), (2.7, 60)), inf, n=4)
-    assert keys.tolist() == [key(7, -3, -4, rhythm=["alike", "shorter"])] * 2
+    keys, _ = ngrams(line((0, 60), (1, 67), (2.2, 64), (2.7, 60)), inf)
+    assert keys.tolist() == [key(7, -3, rhythm=["alike"]), key(-3, -4, rhythm=["shorter"])] * 2
 
 
 def test_chords_give_their_highest_note_to_one_line_and_their_lowest_to_the_other():
@@ -64,33 +64,11 @@ def test_chords_give_their_highest_note_to_one_line_and_their_lowest_to_the_othe
 TUNE = [(0, 72), (0.5, 74), (1, 76), (2, 74), (2.5, 72), (3, 79)]  # (onset_s, pitch)
 
 
-def voice(notes, held_s, shift_s=0.0):
-    """Notes of so many seconds each."""
-    onset, pitch = np.array(notes, dtype=float).T
-    return Score(onset + shift_s, onset + shift_s + held_s, pitch, np.full(len(pitch), 80))
-
-
-def high(score, held_s=inf):
-    return lines(score, held_s)[0][1].tolist()
-
-
-def low(score, held_s=inf):
-    return lines(score, held_s)[1][1].tolist()
-
-
-def test_a_tune_over_an_off_beat_bass_is_one_line_and_the_bass_another():
-    bass = voice([(t, 48 + k) for k, t in enumerate(np.arange(0.25, 3.5, 0.5))], 0.5)
-    held = Score([0, 0.5, 1, 2, 2.5, 3], [0.5, 1, 2, 2.5, 3, 3.9], [p for _, p in TUNE], np.full(6, 80))
-    together = Score.merge([held, bass])
-    assert high(together) == [p for _, p in TUNE]
-    assert low(together) == [72, *range(48, 55)]  # the bass is silent before its first note
-    assert set(high(together, 0.0)) >= set(range(48, 55))  # of struck notes alone every bass note is in it
-
-
 def test_a_pedal_has_no_line():
-    pedalled = voice(TUNE, 3.5)  # every note until the pedal is lifted
-    assert high(pedalled) == [72, 74, 76, 79]
-    assert high(pedalled, PEDALLED_S) == [p for _, p in TUNE]
+    onset, pitch = np.array(TUNE, dtype=float).T
+    pedalled = Score(onset, onset + 3.5, pitch, np.full(len(pitch), 80))  # every note until the pedal is lifted
+    assert pitch[lines(pedalled, inf)[0]].tolist() == [72, 74, 76, 79]
+    assert pitch[lines(pedalled, PEDALLED_S)[0]].tolist() == pitch.tolist()
     assert (held_in(metrical=True), held_in(metrical=False)) == (inf, 0.25)
 
 
@@ -107,7 +85,8 @@ def test_lines_are_those_of_notes_looked_at_one_by_one(score):
             expected[0].append((start, struck.max()))
         if struck.min() <= held.min(initial=127):
             expected[1].append((start, struck.min()))
-    assert [list(zip(*line, strict=True)) for line in lines(score, 0.3)] == list(expected)
+    found = [[(starts[chord[n]], int(score.pitch[n])) for n in line] for line in lines(score, 0.3)]
+    assert found == list(expected)
 
 
 def test_drums_are_no_motif():
@@ -116,28 +95,12 @@ def test_drums_are_no_motif():
     assert ngrams(Score.merge([tune, drums]), inf)[0].tolist() == ngrams(tune, inf)[0].tolist()
 
 
-def test_a_motif_has_3_to_7_notes():
-    for n in (2, 8):
-        with pytest.raises(ConfigError, match=f"^n={n}: give 3"):
-            ngrams(Score.empty(), inf, n)
-    tune = line(*((t, 60 + 20 * (t % 2)) for t in range(9)))
-    assert ngrams(tune, inf, 7)[0][0] == key(20, -20, 20, -20, 20, -20, rhythm=["alike"] * 5)
-
-
-@given(metrical(), st.integers(-20, 20), st.sampled_from([0.5, 0.9, 1.05, 3.0]), st.integers(3, 7))
-def test_key_and_tempo_do_not_count(score, semitones, factor, n):
-    keys, onset_s = ngrams(score, inf, n)
-    moved, moved_s = ngrams(score.transpose(semitones).stretch(factor), inf, n)
+@given(metrical(), st.integers(-20, 20), st.sampled_from([0.5, 0.9, 1.05, 3.0]))
+def test_key_and_tempo_do_not_count(score, semitones, factor):
+    keys, onset_s = ngrams(score, inf)
+    moved, moved_s = ngrams(score.transpose(semitones).stretch(factor), inf)
     assert moved.tolist() == keys.tolist()
     assert moved_s == pytest.approx(onset_s * factor)
-
-
-@given(scores())
-def test_any_score_has_a_motif_in_both_lines_for_all_but_its_last_chords(score):
-    keys, onset_s = ngrams(score, 0.0)  # nothing is held
-    chords = len(set(chord_index(score.onset_s).tolist()))
-    assert len(keys) == len(onset_s) == 2 * max(chords - 2, 0)
-    assert len(keys) == 0 or keys.min() >= 0
 
 
 def test_the_share_that_returns_is_counted_span_by_span():
@@ -202,13 +165,13 @@ def test_a_piece_whose_seed_has_no_motif_is_left_out():
 def test_what_gives_no_scale_is_refused_in_one_line():
     seeds, true = halves([song(k) for k in range(4)])
     with pytest.raises(UserError, match="4 seeds, 3 generated, 4 true"):
-        retention(seeds, true[:3], true, inf)
+        retention(seeds, true[:3], true, inf, 10, 10)
     for span_s, horizon_s in ((0, 10), (20, 10), (float("nan"), 10), (10, float("inf"))):
         with pytest.raises(ConfigError, match="span_s"):
             retention(seeds, true, true, inf, span_s, horizon_s)
     for few in (0, 1):
         with pytest.raises(UserError, match=f"{few} seeds have motifs of 3 notes"):
-            retention(seeds[:few], true[:few], true[:few], inf)
+            retention(seeds[:few], true[:few], true[:few], inf, 10, 10)
     with pytest.raises(UserError, match="no more than chance"):
         retention(seeds, true, [song(k + 100) for k in range(4)], 0.0, span_s=10, horizon_s=20)
     with pytest.raises(UserError, match="no more than chance"):  # none lasts that long

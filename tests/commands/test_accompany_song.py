@@ -68,7 +68,6 @@ def test_the_melody_is_kept_to_the_bit_and_a_piano_goes_with_it(melody, tmp_path
     [
         (["transpose=2"], "transpose=2: "),
         (["rules.masks=false", *UNRULED], "rules.masks=false"),
-        (["rules.scale=H major"], "rules.scale='H major': give a tonic"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_nothing_is_written(melody, tmp_path, bundle, words, text):

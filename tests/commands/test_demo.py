@@ -13,7 +13,7 @@ from musictx.errors import ConfigError
 from musictx.music.grid import score_to_grid
 from musictx.music.read import read_midi
 
-CONFIG = DemoConfig(out="demo", store="store", pieces=20, max_steps=6, variations=2)
+CONFIG = DemoConfig(out="demo", store="store", pieces=20, max_steps=6, variations=1)
 
 
 @pytest.fixture
@@ -41,16 +41,15 @@ def test_demo_leaves_everything_and_a_second_run_reuses_it(tmp_path, asked, caps
     said = capsys.readouterr().out
     folder = tmp_path / "demo"
     names = {p.name for p in folder.iterdir()}
-    assert names >= {"seed.mid", "seed-2.wav", "seed.png", "chorale-2.wav", "chorale.png", "elise-2.wav", "elise.png"}
+    assert names >= {"seed.mid", "seed-1.wav", "seed.png", "chorale-1.wav", "chorale.png", "elise-1.wav", "elise.png"}
     for word in ("uniform", "unigram", "Next:", "musictx generate bundle=demo/model.safetensors"):
         assert word in said
     assert imread(folder / "seed.png").shape[1] > 1000
 
-    seed, one, two = (score_to_grid(read_midi(folder / f"seed{x}.mid")) for x in ("", "-1", "-2"))
+    seed, one = (score_to_grid(read_midi(folder / f"{name}.mid")) for name in ("seed", "seed-1"))
     assert len(seed) >= 24
     assert (one[: len(seed) - 4] == seed[: len(seed) - 4]).mean() > 0.9
     assert len(one) > len(seed) + 60
-    assert one.shape != two.shape or (one != two).any()
 
     model = (folder / "model.safetensors").read_bytes()
     demo(CONFIG)
