@@ -11,13 +11,12 @@ from itertools import islice
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, Progress
 
 from musictx.config.prepare import WorkConfig
 from musictx.data.parallel.journal import Chunk, Journal, chunks_of
 from musictx.data.parallel.sandbox import FileLimits, close_all, run_batch, say_what_is_missing
 from musictx.data.recipe import Encoded
-from musictx.data.similar import rules
 from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.errors import ConfigError, MidiError, UserError
@@ -149,9 +148,8 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
 
 
 def versions_here() -> str:
-    """The packages that decide what becomes of a file, and the rules that find its near-duplicates."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
-    return f"{packages}, signatures {rules()}"
+    """The packages that decide what becomes of a file."""
+    return ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
 
 
 A_CORE = 16  # most workers a core: each is a process
@@ -174,12 +172,5 @@ def cores(workers: int | None) -> int:
 
 def _progress() -> Progress:
     console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=console.is_jupyter,  # there a bar needs ipywidgets, and warns without it
-    )
+    columns = *Progress.get_default_columns(), MofNCompleteColumn()
+    return Progress(*columns, console=console, disable=console.is_jupyter)  # there a bar needs ipywidgets
