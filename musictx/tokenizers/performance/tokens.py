@@ -212,7 +212,7 @@ def _check(name: str, vocab: Vocab) -> None:
             on[1:] == off[1:] and 0 <= on.lo <= on.hi <= 127 and 1 == shift.lo <= shift.hi and velocity == known[3]
         )
     if not readable:
-        given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
+        given = ", ".join(map(str, vocab.events))
         pitches = "NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most"
         hint = f"give {pitches}, TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
         raise UserError(f"tokenizer {name} has {given}", hint)
