@@ -53,10 +53,11 @@ def scores(draw: st.DrawFn, max_notes: int = 40, max_onset_s: float = 30.0) -> S
     return Score(onset, onset + length, np.array(pitch, np.uint8), np.array(velocity, np.uint8))
 
 
-def score_of(*notes: tuple[float, float, int]) -> Score:
-    """A score of (onset_s, offset_s, pitch), all of them equally loud."""
-    onset, offset, pitch = zip(*notes, strict=True)
-    return Score(onset, offset, pitch, [80] * len(notes))
+def score_of(*notes: tuple[float, ...], unit_s: float = 1.0, quarter_s: float = 0.5) -> Score:
+    """A score of (onset, offset, pitch), or with a velocity, or with a velocity and a program; times in `unit_s`."""
+    whole = [(*note, *(80, 0)[len(note) - 3 :]) for note in notes]
+    onset, offset, pitch, velocity, program = np.array(whole, dtype=float).reshape(-1, 5).T
+    return Score(onset * unit_s, offset * unit_s, pitch, velocity, quarter_s, program)
 
 
 def rows(score: Score) -> set[tuple[float, ...]]:

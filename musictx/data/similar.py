@@ -40,8 +40,8 @@ def signature(score: Score) -> Signature:
     loudness do not count."""
     melodic = score.program != DRUMS
     pitch = score.pitch[melodic if melodic.any() else ~melodic]
-    grams = _smallest(_mixed(_interval_grams(pitch)), SKETCH)
-    streams = _smallest(_mixed(_streams(pitch)), STREAM_SKETCH)
+    grams = np.unique(_mixed(_interval_grams(pitch)))[:SKETCH]
+    streams = np.unique(_mixed(_streams(pitch)))[:STREAM_SKETCH]
     best: Signature = (np.append(grams, streams) * _FACTOR + _SHIFT).min(axis=1)
     return best
 
@@ -106,9 +106,3 @@ def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
 
 def _mixed(numbers: NDArray[Any]) -> NDArray[np.uint32]:
     return (numbers * _MIX >> np.uint64(32)).astype(np.uint32)
-
-
-def _smallest(hashes: NDArray[Any], n: int) -> NDArray[Any]:
-    """(at most n,) the smallest hashes, each once."""
-    hashes = np.sort(hashes)
-    return np.append(hashes[:1], hashes[1:][np.diff(hashes) != 0])[:n]

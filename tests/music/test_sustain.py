@@ -2,16 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import scores
+from strategies import score_of, scores
 
 from musictx.music.score import Score
 from musictx.music.ticks import apply_sustain, pedal_spans
 
 
 def held(notes, pedal):
-    onset, offset, pitch = np.array(notes, dtype=float).reshape(-1, 3).T
     times, values = np.array(pedal, dtype=float).reshape(-1, 2).T
-    score = Score(onset, offset, pitch, np.full(len(pitch), 80))
+    score = score_of(*notes)
     return apply_sustain(score, pedal_spans(times, values, score.duration_s)).offset_s.tolist()
 
 

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import SHARED_DATA, ids, scores
+from strategies import SHARED_DATA, ids, score_of, scores
 
 from musictx.errors import ConfigError
 from musictx.music.read import read_tracks
-from musictx.music.score import Score
 from musictx.tokenizers.performance import PerformanceTokenizer
 
 TOK = PerformanceTokenizer()
@@ -23,12 +22,6 @@ def words(tokens):
 def tokens(text):
     pairs = (line.split() for line in StringIO(text) if line.strip())
     return np.array([TOK.vocab.id(kind, int(value)) for kind, value in pairs], np.uint16)
-
-
-def score(*notes) -> Score:
-    """(onset_s, offset_s, pitch, velocity) …"""
-    columns = np.array(notes, dtype=float).reshape(-1, 4).T
-    return Score(columns[0], columns[1], columns[2].astype(np.uint8), columns[3].astype(np.uint8))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +44,7 @@ def score(*notes) -> Score:
     ],
 )
 def test_what_is_said_literally(notes, said):
-    assert ", ".join(words(TOK.encode(score(*notes)))) == said
+    assert ", ".join(words(TOK.encode(score_of(*notes)))) == said
 
 
 @pytest.mark.parametrize(
@@ -63,7 +56,7 @@ def test_what_is_said_literally(notes, said):
     ],
 )
 def test_what_a_note_becomes(notes, normal):
-    assert TOK.normalise(score(*notes)) == score(*normal)
+    assert TOK.normalise(score_of(*notes)) == score_of(*normal)
 
 
 @given(scores())
@@ -98,7 +91,7 @@ def slow_decode(tokens):
                 sounding[pitch] = (step, bin * 4 + 2)
     for pitch in list(sounding):
         end(pitch)
-    return score(*notes)
+    return score_of(*notes)
 
 
 @given(ids(TOK.vocab))
@@ -112,7 +105,7 @@ def test_decode_equals_the_slow_obvious_loop(tokens):
 
 def test_music_ends_at_eos_and_hanging_notes_with_it():
     begin, later = tokens("VELOCITY 10\nNOTE_ON 60\nTIME_SHIFT 30"), tokens("NOTE_ON 61")
-    assert TOK.decode(np.array([TOK.vocab.bos, *begin, TOK.vocab.eos, *later])) == score((0, 0.3, 60, 42))
+    assert TOK.decode(np.array([TOK.vocab.bos, *begin, TOK.vocab.eos, *later])) == score_of((0, 0.3, 60, 42))
 
 
 @given(scores(), st.integers(0, 30), st.sampled_from([0.95, 0.975, 1.025, 1.05]))

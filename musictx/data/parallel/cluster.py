@@ -55,16 +55,14 @@ def _run(
 
     limits = FileLimits(config.file_seconds, config.memory_mb)
     waiting = iter(chunks)
-    running: dict[Any, tuple[Chunk, list[bytes | str]]] = {}
+    running: dict[Any, Chunk] = {}
     kept = "finished work is kept, and the same command resumes from there"
     lonely = 0  # waits in a row without any worker
     try:
         while True:
             for chunk in islice(waiting, 2 * threads - len(running)):
-                loaded = [_load(item, config.file_mb) for item in chunk]
-                payloads = [data for data in loaded if isinstance(data, bytes)]
-                future = client.submit(run_batch, encode, payloads, limits, pure=False)
-                running[future] = chunk, [data if isinstance(data, str) else b"" for data in loaded]
+                payloads = [_load(item, config.file_mb) for item in chunk]
+                running[client.submit(run_batch, encode, payloads, limits, pure=False)] = chunk
             if not running:
                 return
             try:
@@ -76,9 +74,8 @@ def _run(
                 continue
             lonely = 0
             for future in finished:
-                chunk, loaded = running.pop(future)
-                answers = iter(future.result())
-                yield chunk, [data if isinstance(data, str) else next(answers) for data in loaded]
+                chunk = running.pop(future)
+                yield chunk, future.result()
     except KilledWorker:
         what = f"a Dask worker died repeatedly on the {len(chunk)} files from {chunk[0].name} on, its own log says why"
         raise UserError(what, kept) from None

@@ -103,7 +103,8 @@ class ChoraleTokenizer(Tokenizer):
 
 def _check(name: str, vocab: Vocab) -> None:
     """Raises UserError for events that the encoding cannot read."""
-    pitch = vocab.events[0]
-    if (pitch.type, *vocab.events[1:]) != ("PITCH", ("REST", 0, 0)) or not 0 <= pitch.lo <= pitch.hi <= 127:
-        given = ", ".join(map(str, vocab.events))
-        raise UserError(f"tokenizer {name} has {given}", "give PITCH, 0 … 127 at most, and one REST")
+    match vocab.events:
+        case (("PITCH", lo, hi), ("REST", 0, 0)) if lo >= 0 and hi <= 127:
+            return
+    given = ", ".join(map(str, vocab.events))
+    raise UserError(f"tokenizer {name} has {given}", "give PITCH, 0 … 127 at most, and one REST")
