@@ -1,9 +1,7 @@
 """Music for hypothesis, and where the real music lies."""
 
 import os
-import zipfile
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from musictx.data.store import Split
-from musictx.errors import MidiError
-from musictx.music.read import read_tracks
 from musictx.music.score import Score
-from musictx.music.ticks import Tracks
 from musictx.tokenizers.vocab import Ids, Vocab
 
 # real corpora are too large for the repository: tests that want them are skipped where they are not
 SHARED_DATA = Path(os.environ.get("MUSICTX_DATA", Path(__file__).parents[2] / "shared" / "data"))
-
-
-ODD_FILES = SHARED_DATA / "odd-midi.zip"
-
-
-@cache  # seconds, and two tests ask
-def odd_music() -> list[tuple[str, bytes, Tracks | None]]:
-    """What we make of each of the odd files: (name, the file's bytes, its tracks or None if we cannot read it)."""
-    found: list[tuple[str, bytes, Tracks | None]] = []
-    with zipfile.ZipFile(ODD_FILES) as archive:
-        for name in archive.namelist():
-            data = archive.read(name)
-            try:
-                found.append((name, data, read_tracks(data, name)))
-            except MidiError:
-                found.append((name, data, None))
-    return found
 
 
 @st.composite
