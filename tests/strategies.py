@@ -1,9 +1,7 @@
 """Music for hypothesis, and where the real music lies."""
 
 import os
-import zipfile
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from musictx.data.store import Split
-from musictx.errors import MidiError
-from musictx.music.read import read_tracks
 from musictx.music.score import Score
-from musictx.music.ticks import Tracks
 from musictx.tokenizers.vocab import Ids, Vocab
 
 # real corpora are too large for the repository: tests that want them are skipped where they are not
 SHARED_DATA = Path(os.environ.get("MUSICTX_DATA", Path(__file__).parents[2] / "shared" / "data"))
-
-
-ODD_FILES = SHARED_DATA / "odd-midi.zip"
-
-
-@cache  # seconds, and two tests ask
-def odd_music() -> list[tuple[str, bytes, Tracks | None]]:
-    """What we make of each of the odd files: (name, the file's bytes, its tracks or None if we cannot read it)."""
-    found: list[tuple[str, bytes, Tracks | None]] = []
-    with zipfile.ZipFile(ODD_FILES) as archive:
-        for name in archive.namelist():
-            data = archive.read(name)
-            try:
-                found.append((name, data, read_tracks(data, name)))
-            except MidiError:
-                found.append((name, data, None))
-    return found
 
 
 @st.composite
@@ -53,10 +31,11 @@ def scores(draw: st.DrawFn, max_notes: int = 40, max_onset_s: float = 30.0) -> S
     return Score(onset, onset + length, np.array(pitch, np.uint8), np.array(velocity, np.uint8))
 
 
-def score_of(*notes: tuple[float, float, int]) -> Score:
-    """A score of (onset_s, offset_s, pitch), all of them equally loud."""
-    onset, offset, pitch = zip(*notes, strict=True)
-    return Score(onset, offset, pitch, [80] * len(notes))
+def score_of(*notes: tuple[float, ...], unit_s: float = 1.0, quarter_s: float = 0.5) -> Score:
+    """A score of (onset, offset, pitch), or with a velocity, or with a velocity and a program; times in `unit_s`."""
+    whole = [(*note, *(80, 0)[len(note) - 3 :]) for note in notes]
+    onset, offset, pitch, velocity, program = np.array(whole, dtype=float).reshape(-1, 5).T
+    return Score(onset * unit_s, offset * unit_s, pitch, velocity, quarter_s, program)
 
 
 def rows(score: Score) -> set[tuple[float, ...]]:

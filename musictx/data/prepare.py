@@ -81,7 +81,7 @@ def prepare_midi(
     corpus: Corpus,
     assign: Assign,
     config: PrepareMidiConfig,
-    extra: dict[str, object],
+    extra: dict[str, object] | None = None,
     passed_over: Sequence[tuple[str, str]] = (),
 ) -> Manifest:
     """`prepare` for MIDI files, each by the recipe of the settings."""
@@ -120,9 +120,10 @@ def finish(
         "dropped_by_reason": dict(Counter(reason.partition(":")[0] for _, reason in dropped).most_common()),
         "near_duplicates": [[pieces[i].name for i in members] for members in same],
         "near_duplicates_across_splits": sum(len({assigned[i] for i in members}) > 1 for members in same),
+        **({"seed": config.random_seed} if isinstance(config, SplitConfig) else {}),
+        **(extra or {}),
     }
-    out = Path(config.out)
-    return write_store(out, tokenizer, corpus, splits, dropped, {**report, **(extra or {})}, config.overwrite)
+    return write_store(Path(config.out), tokenizer, corpus, splits, dropped, report, config.overwrite)
 
 
 def check_bpe(tokenizer: TokenizerConfig) -> None:

@@ -9,9 +9,7 @@ hashing) find the pairs without comparing all.
 """
 
 from collections.abc import Sequence
-from functools import cache
-from hashlib import sha256
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +27,7 @@ STREAM_SKETCH = 448  # streams kept; they survive human timing and therefore cou
 SAME = 0.4  # from this estimated overlap on, two pieces count as one
 
 Signature = NDArray[np.uint32]  # (128,)
+T = TypeVar("T", int, str)
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _rng = np.random.default_rng(0)
@@ -41,34 +40,31 @@ def signature(score: Score) -> Signature:
     loudness do not count."""
     melodic = score.program != DRUMS
     pitch = score.pitch[melodic if melodic.any() else ~melodic]
-    grams = _smallest(_mixed(_interval_grams(pitch)), SKETCH)
-    streams = _smallest(_mixed(_streams(pitch)), STREAM_SKETCH)
+    grams = np.unique(_mixed(_interval_grams(pitch)))[:SKETCH]
+    streams = np.unique(_mixed(_streams(pitch)))[:STREAM_SKETCH]
     best: Signature = (np.append(grams, streams) * _FACTOR + _SHIFT).min(axis=1)
     return best
 
 
-@cache
-def rules() -> str:
-    """A name for the way signatures are made: a hash of those of two made-up pieces, with repeated notes and drums."""
-    rng = np.random.default_rng(0)
-    digest = sha256()
-    for pitch in (rng.integers(40, 80, 1000), np.repeat(rng.integers(40, 80, 5), 20)):
-        onset = np.arange(len(pitch))
-        piece = Score(onset, onset + 1, pitch, pitch, program=np.where(onset % 10, 0, DRUMS))
-        digest.update(signature(piece).tobytes())
-    return digest.hexdigest()[:8]
+class Links(Generic[T]):
+    """Groups of things that links join, however long the chain. The name of a group is its smallest member."""
+
+    def __init__(self) -> None:
+        self._up: dict[T, T] = {}  # a smaller member of the same group
+
+    def first(self, thing: T) -> T:
+        while (up := self._up.get(thing, thing)) != thing:
+            thing = up
+        return thing
+
+    def join(self, one: T, other: T) -> None:
+        least, more = sorted((self.first(one), self.first(other)))
+        self._up[more] = least
 
 
 def group(signatures: Sequence[Signature]) -> list[int]:
     """For each piece the index of its first near-duplicate, or its own index if no earlier piece is one."""
-    leader = list(range(len(signatures)))
-
-    def find(i: int) -> int:
-        while leader[i] != i:
-            leader[i] = leader[leader[i]]
-            i = leader[i]
-        return i
-
+    links = Links[int]()
     table = np.array(signatures, np.uint32).reshape(-1, N_HASHES)  # (pieces, 128)
     for band in range(0, N_BANDS * BAND, BAND):
         alike: dict[tuple[int, ...], list[int]] = {}  # pieces that agree in this band; one of all near-duplicates
@@ -76,11 +72,10 @@ def group(signatures: Sequence[Signature]) -> list[int]:
             others = alike.setdefault(tuple(numbers), [])
             near = [j for j in others if np.count_nonzero(table[i] == table[j]) >= SAME * N_HASHES]
             for j in near:
-                a, b = sorted((find(i), find(j)))
-                leader[b] = a
+                links.join(i, j)
             if not near:
                 others.append(i)
-    return [find(i) for i in range(len(signatures))]
+    return [links.first(i) for i in range(len(signatures))]
 
 
 def _interval_grams(pitch: NDArray[Any]) -> NDArray[np.uint64]:
@@ -111,9 +106,3 @@ def _streams(pitch: NDArray[Any]) -> NDArray[np.uint32]:
 
 def _mixed(numbers: NDArray[Any]) -> NDArray[np.uint32]:
     return (numbers * _MIX >> np.uint64(32)).astype(np.uint32)
-
-
-def _smallest(hashes: NDArray[Any], n: int) -> NDArray[Any]:
-    """(at most n,) the smallest hashes, each once."""
-    hashes = np.sort(hashes)
-    return np.append(hashes[:1], hashes[1:][np.diff(hashes) != 0])[:n]

@@ -17,13 +17,13 @@ from musictx.music.score import Score
 from musictx.music.ticks import PEDAL, RawMidi, RawTrack, Tracks, tracks_in_seconds
 
 
-def read_midi(path: str | Path, *, drums: bool = False, sustain: bool = True, one_tempo: bool = False) -> Score:
+def read_midi(path: str | Path, *, drums: bool = False, one_tempo: bool = False) -> Score:
     """The notes of a MIDI file, all tracks together; the pedal lengthens them.
 
-    `drums` (channel 10) are left out unless asked for; without `sustain` the pedal is not heard; `one_tempo` keeps the
-    first tempo throughout. A file may have no notes. Raises MidiError with a reason, and nothing else.
+    `drums` (channel 10) are left out unless asked for; `one_tempo` keeps the first tempo throughout. A file may have
+    no notes. Raises MidiError with a reason, and nothing else.
     """
-    return read_tracks(read_bytes(path), path, sustain=sustain, one_tempo=one_tempo).merge(drums)
+    return read_tracks(read_bytes(path), path, one_tempo=one_tempo).merge(drums)
 
 
 MOST_BYTES = 2**26
@@ -52,7 +52,7 @@ def read_bytes(path: str | Path) -> bytes:
     return data
 
 
-def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo: bool = False) -> Tracks:
+def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Tracks:
     """The tracks of a MIDI file, one per track, channel and program, with those without notes. `one_tempo` keeps the
     first tempo throughout, so that beats stay evenly spaced. Raises MidiError, which names `source`."""
     inner, heard = unwrap(data), None
@@ -60,13 +60,13 @@ def read_tracks(data: bytes, source: object, *, sustain: bool = True, one_tempo:
     was_cut = midi != inner  # mido's reader ends the notes that sound at the cut, symusic leaves them out
     try:
         raw = read_symusic(midi)
-        heard = tracks_in_seconds(raw, sustain, one_tempo)
+        heard = tracks_in_seconds(raw, one_tempo)
         if any(len(track.score) for track in heard.tracks) and not raw.doubtful and not was_cut:
             return heard
     except Exception:  # symusic raises many types; in any case the second reader decides
         pass
     try:
-        return tracks_in_seconds(read_mido(midi), sustain, one_tempo)
+        return tracks_in_seconds(read_mido(midi), one_tempo)
     except MemoryError:
         raise MidiError(source, "needs more memory than is allowed") from None
     except Exception as error:  # damage can make mido raise anything

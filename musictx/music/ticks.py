@@ -14,14 +14,12 @@ FORGOTTEN_S = 60.0  # of 530,781 presses in MAESTRO's 199 hours the longest take
 FORGOTTEN = f"a pedal that stays down for more than {FORGOTTEN_S:g} s is taken as forgotten and not heard"
 
 
-def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer]) -> Score:
+def apply_sustain(score: Score, spans: NDArray[np.float64]) -> Score:
     """A note released while the pedal is down sounds until the pedal comes up or its pitch is struck again.
 
-    `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that never comes up lifts at the end of the music
-    (as in Oore et al. 2018, section 3.1). One that stays down for more than a minute was forgotten, and is not heard.
-    No note gets shorter.
+    `spans` (P, 2) are those of `pedal_spans`. A pedal that stays down for more than a minute was forgotten, and is not
+    heard. No note gets shorter.
     """
-    spans = pedal_spans(pedal_s, pedal_value, score.duration_s)
     down_s, up_s = spans[spans[:, 1] - spans[:, 0] <= FORGOTTEN_S].T
     if not len(score) or not len(down_s):
         return score
@@ -33,7 +31,8 @@ def apply_sustain(score: Score, pedal_s: NDArray[np.float64], pedal_value: NDArr
 
 
 def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], end_s: float) -> NDArray[np.float64]:
-    """From when to when the pedal is down (P, 2); the last time until music and pedal end, if nothing lifts it."""
+    """From when to when the pedal is down (P, 2). `pedal_s`, `pedal_value` (K,): controller 64 in time. A pedal that
+    never comes up lifts at the end of the music (as in Oore et al. 2018, section 3.1) or of its own messages."""
     turns = np.flatnonzero(np.diff(pedal_value >= PEDAL_DOWN, prepend=False))  # down, up, down, up …
     times = pedal_s[turns]
     if len(times) % 2:
@@ -43,14 +42,11 @@ def pedal_spans(pedal_s: NDArray[np.float64], pedal_value: NDArray[np.integer], 
 
 def _next_strike_s(score: Score) -> NDArray[np.float64]:
     """When the pitch of each note is struck next, strictly later; infinity if never."""
-    order = np.argsort(score.pitch, kind="stable")  # pitch by pitch, in time, as the notes are
-    onset, pitch = score.onset_s[order], score.pitch[order]
-    new = np.append(True, (onset[1:] != onset[:-1]) | (pitch[1:] != pitch[:-1]))
-    first = np.flatnonzero(new)  # notes struck together share the next strike
-    following = np.append(onset[first[1:]], np.inf)
-    following[:-1][pitch[first[1:]] != pitch[first[:-1]]] = np.inf
     out = np.empty(len(score))
-    out[order] = following[np.cumsum(new) - 1]
+    for pitch in np.unique(score.pitch):
+        at = np.flatnonzero(score.pitch == pitch)
+        onset = score.onset_s[at]
+        out[at] = np.append(onset, np.inf)[np.searchsorted(onset, onset, side="right")]
     return out
 
 
@@ -173,7 +169,7 @@ class TempoMap:
         return Meter(self.quarter_s, first, self.seconds(np.rint(np.concatenate(lines))))
 
 
-def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
+def tracks_in_seconds(midi: RawMidi, one_tempo: bool) -> Tracks:
     """Every track's notes, with impossible values repaired, each track with its own pedal."""
     tempo_map = TempoMap(midi, one_tempo)
     tracks = []
@@ -184,10 +180,7 @@ def tracks_in_seconds(midi: RawMidi, sustain: bool, one_tempo: bool) -> Tracks:
         offset_s, velocity = np.maximum(tempo_map.seconds(offset), onset_s), np.minimum(velocity, 127)
         score = Score(onset_s, offset_s, pitch, velocity, tempo_map.quarter_s, np.array(program))
         pedal, pedal_value = raw.pedal[:, np.argsort(raw.pedal[0], kind="stable")]
-        pedal_s = tempo_map.seconds(pedal)
-        spans = pedal_spans(pedal_s, pedal_value, score.duration_s)
-        forgotten = int((spans[:, 1] - spans[:, 0] > FORGOTTEN_S).sum()) if sustain and len(score) else 0
-        if sustain:
-            score = apply_sustain(score, pedal_s, pedal_value)
-        tracks.append(Track(printable(raw.name), score, len(spans), forgotten))
+        spans = pedal_spans(tempo_map.seconds(pedal), pedal_value, score.duration_s)
+        forgotten = int((np.diff(spans) > FORGOTTEN_S).sum()) if len(score) else 0
+        tracks.append(Track(printable(raw.name), apply_sustain(score, spans), len(spans), forgotten))
     return Tracks(tracks, tempo_map.quarter_s, tempo_map, midi.signatures)

@@ -23,6 +23,9 @@ class EventRange(NamedTuple):
     lo: int
     hi: int
 
+    def __str__(self) -> str:
+        return f"{self.type} {self.lo} … {self.hi}"
+
 
 SPECIALS = (EventRange("PAD", 0, 0), EventRange("BOS", 0, 0), EventRange("EOS", 0, 0))
 _SPECIAL = ", ".join(row.type for row in SPECIALS)
@@ -46,7 +49,7 @@ class Vocab:
         if twice := [type for type, n in Counter(row.type for row in self.table).items() if n > 1]:
             hint = f"give other names; {_SPECIAL} are in each"
             raise UserError(f"vocabulary {name} has {', '.join(twice)} more than once", hint)
-        if empty := [f"{row.type} {row.lo} … {row.hi}" for row in self.table if row.hi < row.lo]:
+        if empty := [str(row) for row in self.table if row.hi < row.lo]:
             raise UserError(f"vocabulary {name} has no ids for {', '.join(empty)}", "give the lower value first")
         if self.size > MAX_IDS:
             hint = f"give {MAX_IDS:,} at most, which is a store's limit"
@@ -154,6 +157,6 @@ class Vocab:
 
     def __str__(self) -> str:
         head = f"{self.encoding}: {self.size} tokens, fingerprint {self.fingerprint}"
-        first = self.offsets
-        rows = [f"  {first[t]:>4} … {first[t] + hi - lo:>4}  {t} {lo} … {hi}" for t, lo, hi in self.table]
+        ids = zip(self.offsets.values(), self._sizes, self.table, strict=True)
+        rows = [f"  {first:>4} … {first + size - 1:>4}  {row}" for first, size, row in ids]
         return "\n".join([head, *rows])

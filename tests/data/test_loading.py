@@ -28,8 +28,7 @@ def test_processes_share_the_batches_of_one_with_all_of_their_rows(world_size, b
     assert seen == list(range(epoch * n_items, epoch * n_items + len(whole) * batch_size * world_size))
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("world_size", [1, 2, 3])
+@pytest.mark.parametrize(("world_size", "workers"), [(1, 2), (2, 0), (3, 2)])
 def test_every_token_of_carried_pieces_is_seen_once_by_all_processes_and_workers(world_size, workers):
     lengths, batch_size = [40, 8, 24, 16, 60], 2
     stream = stream_of(lengths, 8, batch_size * world_size)

@@ -5,8 +5,7 @@ import pytest
 from songs import write_song
 
 from musictx.config.prepare import FilterConfig, SelectConfig
-from musictx.data.recipe import Recipe, check_select, choose, encode_midi, fault, longest_run, longest_silence_s
-from musictx.errors import ConfigError
+from musictx.data.recipe import Recipe, choose, encode_midi, fault, longest_run, longest_silence_s
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import Track, Tracks
 from musictx.music.write import write_midi
@@ -52,12 +51,6 @@ def test_the_melody_of_a_track_gets_its_own_program_and_nothing_else_has_it():
     assert set(sung.pitch[sung.program == 53].tolist()) == {72, 74, 76}
     assert set(sung.program.tolist()) == {0, 53}
     assert set(choose(BAND, SelectConfig(melody="PIANO", programs=[0]), melody=53).program.tolist()) == {53}
-
-
-def test_a_choice_that_does_not_exist_is_refused():
-    for settings, wrong in (({"tracks": "melody"}, "tracks=melody"), ({"programs": [0, 128]}, "programs=128")):
-        with pytest.raises(ConfigError, match=f"^{wrong}: "):
-            check_select(SelectConfig(**settings))
 
 
 SCALE = notes([60, 62, 64, 65, 67, 69, 71, 72])  # eight notes, two a second, four seconds

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from strategies import SHARED_DATA
 
-from musictx.data import similar
-from musictx.data.similar import group, rules, signature
+from musictx.data.similar import group, signature
 from musictx.music.read import read_tracks
 from musictx.music.score import DRUMS, Score
 
@@ -128,13 +127,3 @@ def test_pieces_of_drums_alone_are_distinguished():
         Score(a.onset_s, a.offset_s, rng.integers(35, 50, 200), a.velocity, 0.5, np.array(DRUMS)) for a in [tune(0)] * 3
     ]
     assert groups(*kits, kits[1]) == [0, 1, 2, 1]
-
-
-def test_other_signatures_have_another_name(monkeypatch):
-    before = rules()
-    rules.cache_clear()
-    assert rules() == before
-    for name, value in (("GRAM", 5), ("SHORTEST", 9), ("STREAM_SKETCH", 400), ("ONES", 0)):
-        with monkeypatch.context() as other:
-            other.setattr(similar, name, value)
-            assert rules.__wrapped__() != before, name

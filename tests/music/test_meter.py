@@ -54,7 +54,7 @@ def test_bar_lines_follow_every_change_of_tempo_and_time_signature(tmp_path):
 
 
 def _by_mido(data):
-    return tracks_in_seconds(read_mido(data), True, False).meter()
+    return tracks_in_seconds(read_mido(data), False).meter()
 
 
 @pytest.mark.parametrize("wanted", [(3, 4), (6, 8), (4, 4), None])

@@ -1,22 +1,18 @@
 """What a grid of sixteenths does to notes, on literal music; a sixteenth lasts 0.15 s."""
 
 import re
+from functools import partial
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import score_of
 
 from musictx.errors import TokenError
 from musictx.music.grid import grid_to_score, quantise, score_to_grid
-from musictx.music.score import Score
 
-
-def score(*notes) -> Score:
-    """(onset, offset, pitch) in sixteenths."""
-    onset, offset, pitch = np.array(notes, dtype=np.float64).reshape(-1, 3).T
-    return Score(0.15 * onset, 0.15 * offset, pitch, np.full(len(notes), 80), 0.6)
+score = partial(score_of, unit_s=0.15, quarter_s=0.6)
 
 
 LOWER = [(0, 8, 64), (0, 8, 60), (0, 8, 48)]  # three voices held for two quarters

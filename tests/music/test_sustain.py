@@ -2,17 +2,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import scores
+from strategies import score_of, scores
 
 from musictx.music.score import Score
-from musictx.music.ticks import apply_sustain
+from musictx.music.ticks import apply_sustain, pedal_spans
 
 
 def held(notes, pedal):
-    onset, offset, pitch = np.array(notes, dtype=float).reshape(-1, 3).T
     times, values = np.array(pedal, dtype=float).reshape(-1, 2).T
-    score = apply_sustain(Score(onset, offset, pitch, np.full(len(pitch), 80)), times, values)
-    return score.offset_s.tolist()
+    score = score_of(*notes)
+    return apply_sustain(score, pedal_spans(times, values, score.duration_s)).offset_s.tolist()
 
 
 @pytest.mark.parametrize(
@@ -67,4 +66,4 @@ def slow(score, pedal):
 def test_it_equals_the_slow_obvious_loops(score, pedal, step_s):
     pedal = sorted((t * step_s, v) for t, v in pedal)
     times, values = np.array(pedal, dtype=float).reshape(-1, 2).T
-    assert apply_sustain(score, times, values) == slow(score, pedal)
+    assert apply_sustain(score, pedal_spans(times, values, score.duration_s)) == slow(score, pedal)

@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import ids
 
-from musictx.errors import ConfigError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
 TOK = ChoraleTokenizer()
@@ -27,33 +25,10 @@ def test_two_steps_literally():
     np.testing.assert_allclose(score.offset_s, [0.1, 0.2, 0.1, 0.2, 0.2])
 
 
-@given(GRIDS)
-def test_grid_and_ids_are_inverse(grid):
-    np.testing.assert_array_equal(TOK.decode_grid(TOK.encode_grid(grid)), grid)
-
-
-@given(ids(TOK.vocab))
-def test_any_ids_are_as_long_as_their_steps(tokens):
-    score = TOK.decode(tokens)
-    assert score.duration_s <= (len(tokens) + 3) // 4 * 0.15 + 1e-9
-
-
 @given(GRIDS, st.integers(-10, 10))
 def test_transposing_ids_moves_every_pitch_and_no_rest(grid, semitones):
     moved = TOK.decode_grid(TOK.transpose(TOK.encode_grid(grid), semitones))
     np.testing.assert_array_equal(moved, np.where(grid == -1, -1, grid + semitones))
-
-
-def test_pitch_range():
-    assert TOK.pitch_range(TOK.encode_grid(np.array([[72, -1, 64, 48]], np.int16))) == (48, 72)
-    assert TOK.pitch_range(TOK.encode_grid(np.full((2, 4), -1, np.int16))) is None
-
-
-def test_a_grid_has_no_clock_to_stretch():
-    stream = TOK.encode_grid(np.array([[72, -1, 64, 48]], np.int16))
-    assert TOK.stretch(stream, 1.0) is stream
-    with pytest.raises(ConfigError, match="^stretch=1.05: "):
-        TOK.stretch(stream, 1.05)
 
 
 def test_an_unfinished_step_is_filled_with_rests_and_eos_ends():

@@ -204,16 +204,3 @@ def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favour
             part = music.select(music.pitch == pitch)
             assert (part.onset_s[1:] >= part.offset_s[:-1] - 1e-9).all()
         assert TOK.normalise(music) == music
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.integers(0, 10**6), st.sampled_from([0, 1, 5]))
-def test_without_masks_it_decodes_all_the_same(seed, favourites):
-    free = build_grammar(TOK, Rules(masks=False), [stream()], [0.5], "cpu")
-    model = noise(VOCAB.size, seed, favourites=favourites)
-    prompt, row = torch.tensor([VOCAB.bos]), BatchRow(0, (seed, 0))
-    drawing = begin_stream(model, [prompt], [row], PLAIN, free, VOCAB.eos, 400, False)
-    ids = torch.cat([next(drawing).ids for _ in range(150)]).numpy()
-    assert ids.max() < VOCAB.n_events
-    music = TOK.decode(ids)
-    assert (music.offset_s > music.onset_s).all()

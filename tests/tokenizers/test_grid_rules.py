@@ -1,3 +1,5 @@
+from itertools import groupby
+
 import numpy as np
 import pytest
 import torch
@@ -168,8 +170,4 @@ def test_with_masks_whatever_a_model_says_the_rules_hold(seed, favourites, grid,
 
 
 def _longest_run(flags):
-    best = run = 0
-    for flag in flags:
-        run = run + 1 if flag else 0
-        best = max(best, run)
-    return best
+    return max((len(list(run)) for flag, run in groupby(flags) if flag), default=0)

@@ -1,12 +1,13 @@
 import pickle
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import ids
+from strategies import ids, score_of
 
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.music.score import DRUMS, Score
@@ -21,10 +22,7 @@ TOKS = {name: build_tokenizer(name) for name in KINDS}
 EACH = pytest.mark.parametrize("tok", TOKS.values(), ids=TOKS.keys())
 
 
-def score(*notes, quarter_s=Q) -> Score:
-    """(onset, end, pitch, velocity, program), times in quarters …"""
-    columns = np.array(notes, dtype=float).reshape(-1, 5).T
-    return Score(columns[0] * quarter_s, columns[1] * quarter_s, columns[2], columns[3], quarter_s, columns[4])
+score = partial(score_of, unit_s=Q, quarter_s=Q)
 
 
 # a piano, a bass and drums, on the grid and in velocities that the tokens know; the last beat is a triplet
@@ -79,7 +77,7 @@ def test_structured_alone_shortens_a_long_wait():
 @EACH
 def test_a_tempo_that_cannot_be_right_is_refused(tok):
     with pytest.raises(TokenError, match="more than 100000 quarters"):
-        tok.encode(score((0, 6e7, 60, 64, 0), quarter_s=1e-6))
+        tok.encode(score_of((0, 60, 60), quarter_s=1e-6))
 
 
 NOTE = st.sampled_from(["Program_0", "Program_-1", "Pitch_60", "PitchDrum_36", "Velocity_63", "Duration_1.0.12"])

@@ -37,7 +37,6 @@ def prepare_chorales(config: PrepareChoralesConfig) -> Manifest:
         CORPUS,
         by_piece(config),
         config,
-        {"seed": config.random_seed},
     )
 
 

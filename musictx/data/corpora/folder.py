@@ -26,6 +26,5 @@ def prepare_folder(config: PrepareFolderConfig) -> Manifest:
             Corpus(printable(config.corpus or path.resolve().stem), printable(config.licence)),
             by_piece(config),
             config,
-            {"seed": config.random_seed},
-            [(item.name, OTHER) for item, is_midi in zip(found, named, strict=True) if not is_midi],
+            passed_over=[(item.name, OTHER) for item, is_midi in zip(found, named, strict=True) if not is_midi],
         )

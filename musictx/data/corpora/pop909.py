@@ -7,6 +7,7 @@ from pathlib import Path
 
 from musictx.config.prepare import PreparePop909Config
 from musictx.data.prepare import by_piece, check_work, prepare_midi
+from musictx.data.similar import Links
 from musictx.data.source import Download, fetch, open_source
 from musictx.data.store import Corpus, Manifest
 from musictx.errors import StoreError
@@ -36,20 +37,12 @@ def prepare_pop909(config: PreparePop909Config) -> Manifest:
             CORPUS,
             lambda pieces, keys: by_piece(config)(pieces, join([SONG.findall(p.name)[0][0] for p in pieces], keys)),
             config,
-            {"seed": config.random_seed},
         )
 
 
 def join(songs: Sequence[str], keys: Sequence[str]) -> list[str]:
     """One key for all pieces that a song or a content key links, however long the chain."""
-    label: dict[str, str] = {}
-
-    def find(x: str) -> str:
-        while label.setdefault(x, x) != x:
-            x = label[x]
-        return x
-
+    links = Links[str]()
     for song, key in zip(songs, keys, strict=True):
-        a, b = sorted((find(f"song {song}"), find(key)))
-        label[b] = a
-    return [sha256(find(key).encode()).hexdigest() for key in keys]
+        links.join(f"song {song}", key)
+    return [sha256(links.first(key).encode()).hexdigest() for key in keys]

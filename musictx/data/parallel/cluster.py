@@ -11,13 +11,12 @@ from itertools import islice
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, Progress
 
 from musictx.config.prepare import WorkConfig
 from musictx.data.parallel.journal import Chunk, Journal, chunks_of
 from musictx.data.parallel.sandbox import FileLimits, close_all, run_batch, say_what_is_missing
 from musictx.data.recipe import Encoded
-from musictx.data.similar import rules
 from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.errors import ConfigError, MidiError, UserError
@@ -56,16 +55,14 @@ def _run(
 
     limits = FileLimits(config.file_seconds, config.memory_mb)
     waiting = iter(chunks)
-    running: dict[Any, tuple[Chunk, list[bytes | str]]] = {}
+    running: dict[Any, Chunk] = {}
     kept = "finished work is kept, and the same command resumes from there"
     lonely = 0  # waits in a row without any worker
     try:
         while True:
             for chunk in islice(waiting, 2 * threads - len(running)):
-                loaded = [_load(item, config.file_mb) for item in chunk]
-                payloads = [data for data in loaded if isinstance(data, bytes)]
-                future = client.submit(run_batch, encode, payloads, limits, pure=False)
-                running[future] = chunk, [data if isinstance(data, str) else b"" for data in loaded]
+                payloads = [_load(item, config.file_mb) for item in chunk]
+                running[client.submit(run_batch, encode, payloads, limits, pure=False)] = chunk
             if not running:
                 return
             try:
@@ -77,9 +74,8 @@ def _run(
                 continue
             lonely = 0
             for future in finished:
-                chunk, loaded = running.pop(future)
-                answers = iter(future.result())
-                yield chunk, [data if isinstance(data, str) else next(answers) for data in loaded]
+                chunk = running.pop(future)
+                yield chunk, future.result()
     except KilledWorker:
         what = f"a Dask worker died repeatedly on the {len(chunk)} files from {chunk[0].name} on, its own log says why"
         raise UserError(what, kept) from None
@@ -149,9 +145,8 @@ def cluster(config: WorkConfig) -> Iterator[tuple[Any, int]]:
 
 
 def versions_here() -> str:
-    """The packages that decide what becomes of a file, and the rules that find its near-duplicates."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
-    return f"{packages}, signatures {rules()}"
+    """The packages that decide what becomes of a file."""
+    return ", ".join(f"{name} {version(name)}" for name in ("musictx", "symusic", "mido", "numpy"))
 
 
 A_CORE = 16  # most workers a core: each is a process
@@ -174,12 +169,5 @@ def cores(workers: int | None) -> int:
 
 def _progress() -> Progress:
     console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=console.is_jupyter,  # there a bar needs ipywidgets, and warns without it
-    )
+    columns = *Progress.get_default_columns(), MofNCompleteColumn()
+    return Progress(*columns, console=console, disable=console.is_jupyter)  # there a bar needs ipywidgets

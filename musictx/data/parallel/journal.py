@@ -72,8 +72,9 @@ class Journal:
         key = self._key(chunk)
         try:
             facts = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
-            whole = facts["start"] + 2 * sum(facts["lengths"]) <= (self.folder / "ids.bin").stat().st_size
-            again = any(kind == UNREADABLE for kind in (reason.partition(":")[0] for _, reason in facts["dropped"]))
+            end = facts["start"] + sum(n for _, n, *_ in facts["pieces"])
+            whole = 2 * end <= (self.folder / "ids.bin").stat().st_size
+            again = any(reason.startswith(UNREADABLE) for _, reason in facts["dropped"])
         except (OSError, ValueError, KeyError, TypeError):
             return False
         if whole and not again:
@@ -88,11 +89,8 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
         facts = {
-            "start": start,
-            "names": [name for name, *_ in pieces],
-            "seconds": [seconds for _, _, seconds, _ in pieces],
-            "lengths": [len(ids) // 2 for _, ids, _, _ in pieces],
-            "marks": [mark.hex() for *_, mark in pieces],
+            "start": start // 2,  # in ids
+            "pieces": [(name, len(ids) // 2, seconds, mark.hex()) for name, ids, seconds, mark in pieces],
             "dropped": [(item.name, r) for item, r in zip(chunk, results, strict=True) if isinstance(r, str)],
         }
         key = self._key(chunk)
@@ -108,12 +106,11 @@ class Journal:
         ids = np.memmap(file, np.uint16, "r") if file.exists() and file.stat().st_size > 1 else np.zeros(0, np.uint16)
         for chunk in chunks:
             facts = self._done[self._key(chunk)]
-            ends = facts["start"] // 2 + np.cumsum([0, *facts["lengths"]])
-            for k, (name, seconds, mark) in enumerate(
-                zip(facts["names"], facts["seconds"], facts["marks"], strict=True)
-            ):
+            at = facts["start"]
+            for name, n_ids, seconds, mark in facts["pieces"]:
                 signature = np.frombuffer(bytes.fromhex(mark), np.uint32)
-                pieces.append(Piece(name, ids[ends[k] : ends[k + 1]], seconds, signature))
+                pieces.append(Piece(name, ids[at : at + n_ids], seconds, signature))
+                at += n_ids
             dropped += [(name, reason) for name, reason in facts["dropped"]]
         return pieces, dropped
 

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -101,11 +101,11 @@ _idle: list[Sandbox] = []
 _lock = Lock()
 
 
-def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits: FileLimits) -> list[Encoded]:
+def run_batch(encode: Callable[[bytes], Encoded], payloads: Sequence[bytes | str], limits: FileLimits) -> list[Encoded]:
     """The result of each file, from a reader process that outlives the batch, or from this process where no other can
-    be ended. Runs on a Dask worker."""
+    be ended. A file that could not be loaded is text, the reason, and stays so. Runs on a Dask worker."""
     if not APART:
-        return [answer(encode, payload, limits.memory_mb) for payload in payloads]
+        return [each if isinstance(each, str) else answer(encode, each, limits.memory_mb) for each in payloads]
     recipe = cloudpickle.dumps(encode)  # carries a tokenizer from a person's own script too
     with _lock:
         sandbox = next((s for s in _idle if (s.encode, s.limits) == (recipe, limits)), None)
@@ -113,7 +113,7 @@ def run_batch(encode: Callable[[bytes], Encoded], payloads: list[bytes], limits:
             _idle.remove(sandbox)
     sandbox = sandbox or Sandbox(recipe, limits)
     try:
-        return [sandbox.run(payload) for payload in payloads]
+        return [each if isinstance(each, str) else sandbox.run(each) for each in payloads]
     finally:
         with _lock:
             _idle.append(sandbox)

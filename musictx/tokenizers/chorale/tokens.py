@@ -55,9 +55,8 @@ class ChoraleTokenizer(Tokenizer):
 
     def decode_grid(self, ids: NDArray[np.integer]) -> Grid:
         """Any ids up to the first EOS as a grid; rests fill an incomplete last step."""
-        ids = self.vocab.music(ids).astype(np.int16)
-        ids = np.append(ids, np.full(-len(ids) % N_VOICES, self.rest, dtype=np.int16))
-        return np.where(ids == self.rest, REST, ids + self.lo).astype(np.int16).reshape(-1, N_VOICES)
+        pitch = self.pitch[self.vocab.music(ids)].astype(np.int16)
+        return np.append(pitch, np.full(-len(pitch) % N_VOICES, REST, np.int16)).reshape(-1, N_VOICES)
 
     def whole_steps(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
         """(steps, 4) the pitches of ids (T,), without an incomplete last step."""
@@ -104,7 +103,8 @@ class ChoraleTokenizer(Tokenizer):
 
 def _check(name: str, vocab: Vocab) -> None:
     """Raises UserError for events that the encoding cannot read."""
-    pitch = vocab.events[0]
-    if (pitch.type, *vocab.events[1:]) != ("PITCH", ("REST", 0, 0)) or not 0 <= pitch.lo <= pitch.hi <= 127:
-        given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
-        raise UserError(f"tokenizer {name} has {given}", "give PITCH, 0 … 127 at most, and one REST")
+    match vocab.events:
+        case (("PITCH", lo, hi), ("REST", 0, 0)) if lo >= 0 and hi <= 127:
+            return
+    given = ", ".join(map(str, vocab.events))
+    raise UserError(f"tokenizer {name} has {given}", "give PITCH, 0 … 127 at most, and one REST")

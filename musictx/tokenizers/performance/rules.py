@@ -64,8 +64,7 @@ class EventRules:
         self.strike_by = on_device([[p.struck_last] for p in places]) + self.max_still
         # (B, V) what may follow the last id; after a prompt any music: no note may be legal after its last VELOCITY
         self.next = on_device([music] * len(places))
-        said = [[p.has_velocity] for p in places]
-        self.has_velocity = None if all(map(all, said)) else on_device(said)  # (B, 1) None: all rows have
+        self.has_velocity = on_device([[p.has_velocity] for p in places])  # (B, 1)
         self.oldest = self.struck.amin(1, keepdim=True)  # (B, 1)
         self.silent = self.oldest >= NEVER  # (B, 1)
 
@@ -81,8 +80,7 @@ class EventRules:
         until = torch.minimum(ends, self.strike_by)
         on &= ~overdue
         others = on.any(1, keepdim=True).expand(-1, self.n_others)
-        if self.has_velocity is not None:
-            on &= self.has_velocity
+        on &= self.has_velocity
         off = struck < torch.where(overdue, self.now - self.max_note + 1, self.now)
         return torch.cat([on, off, self.shifts <= until - self.now, others], 1) & self.next  # (B, V)
 
@@ -95,18 +93,16 @@ class EventRules:
         self.silent = self.oldest >= NEVER
         self.sound_by = torch.where(self.silent, self.sound_by, self.now + self.max_silence)
         self.next = self.follow.index_select(0, ids)
-        if self.has_velocity is not None:
-            self.has_velocity = self.has_velocity | self.is_velocity[ids]
+        self.has_velocity = self.has_velocity | self.is_velocity.index_select(0, ids)
 
     def may_end(self) -> bool:
         return True
 
     def take(self, rows: Tensor) -> "EventRules":
         taken = copy(self)
-        for name in ("struck", "now", "sound_by", "strike_by", "max_still", "max_note", "next", "oldest", "silent"):
+        own = "has_velocity", "max_still", "max_note"
+        for name in (*own, "struck", "now", "sound_by", "strike_by", "next", "oldest", "silent"):
             setattr(taken, name, getattr(self, name)[rows])
-        if self.has_velocity is not None:
-            taken.has_velocity = self.has_velocity[rows]
         return taken
 
 

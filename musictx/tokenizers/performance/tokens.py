@@ -205,14 +205,11 @@ class PerformanceTokenizer(Tokenizer):
 
 def _check(name: str, vocab: Vocab) -> None:
     """Raises UserError for events that the encoding cannot read."""
-    known = PerformanceTokenizer.vocab.events
-    if readable := [row.type for row in vocab.events[:4]] == [row.type for row in known]:
-        on, off, shift, velocity = vocab.events[:4]
-        readable = (
-            on[1:] == off[1:] and 0 <= on.lo <= on.hi <= 127 and 1 == shift.lo <= shift.hi and velocity == known[3]
-        )
-    if not readable:
-        given = ", ".join(f"{row.type} {row.lo} … {row.hi}" for row in vocab.events)
-        pitches = "NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most"
-        hint = f"give {pitches}, TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
-        raise UserError(f"tokenizer {name} has {given}", hint)
+    match vocab.events:
+        case (("NOTE_ON", lo, hi), ("NOTE_OFF", low, high), ("TIME_SHIFT", 1, _), ("VELOCITY", 0, 31), *_):
+            if 0 <= lo == low and hi == high <= 127:
+                return
+    given = ", ".join(map(str, vocab.events))
+    pitches = "NOTE_ON and NOTE_OFF of the same pitches, 0 … 127 at most"
+    hint = f"give {pitches}, TIME_SHIFT from 1 on and VELOCITY 0 … 31; others after these"
+    raise UserError(f"tokenizer {name} has {given}", hint)

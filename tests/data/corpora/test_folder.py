@@ -65,16 +65,27 @@ def test_what_is_left_out_is_listed_and_copies_stay_together(folder, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "store"]
 
 
-def test_what_cannot_work_is_refused_before_the_files_are_read(folder, tmp_path):
-    for changes, message in (
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
         ({"validation_fraction": 0.6, "test_fraction": 0.6}, "validation_fraction=0.6: with test_fraction=0.6 "),
         ({"validation_fraction": float("nan")}, "validation_fraction=nan: "),
         ({"validation_fraction": 0.0}, "validation_fraction=0.0: it leaves nothing to choose a model by"),
         ({"random_seed": -1}, "random_seed=-1: give 0 or more"),
         ({"select": SelectConfig(tracks="all")}, "tracks=all: give one of merge, piano, longest"),
-    ):
-        with pytest.raises(ConfigError, match=f"^{message}"):
-            prepare(folder, tmp_path / "store", **changes)
+        ({"select": SelectConfig(programs=[0, 128])}, "programs=128: "),
+        ({"scheduler": "tcp://127.0.0.1:9"}, "scheduler=.*not answer"),
+        ({"scheduler": "nonsense://x"}, "scheduler=.*Dask address"),
+        ({"workers": 0}, "workers=0: .*1 to "),
+        ({"file_seconds": 1e-9}, "file_seconds=1e-09: .*from 0.1"),
+        ({"memory_mb": 0}, "memory_mb=0: .*from 1 "),
+        ({"file_mb": float("nan")}, "file_mb=nan: .*from 0.001"),
+    ],
+)
+def test_what_cannot_work_is_refused_and_leaves_nothing(folder, tmp_path, monkeypatch, changes, message):
+    monkeypatch.setattr("musictx.data.parallel.cluster.ANSWER_S", 0.5)
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        prepare(folder, tmp_path / "store", **changes)
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
 
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -42,17 +43,17 @@ def prepare(path, tmp_path, **changes):
 
 def test_versions_are_left_alone_or_stay_with_their_song(archive, tmp_path):
     assert prepare(archive, tmp_path).extra["kept"] == 6
-    for seed in range(4):
-        manifest = prepare(archive, tmp_path, versions=True, random_seed=seed, overwrite=True)
-        assert manifest.extra["kept"] == 8
-        for song in ("001", "002"):
-            sides = [n for n, info in manifest.splits.items() if any(f"/{song}/" in p for p in info.pieces)]
-            assert len(sides) == 1
+    manifest = prepare(archive, tmp_path, versions=True, overwrite=True)
+    assert manifest.extra["kept"] == 8
+    for song in ("001", "002"):
+        sides = [n for n, info in manifest.splits.items() if any(f"/{song}/" in p for p in info.pieces)]
+        assert len(sides) == 1
 
 
 def test_songs_linked_by_content_share_a_key():
     keys = join(["001", "001", "002", "003"], ["a", "b", "b", "c"])
     assert keys[0] == keys[1] == keys[2] != keys[3]
+    assert keys[3] == sha256(b"c").hexdigest()  # the splits of finished stores depend on it
 
 
 def test_any_other_folder_is_refused(tmp_path):

@@ -1,5 +1,4 @@
 import os
-import resource
 
 import numpy as np
 import pytest
@@ -42,21 +41,6 @@ def test_what_was_written_is_read_whatever_the_order(tmp_path):
     assert not again.done([item(each.name, stamp="changed") for each in chunks[0]])
     again.close()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_great_many_chunks_need_few_open_files(tmp_path):
-    chunks = [[item(str(k))] for k in range(200)]
-    journal = Journal(tmp_path / "store", "r")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, hard))
-    try:
-        with journal.locked():
-            for k, chunk in enumerate(chunks):
-                journal.write(chunk, [result(k)])
-            pieces, _ = journal.read(chunks)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert [p.ids[0] for p in pieces] == list(range(200))
 
 
 def test_damage_counts_as_not_done(tmp_path):
