@@ -96,8 +96,6 @@ def listen(config: ListenConfig) -> None:
     suited = {name: asdict(settings.sampling.suited(header.sampling)) for name, header in headers}
     said = asdict(config.sampler) | {"guided": config.guided}
     said |= {name: of_each({who: each[name] for who, each in suited.items()}) for name in OWN}
-    if said["seed_guidance"] is said["guided"] is None:  # no guidance: its other settings have no effect
-        said = {name: x for name, x in said.items() if not name.startswith("guidance")}
     said |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = ", ".join(f"{name}={value}" for name, value in said.items() if value is not None)
     words = f"random_seed={config.random_seed}, {words}"

@@ -87,7 +87,7 @@ class Batch:
 
     def __init__(self, stream: Stream, progress: list[Progress], sampling: Sampling, goal: float, limit: int) -> None:
         self.stream, self.progress, self.sampling = stream, progress, sampling
-        assert isinstance(stream.choose, ByChance)  # its temperature follows the progress
+        assert isinstance(stream.choose, ByChance)
         self.chance = stream.choose
         self.goal, self.limit = goal, limit
         n = len(progress)
@@ -144,8 +144,7 @@ class Batch:
         self.enough[(self.enough == 0) & (np.array(shares) >= self.goal)] = self.rows.shape[1]
         if self.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
-        heat = [self.sampling.temperature_at(share) * w for share, w in zip(shares, self.warmth, strict=True)]
-        self.chance.heat(heat)
+            self.chance.heat((self.sampling.temperature * self.warmth).tolist())
 
     def _gather(self) -> None:
         if self.new:

@@ -13,7 +13,7 @@ from musictx.generate.batch import Batch, NoNumbers, Progress, Take
 from musictx.generate.engine import BatchRow, Drawn, begin_stream
 from musictx.generate.filters import nan_error
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
-from musictx.generate.guidance import bare_prompt
+from musictx.generate.guidance import NothingToHold, bare_prompt
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own
@@ -109,7 +109,7 @@ class Drawing:
                     "seed_guidance", got=sampling.strength, why="there is no seed", hint="give one, or leave it out"
                 )
             period = max(model.cycle, tokenizer.group)
-            self.bare = [bare_prompt(p.heard, sampling, period, asked) for p in self.prompts]
+            self.bare = [_bare(p.heard, sampling.strength, period, asked) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(request.rows)]
         # the size of a batch must not shorten its rows
         self.limit = _limit(request, min(len(self.asked), Continue.rows_at_once), tokenizer.group)
@@ -172,6 +172,17 @@ class Drawing:
         score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program, ringing=True)
         mean_log_p = float(take.log_p[: len(ids)].mean())
         return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new, gap.to_s)
+
+
+def _bare(heard: torch.Tensor, strength: float, period: int, asked: bool) -> torch.Tensor:
+    """The prompt of the second stream; the whole of a seed too short for it where no person `asked` for guidance, so
+    that nothing is guided."""
+    try:
+        return bare_prompt(heard, strength, period)
+    except NothingToHold:
+        if asked:
+            raise
+        return heard
 
 
 def _limit(request: Continue, rows: int, group: int) -> int:

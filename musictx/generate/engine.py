@@ -4,13 +4,15 @@ Each row has its own random numbers: what row k draws is a function of (random s
 batch has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from musictx.errors import UserError, is_out_of_memory
 from musictx.generate.filters import draw
 from musictx.generate.guidance import guided
 from musictx.generate.requests import Sampling
@@ -47,7 +49,7 @@ class ByChance:
             masked = torch.where(legal, logits, -torch.inf)
         else:
             heard, bare = (torch.where(legal, each, -torch.inf) for each in (logits[::2], logits[1::2]))
-            masked = guided(heard, bare, strength, self.sampling.guidance_cut)
+            masked = guided(heard, bare, strength)
         return draw(masked, self.sampling, self.temperature, self.uniforms.next())
 
 
@@ -121,6 +123,13 @@ def begin_stream(
     return Stream(model, logits, state, grammar, chance, eos, streams)
 
 
+def read(model: LanguageModel, ids: Tensor, state: Any, room: int) -> Tensor:
+    """Reads ids (T,), at least one, into a state with that room -> logits (1, V) after the last."""
+    for block in ids[None].split(min(PREFILL_BLOCK, room), dim=1):
+        logits = model.prefill(block, state)
+    return logits
+
+
 @torch.inference_mode()
 def prefill(
     model: LanguageModel, prompts: Sequence[Tensor], of_row: Sequence[int], room: int, rolling: bool
@@ -129,13 +138,24 @@ def prefill(
     logits, states = {}, {}
     for i in sorted(set(of_row)):
         state = model.init_state(1, room, rolling)
-        for start in range(0, len(prompts[i]), min(PREFILL_BLOCK, room)):
-            block = prompts[i][None, start : start + min(PREFILL_BLOCK, room)]
-            logits[i] = model.prefill(block, state)  # (1, V)
-        states[i] = state
+        logits[i], states[i] = read(model, prompts[i], state, room), state
     each = [states[i] for i in of_row]
     joint = each[0].repeat(len(each)) if len(states) == 1 else type(each[0]).join(each)
     return torch.cat([logits[i] for i in of_row]), joint
+
+
+@contextmanager
+def enough_memory(rows: int, otherwise: str) -> Iterator[None]:
+    """Raises UserError where memory runs out within it: the advice is fewer rows together, or `otherwise` for one."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        what, advice = f"{rows} rows drawn together", f"give rows_at_once={rows // 2}"
+        if rows == 1:
+            what, advice = "a single row", otherwise
+        raise UserError(f"out of memory with {what}", advice) from None
 
 
 BLOCK = 256  # random numbers made ahead, one a token

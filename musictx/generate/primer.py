@@ -1,5 +1,6 @@
 """The primer: the part of a seed that the model continues, and the moment at which it ends."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,8 +12,16 @@ from musictx.music.score import Meter, Score
 from musictx.setting import check_types
 
 ENDS = ("start", "end")
-ONE = "one of them"
 AMOUNTS = ("seconds", "bars", "notes")
+
+
+def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, float]:
+    """The one amount that is given, by its name, or none. Raises ConfigError for more; `prefix` begins their names."""
+    given = {name: value for name in names if (value := getattr(request, name)) is not None}
+    if len(given) > 1:
+        (name, value), (other, too) = list(given.items())[:2]
+        raise ConfigError(f"{prefix}{name}", got=value, why=f"{prefix}{other}={too} too", allowed="one of them")
+    return given
 
 
 class Primer(NamedTuple):
@@ -43,10 +52,7 @@ class Part:
 
     def __post_init__(self) -> None:
         check_types(self, {**{name: f"seed_{name}" for name in AMOUNTS}, "side": "seed_from", "until_s": "from_s"})
-        given = {name: value for name in AMOUNTS if (value := getattr(self, name)) is not None}
-        for name, value in given.items():
-            for other in given.keys() - {name}:
-                raise ConfigError(f"seed_{name}", got=value, why=f"seed_{other}={given[other]} too", allowed=ONE)
+        for name, value in only_one(self, AMOUNTS, "seed_").items():
             if not 0 < value < float("inf"):
                 raise ConfigError(f"seed_{name}", got=value, allowed="more than 0, or leave it out for all")
         if self.until_s is not None and not self.until_s > 0:  # refuses NaN too

@@ -122,7 +122,7 @@ class Conversation:
             return
         if now_s < self.next_s():
             return
-        id_ = self.partner.draw(reply.reader.clock_s / reply.length_s, opening=reply.origin_s is None)
+        id_ = self.partner.draw(opening=reply.origin_s is None)
         reply.ids.append(id_)
         events = reply.reader.read(id_)
         now_s = self.clock()  # drawing took time
