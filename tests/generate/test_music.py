@@ -6,7 +6,7 @@ import pytest
 import torch
 from stubs import Said, continued, noise
 
-from musictx.errors import ConfigError, TokenError, UserError
+from musictx.errors import ConfigError
 from musictx.generate.draw import Drawing, continue_primers
 from musictx.generate.filters import NanError
 from musictx.generate.primer import Primer
@@ -74,12 +74,12 @@ def test_a_variation_depends_on_the_seed_and_its_number_alone():
     assert not same(go(random_seed=1)[0], one[0])
 
 
-@pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope", "sinusoidal", "learned", "none"])
+@pytest.mark.parametrize("position", ["relative_fourier", "learned"])  # of the others: test_engine.py
 def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
     model, tokenizer = build("performance", position)
     model.double()
     primers = [Primer(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
-    asked = Continue(replace(PLAIN, guard=True, temperature_end=0.8), Length(tokens=40), variations=2)
+    asked = Continue(replace(PLAIN, guard=True), Length(tokens=40), variations=2)
     together = continue_primers(primers, model, tokenizer, asked)
     for primer, results in zip(primers, together, strict=True):
         alone = continue_primers([primer], model, tokenizer, asked)[0]
@@ -97,12 +97,6 @@ def test_rows_that_come_to_their_end_at_different_times_are_as_if_alone():
         continued(None, model.double(), tokenizer, Continue(PLAIN, Length(seconds=1.0), variations=n)) for n in (8, 2)
     )
     assert all(same(a, b) for a, b in zip(two, eight, strict=False))
-
-
-def test_music_from_nothing():
-    (result,) = go(seed=None, rules=Rules(max_silence_s=0.5))
-    assert result.new_from_s == 0
-    assert 0 < result.score.duration_s <= 2.0 + 1e-9
 
 
 def test_the_program_of_the_seed_is_kept():
@@ -206,7 +200,7 @@ def until_ctrl_c(model, asked):
     return drawing.continuations()[0]
 
 
-@pytest.mark.parametrize("after", [-1, 0, 1, 40, 64])  # tokens; -1: it comes while the prompt is read
+@pytest.mark.parametrize("after", [-1, 0, 40])  # tokens; -1: it comes while the prompt is read
 def test_ctrl_c_keeps_what_exists(after):
     tokenizer, count = build_tokenizer("performance"), itertools.count()
     voice = noise(tokenizer.vocab.size)
@@ -253,16 +247,8 @@ def test_whoever_iterates_may_stop_after_any_step():
 def test_logits_that_are_no_numbers_are_named_with_their_layer():
     model, tokenizer = build("performance")
     model.get_parameter("blocks.0.down.weight").data[0, 0] = torch.nan
-    for broken in (model, StaticSteps(model)):
-        with pytest.raises(NanError, match=r"\(NaN\); blocks\.0\.down "):
-            continued(SEED, broken, tokenizer, Continue(PLAIN))
-
-
-def test_a_silent_seed_and_one_that_does_not_fit_are_refused():
-    with pytest.raises(UserError, match="no notes"):
-        go(seed=Score.empty())
-    with pytest.raises(TokenError, match="pitch 10 "):
-        go("chorale", seed=Score([0], [1], [10], [80]))
+    with pytest.raises(NanError, match=r"\(NaN\); blocks\.0\.down "):
+        continued(SEED, StaticSteps(model), tokenizer, Continue(PLAIN))
 
 
 def test_miditok_has_no_rules_to_break():

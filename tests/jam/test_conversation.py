@@ -80,10 +80,6 @@ def test_a_reply_may_be_as_long_as_the_phrase():
     assert session.clock.now() == pytest.approx(END_S + 0.6 + length_s)
 
 
-def test_a_note_too_low_for_the_model_begins_no_phrase():
-    assert not Session(note(0, 1, 10), "chorale").events
-
-
 @pytest.mark.parametrize("encoding", BOTH)
 @pytest.mark.parametrize("seed", range(3))
 def test_careless_hands_get_music_without_hanging_notes(encoding, seed):
