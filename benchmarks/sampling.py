@@ -118,7 +118,7 @@ def stream(
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
     rows = [BatchRow(0, (0, k)) for k in range(batch)]
-    bare = [] if sampling.seed_guidance is None else [bare_prompt(begin.heard, sampling, TOKENIZER.group)]
+    bare = [] if sampling.strength is None else [bare_prompt(begin.heard, sampling.strength, TOKENIZER.group)]
     return begin_stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling, bare)
 
 

@@ -46,8 +46,6 @@ def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Begin
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a score, in four beats a bar at its tempo. Raises UserError."""
-    if not len(score):
-        raise UserError("the seed has no notes", "give one with music in it, or None to begin from nothing")
     seed = Seed(fit_range(score, tokenizer, "the seed", request.out_of_range), Meter(score.quarter_s))
     return Beginning("seed", take_primer(seed, "the seed", tokenizer, request))
 

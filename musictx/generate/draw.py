@@ -77,7 +77,7 @@ class Drawing:
     Variation k of a primer is a function of the primer, the random seed and k, whatever else is asked for. Music
     longer than the window is drawn looking back that far. Where the sampling says auto, the bundle's `own` counts.
 
-    Raises UserError for a silent primer, TokenError for one beyond the vocabulary, NanError for a model that gives NaN
+    Raises TokenError for a primer beyond the vocabulary, NanError for a model that gives NaN
     or infinity, ConfigError for what this model cannot do.
     """
 

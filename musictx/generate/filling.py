@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from musictx.errors import BundleError, ConfigError, TokenError, UserError
+from musictx.errors import BundleError, ConfigError, TokenError
 from musictx.generate.continuing import draw_all
 from musictx.generate.draw import Drawing
 from musictx.generate.gap import Gap, cut_gap, join_with_gap
@@ -14,7 +14,7 @@ from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import LanguageModel
-from musictx.music.score import Meter, Score
+from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
 
@@ -104,10 +104,3 @@ def fill_all(
     (made,) = draw_all(Drawing([gap], model, tokenizer, asked, device=device, own=own))
     known: dict[str, Any] = {"signature": gap.meter.signature, "seed": filled.file, "after": filled.after}
     return [Music(**vars(each), name=f"{filled.name}-{k}", **known) for k, each in enumerate(made, 1)]
-
-
-def seed_of(score: Score) -> Seed:
-    """A score in four beats a bar. Raises UserError for one without notes."""
-    if not len(score):
-        raise UserError("the score has no notes", "give one with music in it")
-    return Seed(score, Meter(score.quarter_s))

@@ -16,13 +16,13 @@ from musictx.generate.accompanying import (
     window_of,
 )
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
-from musictx.generate.filling import Around, around, check_fills, fill_all, read_around, seed_of
+from musictx.generate.filling import Around, around, check_fills, fill_all, read_around
 from musictx.generate.open_bundle import check_continues, check_device, faster, open_bundle
 from musictx.generate.primer import Part
 from musictx.generate.ranking import Ranking
 from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
-from musictx.generate.seeds import find_seeds
+from musictx.generate.seeds import Seed, find_seeds
 from musictx.model.bundle import BundleHeader
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.protocol import LanguageModel
@@ -192,7 +192,8 @@ class Model:
         request.check_region()
         check_fills("this model", self.tokenizer)
         if isinstance(midi, Score):
-            return self._fill(around(seed_of(midi), "the score", self.tokenizer, request), request)
+            seed = Seed(midi, Meter(midi.quarter_s))
+            return self._fill(around(seed, "the score", self.tokenizer, request), request)
         return self._fill(read_around([seed_path(str(midi))], self.tokenizer, request), request)
 
     def fill_between(

@@ -5,7 +5,6 @@ hide it too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of langua
 """
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -37,7 +36,7 @@ class BelowMelody:
     """The grammar of four voices, of which the first is given: rows draw the others. Obeys `Grammar`."""
 
     def __init__(self, grammar: Grammar, melody: Tensor, voices: int) -> None:
-        """`grammar` has seen nothing yet; `melody` are the soprano's ids, (S,) or (S, B) of each row its own."""
+        """`grammar` has seen nothing yet; `melody` are the soprano's ids (S,)."""
         self.grammar, self.melody, self.lower = grammar, melody, voices - 1
         self.drawn = 0
         self._sing()
@@ -53,11 +52,6 @@ class BelowMelody:
 
     def may_end(self) -> bool:
         return self.drawn == len(self.melody) * self.lower
-
-    def take(self, rows: Tensor) -> "BelowMelody":
-        taken = copy(self)
-        taken.grammar = self.grammar.take(rows)
-        return taken
 
     def _sing(self) -> None:
         self.grammar.update(self.melody[self.drawn // self.lower].expand(len(self.grammar.legal())))

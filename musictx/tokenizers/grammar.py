@@ -1,7 +1,6 @@
 """Which ids may come next, for a whole batch, after every token: the entry to the encodings' grammars."""
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Protocol
 
 import numpy as np
@@ -29,10 +28,6 @@ class Grammar(Protocol):
         """Whether the music may stop here."""
         ...
 
-    def take(self, rows: Tensor) -> "Grammar":
-        """The rows (n,) of this batch, in that order."""
-        ...
-
 
 class Free:
     """Any event may follow any other; PAD, BOS and EOS never may. Music may stop between groups of `group` ids."""
@@ -50,11 +45,6 @@ class Free:
 
     def may_end(self) -> bool:
         return self.drawn % self.group == 0
-
-    def take(self, rows: Tensor) -> "Free":
-        taken = copy(self)
-        taken.mask = self.mask[rows]
-        return taken
 
 
 def build_grammar(

@@ -30,9 +30,6 @@ class Below:
     def may_end(self):
         return False
 
-    def take(self, rows):
-        return self
-
 
 def build(position="relative", **changes) -> Transformer:
     torch.manual_seed(0)

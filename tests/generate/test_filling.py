@@ -133,7 +133,7 @@ def test_wrong_input_from_python(world, filler):
     with pytest.raises(ConfigError) as refused:
         model.fill_between(read_midi(world.seed), world.seed)  # type: ignore[arg-type]
     assert (refused.value.field, refused.value.got) == ("between", "Score")
-    with pytest.raises(UserError, match="no notes"):
+    with pytest.raises(UserError, match="the score: to_s=2: the music ends at 0"):
         model.fill(Score.empty(), from_s=1, to_s=2)
 
 

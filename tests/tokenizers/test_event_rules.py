@@ -124,17 +124,12 @@ def test_polyphony_pitches_and_scales_are_limited():
             grammar(stream(), **{rule: True})
 
 
-def test_rows_with_and_without_a_velocity_are_taken_and_continue():
-    said, silent = stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5))
-    for prompts, rows in (((said, silent), [1, 0]), ((said, said), [1, 1])):
-        both = grammar(*prompts)
-        before, taken = both.legal(), both.take(torch.tensor(rows))
-        assert torch.equal(taken.legal(), before[rows])
-        assert ["NOTE_ON" in words(legal) for legal in taken.legal()] == [prompts[row] is said for row in rows]
-        for event in (("VELOCITY", 2), ("NOTE_ON", 60)):
-            taken.update(torch.tensor([VOCAB.id(*event)] * 2))
-        assert all(words(legal)["NOTE_ON"] == [p for p in range(128) if p != 60] for legal in taken.legal())
-        assert torch.equal(both.legal(), before)
+def test_rows_with_and_without_a_velocity_continue():
+    both = grammar(stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5)))
+    assert ["NOTE_ON" in words(legal) for legal in both.legal()] == [True, False]
+    for event in (("VELOCITY", 2), ("NOTE_ON", 60)):
+        both.update(torch.tensor([VOCAB.id(*event)] * 2))
+    assert all(words(legal)["NOTE_ON"] == [p for p in range(128) if p != 60] for legal in both.legal())
 
 
 def test_a_prompt_that_ends_in_a_velocity_has_a_way_on():

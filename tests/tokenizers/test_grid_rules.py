@@ -120,14 +120,6 @@ def test_music_may_end_between_steps_alone():
     assert ends == [True, False, False, False, True]
 
 
-def test_rows_are_taken_in_the_order_asked_for():
-    both = grammar([[60, 55, 50, 45]] * 2, [], max_note_s=0.3)
-    taken = both.take(torch.tensor([1, 0]))
-    assert torch.equal(taken.legal(), both.legal()[[1, 0]])
-    sing(taken.take(torch.tensor([0])), 70)
-    assert torch.equal(taken.legal(), both.legal()[[1, 0]])
-
-
 @settings(deadline=None, max_examples=30)
 @given(
     st.integers(0, 10**6),

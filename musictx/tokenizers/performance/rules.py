@@ -8,7 +8,6 @@ its velocity, while a note may begin; else time may pass, unless such a note mus
 """
 
 from collections.abc import Sequence
-from copy import copy
 
 import numpy as np
 import torch
@@ -100,14 +99,6 @@ class EventRules:
 
     def may_end(self) -> bool:
         return True
-
-    def take(self, rows: Tensor) -> "EventRules":
-        taken = copy(self)
-        for name in ("struck", "now", "sound_by", "strike_by", "max_still", "max_note", "next", "oldest", "silent"):
-            setattr(taken, name, getattr(self, name)[rows])
-        if self.has_velocity is not None:
-            taken.has_velocity = self.has_velocity[rows]
-        return taken
 
 
 def _steps(seconds: float) -> int:
