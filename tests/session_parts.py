@@ -17,7 +17,7 @@ from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Event
 
 QUARTER_S = 0.6
-TURNS = Turns(0.6, 0.0, 2.0)
+TURNS = Turns(0.6, 2.0)
 RULES = Rules(max_silence_s=0.5, max_note_s=2.0)
 
 

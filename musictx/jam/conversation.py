@@ -20,11 +20,9 @@ STUMBLE_S = 0.03  # notes later than this delay all that follow: the model was t
 
 
 class Turns(NamedTuple):
-    """`pause_s` without a key down ends a phrase of at least `phrase_s`; a reply lasts `reply_s`, or with None as long
-    as the phrase."""
+    """`pause_s` without a key down ends a phrase; a reply lasts `reply_s`, or with None as long as the phrase."""
 
     pause_s: float
-    phrase_s: float
     reply_s: float | None
 
 
@@ -62,9 +60,7 @@ class Conversation:
     def due_s(self) -> float:
         """When the pause ends; infinity if there is none."""
         keys = self.keyboard
-        if keys.start_s is None or not keys.hands_up or keys.free_s - keys.start_s < self.turns.phrase_s:
-            return inf
-        return keys.free_s + self.turns.pause_s
+        return keys.free_s + self.turns.pause_s if keys.start_s is not None and keys.hands_up else inf
 
     @property
     def idle(self) -> bool:

@@ -170,13 +170,6 @@ def test_ports_and_ctrl_c(world, tmp_path, monkeypatch, capsys):
     assert len(tracks(record)["musictx"]) == len(sent)
 
 
-def test_files_in_real_time(world, tmp_path):
-    write_midi(Score([0.0, 0.1], [0.1, 0.2], [60, 64], [80, 80]), tmp_path / "phrase.mid")
-    said = ok(command(world, tmp_path, "realtime=true", "reply_seconds=0.5", "pause_s=0.1"), tmp_path).stdout
-    assert "replies: 1; " in said
-    assert all_let_go(tracks(tmp_path / "session.mid")["musictx"])
-
-
 @pytest.fixture
 def backend(tmp_path, monkeypatch):
     """Asks mido to ask this function for its ports."""
@@ -266,14 +259,12 @@ def test_players_without_music(world, tmp_path):
     [
         ({"pause_s": 0.0}, "pause_s=0.0: give 0.05 to 60"),
         ({"pause_s": float("nan")}, "pause_s=nan: give 0.05 to 60"),
-        ({"phrase_s": -1.0}, "phrase_s=-1.0: give 0 to 3600"),
         ({"reply_seconds": 0.0}, "reply_seconds=0.0: give 0.1 to 3600"),
         ({"bpm": 0.0}, "bpm=0.0: give 10 to 1000"),
         ({"channel": 0}, "channel=0: give 1 to 16"),
         ({"threads": 0}, "threads=0: give 1 to 64"),
         ({"window": 4}, "window=4: give 8 or more"),
         ({"random_seed": -1}, "random_seed=-1: give 0 to 9223372036854775807"),
-        ({"output": "Piano", "realtime": False}, "realtime=false: "),
         ({"virtual": True}, "virtual=true: "),
         ({"rules": Rules(masks=False)}, "masks=false: "),
     ],
