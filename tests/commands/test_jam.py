@@ -26,11 +26,10 @@ from musictx.music.write import write_midi
 from musictx.tokenizers.rules import Rules
 
 
-def phrases(path, starts, pitch=60):
-    """Eight notes from each start on, the last one ending 2.4 s after it."""
-    onset = np.concatenate([start + 0.3 * np.arange(8) for start in starts])
-    notes = Score(onset, onset + 0.3, pitch + np.tile(np.arange(8), len(starts)), np.full(len(onset), 80), 0.6)
-    write_midi(notes, path)
+def phrase(path, start_s=0.0):
+    """Eight notes, the last one ending after 2.4 s."""
+    onset = start_s + 0.3 * np.arange(8)
+    write_midi(Score(onset, onset + 0.3, np.arange(60, 68), np.full(8, 80), 0.6), path)
     return path
 
 
@@ -66,7 +65,7 @@ def all_let_go(timed):
 @pytest.mark.parametrize("encoding", ["performance", "chorale"])
 def test_a_file_is_answered_after_its_pause_and_the_seed_decides_how(world, tmp_path, encoding):
     bundle = world.bundle if encoding == "performance" else world.hymn_bundle
-    phrases(tmp_path / "phrase.mid", [1.0])
+    phrase(tmp_path / "phrase.mid", 1.0)
     args = ["reply_seconds=3", "channel=3"]
     said = ok(command(world, tmp_path, *args, "random_seed=5", bundle=bundle), tmp_path).stdout
     assert re.search(r"reply 1: first note \d+ ms", said)
@@ -101,7 +100,7 @@ def test_the_foot_is_recorded_and_heard(world, tmp_path):
 
 
 def test_the_tempo_of_the_grid_is_the_files_or_what_is_asked(world, tmp_path):
-    phrases(tmp_path / "phrase.mid", [0.0])
+    phrase(tmp_path / "phrase.mid")
     for args, step_s in (((), 0.15), (("bpm=60",), 0.25)):
         ok(command(world, tmp_path, "overwrite=true", *args, bundle=world.hymn_bundle), tmp_path)
         at_s = np.array(begins(tracks(tmp_path / "session.mid")["musictx"]))
@@ -174,7 +173,7 @@ def test_ports_and_ctrl_c(world, tmp_path, monkeypatch, capsys):
 def backend(tmp_path, monkeypatch):
     """Asks mido to ask this function for its ports."""
     monkeypatch.chdir(tmp_path)
-    phrases(tmp_path / "phrase.mid", [0.0])
+    phrase(tmp_path / "phrase.mid")
 
     def choose(get_devices):
         ports = SimpleNamespace(Input=BaseInput, Output=BaseOutput, get_devices=get_devices)
@@ -238,7 +237,7 @@ def test_a_file_that_slows_down_is_judged_as_it_sounds_since_so_it_is_heard(tmp_
 
 
 def test_karaoke_and_wrapped_files_are_files_not_ports(world, tmp_path):
-    data = phrases(tmp_path / "song.kar", [0.0]).read_bytes()
+    data = phrase(tmp_path / "song.kar").read_bytes()
     wrapped = b"RMIDdata" + len(data).to_bytes(4, "little") + data
     (tmp_path / "song.RMI").write_bytes(b"RIFF" + len(wrapped).to_bytes(4, "little") + wrapped)
     for name in ("song.kar", "song.RMI"):

@@ -87,15 +87,6 @@ def test_a_long_prompt_is_read_in_blocks_to_the_same_effect(model, monkeypatch, 
     assert torch.equal(drawn[5], drawn[512])
 
 
-def test_greedy_equals_the_uncached_argmax_loop(model):
-    ids = PROMPT
-    with torch.inference_mode():
-        for _ in range(20):
-            logits = model(ids[None])[0, -1].masked_fill(torch.arange(V) >= 8, -torch.inf)
-            ids = torch.cat([ids, logits.argmax()[None]])
-    assert run(model, temperature=0.0)[0].tolist() == ids[len(PROMPT) :].tolist()
-
-
 def test_log_probabilities_are_the_models_own(model):
     hot = replace(PLAIN, temperature=3.0, top_k=2)
     stream = begin_stream(model, [PROMPT], [ROW], hot, Below(8), EOS, 30, False)

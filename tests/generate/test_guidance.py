@@ -89,8 +89,13 @@ def quickly(model, tokenizer, primer, sampling, n, key):
     return [int(next(stream).ids[0]) for _ in range(n)]
 
 
-@pytest.mark.parametrize("form", ["relative", "relative_fourier", "rope", "sinusoidal", "learned", "none", "lstm"])
-@pytest.mark.parametrize("name", ["performance", "chorale"])
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        *(("performance", form) for form in ("relative", "rope", "sinusoidal", "learned", "none", "lstm")),
+        *(("chorale", form) for form in ("relative_fourier", "lstm")),
+    ],
+)
 def test_the_two_streams_draw_what_two_full_passes_draw(name, form):
     model, tokenizer = lstm(name) if form == "lstm" else build(name, form)
     told_apart(model)
@@ -140,10 +145,8 @@ def test_a_bundle_says_how_closely_its_model_has_on_and_a_person_has_the_last_wo
 
 def test_a_bundle_that_guides_takes_seeds_that_are_nothing_or_too_short():
     assert same(drawn(None, own=2.0), drawn(None))
-    # nothing is held on to: what remains is that unlikely tokens are left out
     short = Primer(SEED, 1.2, Meter(0.6))
-    assert not same(drawn(short, own=2.0), drawn(short))
-    assert same(drawn(short, own=2.0), drawn(short, own=1.0))
+    assert same(drawn(short, own=2.0), drawn(short))  # nothing is held on to
 
 
 def test_the_header_carries_it_to_python():
