@@ -23,7 +23,7 @@ from musictx.generate.requests import MAX_SEED, Sampling
 from musictx.jam.conversation import Conversation, Turns
 from musictx.jam.keyboard import Keyboard
 from musictx.jam.partner import Partner
-from musictx.jam.players import FilePlayer, PortPlayer, open_output
+from musictx.jam.players import FilePlayer, PortPlayer, open_port
 from musictx.jam.recording import Playback, Recording
 from musictx.jam.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
@@ -119,7 +119,7 @@ def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
     """Where messages go: to a port, which closes with the stack, or nowhere."""
     if is_file(config.output):
         return lambda message: None
-    port = stack.enter_context(closing(open_output(config.output, config.virtual)))
+    port = stack.enter_context(closing(open_port("output", config.output, config.virtual)))
     return lambda message: port.send(message)
 
 

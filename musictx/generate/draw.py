@@ -167,7 +167,7 @@ class Drawing:
     def _finish(self, take: Take, i: int, k: int) -> Continuation:
         gap, prompt = self.primers[i], self.prompts[i]
         if not isinstance(gap, Gap):
-            return _finish(take, prompt, k, self.tokenizer, self.request)
+            return _continued(take, prompt, k, self.tokenizer, self.request)
         ids = split_drawn(gap, take.ids, self.tokenizer)
         score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program, ringing=True)
         mean_log_p = float(take.log_p[: len(ids)].mean())
@@ -200,7 +200,7 @@ def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[in
     return (window, True) if window is not None and most > window else (most, False)
 
 
-def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request: Continue) -> Continuation:
+def _continued(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request: Continue) -> Continuation:
     """Makes music of ids: cut at the length asked for, with or without the primer."""
     ids, start_s, end_s = take.ids, prompt.start_s, np.inf
     if request.forced_ending and not take.stopped:

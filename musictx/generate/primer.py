@@ -75,10 +75,8 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     left_out_s = end_s if is_cut and part.until_s is None else None
     start_s, stop_s = 0.0, end_s
     if part.notes is not None:
-        chosen = np.zeros(len(score), dtype=bool)
-        chosen[-part.notes :] = from_end
-        chosen[: part.notes] |= not from_end
-        score = score.select(chosen)
+        k = np.arange(len(score))
+        score = score.select(k >= len(score) - part.notes if from_end else k < part.notes)
         start_s = float(score.onset_s.min(initial=end_s)) if from_end else 0.0
         stop_s = end_s if from_end else score.duration_s
     elif part.bars is not None:

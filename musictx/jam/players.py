@@ -84,7 +84,7 @@ class PortPlayer:
     def __init__(self, name: str, virtual: bool, clock: Callable[[], float]) -> None:
         self.clock, self.arrived = clock, Flag()
         self.queue: SimpleQueue[Timed] = SimpleQueue()
-        self.port = open_input(name, virtual, self._receive)
+        self.port = open_port("input", name, virtual, callback=self._receive)
 
     def _receive(self, message: Any) -> None:
         self.queue.put((self.clock(), message))
@@ -98,33 +98,19 @@ class PortPlayer:
         self.port.close()
 
 
-INPUT, OUTPUT = "input", "output"
-
-
-def open_input(name: str, virtual: bool, callback: Callable[[Any], None]) -> Any:
-    """Opens a port whose messages go to `callback`, in a thread of the system's. Raises ConfigError."""
-    return _open(INPUT, name, virtual, callback=callback)
-
-
-def open_output(name: str, virtual: bool) -> Any:
-    """Opens a port to send to. Raises ConfigError."""
-    return _open(OUTPUT, name, virtual)
-
-
-def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
-    """Opens the port of that name, or the one port whose name contains these words; creates a virtual one, which others
-    connect to."""
-    opening, listing = (
-        (mido.open_input, mido.get_input_names) if kind == INPUT else (mido.open_output, mido.get_output_names)
-    )
-    file = "a MIDI file that ends in .mid" + (f", or {KNOWN_SEEDS}" if kind == INPUT else "")
+def open_port(kind: str, name: str, virtual: bool, **options: Any) -> Any:
+    """Opens an `input` or `output` of that name, or the one port whose name contains these words; creates a virtual
+    one, which others connect to. With `callback`, messages go there in a thread of the system's. Raises ConfigError."""
+    opening, listing = getattr(mido, f"open_{kind}"), getattr(mido, f"get_{kind}_names")
+    file = "a MIDI file that ends in .mid" + (f", or {KNOWN_SEEDS}" if kind == "input" else "")
     try:
         with _quiet():
             if virtual:
                 return opening(name, virtual=True, **options)
             names = list(dict.fromkeys(listing()))
-            if (found := _choose(names, name)) is not None:
-                return opening(found, **options)
+            alike = [name] if name in names else [each for each in names if name.lower() in each.lower()]
+            if len(alike) == 1:
+                return opening(alike[0], **options)
     except ImportError as error:
         why = f"MIDI ports need the package python-rtmidi ({error})"
         raise ConfigError(kind, got=name, why=why, hint=f"pip install 'musictx[jam]', or give {file}") from None
@@ -136,13 +122,6 @@ def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
     if not names:
         why, there = f"there is no MIDI {kind} port to connect to", ""
     raise ConfigError(kind, got=name, why=why, allowed=there + file)
-
-
-def _choose(names: list[str], name: str) -> str | None:
-    if name in names:
-        return name
-    alike = [n for n in names if name.lower() in n.lower()]
-    return alike[0] if len(alike) == 1 else None
 
 
 @contextmanager
