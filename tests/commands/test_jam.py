@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import mido
 import numpy as np
@@ -108,47 +109,29 @@ def test_the_tempo_of_the_grid_is_the_files_or_what_is_asked(world, tmp_path):
         assert steps == pytest.approx(np.rint(steps), abs=0.02)
 
 
-class Keys:
-    """A port at which somebody plays a phrase, and stops the program when the reply has begun to sound."""
-
-    def __init__(self, callback, sent):
-        self.callback, self.sent, self.closed = callback, sent, False
-        threading.Thread(target=self.play, daemon=True).start()
-
-    def play(self):
-        self.callback(mido.Message("clock"))
-        for pitch in (60, 64, 67):
-            self.callback(mido.Message("note_on", note=pitch, velocity=70))
-            time.sleep(0.05)
-            self.callback(mido.Message("note_off", note=pitch))
-        until = time.monotonic() + 60
-        while len(self.sent) < 3 and time.monotonic() < until:
-            time.sleep(0.01)
-        _thread.interrupt_main()
-
-    def close(self):
-        self.closed = True
-
-
-class Sounds:
-    def __init__(self, sent):
-        self.send, self.closed = sent.append, False
-
-    def close(self):
-        self.closed = True
+def play(callback, sent):
+    """Plays a phrase at a port, and stops the program when the reply has begun to sound."""
+    callback(mido.Message("clock"))
+    for pitch in (60, 64, 67):
+        callback(mido.Message("note_on", note=pitch, velocity=70))
+        time.sleep(0.05)
+        callback(mido.Message("note_off", note=pitch))
+    until = time.monotonic() + 60
+    while len(sent) < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    _thread.interrupt_main()
 
 
 def test_ports_and_ctrl_c(world, tmp_path, monkeypatch, capsys):
     sent: list[mido.Message] = []
-    opened: dict[str, Keys | Sounds] = {}
+    opened: dict[str, Mock] = {}
 
     def open_input(name, callback):
-        opened[name] = Keys(callback, sent)
-        return opened[name]
+        threading.Thread(target=play, args=(callback, sent), daemon=True).start()
+        return opened.setdefault(name, Mock())
 
     def open_output(name):
-        opened[name] = Sounds(sent)
-        return opened[name]
+        return opened.setdefault(name, Mock(send=sent.append))
 
     monkeypatch.setattr(mido, "get_input_names", lambda: ["Grand Piano 24:0", "Synth 28:0"])
     monkeypatch.setattr(mido, "get_output_names", lambda: ["Synth 28:0"])
@@ -163,7 +146,7 @@ def test_ports_and_ctrl_c(world, tmp_path, monkeypatch, capsys):
     assert re.search(r"at most \d+\.\d ms after", said)
     assert re.search(r"mine.mid: \d+.\d+ s, 3 notes .*, \d+ of", said)
     assert list(opened) == ["Synth 28:0", "Grand Piano 24:0"]
-    assert all(port.closed for port in opened.values())
+    assert all(port.close.called for port in opened.values())
     assert all_let_go([(0, message) for message in sent])
     assert len(begins(tracks(record)["player"])) == 3
     assert len(tracks(record)["musictx"]) == len(sent)
@@ -256,12 +239,9 @@ def test_players_without_music(world, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"pause_s": 0.0}, "pause_s=0.0: give 0.05 to 60"),
         ({"pause_s": float("nan")}, "pause_s=nan: give 0.05 to 60"),
         ({"reply_seconds": 0.0}, "reply_seconds=0.0: give 0.1 to 3600"),
-        ({"bpm": 0.0}, "bpm=0.0: give 10 to 1000"),
         ({"channel": 0}, "channel=0: give 1 to 16"),
-        ({"threads": 0}, "threads=0: give 1 to 64"),
         ({"window": 4}, "window=4: give 8 or more"),
         ({"random_seed": -1}, "random_seed=-1: give 0 to 9223372036854775807"),
         ({"virtual": True}, "virtual=true: "),

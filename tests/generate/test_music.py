@@ -127,13 +127,6 @@ def test_positions_that_run_out_end_the_music_and_say_so():
     assert result.score.duration_s > 1.2
 
 
-def test_a_token_limit_that_comes_first_is_said():
-    (result,) = go(max_tokens=3, length=Length(seconds=60.0))
-    assert not result.complete
-    assert result.stopped == "max_tokens=3"
-    assert result.score.duration_s < 10
-
-
 def ends_at(vocab, step):
     """A model that only waits 100 ms a token, and expects an end after so many tokens."""
 
