@@ -119,7 +119,7 @@ def stream(
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
     rows = [BatchRow(0, (0, k)) for k in range(batch)]
     bare = [] if sampling.strength is None else [bare_prompt(begin.heard, sampling.strength, TOKENIZER.group)]
-    return begin_stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling, bare)
+    return begin_stream(model, [begin.heard], rows, sampling, grammar, room, rolling, bare)
 
 
 def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sampling = PLAIN) -> Run:
@@ -134,7 +134,7 @@ def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sam
         progress = [
             Progress(Length(tokens=length), given.bar_s, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
         ]
-        Batch(drawn, progress, sampling, 1.0, length).run()  # ends with a look, which waits for the device
+        Batch(drawn, progress, sampling, length).run()  # ends with a look, which waits for the device
         return perf_counter() - start
 
     return run

@@ -23,8 +23,6 @@ from musictx.music.score import Filled, Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
 
-ENDING = (0.9, 1.1)  # a forced ending falls between these shares of the asked length
-
 
 @dataclass(frozen=True)
 class Continuation:
@@ -154,10 +152,9 @@ class Drawing:
         keys = [BatchRow(used.index(i), (request.random_seed, k)) for i, k in rows]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, request.window)
-        sampling, eos = request.sampling, tokenizer.vocab.eos
-        stream = begin_stream(self.model, heard, keys, sampling, grammar, eos, room, rolling, bare)
+        stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, rolling, bare)
         progress = [Progress(request.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-        return Batch(stream, progress, sampling, ENDING[1] if request.forced_ending else 1.0, self.limit)
+        return Batch(stream, progress, request.sampling, self.limit)
 
     def _keep(self) -> None:
         assert self.batch is not None
@@ -189,8 +186,7 @@ def _limit(request: Continue, rows: int, group: int) -> int:
     """The most tokens of a row: a whole number of groups, if the length is given in tokens."""
     limit = min(request.max_tokens or MOST_TOKENS, MOST_TOKENS // rows)
     if request.length.tokens is not None:
-        most = int(np.ceil(request.length.tokens * (ENDING[1] if request.forced_ending else 1)))
-        limit = min(limit, most + -most % group)
+        limit = min(limit, request.length.tokens + -request.length.tokens % group)
     return limit
 
 
@@ -203,12 +199,10 @@ def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[in
 def _continued(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request: Continue) -> Continuation:
     """Makes music of ids: cut at the length asked for, with or without the primer."""
     ids, start_s, end_s = take.ids, prompt.start_s, np.inf
-    if request.forced_ending and not take.stopped:
-        ids = ids[: _likeliest_end(take)]
-    elif (seconds := request.length.in_seconds(prompt.bar_s)) is not None:
+    if (seconds := request.length.in_seconds(prompt.bar_s)) is not None:
         end_s = start_s + seconds
     score = tokenizer.decode(np.concatenate([prompt.ids, ids]), prompt.quarter_s)
-    if request.length.notes is not None and not request.forced_ending:
+    if request.length.notes is not None:
         new = np.flatnonzero(score.onset_s >= start_s - 1e-6)[: request.length.notes]
         score = score.select(np.arange(len(score)) <= new.max(initial=-1))
     if prompt.program is not None:
@@ -222,10 +216,3 @@ def _continued(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request
     score = score.clip(begin_s, end_s if np.isfinite(end_s) else score.duration_s + 1)
     mean_log_p = float(take.log_p[: len(ids)].mean()) if len(ids) else 0.0
     return Continuation(score, start_s - begin_s, take.stopped, k, mean_log_p, prompt.unheard)
-
-
-def _likeliest_end(take: Take) -> int:
-    """How many tokens come before the likeliest end near the asked length."""
-    share = take.progress.at(np.arange(len(take.ids)))
-    possible = take.may_end & (share >= ENDING[0]) & (share <= ENDING[1])
-    return int(np.where(possible, take.end_log_p, -np.inf).argmax()) if possible.any() else len(take.ids)

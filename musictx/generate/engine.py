@@ -23,11 +23,10 @@ PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would 
 
 
 class Drawn(NamedTuple):
-    """One token a row: its id, and the model's own log-probability of it and of the end, (B,) each."""
+    """One token a row: its id, and the model's own log-probability of it, (B,) each."""
 
     ids: Tensor
     log_p: Tensor
-    end_log_p: Tensor
 
 
 class ByChance:
@@ -69,11 +68,10 @@ class Stream:
         state: Any,
         grammar: Grammar,
         choose: Callable[[Tensor, Tensor], Tensor],
-        eos: int,
         streams: int = 1,
     ) -> None:
         self.model, self.logits, self.state, self.grammar = model, logits, state, grammar
-        self.choose, self.eos, self.streams = choose, eos, streams
+        self.choose, self.streams = choose, streams
         # False once a row's logits were NaN or infinite
         self.finite = torch.ones(len(logits) // streams, dtype=torch.bool, device=logits.device)
         self.ids: Tensor | None = None
@@ -91,9 +89,8 @@ class Stream:
         log_p = logits[:: self.streams].log_softmax(-1)
         self.ids = ids = self.choose(logits, self.grammar.legal())
         self.grammar.update(ids)
-        end_log_p = log_p[:, self.eos]
-        self.finite &= ~end_log_p.isnan()
-        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p)
+        self.finite &= ~log_p[:, 0].isnan()
+        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0])
 
 
 class BatchRow(NamedTuple):
@@ -109,7 +106,6 @@ def begin_stream(
     rows: Sequence[BatchRow],
     sampling: Sampling,
     grammar: Grammar,
-    eos: int,
     room: int,
     rolling: bool,
     bare: Sequence[Tensor] = (),
@@ -120,7 +116,7 @@ def begin_stream(
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
     chance = ByChance(sampling, [row.key for row in rows], logits.device)
-    return Stream(model, logits, state, grammar, chance, eos, streams)
+    return Stream(model, logits, state, grammar, chance, streams)
 
 
 def read(model: LanguageModel, ids: Tensor, state: Any, room: int) -> Tensor:

@@ -93,7 +93,6 @@ class Model:
         seed_notes: int | None = None,
         seed_from: str = Part.side,
         include_seed: bool = Continue.include_seed,
-        forced_ending: bool = Continue.forced_ending,
         variations: int = Continue.variations,
         draws: int | None = None,
         rank: str | Ranking = Continue.rank,

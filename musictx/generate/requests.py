@@ -170,7 +170,6 @@ class Continue(Request):
     draws: int | None = None  # so many, of which the best are the variations; None: as many as variations
     rank: str = RANKS[0]  # what is best
     include_seed: bool = True  # the primer comes before the new music
-    forced_ending: bool = False  # it ends where an ending is likeliest, between 90 and 110 % of the length
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -100,8 +100,7 @@ class Partner:
             else:
                 bare, of_bare = prefill(self.model, [end], [0], self.window, True)
                 logits, state, streams = torch.cat([logits, bare]), type(state).join([state, of_bare]), 2
-        eos = self.tokenizer.vocab.eos
-        self.stream = Stream(self.model, logits, state, grammar, self._choose, eos, streams)
+        self.stream = Stream(self.model, logits, state, grammar, self._choose, streams)
 
     def _choose(self, logits: Tensor, legal: Tensor) -> Tensor:
         at_once = legal & ~self.waits

@@ -10,7 +10,7 @@ from musictx.model.position import FORMS
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
 
-V, EOS = 11, 10
+V = 11
 PROMPT = torch.tensor([9, 1, 2, 3])
 ROW = BatchRow(0, (5, 0))
 
@@ -26,9 +26,6 @@ class Below:
 
     def update(self, ids):
         pass
-
-    def may_end(self):
-        return False
 
 
 def build(position="relative", **changes) -> Transformer:
@@ -46,7 +43,7 @@ def model():
 
 def run(model, n=20, prompts=(PROMPT,), rows=(ROW,), room=60, rolling=False, **settings):
     """The ids (B, n) that rows draw."""
-    stream = begin_stream(model, prompts, rows, replace(PLAIN, **settings), Below(8), EOS, room, rolling)
+    stream = begin_stream(model, prompts, rows, replace(PLAIN, **settings), Below(8), room, rolling)
     return torch.stack([next(stream).ids for _ in range(n)], 1)
 
 
@@ -89,18 +86,17 @@ def test_a_long_prompt_is_read_in_blocks_to_the_same_effect(model, monkeypatch, 
 
 def test_log_probabilities_are_the_models_own(model):
     hot = replace(PLAIN, temperature=3.0, top_k=2)
-    stream = begin_stream(model, [PROMPT], [ROW], hot, Below(8), EOS, 30, False)
+    stream = begin_stream(model, [PROMPT], [ROW], hot, Below(8), 30, False)
     drawn = [next(stream) for _ in range(6)]
     ids = torch.cat([PROMPT, *(d.ids for d in drawn)])
     with torch.inference_mode():
         log_p = model(ids[None])[0].log_softmax(-1)
     for i, d in enumerate(drawn):
         torch.testing.assert_close(d.log_p[0], log_p[3 + i, d.ids[0]])
-        torch.testing.assert_close(d.end_log_p[0], log_p[3 + i, EOS])
 
 
 def test_music_continues_for_ever_in_the_same_memory(model):
-    stream = begin_stream(model, [PROMPT], [ROW], PLAIN, Below(8), EOS, 8, True)
+    stream = begin_stream(model, [PROMPT], [ROW], PLAIN, Below(8), 8, True)
     memory = stream.state.k.data_ptr(), stream.state.k.shape
     for _ in range(80):  # ten windows
         next(stream)
@@ -115,7 +111,7 @@ def test_what_is_no_number_is_noticed_row_by_row():
             logits[1, 3] = torch.nan
         return logits
 
-    stream = begin_stream(Said(say), [PROMPT], [BatchRow(0, (5, k)) for k in range(2)], PLAIN, Below(8), EOS, 30, False)
+    stream = begin_stream(Said(say), [PROMPT], [BatchRow(0, (5, k)) for k in range(2)], PLAIN, Below(8), 30, False)
     for _ in range(3):
         next(stream)
     assert stream.finite.tolist() == [True, True]

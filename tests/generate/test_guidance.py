@@ -84,8 +84,8 @@ def quickly(model, tokenizer, primer, sampling, n, key):
     prompt = make_prompt(primer, tokenizer, None, "cpu", model.cycle)
     bare = bare_prompt(prompt.heard, sampling.strength, max(model.cycle, tokenizer.group))
     grammar = build_grammar(tokenizer, Rules(), [prompt.ids], [prompt.quarter_s], "cpu")
-    room, eos = len(prompt.heard) + n, tokenizer.vocab.eos
-    stream = begin_stream(model, [prompt.heard], [BatchRow(0, key)], sampling, grammar, eos, room, False, [bare])
+    room = len(prompt.heard) + n
+    stream = begin_stream(model, [prompt.heard], [BatchRow(0, key)], sampling, grammar, room, False, [bare])
     return [int(next(stream).ids[0]) for _ in range(n)]
 
 

@@ -127,44 +127,6 @@ def test_positions_that_run_out_end_the_music_and_say_so():
     assert result.score.duration_s > 1.2
 
 
-def ends_at(vocab, step):
-    """A model that only waits 100 ms a token, and expects an end after so many tokens."""
-
-    def say(length, rows):
-        logits = torch.full((rows, vocab.size), -30.0)
-        logits[:, vocab.id("NOTE_ON", 60)] = 0.0
-        logits[:, vocab.id("NOTE_OFF", 60)] = 20.0
-        logits[:, vocab.id("VELOCITY", 5)] = -10.0
-        logits[:, vocab.id("TIME_SHIFT", 10)] = 10.0 if length % 2 else -5.0
-        if length - 1 == step:
-            logits[:, vocab.eos] = 15.0
-        return logits
-
-    return Said(say)
-
-
-@pytest.mark.parametrize(("step", "expected"), [(95, 95), (105, 105), (50, None)])
-def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length(step, expected, monkeypatch):
-    tokenizer = build_tokenizer("performance")
-    used = []
-
-    def decode(self, ids, quarter_s=0.5):
-        used.append(len(ids))
-        return Score.empty()
-
-    monkeypatch.setattr(type(tokenizer), "decode", decode)
-    continued(None, ends_at(tokenizer.vocab, step), tokenizer, Continue(PLAIN, Length(tokens=100), forced_ending=True))
-    if expected is None:
-        assert 90 <= used[-1] <= 110
-    else:
-        assert used[-1] == expected
-
-
-def test_a_forced_ending_lets_a_chorale_end_between_steps_alone():
-    for result in go("chorale", length=Length(seconds=3.0), forced_ending=True, variations=4):
-        assert 2.7 - 0.15 <= result.score.duration_s - 1.2 <= 3.3 + 0.15
-
-
 def test_the_guard_warms_a_row_that_is_stuck():
     tokenizer = build_tokenizer("performance")
     vocab = tokenizer.vocab

@@ -77,9 +77,9 @@ def test_a_reply_is_guided_by_what_was_played_before_its_last_moments(encoding):
         replies.append([partner.draw(opening=False) for _ in range(40)])
     assert replies[0] != replies[1]
     grammar = build_grammar(tokenizer, guided.rules, [ids[:0]], [guided.quarter_s], "cpu")
-    rows, eos = [BatchRow(0, (guided.random_seed, 1))], tokenizer.vocab.eos
+    rows = [BatchRow(0, (guided.random_seed, 1))]
     bare = [bare_prompt(heard, 2.0, guided.period)]
-    stream = begin_stream(guided.model, [heard], rows, guided.sampling, grammar, eos, guided.window, True, bare)
+    stream = begin_stream(guided.model, [heard], rows, guided.sampling, grammar, guided.window, True, bare)
     assert [int(next(stream).ids) for _ in range(40)] == replies[0]
 
 

@@ -188,7 +188,7 @@ def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favour
     model = noise(VOCAB.size, seed, favourites=favourites)
     now = build_grammar(TOK, rules, [prompt] * 3, [0.5] * 3, "cpu")
     rows = [BatchRow(0, (seed, k)) for k in range(3)]
-    drawing = begin_stream(model, [torch.tensor([VOCAB.bos])], rows, PLAIN, now, VOCAB.eos, 400, False)
+    drawing = begin_stream(model, [torch.tensor([VOCAB.bos])], rows, PLAIN, now, 400, False)
     drawn = torch.stack([next(drawing).ids for _ in range(150)], 1).numpy()
     for row in drawn:
         whole = np.concatenate([prompt, row.astype(np.uint16)])
@@ -207,7 +207,7 @@ def test_without_masks_it_decodes_all_the_same(seed, favourites):
     free = build_grammar(TOK, Rules(masks=False), [stream()], [0.5], "cpu")
     model = noise(VOCAB.size, seed, favourites=favourites)
     prompt, row = torch.tensor([VOCAB.bos]), BatchRow(0, (seed, 0))
-    drawing = begin_stream(model, [prompt], [row], PLAIN, free, VOCAB.eos, 400, False)
+    drawing = begin_stream(model, [prompt], [row], PLAIN, free, 400, False)
     ids = torch.cat([next(drawing).ids for _ in range(150)]).numpy()
     assert ids.max() < VOCAB.n_events
     music = TOK.decode(ids)

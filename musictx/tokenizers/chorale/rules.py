@@ -115,9 +115,6 @@ class GridRules:
             self.still = torch.where(self.moved, 1, self.still + 1)
             self.moved = torch.zeros_like(self.moved)
 
-    def may_end(self) -> bool:
-        return self.voice == 0
-
 
 def _moves(grid: NDArray[np.integer]) -> NDArray[np.bool_]:
     """(T - 1,) at which steps of a grid (T, voices), from the second on, a voice begins a note."""

@@ -97,9 +97,6 @@ class EventRules:
         if self.has_velocity is not None:
             self.has_velocity = self.has_velocity | self.is_velocity[ids]
 
-    def may_end(self) -> bool:
-        return True
-
 
 def _steps(seconds: float) -> int:
     return max(int(seconds * STEPS_PER_S + 1e-6), 1)  # 0.29 s are 29 steps, in floating point too
