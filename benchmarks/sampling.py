@@ -134,7 +134,7 @@ def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sam
         progress = [
             Progress(Length(tokens=length), given.bar_s, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
         ]
-        Batch(drawn, progress, sampling, length).run()  # ends with a look, which waits for the device
+        Batch(drawn, progress, length).run()  # ends with a look, which waits for the device
         return perf_counter() - start
 
     return run

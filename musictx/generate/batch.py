@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.engine import ByChance, Drawn, Stream
-from musictx.generate.requests import Length, Sampling
+from musictx.generate.requests import Length
 from musictx.tokenizers import Ids, Tokenizer
 
 LOOK_EVERY = 32  # tokens: only at these looks does the program wait for the device
@@ -73,8 +73,8 @@ class Batch:
     The caller may stop after any step, and says why with `stop`.
     """
 
-    def __init__(self, stream: Stream, progress: list[Progress], sampling: Sampling, limit: int) -> None:
-        self.stream, self.progress, self.sampling = stream, progress, sampling
+    def __init__(self, stream: Stream, progress: list[Progress], limit: int) -> None:
+        self.stream, self.progress = stream, progress
         assert isinstance(stream.choose, ByChance)
         self.chance = stream.choose
         self.limit, n = limit, len(progress)
@@ -121,9 +121,9 @@ class Batch:
             raise NoNumbers(bad, self.rows[bad])
         shares = [p.after(row) for p, row in zip(self.progress, self.rows, strict=True)]
         self.enough[(self.enough == 0) & (np.array(shares) >= 1)] = self.rows.shape[1]
-        if self.sampling.guard:
+        if self.chance.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
-            self.chance.heat((self.sampling.temperature * self.warmth).tolist())
+            self.chance.heat((self.chance.sampling.temperature * self.warmth).tolist())
 
     def _gather(self) -> None:
         if self.new:

@@ -154,7 +154,7 @@ class Drawing:
         room, rolling = _room([self.prompts[i] for i in used], self.limit, request.window)
         stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, rolling, bare)
         progress = [Progress(request.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-        return Batch(stream, progress, request.sampling, self.limit)
+        return Batch(stream, progress, self.limit)
 
     def _keep(self) -> None:
         assert self.batch is not None
