@@ -121,7 +121,7 @@ def begin_stream(
 
 def read(model: LanguageModel, ids: Tensor, state: Any, room: int) -> Tensor:
     """Reads ids (T,), at least one, into a state with that room -> logits (1, V) after the last."""
-    for block in ids[None].split(min(PREFILL_BLOCK, room), dim=1):
+    for block in torch.split(ids[None], min(PREFILL_BLOCK, room), dim=1):
         logits = model.prefill(block, state)
     return logits
 
