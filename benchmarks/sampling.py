@@ -113,8 +113,8 @@ def stream(
     ids, quarter_s = [begin.ids] * batch, [begin.quarter_s] * batch
     grammar = build_grammar(TOKENIZER, Rules(masks=masks), ids, quarter_s, device)
     rows = [BatchRow(0, (0, k)) for k in range(batch)]
-    bare = [] if sampling.seed_guidance is None else [bare_prompt(begin.heard, sampling, TOKENIZER.group)]
-    return begin_stream(model, [begin.heard], rows, sampling, grammar, TOKENIZER.vocab.eos, room, rolling, bare)
+    bare = [] if sampling.strength is None else [bare_prompt(begin.heard, sampling.strength, TOKENIZER.group)]
+    return begin_stream(model, [begin.heard], rows, sampling, grammar, room, rolling, bare)
 
 
 def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sampling = PLAIN) -> Run:
@@ -129,7 +129,7 @@ def ours(model: LanguageModel, batch: int, device: str, most: int, sampling: Sam
         progress = [
             Progress(Length(tokens=length), given.bar_s, TOKENIZER, given.ids, given.quarter_s) for _ in range(batch)
         ]
-        Batch(drawn, progress, sampling, 1.0, length).run()  # ends with a look, which waits for the device
+        Batch(drawn, progress, length).run()  # ends with a look, which waits for the device
         return perf_counter() - start
 
     return run

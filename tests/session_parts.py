@@ -1,9 +1,5 @@
 """A tiny session without files: a random model, a virtual clock, a player who is a list of messages."""
 
-from collections import deque
-from math import inf
-from threading import Event as Flag
-
 import mido
 import numpy as np
 import torch
@@ -12,6 +8,7 @@ from musictx.generate.requests import PLAIN
 from musictx.jam.conversation import Conversation, Turns
 from musictx.jam.keyboard import Keyboard
 from musictx.jam.partner import Partner
+from musictx.jam.players import MessagePlayer
 from musictx.jam.recording import Playback
 from musictx.jam.session import VirtualClock, converse
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -20,7 +17,7 @@ from musictx.tokenizers.rules import Rules
 from musictx.tokenizers.tokenizer import Event
 
 QUARTER_S = 0.6
-TURNS = Turns(0.6, 0.0, 2.0)
+TURNS = Turns(0.6, 2.0)
 RULES = Rules(max_silence_s=0.5, max_note_s=2.0)
 
 
@@ -44,27 +41,6 @@ def phrase_score(seed):
     for at_s, message in random_playing(seed):
         keyboard.hear(at_s, message)
     return keyboard.score(keyboard.last_s + 1)
-
-
-class Messages:
-    """A player: (seconds, mido message) in time."""
-
-    def __init__(self, messages):
-        self.messages, self.arrived = deque(messages), Flag()
-
-    @property
-    def over(self):
-        return not self.messages
-
-    @property
-    def next_s(self):
-        return self.messages[0][0] if self.messages else inf
-
-    def take(self, now_s):
-        taken = []
-        while self.messages and self.messages[0][0] <= now_s:
-            taken.append(self.messages.popleft())
-        return taken
 
 
 def note(onset_s, offset_s, pitch, velocity=80):
@@ -100,8 +76,8 @@ class Session:
         tokenizer = build_tokenizer(encoding)
         keyboard = Keyboard(tokenizer.lo, tokenizer.hi, QUARTER_S)
         self.conversation = Conversation(keyboard, idiom, self.partner, self.playback, self.clock.now, turns)
-        self.player = Messages(messages)
-        converse(self.conversation, self.player, self.clock, watch=lambda: watch(self))
+        record = lambda at_s, message: None  # noqa: E731
+        converse(self.conversation, MessagePlayer(messages), self.clock, record, lambda: watch(self))
         self.playback.close(self.clock.now())
 
     @property

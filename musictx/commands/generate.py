@@ -65,9 +65,6 @@ class GenerateConfig:
     length_bars: float | None = setting(None, "how much new music, in bars")
     length_notes: int | None = setting(None, "how much new music, in notes")
     length_tokens: int | None = setting(None, "how much new music, in tokens")
-    forced_ending: bool = setting(
-        Continue.forced_ending, "end where an ending is likeliest, between 90 and 110 % of the length"
-    )
     max_tokens: int | None = setting(Continue.max_tokens, "stop here even if the length is not reached; null: no limit")
     window: int | None = setting(Continue.window, "tokens that the model sees at once; null: its own")
     variations: int = setting(Continue.variations, "continuations of each seed")
@@ -122,7 +119,7 @@ def asked_fill(config: GenerateConfig) -> Fill:
     if config.infill is not None and config.between is not None:
         raise ConfigError("between", got=config.between, why="infill= is given too", hint="leave one of them out")
     way = "infill=" if config.infill is not None else "between="
-    refused = (*OF_SEEDS, "forced_ending", *(LENGTHS if way == "infill=" else REGION), *LENGTHS[2:])
+    refused = (*OF_SEEDS, *(LENGTHS if way == "infill=" else REGION), *LENGTHS[2:])
     for name in refused:
         if (value := getattr(config, name)) != DEFAULT[name]:
             raise ConfigError(name, got=value, why=f"it does not go with {way}", hint="leave it out")

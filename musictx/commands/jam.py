@@ -23,7 +23,7 @@ from musictx.generate.requests import MAX_SEED, Sampling
 from musictx.jam.conversation import Conversation, Turns
 from musictx.jam.keyboard import Keyboard
 from musictx.jam.partner import Partner
-from musictx.jam.players import FilePlayer, PortPlayer, open_output
+from musictx.jam.players import FilePlayer, PortPlayer, open_port
 from musictx.jam.recording import Playback, Recording
 from musictx.jam.session import RealClock, Sender, VirtualClock, converse
 from musictx.model.build import describe_model
@@ -50,11 +50,7 @@ class JamConfig:
     output: str = setting(MISSING, "where the replies sound: a MIDI port, or a MIDI file for the whole session")
     record: str | None = setting(None, "a MIDI file for the whole session, if the replies go to a port; null: none")
     virtual: bool = setting(False, "make ports of these names, so that other programs can connect to them")
-    realtime: bool | None = setting(
-        None, "false: a clock that jumps, for files; null: true unless both input and output are files"
-    )
     pause_s: float = setting(0.6, "a phrase ends after this long without a key down")
-    phrase_s: float = setting(0.0, "shorter phrases get no answer yet: the next notes join them")
     reply_seconds: float | None = setting(8.0, "length of a reply; null: as long as the phrase")
     bpm: float | None = setting(None, "quarters a minute of a chorale model's grid; null: the file's, or 100")
     channel: int = setting(1, "MIDI channel of the replies, 1 to 16")
@@ -106,7 +102,7 @@ def jam(config: JamConfig) -> None:
 
         playback = Sender(emit, clock) if isinstance(clock, RealClock) else Playback(emit)
         keyboard = Keyboard(tokenizer.lo, tokenizer.hi, quarter_s)
-        turns = Turns(config.pause_s, config.phrase_s, config.reply_seconds)
+        turns = Turns(config.pause_s, config.reply_seconds)
         conversation = Conversation(keyboard, idiom, partner, playback, clock.now, turns)
         print(f"listening to {config.input}: a pause of {config.pause_s:g} s is my turn; Ctrl-C ends", flush=True)
         try:
@@ -123,7 +119,7 @@ def _open_output(config: JamConfig, stack: ExitStack) -> Callable[[Any], None]:
     """Where messages go: to a port, which closes with the stack, or nowhere."""
     if is_file(config.output):
         return lambda message: None
-    port = stack.enter_context(closing(open_output(config.output, config.virtual)))
+    port = stack.enter_context(closing(open_port("output", config.output, config.virtual)))
     return lambda message: port.send(message)
 
 
@@ -157,14 +153,13 @@ def is_file(name: str) -> bool:
 
 
 def is_real(config: JamConfig) -> bool:
-    """Whether time passes as it does for a person."""
-    both_files = is_file(config.input) and is_file(config.output)
-    return not both_files if config.realtime is None else config.realtime
+    """Whether time passes as it does for a person; between two files a clock jumps."""
+    return not (is_file(config.input) and is_file(config.output))
 
 
 def check(config: JamConfig) -> None:
     """Raises ConfigError for settings that no model can meet."""
-    spans = ("pause_s", 0.05, 60), ("phrase_s", 0, 3600), ("reply_seconds", 0.1, 3600), ("bpm", 10, 1000)
+    spans = ("pause_s", 0.05, 60), ("reply_seconds", 0.1, 3600), ("bpm", 10, 1000)
     counts = ("channel", 1, 16), ("threads", 1, 64), ("window", 8, inf), ("random_seed", 0, MAX_SEED)
     for name, least, most in (*spans, *counts):
         value = getattr(config, name)
@@ -172,10 +167,7 @@ def check(config: JamConfig) -> None:
             raise ConfigError(name, got=value, allowed=f"{least:g} {'or more' if most == inf else f'to {most}'}")
     if not config.rules.masks:
         raise ConfigError("masks", got=False, why="only legal music is played live", hint="leave the masks on")
-    if config.realtime is False and is_real(replace(config, realtime=None)):
-        allowed = "MIDI files as input= and output="
-        raise ConfigError("realtime", got=False, why="a port runs in real time", allowed=allowed)
-    if config.virtual and is_file(config.input) and is_file(config.output):
+    if config.virtual and not is_real(config):
         allowed = "a port's name as input= or output="
         raise ConfigError("virtual", got=True, why="there is no port to create", allowed=allowed)
 

@@ -97,8 +97,6 @@ def listen(config: ListenConfig) -> None:
 def drawn_with(config: ListenConfig, suited: dict[str, dict[str, Any]]) -> str:
     """The settings of all music in words; `suited` has the sampler's settings of each model by name."""
     said = asdict(config.sampler) | {name: of_each({who: x[name] for who, x in suited.items()}) for name in OWN}
-    if said["seed_guidance"] is None:  # no guidance: its other settings have no effect
-        said = {name: x for name, x in said.items() if not name.startswith("guidance")}
     usual = asdict(Rules())
     said |= {name: x for name, x in asdict(config.rules).items() if x != usual[name]}
     words = (f"{name}={value}" for name, value in said.items() if value is not None)

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import BundleError, ConfigError, TokenError, UserError, is_out_of_memory
+from musictx.errors import BundleError, ConfigError, TokenError, UserError
+from musictx.generate.engine import enough_memory
 from musictx.generate.requests import FARTHEST, Accompany
 from musictx.generate.result import Music
 from musictx.generate.song import WINDOW_S, draw_rest
@@ -200,14 +201,8 @@ def accompany_melody(
     score, line = melody.score, melody.line
     assert line is not None
     heard = np.where(line.pitch == REST, REST, line.pitch + request.transpose)
-    try:
+    with enough_memory(min(request.rows_at_once, request.variations), "give a shorter melody"):
         drawn = draw_voices(heard, model, tokenizer, score.quarter_s, request, device=device, report=report)
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        rows = min(request.rows_at_once, request.variations)
-        advice = f"give rows_at_once={rows // 2}" if rows > 1 else "give a shorter melody"
-        raise UserError(f"out of memory with {rows} rows drawn together", advice) from None
     return [_music(melody, k, grid, mean_log_p, request.transpose) for k, (grid, mean_log_p) in enumerate(drawn, 1)]
 
 

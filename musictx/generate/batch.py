@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.generate.engine import ByChance, Drawn, Stream
-from musictx.generate.requests import Length, Sampling
+from musictx.generate.requests import Length
 from musictx.tokenizers import Ids, Tokenizer
 
 LOOK_EVERY = 32  # tokens: only at these looks does the program wait for the device
@@ -26,7 +26,6 @@ class Progress:
         self.start_s = tokenizer.seconds(prompt, quarter_s)
         self.start_notes = len(tokenizer.decode(prompt, quarter_s)) if length.notes is not None else 0
         self.tokens, self.elapsed_s = 0, 0.0
-        self.seen: list[tuple[int, float]] = [(0, 0.0)]  # (tokens, share) at every call
 
     def after(self, row: NDArray[np.integer]) -> float:
         """The share after the ids (T,) drawn so far."""
@@ -39,7 +38,6 @@ class Progress:
             assert self.seconds is not None
             share = self._clock_s(row) / self.seconds
         self.tokens = len(row)
-        self.seen.append((self.tokens, share))
         return share
 
     def _clock_s(self, row: NDArray[np.integer]) -> float:
@@ -52,22 +50,12 @@ class Progress:
             self.elapsed_s = self.tokenizer.seconds(both, self.quarter_s) - self.start_s
         return self.elapsed_s
 
-    def at(self, tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-        """The share after each number of tokens, interpolated linearly between the looks."""
-        at, share = np.array(self.seen).T
-        between: NDArray[np.float64] = np.interp(tokens, at, share)
-        return between
-
 
 class Take(NamedTuple):
-    """One row as it was drawn, and how far it came. The log-probabilities, (T,) each, are the model's own, without
-    filters or guidance: of every token, and of an end before it. `may_end` (T,): where the grammar allows an end."""
+    """One row as it was drawn. The log-probabilities are the model's own, without filters or guidance."""
 
     ids: Ids  # (T,)
-    log_p: NDArray[np.float64]
-    end_log_p: NDArray[np.float64]
-    may_end: NDArray[np.bool_]
-    progress: Progress
+    log_p: NDArray[np.float64]  # (T,)
     stopped: str  # why it is shorter than asked; "" if it is not
 
 
@@ -80,20 +68,18 @@ class NoNumbers(Exception):
 
 
 class Batch:
-    """An iterator: each step draws one token a row, until every row's share reaches `goal`, or `limit` tokens.
+    """An iterator: each step draws one token a row, until every row is as long as asked, or has `limit` tokens.
 
     The caller may stop after any step, and says why with `stop`.
     """
 
-    def __init__(self, stream: Stream, progress: list[Progress], sampling: Sampling, goal: float, limit: int) -> None:
-        self.stream, self.progress, self.sampling = stream, progress, sampling
-        assert isinstance(stream.choose, ByChance)  # its temperature follows the progress
+    def __init__(self, stream: Stream, progress: list[Progress], limit: int) -> None:
+        self.stream, self.progress = stream, progress
+        assert isinstance(stream.choose, ByChance)
         self.chance = stream.choose
-        self.goal, self.limit = goal, limit
-        n = len(progress)
+        self.limit, n = limit, len(progress)
         self.rows = np.zeros((n, 0), dtype=np.uint16)  # (B, T)
-        self.log_p = np.zeros((2, n, 0))  # (2, B, T): of the token, of the end
-        self.may_end: list[bool] = []
+        self.log_p = np.zeros((n, 0))  # (B, T)
         self.new: list[Drawn] = []  # since the last look
         self.enough = np.zeros(n, dtype=np.int64)  # tokens when a look found the row long enough; 0: not yet
         self.warmth = np.ones(n)
@@ -104,13 +90,11 @@ class Batch:
         try:
             while self.rows.shape[1] < self.limit and not self.enough.all():
                 for _ in range(min(LOOK_EVERY, self.limit - self.rows.shape[1])):
-                    may_end = self.stream.grammar.may_end()
                     self.new.append(next(self.stream))
-                    self.may_end.append(may_end)
                     yield self.new[-1]
                 self._look()
         except ConfigError as reason:  # a model of learned positions ends with its table
-            if not self.may_end:
+            if not self.new and not self.rows.size:
                 raise
             self.stop(reason.why or str(reason))
 
@@ -126,14 +110,9 @@ class Batch:
     def takes(self) -> list[Take]:
         """Every row up to the look that found it long enough: the same whatever other rows the batch has."""
         self._gather()
-        may_end = np.array(self.may_end, dtype=bool)
         why = self.stopped or f"max_tokens={self.limit}"
-        out = []
-        for b, (row, progress, enough) in enumerate(zip(self.rows, self.progress, self.enough.tolist(), strict=True)):
-            n = enough or len(row)
-            log_p, end_log_p = self.log_p[:, b, :n]
-            out.append(Take(row[:n], log_p, end_log_p, may_end[:n], progress, "" if enough else why))
-        return out
+        rows = zip(self.rows, self.log_p, self.enough.tolist(), strict=True)
+        return [Take(row[: n or None], log_p[: n or None], "" if n else why) for row, log_p, n in rows]
 
     def _look(self) -> None:
         self._gather()
@@ -141,18 +120,16 @@ class Batch:
             bad = int((~self.stream.finite).nonzero()[0])
             raise NoNumbers(bad, self.rows[bad])
         shares = [p.after(row) for p, row in zip(self.progress, self.rows, strict=True)]
-        self.enough[(self.enough == 0) & (np.array(shares) >= self.goal)] = self.rows.shape[1]
-        if self.sampling.guard:
+        self.enough[(self.enough == 0) & (np.array(shares) >= 1)] = self.rows.shape[1]
+        if self.chance.sampling.guard:
             self.warmth = warmed(self.warmth, self.rows)
-        heat = [self.sampling.temperature_at(share) * w for share, w in zip(shares, self.warmth, strict=True)]
-        self.chance.heat(heat)
+            self.chance.heat((self.chance.sampling.temperature * self.warmth).tolist())
 
     def _gather(self) -> None:
         if self.new:
-            columns = zip(*((drawn.ids, drawn.log_p, drawn.end_log_p) for drawn in self.new), strict=True)
-            ids, log_p, end_log_p = (torch.stack(column, 1).cpu() for column in columns)  # (B, n)
+            ids, log_p = (torch.stack(column, 1).cpu() for column in zip(*self.new, strict=True))  # (B, n)
             self.rows = np.concatenate([self.rows, ids.numpy().astype(np.uint16)], 1)
-            self.log_p = np.concatenate([self.log_p, torch.stack([log_p, end_log_p]).double().numpy()], 2)
+            self.log_p = np.concatenate([self.log_p, log_p.double().numpy()], 1)
             self.new = []
 
 

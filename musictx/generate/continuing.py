@@ -1,14 +1,14 @@
 """Continues seeds as a `Continue` asks: from files or scores to music."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from musictx.analysis.motif import held_in
-from musictx.errors import ConfigError, TokenError, UserError, is_out_of_memory
-from musictx.generate.draw import Drawing
+from musictx.errors import ConfigError, TokenError, UserError
+from musictx.generate.draw import Continuation, Drawing
+from musictx.generate.engine import enough_memory
 from musictx.generate.primer import Primer, choose_primer
 from musictx.generate.ranking import Ranking, best_first, rankings
 from musictx.generate.requests import UNSAID, Continue, Own
@@ -46,8 +46,6 @@ def read_beginning(file: Path, tokenizer: Tokenizer, request: Continue) -> Begin
 
 def begin_with(score: Score, tokenizer: Tokenizer, request: Continue) -> Beginning:
     """The primer of a score, in four beats a bar at its tempo. Raises UserError."""
-    if not len(score):
-        raise UserError("the seed has no notes", "give one with music in it, or None to begin from nothing")
     seed = Seed(fit_range(score, tokenizer, "the seed", request.out_of_range), Meter(score.quarter_s))
     return Beginning("seed", take_primer(seed, "the seed", tokenizer, request))
 
@@ -85,11 +83,7 @@ def continue_all(
     counts where the sampling says auto. Ctrl-C ends it early: the music that exists by then has INTERRUPTED in
     `stopped`. Raises UserError when memory runs out."""
     primers = [beginning.primer for beginning in beginnings]
-    drawing = Drawing(primers, model, tokenizer, request, device=device, own=own)
-    with until_ctrl_c(drawing):
-        for _ in drawing:
-            pass
-    kept = drawing.continuations()
+    kept = draw_all(Drawing(primers, model, tokenizer, request, device=device, own=own))
     if request.draws is not None:
         asked = [ranking] if ranking else rankings(request.rank, held_in(tokenizer.metrical))
         kept = [best_first(*each, asked)[: request.variations] for each in zip(primers, kept, strict=True)]
@@ -102,23 +96,18 @@ def continue_all(
     ]
 
 
-@contextmanager
-def until_ctrl_c(drawing: Drawing) -> Iterator[None]:
-    """Within it, Ctrl-C ends the drawing and keeps what exists. Raises UserError when memory runs out."""
+def draw_all(drawing: Drawing) -> list[list[Continuation]]:
+    """All continuations; after Ctrl-C those that exist by then. Raises UserError when memory runs out."""
+    rows = min(drawing.request.rows_at_once, len(drawing.asked))
     try:
-        yield
+        with enough_memory(rows, "give Continue.window=512 tokens to look back, or fewer"):
+            for _ in drawing:
+                pass
     except KeyboardInterrupt:
         drawing.stop(INTERRUPTED)
         if not drawing.takes:
             raise
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        rows = min(drawing.request.rows_at_once, len(drawing.asked))
-        what, advice = f"out of memory with {rows} rows drawn together", f"give rows_at_once={rows // 2}"
-        if rows == 1:
-            what, advice = "out of memory with a single row", "give Continue.window=512 tokens to look back, or fewer"
-        raise UserError(what, advice) from None
+    return drawing.continuations()
 
 
 def is_interrupted(kept: Sequence[Sequence[Music]], variations: int) -> bool:

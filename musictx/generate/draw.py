@@ -13,7 +13,7 @@ from musictx.generate.batch import Batch, NoNumbers, Progress, Take
 from musictx.generate.engine import BatchRow, Drawn, begin_stream
 from musictx.generate.filters import nan_error
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
-from musictx.generate.guidance import bare_prompt
+from musictx.generate.guidance import NothingToHold, bare_prompt
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own
@@ -22,8 +22,6 @@ from musictx.model.static_steps import StaticSteps
 from musictx.music.score import Filled, Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.grammar import build_grammar
-
-ENDING = (0.9, 1.1)  # a forced ending falls between these shares of the asked length
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Drawing:
     Variation k of a primer is a function of the primer, the random seed and k, whatever else is asked for. Music
     longer than the window is drawn looking back that far. Where the sampling says auto, the bundle's `own` counts.
 
-    Raises UserError for a silent primer, TokenError for one beyond the vocabulary, NanError for a model that gives NaN
+    Raises TokenError for a primer beyond the vocabulary, NanError for a model that gives NaN
     or infinity, ConfigError for what this model cannot do.
     """
 
@@ -109,7 +107,7 @@ class Drawing:
                     "seed_guidance", got=sampling.strength, why="there is no seed", hint="give one, or leave it out"
                 )
             period = max(model.cycle, tokenizer.group)
-            self.bare = [bare_prompt(p.heard, sampling, period, asked) for p in self.prompts]
+            self.bare = [_bare(p.heard, sampling.strength, period, asked) for p in self.prompts]
         self.asked = [(i, k) for i in range(len(self.prompts)) for k in range(request.rows)]
         # the size of a batch must not shorten its rows
         self.limit = _limit(request, min(len(self.asked), Continue.rows_at_once), tokenizer.group)
@@ -154,10 +152,9 @@ class Drawing:
         keys = [BatchRow(used.index(i), (request.random_seed, k)) for i, k in rows]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, request.window)
-        sampling, eos = request.sampling, tokenizer.vocab.eos
-        stream = begin_stream(self.model, heard, keys, sampling, grammar, eos, room, rolling, bare)
+        stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, rolling, bare)
         progress = [Progress(request.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
-        return Batch(stream, progress, sampling, ENDING[1] if request.forced_ending else 1.0, self.limit)
+        return Batch(stream, progress, self.limit)
 
     def _keep(self) -> None:
         assert self.batch is not None
@@ -167,19 +164,29 @@ class Drawing:
     def _finish(self, take: Take, i: int, k: int) -> Continuation:
         gap, prompt = self.primers[i], self.prompts[i]
         if not isinstance(gap, Gap):
-            return _finish(take, prompt, k, self.tokenizer, self.request)
+            return _continued(take, prompt, k, self.tokenizer, self.request)
         ids = split_drawn(gap, take.ids, self.tokenizer)
         score, is_new = fill(gap, music_of(take.ids, self.tokenizer), self.tokenizer, prompt.program, ringing=True)
         mean_log_p = float(take.log_p[: len(ids)].mean())
         return Continuation(score, gap.from_s, take.stopped, k, mean_log_p, prompt.unheard, is_new, gap.to_s)
 
 
+def _bare(heard: torch.Tensor, strength: float, period: int, asked: bool) -> torch.Tensor:
+    """The prompt of the second stream; the whole of a seed too short for it where no person `asked` for guidance, so
+    that nothing is guided."""
+    try:
+        return bare_prompt(heard, strength, period)
+    except NothingToHold:
+        if asked:
+            raise
+        return heard
+
+
 def _limit(request: Continue, rows: int, group: int) -> int:
     """The most tokens of a row: a whole number of groups, if the length is given in tokens."""
     limit = min(request.max_tokens or MOST_TOKENS, MOST_TOKENS // rows)
     if request.length.tokens is not None:
-        most = int(np.ceil(request.length.tokens * (ENDING[1] if request.forced_ending else 1)))
-        limit = min(limit, most + -most % group)
+        limit = min(limit, request.length.tokens + -request.length.tokens % group)
     return limit
 
 
@@ -189,15 +196,13 @@ def _room(prompts: Sequence[Prompt], limit: int, window: int | None) -> tuple[in
     return (window, True) if window is not None and most > window else (most, False)
 
 
-def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request: Continue) -> Continuation:
+def _continued(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request: Continue) -> Continuation:
     """Makes music of ids: cut at the length asked for, with or without the primer."""
     ids, start_s, end_s = take.ids, prompt.start_s, np.inf
-    if request.forced_ending and not take.stopped:
-        ids = ids[: _likeliest_end(take)]
-    elif (seconds := request.length.in_seconds(prompt.bar_s)) is not None:
+    if (seconds := request.length.in_seconds(prompt.bar_s)) is not None:
         end_s = start_s + seconds
     score = tokenizer.decode(np.concatenate([prompt.ids, ids]), prompt.quarter_s)
-    if request.length.notes is not None and not request.forced_ending:
+    if request.length.notes is not None:
         new = np.flatnonzero(score.onset_s >= start_s - 1e-6)[: request.length.notes]
         score = score.select(np.arange(len(score)) <= new.max(initial=-1))
     if prompt.program is not None:
@@ -211,10 +216,3 @@ def _finish(take: Take, prompt: Prompt, k: int, tokenizer: Tokenizer, request: C
     score = score.clip(begin_s, end_s if np.isfinite(end_s) else score.duration_s + 1)
     mean_log_p = float(take.log_p[: len(ids)].mean()) if len(ids) else 0.0
     return Continuation(score, start_s - begin_s, take.stopped, k, mean_log_p, prompt.unheard)
-
-
-def _likeliest_end(take: Take) -> int:
-    """How many tokens come before the likeliest end near the asked length."""
-    share = take.progress.at(np.arange(len(take.ids)))
-    possible = take.may_end & (share >= ENDING[0]) & (share <= ENDING[1])
-    return int(np.where(possible, take.end_log_p, -np.inf).argmax()) if possible.any() else len(take.ids)

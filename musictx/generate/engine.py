@@ -4,13 +4,15 @@ Each row has its own random numbers: what row k draws is a function of (random s
 batch has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from musictx.errors import UserError, is_out_of_memory
 from musictx.generate.filters import draw
 from musictx.generate.guidance import guided
 from musictx.generate.requests import Sampling
@@ -21,11 +23,10 @@ PREFILL_BLOCK = 512  # tokens: attention over a whole prompt of T at once would 
 
 
 class Drawn(NamedTuple):
-    """One token a row: its id, and the model's own log-probability of it and of the end, (B,) each."""
+    """One token a row: its id, and the model's own log-probability of it, (B,) each."""
 
     ids: Tensor
     log_p: Tensor
-    end_log_p: Tensor
 
 
 class ByChance:
@@ -47,7 +48,7 @@ class ByChance:
             masked = torch.where(legal, logits, -torch.inf)
         else:
             heard, bare = (torch.where(legal, each, -torch.inf) for each in (logits[::2], logits[1::2]))
-            masked = guided(heard, bare, strength, self.sampling.guidance_cut)
+            masked = guided(heard, bare, strength)
         return draw(masked, self.sampling, self.temperature, self.uniforms.next())
 
 
@@ -67,11 +68,10 @@ class Stream:
         state: Any,
         grammar: Grammar,
         choose: Callable[[Tensor, Tensor], Tensor],
-        eos: int,
         streams: int = 1,
     ) -> None:
         self.model, self.logits, self.state, self.grammar = model, logits, state, grammar
-        self.choose, self.eos, self.streams = choose, eos, streams
+        self.choose, self.streams = choose, streams
         # False once a row's logits were NaN or infinite
         self.finite = torch.ones(len(logits) // streams, dtype=torch.bool, device=logits.device)
         self.ids: Tensor | None = None
@@ -89,9 +89,8 @@ class Stream:
         log_p = logits[:: self.streams].log_softmax(-1)
         self.ids = ids = self.choose(logits, self.grammar.legal())
         self.grammar.update(ids)
-        end_log_p = log_p[:, self.eos]
-        self.finite &= ~end_log_p.isnan()
-        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0], end_log_p)
+        self.finite &= ~log_p[:, 0].isnan()
+        return Drawn(ids, log_p.gather(1, ids[:, None])[:, 0])
 
 
 class BatchRow(NamedTuple):
@@ -107,7 +106,6 @@ def begin_stream(
     rows: Sequence[BatchRow],
     sampling: Sampling,
     grammar: Grammar,
-    eos: int,
     room: int,
     rolling: bool,
     bare: Sequence[Tensor] = (),
@@ -118,7 +116,14 @@ def begin_stream(
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
     chance = ByChance(sampling, [row.key for row in rows], logits.device)
-    return Stream(model, logits, state, grammar, chance, eos, streams)
+    return Stream(model, logits, state, grammar, chance, streams)
+
+
+def read(model: LanguageModel, ids: Tensor, state: Any, room: int) -> Tensor:
+    """Reads ids (T,), at least one, into a state with that room -> logits (1, V) after the last."""
+    for block in torch.split(ids[None], min(PREFILL_BLOCK, room), dim=1):
+        logits = model.prefill(block, state)
+    return logits
 
 
 @torch.inference_mode()
@@ -129,13 +134,24 @@ def prefill(
     logits, states = {}, {}
     for i in sorted(set(of_row)):
         state = model.init_state(1, room, rolling)
-        for start in range(0, len(prompts[i]), min(PREFILL_BLOCK, room)):
-            block = prompts[i][None, start : start + min(PREFILL_BLOCK, room)]
-            logits[i] = model.prefill(block, state)  # (1, V)
-        states[i] = state
+        logits[i], states[i] = read(model, prompts[i], state, room), state
     each = [states[i] for i in of_row]
     joint = each[0].repeat(len(each)) if len(states) == 1 else type(each[0]).join(each)
     return torch.cat([logits[i] for i in of_row]), joint
+
+
+@contextmanager
+def enough_memory(rows: int, otherwise: str) -> Iterator[None]:
+    """Raises UserError where memory runs out within it: the advice is fewer rows together, or `otherwise` for one."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        what, advice = f"{rows} rows drawn together", f"give rows_at_once={rows // 2}"
+        if rows == 1:
+            what, advice = "a single row", otherwise
+        raise UserError(f"out of memory with {what}", advice) from None
 
 
 BLOCK = 256  # random numbers made ahead, one a token

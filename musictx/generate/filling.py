@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from musictx.errors import BundleError, ConfigError, TokenError, UserError
-from musictx.generate.continuing import until_ctrl_c
+from musictx.errors import BundleError, ConfigError, TokenError
+from musictx.generate.continuing import draw_all
 from musictx.generate.draw import Drawing
 from musictx.generate.gap import Gap, cut_gap, join_with_gap
 from musictx.generate.primer import Primer
@@ -14,7 +14,7 @@ from musictx.generate.result import Music
 from musictx.generate.seeds import Seed, fit_range, fit_voices, read_seed
 from musictx.model.bundle import BundleHeader
 from musictx.model.protocol import LanguageModel
-from musictx.music.score import Meter, Score
+from musictx.music.score import Score
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
 
@@ -101,17 +101,6 @@ def fill_all(
     """Fills the gap as often as asked; Ctrl-C as in `continue_all`. Raises UserError when memory runs out."""
     gap, own = filled.gap, header.sampling if header is not None else {}
     asked = request.drawing(Length(seconds=gap.seconds), hears(header, model))
-    drawing = Drawing([gap], model, tokenizer, asked, device=device, own=own)
-    with until_ctrl_c(drawing):
-        for _ in drawing:
-            pass
+    (made,) = draw_all(Drawing([gap], model, tokenizer, asked, device=device, own=own))
     known: dict[str, Any] = {"signature": gap.meter.signature, "seed": filled.file, "after": filled.after}
-    made = drawing.continuations()[0]
     return [Music(**vars(each), name=f"{filled.name}-{k}", **known) for k, each in enumerate(made, 1)]
-
-
-def seed_of(score: Score) -> Seed:
-    """A score in four beats a bar. Raises UserError for one without notes."""
-    if not len(score):
-        raise UserError("the score has no notes", "give one with music in it")
-    return Seed(score, Meter(score.quarter_s))

@@ -1,5 +1,6 @@
 """From logits to one id a row: filters on (B, V), and one draw for the whole batch. Finds where a NaN came from."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -84,16 +85,13 @@ def first_bad_module(model: nn.Module, ids: Tensor) -> str:
     """The name of the first module whose output has NaN or infinity for ids (T,); "" when none has."""
     found: list[str] = []
 
-    def look(name: str) -> Any:
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
-            out = output[0] if isinstance(output, tuple) else output
-            if not found and isinstance(out, Tensor) and not out.isfinite().all():
-                found.append(name)
-
-        return hook
+    def look(name: str, module: nn.Module, args: Any, output: Any) -> None:
+        out = output[0] if isinstance(output, tuple) else output
+        if not found and isinstance(out, Tensor) and not out.isfinite().all():
+            found.append(name)
 
     # inner modules finish first, so they report before those around them
-    handles = [part.register_forward_hook(look(name)) for name, part in model.named_modules() if name]
+    handles = [part.register_forward_hook(partial(look, name)) for name, part in model.named_modules() if name]
     try:
         model(ids[None])
     finally:

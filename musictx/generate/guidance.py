@@ -1,7 +1,7 @@
 """Seed guidance: the next token is drawn from what the seed makes likelier.
 
 Two streams read the music. One has the seed in sight, the other only its end. With p and p' their probabilities, a
-token is drawn from log p + g (log p - log p'). Only tokens at least `cut` times as likely as the likeliest of p can
+token is drawn from log p + g (log p - log p'). Only tokens at least `CUT` times as likely as the likeliest of p can
 come: beyond them the difference is noise. g = 0 is the first stream alone, with that cut. For text this is
 context-aware decoding (Shi et al. 2023, arXiv 2305.14739).
 """
@@ -12,34 +12,34 @@ import torch
 from torch import Tensor
 
 from musictx.errors import ConfigError
-from musictx.generate.requests import Sampling
 from musictx.model.protocol import newest
+
+CUT = 0.01
+BARE = 17  # tokens at the seed's end that both streams read
 
 
 class NothingToHold(ConfigError):
     """A seed too short for guidance."""
 
 
-def guided(logits: Tensor, bare: Tensor, strength: float, cut: float) -> Tensor:
+def guided(logits: Tensor, bare: Tensor, strength: float) -> Tensor:
     """Log-probabilities up to a constant (B, V), from logits (B, V) with and without the seed in sight; -inf where a
     token is illegal in both or falls to the cut."""
     log_p = logits.log_softmax(-1)
-    least = log_p.amax(-1, keepdim=True) + math.log(cut)
+    least = log_p.amax(-1, keepdim=True) + math.log(CUT)
     gain = log_p - bare.log_softmax(-1)  # NaN where both are -inf
     return torch.where(log_p >= least, log_p + strength * gain, -torch.inf)
 
 
-def bare_prompt(heard: Tensor, sampling: Sampling, period: int, asked: bool = True) -> Tensor:
-    """The end of what is heard of a seed (P,), which is all that the second stream reads. For a shorter seed it
-    raises NothingToHold, or gives all of it where no person `asked` for guidance: then nothing is guided."""
-    ids, said = heard[1:], max(sampling.guidance_tokens, period)  # after BOS, or the token in its place
-    if len(ids) > said:
-        return ids[newest(len(ids), sampling.guidance_tokens, period) :]
-    if asked:
+def bare_prompt(heard: Tensor, strength: float, period: int, drawn: int = 0) -> Tensor:
+    """The end of what is heard (P,), which is all that the second stream reads: the end of the seed, and the `drawn`
+    tokens after it. Raises NothingToHold for a seed without anything before its end."""
+    ids, most = heard[1:], BARE + drawn  # after BOS, or the token in its place
+    if len(ids) <= max(most, period):
         raise NothingToHold(
             "seed_guidance",
-            got=sampling.strength,
-            why=f"the seed has {len(ids)} tokens, and guidance is about those before the last {said}",
-            allowed="null for no guidance, fewer guidance_tokens=, or a longer seed",
+            got=strength,
+            why=f"the seed has {len(ids)} tokens, and guidance is about those before the last {max(most, period)}",
+            allowed="null for no guidance, or a longer seed",
         )
-    return heard
+    return ids[newest(len(ids), most, period) :]

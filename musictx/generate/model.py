@@ -16,13 +16,13 @@ from musictx.generate.accompanying import (
     window_of,
 )
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
-from musictx.generate.filling import Around, around, check_fills, fill_all, read_around, seed_of
+from musictx.generate.filling import Around, around, check_fills, fill_all, read_around
 from musictx.generate.open_bundle import check_continues, check_device, faster, open_bundle
 from musictx.generate.primer import Part
 from musictx.generate.ranking import Ranking
-from musictx.generate.requests import DEFAULT_S, Accompany, Continue, Fill, Length, Sampling
+from musictx.generate.requests import Accompany, Continue, Fill, Length, Sampling
 from musictx.generate.result import Music
-from musictx.generate.seeds import find_seeds
+from musictx.generate.seeds import Seed, find_seeds
 from musictx.model.bundle import BundleHeader
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.model.protocol import LanguageModel
@@ -65,12 +65,6 @@ def made_of(given: Mapping[str, Any], kind: type[T], **others: Any) -> T:
     return kind(**{name: value for name, value in named.items() if (name, value) != ("rules", None)})
 
 
-def length_of(seconds: float, *others: Any) -> Length:
-    """Another amount, if one is given, takes the place of the usual seconds."""
-    usual = isinstance(seconds, float) and seconds == DEFAULT_S
-    return Length(None if usual and any(other is not None for other in others) else seconds, *others)
-
-
 class Model:
     """A model with the tokenizer it was trained on. `header` says what it was trained on, and under which licence."""
 
@@ -89,7 +83,7 @@ class Model:
         seed: str | Path | Score | None,
         /,
         *,
-        seconds: float = DEFAULT_S,
+        seconds: float | None = None,
         bars: float | None = None,
         notes: int | None = None,
         tokens: int | None = None,
@@ -99,21 +93,17 @@ class Model:
         seed_notes: int | None = None,
         seed_from: str = Part.side,
         include_seed: bool = Continue.include_seed,
-        forced_ending: bool = Continue.forced_ending,
         variations: int = Continue.variations,
         draws: int | None = None,
         rank: str | Ranking = Continue.rank,
         random_seed: int = Continue.random_seed,
         temperature: float = Sampling.temperature,
-        temperature_end: float | None = None,
         top_k: int | None = None,
         top_p: float | str | None = AUTO,
         min_p: float | None = None,
         typical: float | None = None,
         guard: bool = Sampling.guard,
         seed_guidance: float | str | None = AUTO,
-        guidance_tokens: int = Sampling.guidance_tokens,
-        guidance_cut: float = Sampling.guidance_cut,
         rules: Rules | None = None,
         drums: bool = Continue.drums,
         out_of_range: str = Continue.out_of_range,
@@ -124,8 +114,9 @@ class Model:
         """Continuations of a MIDI file, of every one in a folder or pattern, of a score, or of nothing (None).
 
         `seed` may be "elise", "gymnopedie" or "chorale", which are inside musictx. A score counts four beats a bar.
-        One of `bars`, `notes` and `tokens` takes the place of `seconds`. `rank` may be a function that says how good a
-        piece is, higher is better. The other arguments mean what `musictx generate --help` says of them.
+        Give at most one of `seconds`, `bars`, `notes` and `tokens`; none means 20 seconds. `rank` may be a function
+        that says how good a piece is, higher is better. The other arguments mean what `musictx generate --help` says
+        of them.
 
         Units:
             `seconds`, `from_s` and `seed_seconds` in seconds, `bars` and `seed_bars` in bars of the seed.
@@ -139,7 +130,7 @@ class Model:
             given,
             Continue,
             sampling=made_of(given, Sampling),
-            length=length_of(seconds, bars, notes, tokens),
+            length=Length(seconds, bars, notes, tokens),
             part=Part(seed_seconds, seed_bars, seed_notes, seed_from, from_s),
             rank=Continue.rank if callable(rank) else rank,
         )
@@ -200,7 +191,8 @@ class Model:
         request.check_region()
         check_fills("this model", self.tokenizer)
         if isinstance(midi, Score):
-            return self._fill(around(seed_of(midi), "the score", self.tokenizer, request), request)
+            seed = Seed(midi, Meter(midi.quarter_s))
+            return self._fill(around(seed, "the score", self.tokenizer, request), request)
         return self._fill(read_around([seed_path(str(midi))], self.tokenizer, request), request)
 
     def fill_between(
@@ -209,7 +201,7 @@ class Model:
         b: str | Path,
         /,
         *,
-        seconds: float = DEFAULT_S,
+        seconds: float | None = None,
         bars: float | None = None,
         variations: int = Fill.variations,
         random_seed: int = Fill.random_seed,
@@ -226,8 +218,8 @@ class Model:
         window: int | None = None,
         rows_at_once: int = Fill.rows_at_once,
     ) -> list[Music]:
-        """What goes between two MIDI files, `a` and `b`, which are kept as they are. `bars` takes the place of
-        `seconds`.
+        """What goes between two MIDI files, `a` and `b`, which are kept as they are: `seconds`, or `bars`, of new
+        music; none means 20 seconds.
 
         Raises:
             UserError: as the command does, in one line.
@@ -237,7 +229,7 @@ class Model:
         for midi in (a, b):
             if not isinstance(midi, str | Path):
                 raise ConfigError("between", got=type(midi).__name__, allowed="two MIDI files; write a score to one")
-        request = made_of(given, Fill, sampling=made_of(given, Sampling), length=length_of(seconds, bars))
+        request = made_of(given, Fill, sampling=made_of(given, Sampling), length=Length(seconds, bars))
         check_fills("this model", self.tokenizer)
         return self._fill(read_around([seed_path(str(midi)) for midi in (a, b)], self.tokenizer, request), request)
 
@@ -262,7 +254,6 @@ class Model:
         min_p: float | None = None,
         typical: float | None = None,
         seed_guidance: float | str | None = AUTO,
-        guidance_cut: float = Sampling.guidance_cut,
         rules: Rules | None = None,
         rows_at_once: int = Accompany.rows_at_once,
     ) -> list[Accompanied]:

@@ -1,5 +1,6 @@
 """The primer: the part of a seed that the model continues, and the moment at which it ends."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,8 +12,16 @@ from musictx.music.score import Meter, Score
 from musictx.setting import check_types
 
 ENDS = ("start", "end")
-ONE = "one of them"
 AMOUNTS = ("seconds", "bars", "notes")
+
+
+def only_one(request: object, names: Iterable[str], prefix: str) -> dict[str, float]:
+    """The one amount that is given, by its name, or none. Raises ConfigError for more; `prefix` begins their names."""
+    given = {name: value for name in names if (value := getattr(request, name)) is not None}
+    if len(given) > 1:
+        (name, value), (other, too) = list(given.items())[:2]
+        raise ConfigError(f"{prefix}{name}", got=value, why=f"{prefix}{other}={too} too", allowed="one of them")
+    return given
 
 
 class Primer(NamedTuple):
@@ -43,10 +52,7 @@ class Part:
 
     def __post_init__(self) -> None:
         check_types(self, {**{name: f"seed_{name}" for name in AMOUNTS}, "side": "seed_from", "until_s": "from_s"})
-        given = {name: value for name in AMOUNTS if (value := getattr(self, name)) is not None}
-        for name, value in given.items():
-            for other in given.keys() - {name}:
-                raise ConfigError(f"seed_{name}", got=value, why=f"seed_{other}={given[other]} too", allowed=ONE)
+        for name, value in only_one(self, AMOUNTS, "seed_").items():
             if not 0 < value < float("inf"):
                 raise ConfigError(f"seed_{name}", got=value, allowed="more than 0, or leave it out for all")
         if self.until_s is not None and not self.until_s > 0:  # refuses NaN too
@@ -69,10 +75,8 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     left_out_s = end_s if is_cut and part.until_s is None else None
     start_s, stop_s = 0.0, end_s
     if part.notes is not None:
-        chosen = np.zeros(len(score), dtype=bool)
-        chosen[-part.notes :] = from_end
-        chosen[: part.notes] |= not from_end
-        score = score.select(chosen)
+        k = np.arange(len(score))
+        score = score.select(k >= len(score) - part.notes if from_end else k < part.notes)
         start_s = float(score.onset_s.min(initial=end_s)) if from_end else 0.0
         stop_s = end_s if from_end else score.duration_s
     elif part.bars is not None:
@@ -89,7 +93,7 @@ def choose_primer(score: Score, meter: Meter, part: Part = Part()) -> Primer:
     if not len(primer):
         given = [f"seed_{name}=" for name in AMOUNTS if getattr(part, name) is not None]
         more = "from_s=" if part.until_s is not None else (given or ["seed_seconds="])[0]
-        raise UserError("the seed has no notes", f"give one with music in it, or raise {more}")
+        raise UserError("no notes to continue", f"give a seed with music in it, or raise {more}")
     return Primer(primer, stop_s - start_s, meter, left_out_s)
 
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from musictx.errors import UserError
 from musictx.generate.primer import Primer
 from musictx.model.protocol import newest
 from musictx.music.score import DRUMS, Meter, Score
@@ -28,12 +27,10 @@ class Prompt(NamedTuple):
 def make_prompt(primer: Primer | None, tokenizer: Tokenizer, window: int | None, device: str, cycle: int = 1) -> Prompt:
     """The prompt of a primer; None begins from nothing. `cycle` is the model's.
 
-    Raises UserError for a silent primer, TokenError for one beyond the vocabulary."""
+    Raises TokenError for a primer beyond the vocabulary."""
     bos = np.array([tokenizer.vocab.bos])
     if primer is None:
         primer = Primer(tokenizer.decode(np.zeros(0, np.uint16)), 0.0, Meter())
-    elif not len(primer.score):
-        raise UserError("the seed has no notes", "give one with music in it, or raise seed_seconds=")
     quarter_s = primer.score.quarter_s
     ids = tokenizer.encode(primer.score)
     ids = np.concatenate([ids, tokenizer.silence(primer.end_s - tokenizer.seconds(ids, quarter_s), quarter_s)])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from musictx.errors import ConfigError
-from musictx.generate.primer import ONE, Part
+from musictx.generate.primer import Part, only_one
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules
 
@@ -26,10 +26,7 @@ class Length:
 
     def __post_init__(self) -> None:
         check_types(self, {name: f"Length.{name}" for name in MOST})
-        given = {name: value for name in MOST if (value := getattr(self, name)) is not None}
-        for name, value in given.items():
-            for other in given.keys() - {name}:
-                raise ConfigError(f"Length.{name}", got=value, why=f"Length.{other}={given[other]} too", allowed=ONE)
+        for name, value in only_one(self, MOST, "Length.").items():
             if not 0 < value <= MOST[name]:  # refuses NaN too
                 raise ConfigError(f"Length.{name}", got=value, allowed=f"more than 0 and at most {MOST[name]:g}")
 
@@ -57,7 +54,6 @@ class Sampling:
     temperature: float = setting(
         1.0, "below 1 the likely tokens come more often, above 1 the unlikely; 0: always the likeliest"
     )
-    temperature_end: float | None = setting(None, "the temperature moves linearly to this over the asked length")
     top_k: int | None = setting(None, "draw from this many likeliest tokens; null: from all")
     top_p: int | float | str | None = setting(
         AUTO,
@@ -77,21 +73,12 @@ class Sampling:
         "keep close to the seed: 1 or 2 bring its motifs back, 0 only leaves out unlikely tokens; accompany: to the "
         "melody, 0 does nothing; null: off; auto: as the bundle says",
     )
-    guidance_tokens: int = setting(17, "guidance does not count this many tokens at the seed's end as the seed")
-    guidance_cut: float = setting(
-        0.01, "guidance draws only tokens with at least this share of the likeliest one's probability"
-    )
 
     def __post_init__(self) -> None:
         check_types(self)
         # a smaller divisor makes logits overflow, a far larger one turns -inf into NaN
         if self.temperature != 0 and not 1e-3 <= self.temperature <= 1e3:
             raise ConfigError("temperature", got=self.temperature, allowed="0 (greedy) or 0.001 to 1000")
-        if (end := self.temperature_end) is not None:
-            if not 1e-3 <= end <= 1e3:
-                raise ConfigError("temperature_end", got=end, allowed="0.001 to 1000, or null for no change")
-            if self.temperature == 0:
-                raise ConfigError("temperature_end", got=end, why="temperature=0 is greedy throughout")
         if self.top_k is not None and self.top_k < 1:
             raise ConfigError("top_k", got=self.top_k, allowed="1 or more, or null for no limit")
         for name in SHARES:
@@ -105,10 +92,6 @@ class Sampling:
         if given not in (None, AUTO) and (isinstance(given, str) or not 0 <= given <= MOST_GUIDANCE):
             allowed = f"0 to {MOST_GUIDANCE:g}, null for none, or auto for the bundle's own"
             raise ConfigError("seed_guidance", got=given, allowed=allowed)
-        if self.guidance_tokens < 1:
-            raise ConfigError("guidance_tokens", got=self.guidance_tokens, allowed="1 or more")
-        if not 0 < self.guidance_cut <= 1:
-            raise ConfigError("guidance_cut", got=self.guidance_cut, allowed="a share above 0 up to 1")
 
     @property
     def strength(self) -> float | None:
@@ -132,12 +115,6 @@ class Sampling:
             min_p = own.get("min_p") if self.min_p is None else self.min_p
             out = replace(out, top_p=own.get("top_p", TOP_P), min_p=min_p)
         return out
-
-    def temperature_at(self, progress: float) -> float:
-        """The temperature at a share of the asked length; beyond it, the temperature of the end."""
-        if self.temperature_end is None:
-            return self.temperature
-        return self.temperature + (self.temperature_end - self.temperature) * min(max(progress, 0.0), 1.0)
 
 
 PLAIN = Sampling(top_p=None, guard=False, seed_guidance=None)  # the model's own distribution
@@ -193,7 +170,6 @@ class Continue(Request):
     draws: int | None = None  # so many, of which the best are the variations; None: as many as variations
     rank: str = RANKS[0]  # what is best
     include_seed: bool = True  # the primer comes before the new music
-    forced_ending: bool = False  # it ends where an ending is likeliest, between 90 and 110 % of the length
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -255,11 +231,8 @@ class Accompany:
 
     def __post_init__(self) -> None:
         check_types(self)
-        usual, given = Sampling(guard=False), self.sampling
-        for name in ("temperature_end", "guard", "guidance_tokens"):
-            if getattr(given, name) != getattr(usual, name):
-                why, allowed = "it is for continuations", repr(getattr(usual, name))
-                raise ConfigError(name, got=getattr(given, name), why=why, allowed=allowed)
+        if self.sampling.guard:
+            raise ConfigError("guard", got=True, why="it is for continuations", allowed="false")
         check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
         if self.line not in LINES:
             raise ConfigError("line", got=self.line, allowed=f"one of {', '.join(LINES)}")

@@ -62,7 +62,7 @@ class Windows:
         state = self.model.init_state(source, prompt.shape[1] + most)
         logits = self.model.prefill(prompt, state)
         grammar = EventRules(tokenizer, self.rules, [self.written], self.device)
-        stream = Stream(self.model, logits, state, grammar, self.chance, tokenizer.vocab.eos)
+        stream = Stream(self.model, logits, state, grammar, self.chance)
         drawn: list[int] = []
         assert tokenizer.pace is not None
         for each in stream:

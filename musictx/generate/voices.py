@@ -5,7 +5,6 @@ hide it too (Ho and Salimans 2022, Classifier-Free Diffusion Guidance; of langua
 """
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -37,7 +36,7 @@ class BelowMelody:
     """The grammar of four voices, of which the first is given: rows draw the others. Obeys `Grammar`."""
 
     def __init__(self, grammar: Grammar, melody: Tensor, voices: int) -> None:
-        """`grammar` has seen nothing yet; `melody` are the soprano's ids, (S,) or (S, B) of each row its own."""
+        """`grammar` has seen nothing yet; `melody` are the soprano's ids (S,)."""
         self.grammar, self.melody, self.lower = grammar, melody, voices - 1
         self.drawn = 0
         self._sing()
@@ -50,14 +49,6 @@ class BelowMelody:
         self.drawn += 1
         if self.drawn % self.lower == 0 and self.drawn < len(self.melody) * self.lower:
             self._sing()
-
-    def may_end(self) -> bool:
-        return self.drawn == len(self.melody) * self.lower
-
-    def take(self, rows: Tensor) -> "BelowMelody":
-        taken = copy(self)
-        taken.grammar = self.grammar.take(rows)
-        return taken
 
     def _sing(self) -> None:
         self.grammar.update(self.melody[self.drawn // self.lower].expand(len(self.grammar.legal())))
@@ -95,16 +86,16 @@ def draw_voices(
         nothing = [np.zeros(0, np.uint16)] * len(keys)
         grammar = build_grammar(tokenizer, request.rules, nothing, [quarter_s] * len(keys), device)
         below = BelowMelody(grammar, soprano, tokenizer.voices)
-        chance, eos = ByChance(sampling, keys, device), tokenizer.vocab.eos
+        chance = ByChance(sampling, keys, device)
         of_row = torch.arange(len(sources), device=device).repeat(len(keys))  # (B · streams,)
-        stream = Stream(model, logits[of_row], start.take(of_row), below, chance, eos, len(sources))
+        stream = Stream(model, logits[of_row], start.take(of_row), below, chance, len(sources))
         drawn = []
         for each in islice(stream, n_tokens):
             drawn.append(each)
             report(first // rows_at_once * n_tokens + len(drawn), -(-variations // rows_at_once) * n_tokens)
         if not stream.finite.all():
             raise NanError
-        ids, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*(d[:2] for d in drawn), strict=True))
+        ids, log_p = (torch.stack(column, 1).cpu().numpy() for column in zip(*drawn, strict=True))
         for row, nats in zip(ids, log_p, strict=True):
             lower = tokenizer.pitch[row].reshape(len(soprano), -1)  # (S, 3)
             grid = np.concatenate([steps[:, :1], lower.astype(np.int16)], 1)

@@ -20,11 +20,9 @@ STUMBLE_S = 0.03  # notes later than this delay all that follow: the model was t
 
 
 class Turns(NamedTuple):
-    """`pause_s` without a key down ends a phrase of at least `phrase_s`; a reply lasts `reply_s`, or with None as long
-    as the phrase."""
+    """`pause_s` without a key down ends a phrase; a reply lasts `reply_s`, or with None as long as the phrase."""
 
     pause_s: float
-    phrase_s: float
     reply_s: float | None
 
 
@@ -62,9 +60,7 @@ class Conversation:
     def due_s(self) -> float:
         """When the pause ends; infinity if there is none."""
         keys = self.keyboard
-        if keys.start_s is None or not keys.hands_up or keys.free_s - keys.start_s < self.turns.phrase_s:
-            return inf
-        return keys.free_s + self.turns.pause_s
+        return keys.free_s + self.turns.pause_s if keys.start_s is not None and keys.hands_up else inf
 
     @property
     def idle(self) -> bool:
@@ -122,7 +118,7 @@ class Conversation:
             return
         if now_s < self.next_s():
             return
-        id_ = self.partner.draw(reply.reader.clock_s / reply.length_s, opening=reply.origin_s is None)
+        id_ = self.partner.draw(opening=reply.origin_s is None)
         reply.ids.append(id_)
         events = reply.reader.read(id_)
         now_s = self.clock()  # drawing took time

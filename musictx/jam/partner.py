@@ -9,9 +9,9 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.generate.batch import LOOK_EVERY, warmed
-from musictx.generate.engine import PREFILL_BLOCK, ByChance, Stream, prefill
+from musictx.generate.engine import ByChance, Stream, prefill, read
 from musictx.generate.filters import nan_error
-from musictx.generate.guidance import bare_prompt
+from musictx.generate.guidance import NothingToHold, bare_prompt
 from musictx.generate.requests import Sampling
 from musictx.model.protocol import LanguageModel, newest
 from musictx.tokenizers import Ids, Tokenizer
@@ -72,11 +72,10 @@ class Partner:
         self.warmth = 1.0
         self.replies += 1
 
-    def draw(self, share: float, opening: bool) -> int:
-        """Draws the next id, a share of the asked length into the reply; `opening`: not one that waits. Raises
-        NanError."""
+    def draw(self, opening: bool) -> int:
+        """Draws the next id; `opening`: not one that waits. Raises NanError."""
         self.opening = opening
-        self.chance.heat([self.sampling.temperature_at(share) * self.warmth])
+        self.chance.heat([self.sampling.temperature * self.warmth])
         try:
             drawn = next(self.stream)
         except ConfigError:  # a model of learned positions ends with its table: it begins again
@@ -93,16 +92,15 @@ class Partner:
     def _begin_stream(self, grammar: Grammar) -> None:
         """Begins to draw here; without seed guidance if nothing was played before what the bare stream hears."""
         logits, state, streams, self.chance.sampling = self.logits, self.state, 1, self.sampling
-        if self.sampling.strength is not None:
-            end = replace(self.sampling, guidance_tokens=self.sampling.guidance_tokens + len(self.reply))
-            heard = self.context()
-            if len(heard) - 1 > max(end.guidance_tokens, self.period):
-                bare, of_bare = prefill(self.model, [bare_prompt(heard, end, self.period)], [0], self.window, True)
-                logits, state, streams = torch.cat([logits, bare]), type(state).join([state, of_bare]), 2
-            else:
+        if (strength := self.sampling.strength) is not None:
+            try:
+                end = bare_prompt(self.context(), strength, self.period, len(self.reply))
+            except NothingToHold:
                 self.chance.sampling = replace(self.sampling, seed_guidance=None)
-        eos = self.tokenizer.vocab.eos
-        self.stream = Stream(self.model, logits, state, grammar, self._choose, eos, streams)
+            else:
+                bare, of_bare = prefill(self.model, [end], [0], self.window, True)
+                logits, state, streams = torch.cat([logits, bare]), type(state).join([state, of_bare]), 2
+        self.stream = Stream(self.model, logits, state, grammar, self._choose, streams)
 
     def _choose(self, logits: Tensor, legal: Tensor) -> Tensor:
         at_once = legal & ~self.waits
@@ -120,7 +118,7 @@ class Partner:
     def _warm_up(self) -> None:
         self.begin()
         for _ in range(WARM_UP):
-            self.draw(0.0, opening=True)
+            self.draw(opening=True)
         self.end(NOTHING)
         self.replies = 0
 
@@ -128,9 +126,7 @@ class Partner:
     def _read(self, ids: Tensor) -> None:
         """Reads ids (T,) into the model's state."""
         try:
-            for start in range(0, len(ids), min(PREFILL_BLOCK, self.window)):
-                block = ids[None, start : start + min(PREFILL_BLOCK, self.window)]
-                self.logits = self.model.prefill(block, self.state)  # (1, V)
+            self.logits = read(self.model, ids, self.state, self.window)
         except ConfigError:  # as in `draw`
             self._recall()
 

@@ -4,45 +4,51 @@ import io
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event as Flag
-from typing import Any, Protocol
+from typing import Any
 
 import mido
 
 from musictx.errors import ConfigError, MidiError, UserError
+from musictx.jam.recording import Timed, ends
 from musictx.model.packaged import KNOWN_SEEDS
 from musictx.music.read import fit_chunks, read_bytes, read_tracks, unwrap
 
-Timed = tuple[float, Any]  # seconds of the session, mido message
 
+class MessagePlayer:
+    """Plays messages, each at its time."""
 
-class Player(Protocol):
-    """`arrived` is set when a message has come that `take` has not returned yet."""
-
-    arrived: Flag
+    def __init__(self, messages: Iterable[Timed]) -> None:
+        self.messages, self.arrived = deque(messages), Flag()
 
     @property
     def next_s(self) -> float:
         """When the next message comes; infinity if unknown."""
-        ...
+        return self.messages[0][0] if self.messages else inf
 
     @property
     def over(self) -> bool:
         """Whether no message will ever come."""
-        ...
+        return not self.messages
 
     def take(self, now_s: float) -> list[Timed]:
         """The messages up to now that have not been taken yet, in order of time."""
-        ...
+        taken = []
+        while self.next_s <= now_s:
+            taken.append(self.messages.popleft())
+        return taken
+
+    def close(self) -> None:
+        """Does nothing; a port has it too."""
 
 
-class FilePlayer:
-    """Plays the notes and pedals of a MIDI file, each at its time. Keys still down at its end are released there.
+class FilePlayer(MessagePlayer):
+    """Plays the notes and pedals of a MIDI file. Keys still down at its end are released there.
 
     Raises MidiError for a file that is not music, UserError for a silent one.
     """
@@ -52,56 +58,33 @@ class FilePlayer:
         tracks = read_tracks(data, path)
         if not len(tracks.merge()):
             raise UserError(f"{path}: the file has no notes to play", "give one with music in it, other than drums")
-        self.quarter_s, self.arrived = tracks.quarter_s, Flag()
+        self.quarter_s = tracks.quarter_s
         try:
-            self.messages = deque(_messages(data))
+            super().__init__(_messages(data))
         except Exception as error:  # damage can make mido raise anything
             detail = " ".join(str(error).split())[:100] or type(error).__name__
             raise MidiError(path, f"damaged MIDI file ({detail})", "write it again with another program") from None
 
-    @property
-    def next_s(self) -> float:
-        return self.messages[0][0] if self.messages else inf
-
-    @property
-    def over(self) -> bool:
-        return not self.messages
-
-    def take(self, now_s: float) -> list[Timed]:
-        taken = []
-        while self.messages and self.messages[0][0] <= now_s:
-            taken.append(self.messages.popleft())
-        return taken
-
-    def close(self) -> None:
-        """Does nothing; a port has it too."""
-
 
 def _messages(data: bytes) -> list[Timed]:
-    now_s, out, held = 0.0, list[Timed](), list[tuple[int, int]]()
+    now_s, out = 0.0, list[Timed]()
     for message in mido.MidiFile(file=io.BytesIO(fit_chunks(unwrap(data))), clip=True):
         now_s += message.time
-        if message.is_meta or not hasattr(message, "channel"):
-            continue
-        out.append((now_s, message))
-        if message.type in ("note_on", "note_off"):
-            key = message.channel, message.note
-            if message.type == "note_on" and message.velocity > 0:
-                held.append(key)
-            elif key in held:
-                held.remove(key)
-    return out + [(now_s, mido.Message("note_off", channel=channel, note=note)) for channel, note in held]
+        if not message.is_meta and hasattr(message, "channel"):
+            out.append((now_s, message))
+    return out + ends(out, now_s)
 
 
 class PortPlayer:
-    """A person at a MIDI port; each message has the time at which it arrived. Raises ConfigError."""
+    """A person at a MIDI port; each message has the time at which it arrived. `arrived` is set when a message has come
+    that `take` has not returned yet. Raises ConfigError."""
 
     next_s, over = inf, False
 
     def __init__(self, name: str, virtual: bool, clock: Callable[[], float]) -> None:
         self.clock, self.arrived = clock, Flag()
         self.queue: SimpleQueue[Timed] = SimpleQueue()
-        self.port = open_input(name, virtual, self._receive)
+        self.port = open_port("input", name, virtual, callback=self._receive)
 
     def _receive(self, message: Any) -> None:
         self.queue.put((self.clock(), message))
@@ -115,33 +98,19 @@ class PortPlayer:
         self.port.close()
 
 
-INPUT, OUTPUT = "input", "output"
-
-
-def open_input(name: str, virtual: bool, callback: Callable[[Any], None]) -> Any:
-    """Opens a port whose messages go to `callback`, in a thread of the system's. Raises ConfigError."""
-    return _open(INPUT, name, virtual, callback=callback)
-
-
-def open_output(name: str, virtual: bool) -> Any:
-    """Opens a port to send to. Raises ConfigError."""
-    return _open(OUTPUT, name, virtual)
-
-
-def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
-    """Opens the port of that name, or the one port whose name contains these words; creates a virtual one, which others
-    connect to."""
-    opening, listing = (
-        (mido.open_input, mido.get_input_names) if kind == INPUT else (mido.open_output, mido.get_output_names)
-    )
-    file = "a MIDI file that ends in .mid" + (f", or {KNOWN_SEEDS}" if kind == INPUT else "")
+def open_port(kind: str, name: str, virtual: bool, **options: Any) -> Any:
+    """Opens an `input` or `output` of that name, or the one port whose name contains these words; creates a virtual
+    one, which others connect to. With `callback`, messages go there in a thread of the system's. Raises ConfigError."""
+    opening, listing = getattr(mido, f"open_{kind}"), getattr(mido, f"get_{kind}_names")
+    file = "a MIDI file that ends in .mid" + (f", or {KNOWN_SEEDS}" if kind == "input" else "")
     try:
         with _quiet():
             if virtual:
                 return opening(name, virtual=True, **options)
             names = list(dict.fromkeys(listing()))
-            if (found := _choose(names, name)) is not None:
-                return opening(found, **options)
+            alike = [name] if name in names else [each for each in names if name.lower() in each.lower()]
+            if len(alike) == 1:
+                return opening(alike[0], **options)
     except ImportError as error:
         why = f"MIDI ports need the package python-rtmidi ({error})"
         raise ConfigError(kind, got=name, why=why, hint=f"pip install 'musictx[jam]', or give {file}") from None
@@ -153,13 +122,6 @@ def _open(kind: str, name: str, virtual: bool, **options: Any) -> Any:
     if not names:
         why, there = f"there is no MIDI {kind} port to connect to", ""
     raise ConfigError(kind, got=name, why=why, allowed=there + file)
-
-
-def _choose(names: list[str], name: str) -> str | None:
-    if name in names:
-        return name
-    alike = [n for n in names if name.lower() in n.lower()]
-    return alike[0] if len(alike) == 1 else None
 
 
 @contextmanager

@@ -14,14 +14,16 @@ from musictx.files import replacing
 from musictx.music.write import MAX_MSPQ, TICKS_PER_QUARTER
 from musictx.tokenizers.tokenizer import Event
 
+Timed = tuple[float, Any]  # seconds of the session, mido message
+
 
 class Recording:
     """All messages in and out, with seconds of the session."""
 
     def __init__(self, quarter_s: float, channel: int) -> None:
         self.mspq, self.channel = min(max(round(quarter_s * 1e6), 1), MAX_MSPQ), channel
-        self.player: list[tuple[float, Any]] = []
-        self.partner: list[tuple[float, Any]] = []
+        self.player: list[Timed] = []
+        self.partner: list[Timed] = []
 
     def hear(self, at_s: float, message: Any) -> None:
         if hasattr(message, "channel"):  # leaves out clock ticks and the like
@@ -37,7 +39,8 @@ class Recording:
     @property
     def notes(self) -> tuple[int, int]:
         """How many notes the player and the partner have played."""
-        return _struck(self.player), _struck(self.partner)
+        own, replied = (sum(_strikes(message) for _, message in each) for each in (self.player, self.partner))
+        return own, replied
 
     @property
     def duration_s(self) -> float:
@@ -51,7 +54,7 @@ class Recording:
             if name == "player":
                 track.append(mido.MetaMessage("set_tempo", tempo=self.mspq))
             before = 0
-            for at_s, message in sorted(messages + _ends(messages, self.duration_s), key=lambda timed: timed[0]):
+            for at_s, message in sorted(messages + ends(messages, self.duration_s), key=lambda timed: timed[0]):
                 tick = round(at_s * 1e6 / self.mspq * TICKS_PER_QUARTER)
                 track.append(message.copy(time=tick - before))
                 before = tick
@@ -65,12 +68,8 @@ def _strikes(message: Any) -> bool:
     return bool(message.type == "note_on" and message.velocity > 0)
 
 
-def _struck(messages: list[tuple[float, Any]]) -> int:
-    return sum(_strikes(message) for _, message in messages)
-
-
-def _ends(messages: list[tuple[float, Any]], at_s: float) -> list[tuple[float, Any]]:
-    """The messages that release the keys still down at the end."""
+def ends(messages: list[Timed], at_s: float) -> list[Timed]:
+    """The messages that release, at that time, the keys still down after all."""
     held: dict[tuple[int, int], int] = {}
     for _, message in messages:
         if message.type in ("note_on", "note_off"):

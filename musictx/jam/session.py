@@ -5,29 +5,19 @@ from collections.abc import Callable, Iterable
 from math import inf
 from threading import Condition, Thread
 from threading import Event as Flag
-from typing import Any, Protocol
+from typing import Any
 
 from musictx.errors import UserError
 from musictx.jam.conversation import Conversation
-from musictx.jam.players import Player
+from musictx.jam.players import MessagePlayer, PortPlayer
 from musictx.jam.recording import Playback
 from musictx.tokenizers.tokenizer import Event
 
 LONGEST_WAIT_S = 0.5  # so that Ctrl-C and a lost port are noticed
 
 
-class Clock(Protocol):
-    def now(self) -> float:
-        """Seconds of the session."""
-        ...
-
-    def wait(self, until_s: float, arrived: Flag) -> None:
-        """Waits until then, or until a message arrives."""
-        ...
-
-
 class RealClock:
-    """Counts seconds from its creation, and never goes back."""
+    """Counts seconds of the session from its creation, and never goes back."""
 
     def __init__(self) -> None:
         self.start_s = time.monotonic()
@@ -36,6 +26,7 @@ class RealClock:
         return time.monotonic() - self.start_s
 
     def wait(self, until_s: float, arrived: Flag) -> None:
+        """Waits until then, until a message arrives, or for `LONGEST_WAIT_S`."""
         seconds = min(until_s - self.now(), LONGEST_WAIT_S)
         if seconds > 0:
             arrived.wait(seconds)
@@ -101,16 +92,12 @@ class Sender(Playback):
                     self.changed.wait(left_s)
 
 
-def _nothing(*args: Any) -> None:
-    pass
-
-
 def converse(
     conversation: Conversation,
-    player: Player,
-    clock: Clock,
-    record: Callable[[float, Any], None] = _nothing,
-    watch: Callable[[], None] = _nothing,
+    player: MessagePlayer | PortPlayer,
+    clock: RealClock | VirtualClock,
+    record: Callable[[float, Any], None],
+    watch: Callable[[], None],
 ) -> None:
     """Runs until the player is done and has the last reply. `record` gets every message of the player's, and `watch` is
     called after every step."""

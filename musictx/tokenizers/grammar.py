@@ -1,7 +1,6 @@
 """Which ids may come next, for a whole batch, after every token: the entry to the encodings' grammars."""
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Protocol
 
 import numpy as np
@@ -25,36 +24,20 @@ class Grammar(Protocol):
         """One more token a row, (B,)."""
         ...
 
-    def may_end(self) -> bool:
-        """Whether the music may stop here."""
-        ...
-
-    def take(self, rows: Tensor) -> "Grammar":
-        """The rows (n,) of this batch, in that order."""
-        ...
-
 
 class Free:
-    """Any event may follow any other; PAD, BOS and EOS never may. Music may stop between groups of `group` ids."""
+    """Any event may follow any other; PAD, BOS and EOS never may."""
 
     def __init__(self, tokenizer: Tokenizer, rows: int, device: torch.device | str) -> None:
         vocab = tokenizer.vocab
         legal = torch.from_numpy(vocab.mask(*(row.type for row in vocab.events))).to(device)  # (V,)
-        self.mask, self.group, self.drawn = legal.expand(rows, -1), tokenizer.group, 0
+        self.mask = legal.expand(rows, -1)
 
     def legal(self) -> Tensor:
         return self.mask
 
     def update(self, ids: Tensor) -> None:
-        self.drawn += 1
-
-    def may_end(self) -> bool:
-        return self.drawn % self.group == 0
-
-    def take(self, rows: Tensor) -> "Free":
-        taken = copy(self)
-        taken.mask = self.mask[rows]
-        return taken
+        """Does nothing: what came before forbids nothing."""
 
 
 def build_grammar(

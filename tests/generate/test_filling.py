@@ -2,35 +2,14 @@
 
 import numpy as np
 import pytest
-from conftest import QUICK, TINY, ok, refused
+from conftest import ok, refused
 from matplotlib.image import imread
 
 import musictx
-from musictx.config.app import settings
 from musictx.errors import BundleError, ConfigError, UserError
-from musictx.model.bundle import read_header
 from musictx.music.read import read_midi
 from musictx.music.score import Filled, Score
 from musictx.music.write import write_midi
-from musictx.training.fit import fit
-
-INFILL = ["objective=infill", "objective_settings={plain: 0.0}", "data.length=512", "model.position=relative_fourier"]
-
-
-def trained(folder, store, *words):
-    place = [f"data.path={store}", f"out={folder}", "trainer.progress_bar=false"]
-    return fit(settings("train", *TINY, *QUICK, *INFILL, *place, *words))
-
-
-@pytest.fixture(scope="module")
-def filler(world, tmp_path_factory):
-    return trained(tmp_path_factory.mktemp("filler") / "run", world.store)
-
-
-@pytest.fixture(scope="module")
-def hymn_filler(world, tmp_path_factory):
-    words = ["tokenizer.name=chorale", "data.stretch=[1.0]", "model.clock=time", "model.cycle=16"]
-    return trained(tmp_path_factory.mktemp("filler") / "run", world.hymn_store, *words)
 
 
 def outside(score, from_s, to_s):
@@ -40,21 +19,19 @@ def outside(score, from_s, to_s):
     return sorted(zip(*(column.tolist() for column in columns), strict=True))
 
 
-@pytest.mark.parametrize("kind", ["performance", "chorale"])
-def test_a_region_is_written_again_and_all_else_is_the_files(world, filler, hymn_filler, tmp_path, kind):
-    bundle, midi = (filler, world.seed) if kind == "performance" else (hymn_filler, world.hymn)
-    words = [f"infill={midi}", f"bundle={bundle}", "from_s=2.4", "to_s=3.6", "variations=2", "png=true", "out=o"]
+def test_a_region_is_written_again_and_all_else_is_the_files(world, filling, tmp_path):
+    midi = world.hymn
+    words = [f"infill={midi}", f"bundle={filling}", "from_s=2.4", "to_s=3.6", "variations=2", "png=true", "out=o"]
     said = ok(["musictx", "generate", *words], tmp_path).stdout
-    name = midi.stem
-    assert f"{name}: what sounds from 2.40 to 3.60 s" in said
-    assert imread(tmp_path / "o" / f"{name}.png").shape[2] == 4
+    assert "hymn0: what sounds from 2.40 to 3.60 s" in said
+    assert imread(tmp_path / "o" / "hymn0.png").shape[2] == 4
     file = read_midi(midi)
-    pieces = [read_midi(tmp_path / "o" / f"{name}-{k}.mid") for k in (1, 2)]
+    pieces = [read_midi(tmp_path / "o" / f"hymn0-{k}.mid") for k in (1, 2)]
     for piece in pieces:
         assert outside(piece, 2.4, 3.6) == outside(file, 2.4, 3.6)
         assert len(outside(file, 2.4, 3.6)) > 10
     assert pieces[0] != pieces[1]
-    model = musictx.load(bundle)
+    model = musictx.load(filling)
     same = model.fill(midi, from_s=2.4, to_s=3.6, variations=2)
     for music, piece in zip(same, pieces, strict=True):
         music.write(tmp_path / "it.mid")
@@ -67,8 +44,8 @@ def test_a_region_is_written_again_and_all_else_is_the_files(world, filler, hymn
     assert model.fill(midi, from_s=2.4, to_s=3.6, random_seed=1)[0].score != same[0].score
 
 
-def test_bars_are_counted_from_one_and_the_last_is_part_of_it(world, hymn_filler):
-    model = musictx.load(hymn_filler)
+def test_bars_are_counted_from_one_and_the_last_is_part_of_it(world, filling):
+    model = musictx.load(filling)
     bar_s = 4 * read_midi(world.hymn).quarter_s
     (by_bars,) = model.fill(world.hymn, from_bar=2, to_bar=2)
     (by_seconds,) = model.fill(world.hymn, from_s=bar_s, to_s=2 * bar_s)
@@ -77,83 +54,77 @@ def test_bars_are_counted_from_one_and_the_last_is_part_of_it(world, hymn_filler
     assert by_bars.new[1:] == (by_bars.new_from_s, by_bars.new_to_s) == pytest.approx((bar_s, 2 * bar_s))
 
 
-def test_what_goes_between_two_files(world, filler, tmp_path):
-    a, b = world.seed, world.midi / "sub1" / "tune 1.mid"
-    words = [f"between={a},{b}", f"bundle={filler}", "length_seconds=1.5", "out=o", "wav=true"]
+def test_what_goes_between_two_files(world, filling, tmp_path):
+    a, b = world.hymn, world.hymns / "hymn1.mid"
+    words = [f"between={a},{b}", f"bundle={filling}", "length_seconds=1.5", "out=o", "wav=true"]
     said = ok(["musictx", "generate", *words], tmp_path).stdout
     first, second = read_midi(a), read_midi(b)
     end_s = round(first.duration_s, 2)
-    assert f"tune 0-to-tune 1: what sounds from {end_s:.2f} to {end_s + 1.5:.2f} s is new" in said
-    piece = read_midi(tmp_path / "o" / "tune 0-to-tune 1-1.mid")
+    assert f"hymn0-to-hymn1: what sounds from {end_s:.2f} to {end_s + 1.5:.2f} s is new" in said
+    piece = read_midi(tmp_path / "o" / "hymn0-to-hymn1-1.mid")
     assert outside(piece, end_s, 1000) == outside(first, end_s, 1000)
     later = piece.select(piece.onset_s > end_s + 1.5 - 1e-3)
     assert later.pitch.tolist() == second.pitch.tolist()
     assert np.allclose(later.onset_s - second.onset_s, end_s + 1.5, atol=2e-3)
-    assert (tmp_path / "o" / "tune 0-to-tune 1-1.wav").stat().st_size > 10_000
-    (music,) = musictx.load(filler).fill_between(a, b, seconds=1.5)
+    assert (tmp_path / "o" / "hymn0-to-hymn1-1.wav").stat().st_size > 10_000
+    (music,) = musictx.load(filling).fill_between(a, b, seconds=1.5)
     assert music.score.pitch.tolist() == piece.pitch.tolist()
     for midi in (a, b):
         with pytest.raises(UserError, match=f"{midi.name} is the seed"):
             music.write(midi)
 
 
-def test_a_name_with_a_comma_in_it_is_one_of_the_two(world, filler, tmp_path):
-    one, two = read_midi(world.seed), read_midi(world.midi / "sub1" / "tune 1.mid")
+def test_a_name_with_a_comma_in_it_is_one_of_the_two(world, filling, tmp_path):
+    one, two = read_midi(world.hymn), read_midi(world.hymns / "hymn1.mid")
     write_midi(one, tmp_path / "slow, sad.mid")
     write_midi(two, tmp_path / "b.mid")
     words = ["between=slow, sad.mid,b.mid", "length_seconds=1"]
-    ok(["musictx", "generate", *words, f"bundle={filler}", "out=o"], tmp_path)
+    ok(["musictx", "generate", *words, f"bundle={filling}", "out=o"], tmp_path)
     assert (tmp_path / "o" / "slow, sad-to-b-1.mid").is_file()
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["infill={seed}", "from_s=2", "to_s=3", "to_bar=3"], "from_s=2.0: "),
-        (["infill={seed}", "from_s=3", "to_s=nan"], "tune 0.mid: from_s=3.0: to_s=nan: "),
-        (["infill={seed}", "from_bar=0", "to_bar=2"], "tune 0.mid: from_bar=0: to_bar=2: "),
-        (["infill={seed}", "from_bar=1", "to_bar=900"], "tune 0.mid: from_bar=1: to_bar=900: "),
+        (["infill={seed}", "from_bar=1", "to_bar=900"], "hymn0.mid: from_bar=1: to_bar=900: "),
         (["infill=none.mid", "from_s=1", "to_s=2"], "none.mid: "),
         (["infill={seed}", "from_s=1", "to_s=2", "length_seconds=3"], "length_seconds=3.0: "),
         (["infill={seed}", "from_s=1", "to_s=2", "draws=4"], "draws=4: "),
         (["infill={seed}", "from_s=1", "to_s=2", "seed_midi=elise"], "seed_midi=elise: "),
         (["infill={seed}", "between={seed},{seed}"], "between="),
         (["between={seed}"], "between="),
-        (["between={seed},none.mid"], "none.mid: "),
         (["between={seed},{seed}", "from_s=1"], "from_s=1.0: "),
-        (["between={seed},{seed}", "length_seconds=0"], "length_seconds=0.0: "),
         (["between={seed},{seed}", "length_seconds=1000"], "a gap of 1000.0 s "),
         ([], "seed_midi=…: "),
     ],
 )
-def test_wrong_input_is_said_in_a_line_and_nothing_is_written(world, filler, tmp_path, words, text):
-    words = [word.format(seed=world.seed) for word in words]
-    assert text in refused(["musictx", "generate", *words, f"bundle={filler}", "out=o"], tmp_path)
+def test_wrong_input_is_said_in_a_line_and_nothing_is_written(world, filling, tmp_path, words, text):
+    words = [word.format(seed=world.hymn) for word in words]
+    assert text in refused(["musictx", "generate", *words, f"bundle={filling}", "out=o"], tmp_path)
     assert not (tmp_path / "o").exists()
 
 
-def test_a_model_that_never_learned_it_and_what_one_says_that_did(world, filler, tmp_path):
-    words = [f"infill={world.seed}", "from_s=1", "to_s=2", "out=o", f"bundle={world.bundle}"]
+def test_a_model_that_never_learned_it(world, tmp_path):
+    words = [f"infill={world.hymn}", "from_s=1", "to_s=2", "out=o", f"bundle={world.hymn_bundle}"]
     said = refused(["musictx", "generate", *words], tmp_path)
-    assert said.startswith(f"error: {world.bundle} was not trained to fill")
+    assert said.startswith(f"error: {world.hymn_bundle} was not trained to fill")
     assert not (tmp_path / "o").exists()
     with pytest.raises(BundleError, match="^this model was not trained to fill"):
-        musictx.load(world.bundle).fill(world.seed, from_s=1, to_s=2)
-    assert read_header(filler).objective["length"] == 512
+        musictx.load(world.hymn_bundle).fill(world.hymn, from_s=1, to_s=2)
 
 
-def test_wrong_input_from_python(world, filler):
-    model = musictx.load(filler)
+def test_wrong_input_from_python(world, filling):
+    model = musictx.load(filling)
     with pytest.raises(ConfigError) as refused:
-        model.fill(world.seed)
+        model.fill(world.hymn)
     assert refused.value.field == "from_s"
     with pytest.raises(ConfigError) as refused:
-        model.fill_between(read_midi(world.seed), world.seed)  # type: ignore[arg-type]
+        model.fill_between(read_midi(world.hymn), world.hymn)  # type: ignore[arg-type]
     assert (refused.value.field, refused.value.got) == ("between", "Score")
-    with pytest.raises(UserError, match="no notes"):
+    with pytest.raises(UserError, match="the score: to_s=2: the music ends at 0"):
         model.fill(Score.empty(), from_s=1, to_s=2)
 
 
-def test_a_gap_that_is_not_full_is_said(world, filler, tmp_path):
-    words = [f"infill={world.seed}", "from_s=2", "to_s=4", "max_tokens=3", f"bundle={filler}", "out=o"]
+def test_a_gap_that_is_not_full_is_said(world, filling, tmp_path):
+    words = [f"infill={world.hymn}", "from_s=2", "to_s=4", "max_tokens=3", f"bundle={filling}", "out=o"]
     assert "max_tokens=3" in ok(["musictx", "generate", *words], tmp_path).stdout

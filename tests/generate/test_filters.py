@@ -47,14 +47,9 @@ def test_temperature_divides_the_logits():
     ("uniform", "id"), [(0.0, 0), (0.4999, 0), (0.5001, 1), (0.7999, 1), (0.8001, 2), (0.9501, 3), (1 - 2**-53, 3)]
 )
 def test_a_draw_is_where_the_distribution_function_exceeds_the_uniform(uniform, id):
-    assert draw(LOGITS, PLAIN, 1.0, torch.tensor([[uniform]], dtype=torch.float64)).tolist() == [id]
-
-
-def test_drawn_frequencies_follow_the_filtered_distribution():
-    uniform = torch.rand(4000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    drawn = draw(LOGITS.expand(4000, -1), replace(PLAIN, top_k=2), 1.0, uniform)
-    shares = torch.bincount(drawn, minlength=4) / 4000
-    torch.testing.assert_close(shares, torch.tensor([0.625, 0.375, 0.0, 0.0]), atol=0.03, rtol=0)
+    chance = torch.tensor([[uniform]], dtype=torch.float64)
+    assert draw(LOGITS, PLAIN, 1.0, chance).tolist() == [id]
+    assert draw(LOGITS.flip(1), replace(PLAIN, temperature=0.0), 0.0, chance).tolist() == [3]  # always the likeliest
 
 
 @given(
@@ -67,7 +62,3 @@ def test_what_is_forbidden_is_never_drawn(values, uniform, temperature, settings
     logits = torch.tensor([[*values, 0.0]])
     drawn = draw(logits, replace(PLAIN, **settings), temperature, torch.tensor([[uniform]], dtype=torch.float64))
     assert torch.isfinite(logits[0, drawn[0]])
-
-
-def test_greedy_takes_the_likeliest():
-    assert draw(LOGITS.flip(1), replace(PLAIN, temperature=0.0), 0.0, torch.tensor([[0.1]]).double()).tolist() == [3]

@@ -103,15 +103,8 @@ def test_it_is_guided_by_a_melody_where_that_is_asked_for_alone(chorale):
 
 
 def test_what_continues_refuses_it_in_one_line(world, tmp_path):
-    for words in (
-        ["generate", f"seed_midi={world.hymn}", "out=o"],
-        ["serve"],
-        ["jam", f"input={world.hymn}", "output=o.mid"],
-        ["compare", f"store={world.hymn_store}", "out=o", "split=train", "seed_seconds=1", "length_seconds=1"],
-    ):
-        given = "runs=[harmoniser]" if words[0] == "compare" else "bundle=harmoniser"
-        line = refused(["musictx", *words, given], tmp_path)
-        assert "harmoniser" in line
+    words = [f"input={world.hymn}", "output=o.mid", "bundle=harmoniser"]
+    assert "harmoniser" in refused(["musictx", "jam", *words], tmp_path)
     assert not list(tmp_path.iterdir())
     with pytest.raises(BundleError, match="encoder_decoder.* continue"):
         open_bundle(BUNDLE)

@@ -33,15 +33,10 @@ def test_lengths_in_seconds():
     assert [length.in_seconds(2.0) for length in lengths] == [3.0, 6.0, 20.0, None]
 
 
-def test_tokens_are_counted():
-    assert progress(Length(tokens=8)).after(np.zeros(6, np.uint16)) == 0.75
-
-
 def test_the_clock_of_a_performance_continues_from_look_to_look():
     p, wait = progress(Length(seconds=4.0)), TOK.silence(1.0)
     assert p.after(wait) == 0.25
     assert p.after(np.concatenate([wait, wait, wait])) == 0.75
-    assert p.at(np.array([0, 1, 2, 3])).tolist() == [0, 0.25, 0.5, 0.75]
 
 
 def test_only_whole_steps_of_a_grid_count():

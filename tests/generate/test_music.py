@@ -6,7 +6,7 @@ import pytest
 import torch
 from stubs import Said, continued, noise
 
-from musictx.errors import ConfigError, TokenError, UserError
+from musictx.errors import ConfigError
 from musictx.generate.draw import Drawing, continue_primers
 from musictx.generate.filters import NanError
 from musictx.generate.primer import Primer
@@ -74,12 +74,12 @@ def test_a_variation_depends_on_the_seed_and_its_number_alone():
     assert not same(go(random_seed=1)[0], one[0])
 
 
-@pytest.mark.parametrize("position", ["relative", "relative_fourier", "rope", "sinusoidal", "learned", "none"])
+@pytest.mark.parametrize("position", ["relative_fourier", "learned"])  # of the others: test_engine.py
 def test_several_seeds_in_one_batch_are_each_as_if_alone(position):
     model, tokenizer = build("performance", position)
     model.double()
     primers = [Primer(s, s.duration_s, Meter(s.quarter_s)) for s in (SEED, LONGER)] + [None]
-    asked = Continue(replace(PLAIN, guard=True, temperature_end=0.8), Length(tokens=40), variations=2)
+    asked = Continue(replace(PLAIN, guard=True), Length(tokens=40), variations=2)
     together = continue_primers(primers, model, tokenizer, asked)
     for primer, results in zip(primers, together, strict=True):
         alone = continue_primers([primer], model, tokenizer, asked)[0]
@@ -97,12 +97,6 @@ def test_rows_that_come_to_their_end_at_different_times_are_as_if_alone():
         continued(None, model.double(), tokenizer, Continue(PLAIN, Length(seconds=1.0), variations=n)) for n in (8, 2)
     )
     assert all(same(a, b) for a, b in zip(two, eight, strict=False))
-
-
-def test_music_from_nothing():
-    (result,) = go(seed=None, rules=Rules(max_silence_s=0.5))
-    assert result.new_from_s == 0
-    assert 0 < result.score.duration_s <= 2.0 + 1e-9
 
 
 def test_the_program_of_the_seed_is_kept():
@@ -133,51 +127,6 @@ def test_positions_that_run_out_end_the_music_and_say_so():
     assert result.score.duration_s > 1.2
 
 
-def test_a_token_limit_that_comes_first_is_said():
-    (result,) = go(max_tokens=3, length=Length(seconds=60.0))
-    assert not result.complete
-    assert result.stopped == "max_tokens=3"
-    assert result.score.duration_s < 10
-
-
-def ends_at(vocab, step):
-    """A model that only waits 100 ms a token, and expects an end after so many tokens."""
-
-    def say(length, rows):
-        logits = torch.full((rows, vocab.size), -30.0)
-        logits[:, vocab.id("NOTE_ON", 60)] = 0.0
-        logits[:, vocab.id("NOTE_OFF", 60)] = 20.0
-        logits[:, vocab.id("VELOCITY", 5)] = -10.0
-        logits[:, vocab.id("TIME_SHIFT", 10)] = 10.0 if length % 2 else -5.0
-        if length - 1 == step:
-            logits[:, vocab.eos] = 15.0
-        return logits
-
-    return Said(say)
-
-
-@pytest.mark.parametrize(("step", "expected"), [(95, 95), (105, 105), (50, None)])
-def test_a_forced_ending_falls_where_the_model_expects_one_near_the_asked_length(step, expected, monkeypatch):
-    tokenizer = build_tokenizer("performance")
-    used = []
-
-    def decode(self, ids, quarter_s=0.5):
-        used.append(len(ids))
-        return Score.empty()
-
-    monkeypatch.setattr(type(tokenizer), "decode", decode)
-    continued(None, ends_at(tokenizer.vocab, step), tokenizer, Continue(PLAIN, Length(tokens=100), forced_ending=True))
-    if expected is None:
-        assert 90 <= used[-1] <= 110
-    else:
-        assert used[-1] == expected
-
-
-def test_a_forced_ending_lets_a_chorale_end_between_steps_alone():
-    for result in go("chorale", length=Length(seconds=3.0), forced_ending=True, variations=4):
-        assert 2.7 - 0.15 <= result.score.duration_s - 1.2 <= 3.3 + 0.15
-
-
 def test_the_guard_warms_a_row_that_is_stuck():
     tokenizer = build_tokenizer("performance")
     vocab = tokenizer.vocab
@@ -206,7 +155,7 @@ def until_ctrl_c(model, asked):
     return drawing.continuations()[0]
 
 
-@pytest.mark.parametrize("after", [-1, 0, 1, 40, 64])  # tokens; -1: it comes while the prompt is read
+@pytest.mark.parametrize("after", [-1, 0, 40])  # tokens; -1: it comes while the prompt is read
 def test_ctrl_c_keeps_what_exists(after):
     tokenizer, count = build_tokenizer("performance"), itertools.count()
     voice = noise(tokenizer.vocab.size)
@@ -253,16 +202,8 @@ def test_whoever_iterates_may_stop_after_any_step():
 def test_logits_that_are_no_numbers_are_named_with_their_layer():
     model, tokenizer = build("performance")
     model.get_parameter("blocks.0.down.weight").data[0, 0] = torch.nan
-    for broken in (model, StaticSteps(model)):
-        with pytest.raises(NanError, match=r"\(NaN\); blocks\.0\.down "):
-            continued(SEED, broken, tokenizer, Continue(PLAIN))
-
-
-def test_a_silent_seed_and_one_that_does_not_fit_are_refused():
-    with pytest.raises(UserError, match="no notes"):
-        go(seed=Score.empty())
-    with pytest.raises(TokenError, match="pitch 10 "):
-        go("chorale", seed=Score([0], [1], [10], [80]))
+    with pytest.raises(NanError, match=r"\(NaN\); blocks\.0\.down "):
+        continued(SEED, StaticSteps(model), tokenizer, Continue(PLAIN))
 
 
 def test_miditok_has_no_rules_to_break():

@@ -44,15 +44,7 @@ def recurrent(v):
     return Recurrent(RecurrentConfig(v, d_model=16, n_layers=2, additive=True, d_attention=8, window=6))
 
 
-@pytest.mark.parametrize(  # every two of these choices meet, with every model
-    ("name", "rolling", "guidance"),
-    [
-        ("performance", False, None),
-        ("performance", True, 1.0),
-        ("chorale", False, 1.0),
-        ("chorale", True, None),
-    ],
-)
+@pytest.mark.parametrize(("name", "rolling", "guidance"), [("performance", True, 1.0), ("chorale", False, None)])
 @pytest.mark.parametrize(
     ("build", "static"),
     [
@@ -75,7 +67,7 @@ def test_no_step_waits_for_the_device(build, static, name, rolling, guidance):
     streams, sampling = 1 + (guidance is not None), replace(EVERY_FILTER, seed_guidance=guidance)
     logits, state = prefill(model, [prompt.heard], [0] * len(rows) * streams, 4 if rolling else 8, rolling)
     chance = ByChance(sampling, [row.key for row in rows], "meta")
-    stream = Stream(model, logits, state, grammar, chance, tokenizer.vocab.eos, streams)
+    stream = Stream(model, logits, state, grammar, chance, streams)
     next(stream)  # numbers for 256 tokens are drawn on the host, and copied
     with NothingOfTheHost():
         for _ in range(8 if rolling else 5):  # past the window, and the room after which it moves

@@ -21,14 +21,11 @@ def refusal(make):
     ("field", "values"),
     [
         ("temperature", (-1.0, nan, inf, 1e-4, 1e39)),
-        ("temperature_end", (0.0, nan)),
         ("top_k", (0,)),
         ("top_p", (1.5, "much", nan)),
         ("min_p", (0.0,)),
         ("typical", (-1.0,)),
         ("seed_guidance", (-1.0, "much", nan, inf)),
-        ("guidance_tokens", (0,)),
-        ("guidance_cut", (0.0, nan)),
     ],
 )
 def test_impossible_draws_are_refused(field, values):
@@ -39,7 +36,6 @@ def test_impossible_draws_are_refused(field, values):
 @pytest.mark.parametrize(
     ("make", "field", "values"),
     [
-        (lambda x: Sampling(temperature_end=x, temperature=0.0), "temperature_end", (1.0,)),
         (lambda x: Continue(max_tokens=x), "max_tokens", (10**30, 0)),
         (lambda x: Fill(max_tokens=x, variations=1000), "max_tokens", (1001,)),
         (lambda x: Continue(variations=x), "variations", (10**12, 0)),
@@ -54,8 +50,6 @@ def test_impossible_draws_are_refused(field, values):
         (lambda x: Fill(length=Length(notes=x)), "Length.notes", (3,)),
         (lambda x: Fill(length=Length(tokens=x)), "Length.tokens", (3,)),
         (lambda x: Accompany(sampling=Sampling(guard=x)), "guard", (True,)),
-        (lambda x: Accompany(sampling=Sampling(guard=False, temperature_end=x)), "temperature_end", (0.5,)),
-        (lambda x: Accompany(sampling=Sampling(guard=False, guidance_tokens=x)), "guidance_tokens", (8,)),
         (lambda x: Accompany(line=x), "line", ("lowest",)),
         (lambda x: Accompany(transpose=x), "transpose", (30, -20)),
         (lambda x: Accompany(variations=x), "variations", (0,)),
@@ -71,12 +65,6 @@ def test_a_fill_of_one_piece_needs_one_region(region):
     assert refusal(Fill(**region).check_region)[0] == "from_s"
     for whole in (Fill(from_s=1.0, to_s=2.0), Fill(from_bar=1, to_bar=2)):
         whole.check_region()
-
-
-def test_a_schedule_is_a_line_over_the_asked_length():
-    sampling = Sampling(temperature=1.0, temperature_end=0.5)
-    assert [sampling.temperature_at(share) for share in (0, 0.5, 1, 1.3)] == [1.0, 0.75, 0.5, 0.5]
-    assert Sampling(temperature=0.9).temperature_at(0.7) == 0.9
 
 
 MIN_P: Own = {"top_p": None, "min_p": 0.02}
@@ -114,15 +102,12 @@ def test_until_a_bundle_is_asked_the_usual_nucleus_is_drawn_from():
     ("make", "field", "wrong", "right"),
     [
         (lambda x: Length(seconds=x), "Length.seconds", ("3", True, [1]), (3, np.float32(3))),
-        (lambda x: Length(tokens=x), "Length.tokens", (2.5, "2"), (np.int64(2), 2)),
         (lambda x: Part(bars=x), "seed_bars", (1.5, "1"), (1, None)),
         (lambda x: Part(side=x), "seed_from", (3, None), ("end",)),
-        (lambda x: Part(until_s=x), "from_s", ("1", False), (1, 0.5)),
         (lambda x: Sampling(temperature=x), "temperature", (None, "1"), (1, np.float64(0.5))),
         (lambda x: Sampling(guard=x), "guard", (None, "no", 1), (False,)),
         (lambda x: Continue(variations=x), "variations", (2.5, "2", True), (np.int64(2),)),
         (lambda x: Continue(rules=x), "rules", ({}, None), (Rules(),)),
-        (lambda x: Fill(from_bar=x), "from_bar", (1.5, "1"), (1,)),
         (lambda x: Accompany(transpose=x), "transpose", (1.5, "up"), (np.int8(-2),)),
         (lambda x: Rules(scale=x), "scale", (3,), ("C major", None)),
     ],

@@ -17,7 +17,7 @@ BOTH = ["performance", "chorale"]
 
 def drawn(partner, idiom, count=40):
     partner.begin()
-    return [partner.draw(0.0, opening=k == 0) for k in range(count)]
+    return [partner.draw(opening=k == 0) for k in range(count)]
 
 
 @pytest.mark.parametrize("encoding", BOTH)
@@ -61,7 +61,7 @@ def test_a_reply_is_guided_by_what_was_played_before_its_last_moments(encoding):
             for p in partner.model.parameters():  # so large that what is far behind matters
                 p *= 2
         partner.end(np.zeros(0, np.uint16))
-    guided.sampling = replace(guided.sampling, seed_guidance=2.0, guidance_tokens=8)
+    guided.sampling = replace(guided.sampling, seed_guidance=2.0)
     ids = idiom.ids(phrase_score(1), np.inf)
     assert len(ids) > 32
     for partner in (plain, guided):
@@ -74,12 +74,12 @@ def test_a_reply_is_guided_by_what_was_played_before_its_last_moments(encoding):
     replies = []
     for partner in (guided, plain):
         partner.begin()
-        replies.append([partner.draw(0.0, opening=False) for _ in range(40)])
+        replies.append([partner.draw(opening=False) for _ in range(40)])
     assert replies[0] != replies[1]
     grammar = build_grammar(tokenizer, guided.rules, [ids[:0]], [guided.quarter_s], "cpu")
-    rows, eos = [BatchRow(0, (guided.random_seed, 1))], tokenizer.vocab.eos
-    bare = [bare_prompt(heard, guided.sampling, guided.period)]
-    stream = begin_stream(guided.model, [heard], rows, guided.sampling, grammar, eos, guided.window, True, bare)
+    rows = [BatchRow(0, (guided.random_seed, 1))]
+    bare = [bare_prompt(heard, 2.0, guided.period)]
+    stream = begin_stream(guided.model, [heard], rows, guided.sampling, grammar, guided.window, True, bare)
     assert [int(next(stream).ids) for _ in range(40)] == replies[0]
 
 
@@ -98,11 +98,11 @@ def test_the_first_note_is_not_waited_for():
         partner, _ = make_partner(seed=seed)
         partner.begin()
         vocab = partner.tokenizer.vocab
-        assert vocab.mask("VELOCITY")[partner.draw(0.0, opening=True)]
-        assert vocab.mask("NOTE_ON")[partner.draw(0.0, opening=True)]
+        assert vocab.mask("VELOCITY")[partner.draw(opening=True)]
+        assert vocab.mask("NOTE_ON")[partner.draw(opening=True)]
         partner, _ = make_partner("chorale", seed=seed)
         partner.begin()
-        assert partner.draw(0.0, opening=True) != partner.tokenizer.rest
+        assert partner.draw(opening=True) != partner.tokenizer.rest
 
 
 def test_a_model_without_numbers_is_named():
@@ -111,4 +111,4 @@ def test_a_model_without_numbers_is_named():
     partner.end(partner.past)
     partner.begin()
     with pytest.raises(NanError, match="blocks.0.up"):
-        partner.draw(0.0, opening=True)
+        partner.draw(opening=True)

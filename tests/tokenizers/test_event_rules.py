@@ -124,17 +124,12 @@ def test_polyphony_pitches_and_scales_are_limited():
             grammar(stream(), **{rule: True})
 
 
-def test_rows_with_and_without_a_velocity_are_taken_and_continue():
-    said, silent = stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5))
-    for prompts, rows in (((said, silent), [1, 0]), ((said, said), [1, 1])):
-        both = grammar(*prompts)
-        before, taken = both.legal(), both.take(torch.tensor(rows))
-        assert torch.equal(taken.legal(), before[rows])
-        assert ["NOTE_ON" in words(legal) for legal in taken.legal()] == [prompts[row] is said for row in rows]
-        for event in (("VELOCITY", 2), ("NOTE_ON", 60)):
-            taken.update(torch.tensor([VOCAB.id(*event)] * 2))
-        assert all(words(legal)["NOTE_ON"] == [p for p in range(128) if p != 60] for legal in taken.legal())
-        assert torch.equal(both.legal(), before)
+def test_rows_with_and_without_a_velocity_continue():
+    both = grammar(stream(("VELOCITY", 1), ("TIME_SHIFT", 5)), stream(("TIME_SHIFT", 5)))
+    assert ["NOTE_ON" in words(legal) for legal in both.legal()] == [True, False]
+    for event in (("VELOCITY", 2), ("NOTE_ON", 60)):
+        both.update(torch.tensor([VOCAB.id(*event)] * 2))
+    assert all(words(legal)["NOTE_ON"] == [p for p in range(128) if p != 60] for legal in both.legal())
 
 
 def test_a_prompt_that_ends_in_a_velocity_has_a_way_on():
@@ -193,7 +188,7 @@ def test_with_masks_whatever_a_model_says_the_music_is_whole(score, seed, favour
     model = noise(VOCAB.size, seed, favourites=favourites)
     now = build_grammar(TOK, rules, [prompt] * 3, [0.5] * 3, "cpu")
     rows = [BatchRow(0, (seed, k)) for k in range(3)]
-    drawing = begin_stream(model, [torch.tensor([VOCAB.bos])], rows, PLAIN, now, VOCAB.eos, 400, False)
+    drawing = begin_stream(model, [torch.tensor([VOCAB.bos])], rows, PLAIN, now, 400, False)
     drawn = torch.stack([next(drawing).ids for _ in range(150)], 1).numpy()
     for row in drawn:
         whole = np.concatenate([prompt, row.astype(np.uint16)])

@@ -98,7 +98,6 @@ def test_the_same_grammar_over_fewer_ids(kind, data):
         id_ = int(chance.choice(np.flatnonzero(legal)))
         now.update(torch.tensor([id_]))
         wide.update(torch.tensor([int(to[id_])]))
-        assert now.may_end() == wide.may_end()
 
 
 @pytest.mark.parametrize("few", [FewKeys(), FewVoices()], ids=["performance", "chorale"])

@@ -6,7 +6,6 @@ rest is legal unless one of these times becomes too long; it is always legal whe
 """
 
 from collections.abc import Sequence
-from copy import copy
 
 import numpy as np
 import torch
@@ -115,16 +114,6 @@ class GridRules:
             self.ceiling = torch.full_like(self.ceiling, CEILING)
             self.still = torch.where(self.moved, 1, self.still + 1)
             self.moved = torch.zeros_like(self.moved)
-
-    def may_end(self) -> bool:
-        return self.voice == 0
-
-    def take(self, rows: Tensor) -> "GridRules":
-        taken = copy(self)
-        own = "max_silence", "max_note", "max_still", "still", "moved"
-        for name in (*own, "last", "before", "held", "silent", "ceiling", "no_others"):
-            setattr(taken, name, getattr(self, name)[rows])
-        return taken
 
 
 def _moves(grid: NDArray[np.integer]) -> NDArray[np.bool_]:

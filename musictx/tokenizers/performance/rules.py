@@ -8,7 +8,6 @@ its velocity, while a note may begin; else time may pass, unless such a note mus
 """
 
 from collections.abc import Sequence
-from copy import copy
 
 import numpy as np
 import torch
@@ -94,16 +93,6 @@ class EventRules:
         self.sound_by = torch.where(self.silent, self.sound_by, self.now + self.max_silence)
         self.next = self.follow.index_select(0, ids)
         self.has_velocity = self.has_velocity | self.is_velocity.index_select(0, ids)
-
-    def may_end(self) -> bool:
-        return True
-
-    def take(self, rows: Tensor) -> "EventRules":
-        taken = copy(self)
-        own = "has_velocity", "max_still", "max_note"
-        for name in (*own, "struck", "now", "sound_by", "strike_by", "next", "oldest", "silent"):
-            setattr(taken, name, getattr(self, name)[rows])
-        return taken
 
 
 def _steps(seconds: float) -> int:
