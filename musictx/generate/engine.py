@@ -134,7 +134,8 @@ def prefill(
             logits[i] = model.prefill(block, state)  # (1, V)
         states[i] = state
     each = [states[i] for i in of_row]
-    joint = each[0].repeat(len(each)) if len(states) == 1 else type(each[0]).join(each)
+    same = torch.zeros(len(each), dtype=torch.long, device=prompts[0].device)
+    joint = each[0].take(same) if len(states) == 1 else type(each[0]).join(each)
     return torch.cat([logits[i] for i in of_row]), joint
 
 
