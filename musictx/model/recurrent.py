@@ -162,10 +162,9 @@ class Recurrent(nn.Module):
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:
         x, features = self.embed(ids), None
         if self.keyboard is not None:
-            features = self.keyboard.follow(ids, state)
-            x = self.keyboard.into(x, features)
+            x, features = self.keyboard.into(x, ids, state)
         x = self.dropout(x)  # (B, T, C)
-        h, after = run_cells(self.cells, x, state and state.hidden)  # (B, T, C)
+        h, after = run_cells(self.cells, x, None if state is None else state.hidden)  # (B, T, C)
         if self.attention is not None:
             h = self.attention(h, state and state.past, last)
         if state is not None:

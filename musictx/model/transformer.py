@@ -245,8 +245,7 @@ class Transformer(nn.Module):
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
         x, features = self.embed_at(ids, index), None
         if self.keyboard is not None:
-            features = self.keyboard.follow(ids, cache)
-            x = self.keyboard.into(x, features)
+            x, features = self.keyboard.into(x, ids, cache)
         x = self.dropout(x)  # (B, T, C)
         first_v = None
         for block in self.blocks:

@@ -151,11 +151,3 @@ def test_learned_places_end():
     for source, ids in ((13, 12), (12, 13)):
         with pytest.raises(ConfigError, match="^max_positions=12: "):
             model(tokens(1, source), tokens(1, ids))
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("n_encoder_layers", 0), ("target_group", 0), ("cycle", 6), ("clock", "time")]
-)
-def test_impossible_sizes_are_refused(field, value):
-    with pytest.raises(ConfigError, match=f"^{field}={value}: "):
-        replace(CONFIG, position="rope", **{field: value})

@@ -11,15 +11,7 @@ from musictx.errors import ConfigError
 from musictx.generate.filters import nan_error
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.model.weights import (
-    AUTO,
-    PackedLinear,
-    can_pack,
-    choose_weights,
-    describe_weights,
-    for_steps,
-    pack,
-)
+from musictx.model.weights import AUTO, PackedLinear, can_pack, choose_weights, describe_weights, for_steps, pack
 
 pytestmark = pytest.mark.skipif(not can_pack(torch.float32), reason="this PyTorch has no oneDNN")
 CONFIG = TransformerConfig(vocab_size=50, d_model=64, n_layers=2, n_heads=2, d_ff=128)

@@ -43,8 +43,8 @@ def triton_attention(
     bit from run to run; without, atomic additions make its last bits vary. `tuning=None` takes the card's own.
     Raises ConfigError where it cannot run.
     """
-    if error := _refusal(q, dropout_p, masked, age):
-        raise error
+    if refusal := _refusal(q, dropout_p, masked, age):
+        raise _cannot(*refusal)
     d = q.shape[-1]
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
@@ -65,27 +65,28 @@ def suits(q: Tensor, dropout_p: float, masked: Masked, age: Age) -> bool:
     return card is not None and card.capability >= OLDEST
 
 
-def _cannot(why: str, instead: str = "chunked") -> ConfigError:
+def _cannot(why: str, instead: str) -> ConfigError:
     return ConfigError("impl", got="triton", why=why, allowed=instead)
 
 
-def _refusal(q: Tensor, dropout_p: float, masked: Masked, age: Age) -> ConfigError | None:
-    """Why these kernels cannot run: an order or a mask of keys, dropout, a device, a head size or a dtype."""
+def _refusal(q: Tensor, dropout_p: float, masked: Masked, age: Age) -> tuple[str, str] | None:
+    """Why these kernels cannot run, and what to give instead: an order or a mask of keys, dropout, a device, a head
+    size or a dtype is not for them."""
     if age is not None:
-        return _cannot(OUT_OF_ORDER, ANY_ORDER)
+        return OUT_OF_ORDER, ANY_ORDER
     if masked is not None:
         why = "it masks no keys, which prompts of different lengths in one batch need"
-        return _cannot(why, "auto, skew, chunked or reference")
+        return why, "auto, skew, chunked or reference"
     if dropout_p > 0:
-        return _cannot("it has no dropout on the attention weights", "chunked, or attention_dropout=0")
+        return "it has no dropout on the attention weights", "chunked, or attention_dropout=0"
     amd = torch.version.hip is not None  # PyTorch calls AMD's GPUs cuda too
     if not HAS_TRITON or amd or not (q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
         here = "an AMD GPU" if amd else q.device.type
-        return _cannot(f"it needs a CUDA GPU and the package triton, this tensor is on {here}")
+        return f"it needs a CUDA GPU and the package triton, this tensor is on {here}", "chunked"
     if q.shape[-1] > LARGEST_D:
-        return _cannot(f"it takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}", "chunked, or a larger n_heads=")
+        return f"it takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}", "chunked, or a larger n_heads="
     if q.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        return _cannot(f"it computes in float32, float16 and bfloat16, not {str(q.dtype).removeprefix('torch.')}")
+        return f"it computes in float32, float16 and bfloat16, not {str(q.dtype).removeprefix('torch.')}", "chunked"
     return None
 
 
