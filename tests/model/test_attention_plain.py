@@ -57,7 +57,7 @@ def test_without_gradients_nothing_is_kept():
     assert not blocks(*(x.detach() for x in inputs(5, 5, 3, 3))).requires_grad
 
 
-def test_dropout_has_the_gradients_of_its_own_mask():
+def test_dropout_has_the_gradients_of_the_mask_drawn():
     tensors = inputs(7, 9, 4, 3)
 
     def attention(q, k, v):
