@@ -1,6 +1,7 @@
 """What must hold for every model, whatever it is made of."""
 
 import torch
+import torch.nn.functional as F
 
 OTHER_BLOCK = {"mlp": "swiglu", "qk_norm": True, "value_residual": True, "conv": 3}
 BLOCKS = [{}, OTHER_BLOCK]
@@ -16,6 +17,30 @@ def assert_causal(model, ids):
         (grad,) = torch.autograd.grad(logits[0, t].sum(), x, retain_graph=True)
         assert (grad[0, t + 1 :] == 0).all()
         assert (grad[0, : t + 1] != 0).any(-1).all()
+
+
+def results(attention, tensors, **options):
+    """The output of attention (B, H, T, D), and the gradients of all its tensors."""
+    out = attention(*tensors, **options)
+    weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64, device=out.device).view(out.shape).to(out.dtype)
+    return [out, *torch.autograd.grad((out * weights).sum(), tensors)]
+
+
+def assert_same(got, expected):
+    """All tensors of two computations in float64, within their rounding."""
+    for a, b in zip(got, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+def learn(model, batch, lr, steps):
+    """The loss after so many steps; `batch()` gives the model's logits (N, V) and their targets (N,)."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+    for _ in range(steps):
+        loss = F.cross_entropy(*batch())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return float(loss.detach())
 
 
 def tokens(batch, t, seed=1, below=23):

@@ -13,9 +13,6 @@ class Rows:
     def __init__(self, rows, length=0):
         self.rows, self.length = rows, length
 
-    def repeat(self, n):
-        return Rows(n, self.length)
-
     def take(self, rows):
         return Rows(len(rows), self.length)
 

@@ -136,7 +136,8 @@ def prefill(
         state = model.init_state(1, room, rolling)
         logits[i], states[i] = read(model, prompts[i], state, room), state
     each = [states[i] for i in of_row]
-    joint = each[0].repeat(len(each)) if len(states) == 1 else type(each[0]).join(each)
+    same = torch.zeros(len(each), dtype=torch.long, device=prompts[0].device)
+    joint = each[0].take(same) if len(states) == 1 else type(each[0]).join(each)
     return torch.cat([logits[i] for i in of_row]), joint
 
 

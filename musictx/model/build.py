@@ -87,11 +87,6 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def check_kind(kind: str) -> None:
-    """Raises ConfigError for an unknown kind of model."""
-    one_of("kind", kind, KINDS)
-
-
 def check_inputs(kind: str, objective: str, inputs: tuple[str, ...]) -> None:
     """Raises ConfigError for an objective whose examples, with `inputs`, this kind of model does not take."""
     if KINDS[kind].inputs != inputs:
@@ -111,8 +106,7 @@ def asked(config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
 def model_config(kind: str, settings: Mapping[str, Any], **known: Any) -> Any:
     """The config of a kind of model, from its settings and from what training knows. Raises ConfigError for an unknown
     kind or impossible sizes, TypeError for unknown settings."""
-    check_kind(kind)
-    config = KINDS[kind].config
+    config = KINDS[one_of("kind", kind, KINDS)].config
     return config(**settings, **asked(config, known))
 
 

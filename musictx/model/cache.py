@@ -1,9 +1,14 @@
-"""Keys and values of the tokens seen so far, in memory that is allocated once."""
+"""Keys and values of the tokens seen so far, in memory that is allocated once.
+
+A model uses a cache between `begin` and `advance`. The cache decides which keys the queries see, in which order, and
+which are masked: the slots of `masked` (B, seen), or none if it is None. `age` (seen,) says how many tokens each key is
+behind the one query; None: keys are in order, the query's own last. `keyboard` (B, 2, 128) is the state of all piano
+keys (`model/keyboard.py`): None before the first token, and for a model that does not see them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -12,50 +17,6 @@ from torch import Tensor
 def indices(start: int, t: int, device: torch.device) -> Tensor:
     """(1, t) float64: the indices of the tokens from `start` on."""
     return torch.arange(start, start + t, dtype=torch.float64, device=device)[None]
-
-
-class Cache(Protocol):
-    """The past of a model and its blocks, used between `begin` and `advance`. The cache decides which keys they see, in
-    which order, and which are masked. `keyboard` (B, 2, 128) is the state of all piano keys (`model/keyboard.py`): None
-    before the first token, and for a model that does not see them."""
-
-    keyboard: Tensor | None
-
-    @property
-    def length(self) -> int:
-        """Tokens seen."""
-        ...
-
-    @property
-    def clock(self) -> Tensor:
-        """(B, 1) float64, the musical time so far."""
-        ...
-
-    @property
-    def masked(self) -> Tensor | None:
-        """(B, seen) True where a row may not see a key that `append` returns; None: it may see all."""
-        ...
-
-    @property
-    def age(self) -> Tensor | None:
-        """(seen,) how many tokens each key is behind the one query; None: keys are in order, the query's own last."""
-        ...
-
-    def begin(self, t: int) -> Tensor:
-        """Makes room for `t` more tokens; returns their positions in their rows, (B or 1, t) float64."""
-        ...
-
-    def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores new k, v (B, H, t, D) of a layer; returns all that its queries see, (B, H, seen, D)."""
-        ...
-
-    def before(self, layer: int, x: Tensor, n: int) -> Tensor:
-        """Stores what a layer's convolution reads of new tokens, x (B, t, C); returns the n before them, (B, n, C)."""
-        ...
-
-    def advance(self, t: int, clock: Tensor) -> None:
-        """Counts `t` tokens that all layers have stored, and sets the clock (B, 1)."""
-        ...
 
 
 class KVCache:
@@ -83,7 +44,7 @@ class KVCache:
         self.behind = behind  # None: all rows have seen equally many tokens
         self.most_behind = int(behind.max()) if behind is not None else 0
         self.masked: Tensor | None = None
-        self.age = None  # keys are in order
+        self.age = None
         self.keyboard: Tensor | None = None
         self.recent: dict[int, Tensor] = {}  # of each layer with a convolution
 
@@ -144,10 +105,6 @@ class KVCache:
         """Counts `t` tokens that all layers have stored, and sets the clock (B, 1)."""
         self.length, self.end, self.clock = self.length + t, self.end + t, clock
 
-    def repeat(self, n: int) -> KVCache:
-        """The one row of this cache as n rows."""
-        return self.take(torch.zeros(n, dtype=torch.long, device=self.k.device))
-
     def take(self, rows: Tensor) -> KVCache:
         """The rows (n,) of this batch, in that order, as a new cache."""
         behind = self.behind[rows] if self.behind is not None else None
@@ -182,3 +139,86 @@ class KVCache:
         joined.keyboard = torch.cat(keyboards) if keyboards else None
         joined.recent = {layer: torch.cat([c.recent[layer] for c in caches]) for layer in like.recent}
         return joined
+
+
+class Ring:
+    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room: a query looks at all slots,
+    `masked` marks those its row may not see, and `age` gives the keys' order.
+
+    All that changes from step to step is on the device, in memory that stays, so a step can be a CUDA graph.
+    `length` counts all tokens ever seen; StaticSteps keeps the count.
+    """
+
+    def __init__(self, like: KVCache) -> None:
+        layers, b, h, n, _ = like.k.shape
+        self.room = like.window or n
+        self.k, self.v = (x.new_empty(layers, b, h, self.room, x.shape[4]) for x in (like.k, like.v))
+        device = like.k.device
+        self.slots = torch.arange(self.room, device=device)
+        self.at = torch.empty(1, dtype=torch.long, device=device)  # the index of the next token
+        self.behind = torch.empty(b, 1, dtype=torch.long, device=device)
+        self.clock = torch.empty(b, 1, dtype=torch.float64, device=device)
+        self.slot = self.age = self.masked = self.slots  # of the current step: `begin` sets them
+        self.length = 0
+        self._keyboard = None if like.keyboard is None else like.keyboard.clone()
+        self.recent = {layer: x.clone() for layer, x in like.recent.items()}
+
+    @property
+    def keyboard(self) -> Tensor | None:
+        return self._keyboard
+
+    @keyboard.setter
+    def keyboard(self, state: Tensor | None) -> None:
+        if self._keyboard is not None and state is not None:
+            self._keyboard.copy_(state)  # its memory stays
+
+    def fits(self, cache: KVCache) -> bool:
+        """Whether the content of that cache fits this memory."""
+        layers, b, h, n, width = cache.k.shape
+        return (self.k.shape, self.k.dtype) == ((layers, b, h, cache.window or n, width), cache.k.dtype)
+
+    def fill(self, cache: KVCache) -> None:
+        held = min(cache.end, self.room)
+        slots = torch.arange(cache.length - held, cache.length, device=self.slots.device) % self.room
+        for mine, theirs in ((self.k, cache.k), (self.v, cache.v)):
+            mine.zero_()  # masked slots must be finite too
+            mine[:, :, :, slots] = theirs[:, :, :, cache.end - held : cache.end]
+        self.at.fill_(cache.length)
+        self.behind.copy_(cache.behind if cache.behind is not None else torch.zeros_like(self.behind))
+        self.clock.copy_(cache.clock)
+        self.keyboard = cache.keyboard
+        self.keep(cache.recent)
+
+    def keep(self, recent: dict[int, Tensor]) -> None:
+        """Copies the last inputs of each layer's convolution here."""
+        for layer, x in recent.items():
+            self.recent[layer].copy_(x)  # its memory stays
+
+    def begin(self, t: int) -> Tensor:
+        """Makes room for one token a row; returns its position in its row, (B, 1)."""
+        assert t == 1, "a ring takes steps of one token"
+        self.slot = self.at % self.room  # (1,)
+        self.age = (self.at - self.slots) % self.room  # (room,)
+        self.masked = self.age > self.at - self.behind  # (B, room)
+        return (self.at - self.behind).double()
+
+    def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Stores new k, v (B, H, 1, ·) of a layer; returns all its slots."""
+        keys, values = self.k[layer], self.v[layer]
+        keys.index_copy_(2, self.slot, k)
+        values.index_copy_(2, self.slot, v)
+        return keys, values
+
+    def before(self, layer: int, x: Tensor, n: int) -> Tensor:
+        """Stores the new token's input (B, 1, C) of a layer's convolution; returns the n before it, (B, n, C)."""
+        before = self.recent[layer].clone()
+        self.recent[layer].copy_(torch.cat([before, x], 1)[:, 1:])
+        return before
+
+    def advance(self, t: int, clock: Tensor) -> None:
+        """Counts the token that all layers have stored, and sets the clock (B, 1)."""
+        self.at += t
+        self.clock.copy_(clock)
+
+
+Cache = KVCache | Ring  # the past of a model and its blocks, used between `begin` and `advance`

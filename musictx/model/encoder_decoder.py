@@ -33,17 +33,12 @@ class EncoderDecoderConfig(TransformerConfig):
     """
 
     n_layers: int = setting(4, "layers of the decoder")
-    max_distance: int = setting(
-        512, "longest distance in tokens; farther tokens share the outer rows of the relative tables"
-    )
     clock: str = setting(
         "index", "position=relative_fourier and rope, ids with seconds: index counts tokens, time counts seconds"
     )
-    max_positions: int = setting(2048, "position=learned: the longest source or target, in tokens")
     cycle: int = setting(
         1, "each token learns its place in a cycle of so many tokens of both, 16 for a beat; 1: no cycle"
     )
-    value_residual: bool = setting(False, "mix each layer's values with the first layer's")
     n_encoder_layers: int = setting(2, "layers of the encoder")
     source_group: int = setting(1, "tokens of the source that make one step of time")
     target_group: int = setting(3, "tokens of the target that make one step of time")
@@ -110,10 +105,6 @@ class SourceState:
     @property
     def length(self) -> int:
         return self.past.length
-
-    def repeat(self, n: int) -> SourceState:
-        """The one row of this state as n rows."""
-        return self.take(torch.zeros(n, dtype=torch.long, device=self.source.k.device))
 
     def take(self, rows: Tensor) -> SourceState:
         """The rows (n,) of this batch, in that order."""

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from musictx.model.readout import each_reading
 from musictx.model.recurrent import Recurrent
 
 GATES = ("input", "forget", "output")
@@ -17,11 +18,8 @@ ORDER = [0, 1, 3]  # of PyTorch's four parts; the third is the new content, no g
 def read_gates(model: Recurrent, ids: Tensor) -> Tensor:
     """ids (B, T) -> (layers, B, 3, T, C), each gate of `GATES` between 0 and 1 for each cell, at each id."""
     given: list[Tensor] = []
-    hook = model.cells.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
-    try:
+    with each_reading(model, nn.LSTM, lambda _, inputs: given.append(inputs[0])):
         model(ids)
-    finally:
-        hook.remove()
     return torch.stack([gates for gates, _ in layers(model.cells, given[0])])
 
 

@@ -97,21 +97,16 @@ class KeyboardState(nn.Module):
         features = torch.stack([*held, torch.exp(-age_s / 2)], 2)
         return features, torch.stack([down[:, -1], since_s[:, -1]], 1)
 
-    def follow(self, ids: Tensor, state: Any) -> Tensor:
-        """Features (B, T, 4, 128) of ids (B, T) after a model's `state`, which then has the keys; None: all keys are
-        up."""
+    def into(self, x: Tensor, ids: Tensor, state: Any) -> tuple[Tensor, Tensor]:
+        """Embeddings x (B, T, C) of ids (B, T) with the keyboard in them, where the form has an input, and the features
+        (B, T, 4, 128). A model's `state` has the keys before, and gets those after; None: all keys are up before."""
         before = None if state is None else state.keyboard
         features, after = self.features(ids, self.up(len(ids)) if before is None else before)
         if state is not None:
             state.keyboard = after
-        return features
-
-    def into(self, x: Tensor, features: Tensor) -> Tensor:
-        """Embeddings (B, T, C) with the keyboard in them, where the form has an input."""
-        if self.input is None:
-            return x
-        joined: Tensor = x + self.input(features.flatten(2).to(x.dtype) * INPUT_SCALE)
-        return joined
+        if self.input is not None:
+            x = x + self.input(features.flatten(2).to(x.dtype) * INPUT_SCALE)
+        return x, features
 
     def onto(self, logits: Tensor, y: Tensor, features: Tensor) -> Tensor:
         """Logits (B, T, V) with the head's, where the form has one: key p gains u_p · G y for its strike and for its

@@ -11,12 +11,8 @@ class State(Protocol):
 
     length: int  # tokens seen
 
-    def repeat(self, n: int) -> "State":
-        """Repeats the only row n times, so that one prefill serves n continuations."""
-        ...
-
     def take(self, rows: Tensor) -> "State":
-        """The rows (n,) of this batch, in that order."""
+        """The rows (n,) of this batch, in that order. A row may come several times: one prefill serves them all."""
         ...
 
     @classmethod
@@ -26,14 +22,18 @@ class State(Protocol):
 
 
 class Steps(Protocol):
-    """What a stream needs from a model whose state has read everything before."""
+    """What a stream needs from a model that has made its state."""
+
+    def prefill(self, ids: Tensor, state: Any) -> Tensor:
+        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
+        ...
 
     def step(self, ids: Tensor, state: Any) -> Tensor:
         """One more token a row, ids (B,) -> logits (B, V)."""
         ...
 
 
-class LanguageModel(Protocol):
+class LanguageModel(Steps, Protocol):
     """A causal model over ids. Cached steps equal one full pass."""
 
     def __call__(self, ids: Tensor) -> Tensor:
@@ -54,16 +54,8 @@ class LanguageModel(Protocol):
         """A state for `max_T` tokens in all; a rolling one has no end and remembers at least the last `max_T`."""
         ...
 
-    def prefill(self, ids: Tensor, state: Any) -> Tensor:
-        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
-        ...
 
-    def step(self, ids: Tensor, state: Any) -> Tensor:
-        """One more token a row, ids (B,) -> logits (B, V)."""
-        ...
-
-
-class SourceModel(Protocol):
+class SourceModel(Steps, Protocol):
     """A model that writes a target for a source. Cached steps equal one full pass; no logits depend on later ids of the
     target, all depend on the whole source."""
 
@@ -78,14 +70,6 @@ class SourceModel(Protocol):
 
     def init_state(self, source: Tensor, max_T: int) -> Any:
         """A state for a source (B, S), which it reads once, and for `max_T` tokens in all."""
-        ...
-
-    def prefill(self, ids: Tensor, state: Any) -> Tensor:
-        """Reads ids (B, T) into the state -> logits (B, V) after the last."""
-        ...
-
-    def step(self, ids: Tensor, state: Any) -> Tensor:
-        """One more token a row, ids (B,) -> logits (B, V)."""
         ...
 
 

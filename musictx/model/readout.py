@@ -4,11 +4,13 @@ We make them again from the queries and keys that each layer passes to its atten
 gives the definition. Memory is O(queries · T) for one layer at a time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from musictx.model.encoder_decoder import CrossAttention, EncoderDecoder
 from musictx.model.position.form import Form, Phase
@@ -17,25 +19,29 @@ from musictx.model.transformer import Transformer
 Visit = Callable[[int, Tensor], None]
 
 
+@contextmanager
+def each_reading(model: nn.Module, kind: type[nn.Module], read: Callable[..., None]) -> Iterator[None]:
+    """Calls `read(module, inputs)` before each forward pass of the model's modules of that kind."""
+    hooks = [module.register_forward_pre_hook(read) for module in model.modules() if isinstance(module, kind)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 @torch.inference_mode()
 def read_attention(model: Transformer, ids: Tensor, queries: Tensor, visit: Visit) -> None:
     """Runs ids (B, T) through the model; `visit(layer, weights)` gets (B, H, Q, T) for `queries` (Q,), positions in
     any order. A query's row says how much it looks at each position; it sums to 1 and is 0 after the query."""
+    layer = count()
 
-    def reader(layer: int) -> Callable[[Form, tuple[Any, ...]], None]:
-        def read(attend: Form, given: tuple[Any, ...]) -> None:
-            q, k, _, phase = given[:4]
-            visit(layer, weights(attend, q, k, phase, queries))
+    def read(attend: Form, given: tuple[Any, ...]) -> None:
+        q, k, _, phase = given[:4]
+        visit(next(layer), weights(attend, q, k, phase, queries))
 
-        return read
-
-    layers = [module for module in model.modules() if isinstance(module, Form)]
-    hooks = [attend.register_forward_pre_hook(reader(n)) for n, attend in enumerate(layers)]
-    try:
+    with each_reading(model, Form, read):
         model(ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def weights(attend: Form, q: Tensor, k: Tensor, phase: Phase, queries: Tensor) -> Tensor:
@@ -60,11 +66,6 @@ def read_cross_attention(model: EncoderDecoder, source: Tensor, ids: Tensor, que
         logits = cross.attend.logits(cross.queries(x)[:, :, query : query + 1], k, phase, distance)
         rows.append(logits.masked_fill(masked[:, None, None], -torch.inf).softmax(-1)[0, :, 0])
 
-    layers = [module for module in model.modules() if isinstance(module, CrossAttention)]
-    hooks = [cross.register_forward_pre_hook(read) for cross in layers]
-    try:
+    with each_reading(model, CrossAttention, read):
         model(source, ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return torch.stack(rows)

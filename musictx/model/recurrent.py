@@ -55,10 +55,6 @@ class RecurrentState:
         self.hidden, self.past, self.length = hidden, past, length
         self.keyboard = keyboard  # (B, 2, 128) the state of all keys, if the model sees them
 
-    def repeat(self, n: int) -> RecurrentState:
-        """The one row of this state as n rows."""
-        return self.take(torch.zeros(n, dtype=torch.long, device=self.hidden[0].device))
-
     def take(self, rows: Tensor) -> RecurrentState:
         """The rows (n,) of this batch, in that order, as a new state."""
         hidden = tuple(x.index_select(1, rows) for x in self.hidden)
@@ -90,6 +86,15 @@ class RecurrentState:
             up = torch.tensor([0.0, LONG_S], dtype=torch.float64, device=rows.device)[:, None]
             self.keyboard = torch.where(rows[:, None, None], up, self.keyboard)
         return self
+
+
+def run_cells(cells: nn.Module, x: Tensor, before: tuple[Tensor, ...] | None) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The top layer's states (B, T, C) after x (B, T, C), and the hidden state of all layers, (h,) or (h, c)."""
+    if isinstance(cells, nn.LSTM):
+        states, after = cells(x, before)
+        return states, after
+    states, last = cells(x, before and before[0])
+    return states, (last,)
 
 
 class Recurrent(nn.Module):
@@ -157,15 +162,12 @@ class Recurrent(nn.Module):
     def _run(self, ids: Tensor, state: RecurrentState | None, last: bool = False) -> Tensor:
         x, features = self.embed(ids), None
         if self.keyboard is not None:
-            features = self.keyboard.follow(ids, state)
-            x = self.keyboard.into(x, features)
+            x, features = self.keyboard.into(x, ids, state)
         x = self.dropout(x)  # (B, T, C)
-        before = None if state is None else state.hidden if self.config.cell == "lstm" else state.hidden[0]
-        h, after = self.cells(x, before)  # (B, T, C)
+        h, after = run_cells(self.cells, x, None if state is None else state.hidden)  # (B, T, C)
         if self.attention is not None:
             h = self.attention(h, state and state.past, last)
         if state is not None:
-            after = after if self.config.cell == "lstm" else (after,)
             # autocast gives them less precision than the carried state has
             state.hidden = tuple(new.to(old.dtype) for new, old in zip(after, state.hidden, strict=True))
             state.length += ids.shape[1]
@@ -260,12 +262,15 @@ class AdditiveAttention(nn.Module):
             keys = slice(max(before + start - self.window, 0), before + end - 1)
             place = torch.arange(keys.start, keys.stop, device=q.device)  # (K,)
             mask = (place < at) & (place >= at - self.window) & alive[:, None, keys]  # (B, R, K)
-            block = q[:, start:end], seen[:, keys], mask
-            if torch.is_grad_enabled():
-                out.append(checkpoint(self._block, *block, use_reentrant=False, preserve_rng_state=False))
-            else:
-                out.append(self._block(*block))
+            out.append(self.look(q[:, start:end], seen[:, keys], mask))
         return torch.cat(out, 1)
+
+    def look(self, q: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
+        """Queries (B, R, A) into all of `seen` (B, K, A + C) at `mask` (B, R, K) -> contexts (B, R, C)."""
+        if torch.is_grad_enabled():
+            found: Tensor = checkpoint(self._block, q, seen, mask, use_reentrant=False, preserve_rng_state=False)
+            return found
+        return self._block(q, seen, mask)
 
     def _block(self, q: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
         k, h = torch.split(seen, self.sizes, -1)  # (B, K, A), (B, K, C)

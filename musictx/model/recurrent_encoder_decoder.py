@@ -7,18 +7,16 @@ The encoder reads both ways. The decoder's lowest layer queries the source, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from torch.utils.checkpoint import checkpoint
 
 from musictx.errors import ConfigError
 from musictx.model.encoder_decoder import padding
-from musictx.model.recurrent import BLOCK, AdditiveAttention
+from musictx.model.recurrent import BLOCK, AdditiveAttention, run_cells
 from musictx.model.sizes import check_shares, check_sizes, one_of
 from musictx.setting import setting
 
@@ -65,15 +63,11 @@ class SourceAttention(AdditiveAttention):
 
     def attend(self, s: Tensor, rows: Tensor, masked: Tensor) -> Tensor:
         """States (B, T, C) -> (B, T, C), without the source's `masked` (B, S). Memory grows as block · S · A."""
-        q, out = self.query(s), []
         seen = ~masked[:, None]  # (B, 1, S)
-        block: Any = self._block
-        if torch.is_grad_enabled():
-            block = partial(checkpoint, self._block, use_reentrant=False, preserve_rng_state=False)
-        for start in range(0, q.shape[1], BLOCK):
-            part = q[:, start : start + BLOCK]
-            out.append(block(part, rows, seen.expand(-1, part.shape[1], -1)))
-        return torch.tanh(self.join(torch.cat([torch.cat(out, 1).to(s.dtype), s], -1)))
+        found = torch.cat(
+            [self.look(q, rows, seen.expand(-1, q.shape[1], -1)) for q in self.query(s).split(BLOCK, 1)], 1
+        )
+        return torch.tanh(self.join(torch.cat([found.to(s.dtype), s], -1)))
 
 
 class HeardState:
@@ -84,10 +78,6 @@ class HeardState:
         self, rows: Tensor, masked: Tensor, asking: tuple[Tensor, ...], hearing: tuple[Tensor, ...], length: int = 0
     ) -> None:
         self.rows, self.masked, self.asking, self.hearing, self.length = rows, masked, asking, hearing, length
-
-    def repeat(self, n: int) -> HeardState:
-        """The one row of this state as n rows."""
-        return self.take(torch.zeros(n, dtype=torch.long, device=self.rows.device))
 
     def take(self, rows: Tensor) -> HeardState:
         """The rows (n,) of this batch, in that order."""
@@ -145,16 +135,8 @@ class RecurrentEncoderDecoder(nn.Module):
         return self.prefill(ids[:, None], state)
 
     def _run(self, ids: Tensor, state: HeardState) -> Tensor:
-        x, state.asking = self._cells(self.asks, self.dropout(self.embed(ids)), state.asking)
+        x, state.asking = run_cells(self.asks, self.dropout(self.embed(ids)), state.asking)
         x = self.attention.attend(x, state.rows, state.masked)
-        y, state.hearing = self._cells(self.hears, self.dropout(x), state.hearing)
+        y, state.hearing = run_cells(self.hears, self.dropout(x), state.hearing)
         state.length += ids.shape[1]
         return F.linear(self.dropout(x + y), self.embed.weight)  # (B, T, V)
-
-    def _cells(self, cells: nn.Module, x: Tensor, before: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """States (B, T, C) of the layers after x (B, T, C), and their hidden state."""
-        if self.config.cell == "lstm":
-            h, after = cells(x, before)
-            return h, after
-        h, last = cells(x, before[0])
-        return h, (last,)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from musictx.model.cache import KVCache
+from musictx.model.cache import KVCache, Ring
 from musictx.model.transformer import Transformer
 
 
@@ -106,83 +106,3 @@ class StaticSteps:
         """One step of the model: what a graph is made of, and what runs where there are none."""
         assert self.ring is not None
         self.logits.copy_(self.model.step(self.ids, self.ring))
-
-
-class Ring:
-    """The last keys (layers, B, H, room, Dk) and values (…, D), token i at slot i % room: a query looks at all slots,
-    `masked` marks those its row may not see, and `age` gives the keys' order.
-
-    All that changes from step to step is on the device, in memory that stays, so a step can be a CUDA graph.
-    `length` counts all tokens ever seen; StaticSteps keeps the count.
-    """
-
-    def __init__(self, like: KVCache) -> None:
-        layers, b, h, n, _ = like.k.shape
-        self.room = like.window or n
-        self.k, self.v = (x.new_empty(layers, b, h, self.room, x.shape[4]) for x in (like.k, like.v))
-        device = like.k.device
-        self.slots = torch.arange(self.room, device=device)
-        self.at = torch.empty(1, dtype=torch.long, device=device)  # the index of the next token
-        self.behind = torch.empty(b, 1, dtype=torch.long, device=device)
-        self.clock = torch.empty(b, 1, dtype=torch.float64, device=device)
-        self.slot = self.age = self.masked = self.slots  # of the current step: `begin` sets them
-        self.length = 0
-        self._keyboard = None if like.keyboard is None else like.keyboard.clone()
-        self.recent = {layer: x.clone() for layer, x in like.recent.items()}
-
-    @property
-    def keyboard(self) -> Tensor | None:
-        return self._keyboard
-
-    @keyboard.setter
-    def keyboard(self, state: Tensor | None) -> None:
-        if self._keyboard is not None and state is not None:
-            self._keyboard.copy_(state)  # its memory stays
-
-    def fits(self, cache: KVCache) -> bool:
-        """Whether the content of that cache fits this memory."""
-        layers, b, h, n, width = cache.k.shape
-        return (self.k.shape, self.k.dtype) == ((layers, b, h, cache.window or n, width), cache.k.dtype)
-
-    def fill(self, cache: KVCache) -> None:
-        held = min(cache.end, self.room)
-        slots = torch.arange(cache.length - held, cache.length, device=self.slots.device) % self.room
-        for mine, theirs in ((self.k, cache.k), (self.v, cache.v)):
-            mine.zero_()  # masked slots must be finite too
-            mine[:, :, :, slots] = theirs[:, :, :, cache.end - held : cache.end]
-        self.at.fill_(cache.length)
-        self.behind.copy_(cache.behind if cache.behind is not None else torch.zeros_like(self.behind))
-        self.clock.copy_(cache.clock)
-        self.keyboard = cache.keyboard
-        self.keep(cache.recent)
-
-    def keep(self, recent: dict[int, Tensor]) -> None:
-        """Copies the last inputs of each layer's convolution here."""
-        for layer, x in recent.items():
-            self.recent[layer].copy_(x)  # its memory stays
-
-    def begin(self, t: int) -> Tensor:
-        """Makes room for one token a row; returns its position in its row, (B, 1)."""
-        assert t == 1, "a ring takes steps of one token"
-        self.slot = self.at % self.room  # (1,)
-        self.age = (self.at - self.slots) % self.room  # (room,)
-        self.masked = self.age > self.at - self.behind  # (B, room)
-        return (self.at - self.behind).double()
-
-    def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores new k, v (B, H, 1, ·) of a layer; returns all its slots."""
-        keys, values = self.k[layer], self.v[layer]
-        keys.index_copy_(2, self.slot, k)
-        values.index_copy_(2, self.slot, v)
-        return keys, values
-
-    def before(self, layer: int, x: Tensor, n: int) -> Tensor:
-        """Stores the new token's input (B, 1, C) of a layer's convolution; returns the n before it, (B, n, C)."""
-        before = self.recent[layer].clone()
-        self.recent[layer].copy_(torch.cat([before, x], 1)[:, 1:])
-        return before
-
-    def advance(self, t: int, clock: Tensor) -> None:
-        """Counts the token that all layers have stored, and sets the clock (B, 1)."""
-        self.at += t
-        self.clock.copy_(clock)

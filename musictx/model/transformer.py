@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.errors import ConfigError
-from musictx.model.attention import check_impl
+from musictx.model.attention import AUTO, IMPLEMENTATIONS
 from musictx.model.cache import Cache, KVCache, indices
 from musictx.model.conv import WIDEST, ShortConv
 from musictx.model.keyboard import KEYBOARDS, SEEN, KeyboardState
@@ -35,7 +35,7 @@ class TransformerConfig:
     attention_dropout: float = setting(0.0, "dropout on the attention weights")
     position: str = setting("relative", "relative, relative_fourier, rope, sinusoidal, learned or none")
     max_distance: int = setting(
-        512, "longest distance in tokens; farther tokens share the last row of the relative table"
+        512, "longest distance in tokens; farther tokens share the outer rows of the relative table"
     )
     clock: str = setting(
         "index", "position=relative_fourier and rope: index counts tokens, time counts seconds or sixteenths"
@@ -62,18 +62,13 @@ class TransformerConfig:
         check_shares(self, "dropout", "attention_dropout")
         if self.d_model % self.n_heads:
             raise ConfigError("d_model", got=self.d_model, allowed=f"a multiple of n_heads={self.n_heads}")
-        for name, known in (
-            ("position", FORMS),
-            ("clock", CLOCKS),
-            ("mlp", MLPS),
-            ("norm", NORMS),
-            ("keyboard", KEYBOARDS),
-        ):
+        words = {"position": FORMS, "clock": CLOCKS, "mlp": MLPS, "norm": NORMS, "keyboard": KEYBOARDS}
+        for name, known in words.items():
             one_of(name, getattr(self, name), known)
         if self.clock == "time" and not FORMS[self.position].timed:
             able = f"index, or position={' or '.join(timed_forms())}"
             raise ConfigError("clock", got="time", why=f"position={self.position} counts tokens", allowed=able)
-        check_impl(self.attention, "TransformerConfig.attention")
+        one_of("TransformerConfig.attention", self.attention, (AUTO, *IMPLEMENTATIONS))
 
     @property
     def reach(self) -> int | None:
@@ -250,8 +245,7 @@ class Transformer(nn.Module):
             at = self.pace[ids].double().cumsum(1) + (cache.clock if cache is not None else 0)  # (B, T)
         x, features = self.embed_at(ids, index), None
         if self.keyboard is not None:
-            features = self.keyboard.follow(ids, cache)
-            x = self.keyboard.into(x, features)
+            x, features = self.keyboard.into(x, ids, cache)
         x = self.dropout(x)  # (B, T, C)
         first_v = None
         for block in self.blocks:

@@ -107,13 +107,10 @@ def to_int8(model: M) -> M:
     for a model without linear layers."""
     if any(p.device.type != "cpu" for p in model.parameters()):
         raise ConfigError("weights", got="int8", why="it is for a CPU", allowed="bfloat16, or device=cpu")
-    found = [
-        (parent, name) for parent in model.modules() for name, m in parent.named_children() if type(m) is nn.Linear
-    ]
-    if not found:
+    if not (found := _linear_layers(model)):
         raise ConfigError("weights", got="int8", why="this model has no linear layers to shrink", allowed="float32")
-    for parent, name in found:
-        setattr(parent, name, Int8Linear(getattr(parent, name)))
+    for parent, name, layer in found:
+        setattr(parent, name, Int8Linear(layer))
     return model
 
 
@@ -165,14 +162,19 @@ def pack(model: M, dtype: torch.dtype = torch.float32) -> M:
     block's `up`."""
     if not can_pack(dtype):
         return model
-    for parent in list(model.modules()):
-        for name, layer in list(parent.named_children()):
-            if type(layer) is nn.Linear and all(_is_plain(p) for p in layer.parameters()):
-                gelu = isinstance(parent, Block) and name == "up" and isinstance(parent.activate, nn.GELU)
-                setattr(parent, name, PackedLinear(layer, dtype, gelu))
-                if gelu:
-                    parent.activate = nn.Identity()
+    for parent, name, layer in _linear_layers(model):
+        if all(_is_plain(p) for p in layer.parameters()):
+            gelu = isinstance(parent, Block) and name == "up" and isinstance(parent.activate, nn.GELU)
+            setattr(parent, name, PackedLinear(layer, dtype, gelu))
+            if gelu:
+                parent.activate = nn.Identity()
     return model
+
+
+def _linear_layers(model: nn.Module) -> list[tuple[nn.Module, str, nn.Linear]]:
+    """Each plain linear layer, after its parent and its name there."""
+    children = [(parent, name, m) for parent in model.modules() for name, m in parent.named_children()]
+    return [(parent, name, m) for parent, name, m in children if type(m) is nn.Linear]
 
 
 def _is_plain(p: Tensor) -> bool:

@@ -33,19 +33,11 @@ class Example(NamedTuple):
 class Objective(Protocol):
     """Built from the tokenizer, which then knows the added ids, and from `objective_settings=`."""
 
+    added: tuple[EventRange, ...]  # ids that it needs beyond the tokenizer's
+    inputs: tuple[str, ...]  # names of `Example.inputs`, as a kind of model has them
     continuous: bool  # examples may be cut to any length, and the next one continues the last
     continues: bool  # a model trained on it can continue a primer
     tokenizer: Tokenizer
-
-    @property
-    def added(self) -> tuple[EventRange, ...]:
-        """Ids that it needs beyond the tokenizer's."""
-        ...
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of `Example.inputs`, as a kind of model has them."""
-        ...
 
     def example(self, window: Tensor, rng: np.random.Generator) -> Example:
         """The example of a window (T + 1,): BOS or the id before, then T ids, filled up with PAD. All chance comes from

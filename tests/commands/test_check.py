@@ -52,8 +52,7 @@ def test_all_of_it_has_on_a_cpu_and_the_report_is_kept(capsys, tmp_path):
     not_here = [what for what, state in states(lines).items() if state == "not here"]
     assert not_here == [
         "training, 10 steps, 16-mixed on cpu",
-        "attention triton, float32",
-        "attention triton, bfloat16",
+        *(f"attention triton, {x}" for x in ("float32", "bfloat16")),
     ]
     assert "CUDA GPU" in lines[-2]
 
@@ -142,15 +141,7 @@ def test_bfloat16_on_a_gpu_that_only_imitates_it(monkeypatch):
                 measure()
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("steps=9", "steps=9: "),
-        ("parts=[kernels,graphs]", "parts=[kernels,graphs]: "),
-        ("out=.", "out=.: "),
-        ("threads=0", "threads=0: "),
-    ],
-)
-def test_what_cannot_be_checked(word, said, tmp_path):
-    assert said in refused(["musictx", "check", word], tmp_path)
+@pytest.mark.parametrize("word", ["steps=9", "parts=[kernels,graphs]", "out=.", "threads=0"])
+def test_what_cannot_be_checked(word, tmp_path):
+    assert f"{word}: " in refused(["musictx", "check", word], tmp_path)
     assert list(tmp_path.iterdir()) == []

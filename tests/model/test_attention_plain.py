@@ -1,29 +1,82 @@
-"""The kernels that PyTorch has, and ours on a CPU, behind one function."""
+"""Plain causal attention: our blocks on a CPU equal the definition, and PyTorch's kernels hide what they should."""
+
+import math
 
 import pytest
 import torch
 import torch.nn.functional as F
+from proofs import assert_same, results
 
-from musictx.model.attention import relative_attention
-from musictx.model.attention.plain import causal_attention
+from musictx.model.attention.plain import causal_attention, causal_blocks
+from musictx.model.attention.relative import reference
+from musictx.proof.kernels import WIDER, worst
+
+# (Tq, Tk, E, D): training, prefill behind a cache; queries wider than values; odd sizes, less and more than a block
+SHAPES = [(1, 1, 8, 8), (2, 2, 59, 3), (33, 33, 8, 8), (5, 12, 16, 6), (129, 129, 12, 8), (257, 300, 24, 16)]
 
 
-@pytest.mark.parametrize("n", [20, 300])  # in blocks on a CPU from 257 on
+def inputs(tq, tk, e, d):
+    g = torch.Generator().manual_seed(tq * 1000 + tk)
+    shapes = ((2, 3, tq, e), (2, 3, tk, e), (2, 3, tk, d))
+    return [torch.randn(s, generator=g, dtype=torch.float64).requires_grad_() for s in shapes]
+
+
+def definition(q, k, v, masked=None):
+    return reference(q, k, v, q.new_zeros(q.shape[1], 1, q.shape[3]), 0.0, masked)
+
+
+def blocks(q, k, v, **options):
+    return causal_blocks(q, k, v, 1 / math.sqrt(q.shape[-1]), **options)
+
+
+@pytest.mark.parametrize("block", [128, 3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_blocks_equal_the_definition_in_float64_with_every_gradient(shape, block):
+    tensors = inputs(*shape)
+    assert_same(results(blocks, tensors, block=block), results(definition, tensors))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("form", WIDER)
+def test_they_err_at_most_twice_as_much_as_the_plain_formula_in_that_dtype(form, dtype):
+    found = worst("cpu", form, [lambda q, k, v, _: blocks(q, k, v)], dtype)
+    assert found.error <= found.limit, found.said
+
+
+def test_no_gradient_flows_to_the_future():
+    q, k, v = inputs(140, 140, 8, 8)
+    out = blocks(q, k, v)
+    for t in (0, 5, 127, 128, 139):
+        d_k, d_v = torch.autograd.grad(out[:, :, t].sum(), (k, v), retain_graph=True)
+        for d in (d_k, d_v):
+            assert (d[:, :, t + 1 :] == 0).all()
+        assert (d_v[:, :, : t + 1] != 0).all()
+
+
+def test_without_gradients_nothing_is_kept():
+    assert not blocks(*(x.detach() for x in inputs(5, 5, 3, 3))).requires_grad
+
+
+def test_dropout_has_the_gradients_of_the_mask_drawn():
+    tensors = inputs(7, 9, 4, 3)
+
+    def attention(q, k, v):
+        torch.manual_seed(3)
+        return blocks(q, k, v, dropout_p=0.4, block=3)
+
+    assert torch.autograd.gradcheck(attention, tensors)
+    assert not torch.equal(attention(*tensors), blocks(*tensors))
+
+
+@pytest.mark.parametrize("n", [20, 300])  # less and more than a block
 @pytest.mark.parametrize("widths", [(8, 8), (12, 8)], ids=["one width", "wide keys"])
-def test_dropout_on_the_weights_of_plain_attention(n, widths):
-    g = torch.Generator().manual_seed(n)
-    k_width, v_width = widths
-    q, k = (torch.randn(2, 3, n, k_width, generator=g, dtype=torch.float64) for _ in range(2))
-    v = torch.ones(2, 3, n, v_width, dtype=torch.float64)
-    v[..., 0] = torch.randn(2, 3, n, generator=g, dtype=torch.float64)
-    tensors = q.requires_grad_(), k.requires_grad_(), v.requires_grad_()
-    full, almost = (causal_attention(*tensors, p, 0.3) for p in (0.0, 1e-9))
-    grads = [torch.autograd.grad(x.square().sum(), tensors) for x in (full, almost)]
-    for got, expected in zip((almost, *grads[1]), (full, *grads[0]), strict=True):
-        torch.testing.assert_close(got, expected)
+def test_dropout_keeps_the_mean_and_drops_its_share(n, widths):
+    q, k, v = (x.detach() for x in inputs(n, n, *widths))
+    v[..., 1:] = 1
+    full = causal_attention(q, k, v, 0.0, 0.3)
     torch.manual_seed(4)
-    dropped = torch.stack([causal_attention(*tensors, 0.25, 0.3).detach() for _ in range(60)])
-    torch.testing.assert_close(dropped.mean((0, 1, 2))[-10:], full.detach().mean((0, 1))[-10:], rtol=0, atol=0.1)
+    dropped = torch.stack([causal_attention(q, k, v, 0.25, 0.3) for _ in range(60)])
+    torch.testing.assert_close(dropped.mean((0, 1, 2))[-10:], full.mean((0, 1))[-10:], rtol=0, atol=0.1)
     # the first row has one weight, 1: kept as 4 / 3, or dropped
     assert sorted(dropped[:, :, :, 0, 1].unique().tolist()) == [0, pytest.approx(4 / 3)]
     assert float((dropped[:, :, :, 0, 1] == 0).double().mean()) == pytest.approx(0.25, abs=0.08)
@@ -32,11 +85,9 @@ def test_dropout_on_the_weights_of_plain_attention(n, widths):
 @pytest.mark.parametrize("tq", [1, 4, 7, 12])
 @pytest.mark.parametrize("wide", [0, 3])
 def test_hidden_keys_are_not_there(tq, wide):
-    g = torch.Generator().manual_seed(tq)
-    q, k, v = (torch.randn(2, 3, t, 8, generator=g, dtype=torch.float64) for t in (tq, 12, 12))
-    wide_q, wide_k = (F.pad(x, (0, wide), value=0.5) for x in (q, k))
+    q, k, v = (x.detach() for x in inputs(tq, 12, 8, 8))
+    wide_q, wide_k = (F.pad(x, (0, wide), value=0.5) for x in (q, k))  # adds one constant to all logits
     masked = torch.zeros(2, 12, dtype=torch.bool)
     masked[1, 2:5] = True
     out = causal_attention(wide_q, wide_k, v, 0.0, 8**-0.5, masked)
-    expected = relative_attention(q, k, v, torch.zeros(3, 1, 8).double(), "reference", 0.0, masked)
-    torch.testing.assert_close(out, expected, rtol=1e-9, atol=1e-11)  # the wider keys add one constant to all logits
+    torch.testing.assert_close(out, definition(q, k, v, masked), rtol=1e-9, atol=1e-11)

@@ -70,57 +70,56 @@ def rewrite(path, **changes):
     save_file(tensors, path, {"musictx": json.dumps(header)})
 
 
-def test_a_missing_file(tmp_path):
-    with pytest.raises(BundleError, match="nothing.safetensors: no such bundle: `musictx train` writes one"):
-        load_bundle(tmp_path / "nothing.safetensors")
+def refused(path, text=None):
+    """Refused in one line."""
+    with pytest.raises(BundleError, match=text) as caught:
+        load_bundle(path)
+    assert len(str(caught.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -1])
 def test_a_truncated_file(path, keep):
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(BundleError, match="damaged or not"):
-        load_bundle(path)
+    refused(path, "damaged or not")
 
 
-def test_a_file_of_another_kind(tmp_path):
+def test_no_file_and_files_of_another_kind(tmp_path):
     path = tmp_path / "model.ckpt"
+    refused(path, "model.ckpt: no such bundle: `musictx train` writes one")
     path.write_bytes(struct.pack("<Q", 5) + b"hello, this is no safetensors file")
-    with pytest.raises(BundleError, match="damaged or not"):
-        load_bundle(path)
+    refused(path, "damaged or not")
     save_file({"x": torch.zeros(1)}, path)
-    with pytest.raises(BundleError, match="not a musictx bundle"):
-        load_bundle(path)
+    refused(path, "not a musictx bundle")
 
 
-def test_a_newer_format(path):
-    rewrite(path, format=2)
-    with pytest.raises(BundleError, match="bundle format 2, .* up to 1"):
-        load_bundle(path)
+ODD_OBJECTIVES = ["infill", {"added": [["TO", 0]]}, {"added": 3}, {"name": 5}, {"name": None}, {"name": ["infill"]}]
+ODD_SAMPLERS = [{"top_p": 2}, {"min_p": "much"}, {"temperature": 0.9}, ["top_p"], 0.9]
 
 
-def test_a_header_that_makes_no_sense(path):
-    rewrite(path, wings=2)
-    with pytest.raises(BundleError, match="header is damaged"):
-        load_bundle(path)
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"format": 2}, "bundle format 2, .* up to 1"),
+        ({"wings": 2}, "header is damaged"),
+        *(({"objective": odd}, "header is damaged") for odd in ODD_OBJECTIVES),
+        *(({"notes": {"sampler": odd}}, "header is damaged") for odd in ODD_SAMPLERS),
+        ({"notes": {"seed_guidance": 10**400}}, "header is damaged"),  # beyond all numbers
+        ({"model": {"vocab_size": 11, "d_model": -3}}, r"its model config is damaged \(d_model=-3:"),
+        (
+            {"model": asdict(replace(CONFIG, d_ff=32))},
+            r"damaged \(blocks.0.down.* mean \[16, 32\], the file has \[16, 16\]\)",
+        ),
+    ],
+)
+def test_a_header_that_makes_no_sense(path, changes, text):
+    rewrite(path, **changes)
+    refused(path, text)
 
 
 def test_a_header_says_how_its_model_plays_best(path):
     assert read_header(path).sampling == {"seed_guidance": None}
     add_notes(path, sampler={"top_p": None, "min_p": 0.02}, seed_guidance=2)
     assert read_header(path).sampling == {"top_p": None, "min_p": 0.02, "seed_guidance": 2.0}
-
-
-@pytest.mark.parametrize("sampler", [{"top_p": 2}, {"min_p": "much"}, {"temperature": 0.9}, ["top_p"], 0.9])
-def test_filters_that_make_no_sense(path, sampler):
-    add_notes(path, sampler=sampler)
-    with pytest.raises(BundleError, match="header is damaged"):
-        read_header(path)
-
-
-def test_a_number_beyond_all_is_a_damaged_header(path):
-    add_notes(path, seed_guidance=10**400)
-    with pytest.raises(BundleError, match="header is damaged"):
-        read_header(path)
 
 
 def test_only_a_bundle_of_another_objective_says_so(tmp_path, model):
@@ -134,45 +133,13 @@ def test_only_a_bundle_of_another_objective_says_so(tmp_path, model):
         assert read_header(target) == header
 
 
-ODD_OBJECTIVES = [{"added": [["TO", 0]]}, {"added": 3}, {"added": [["TO", "a", 0]]}]
-
-
-@pytest.mark.parametrize("objective", ["infill", *ODD_OBJECTIVES, {"name": 5}, {"name": None}, {"name": ["infill"]}])
-def test_an_objective_that_makes_no_sense(path, objective):
-    rewrite(path, objective=objective)
-    with pytest.raises(BundleError, match="header is damaged"):
-        load_bundle(path)
-
-
-def test_a_model_config_that_makes_no_sense(path):
-    rewrite(path, model={"vocab_size": 11, "d_model": -3})
-    with pytest.raises(BundleError, match=r"its model config is damaged \(d_model=-3:"):
-        load_bundle(path)
-
-
-def test_weights_of_another_shape(path):
-    rewrite(path, model=asdict(replace(CONFIG, d_ff=32)))
-    with pytest.raises(BundleError, match=r"damaged \(blocks.0.down.* mean \[16, 32\], the file has \[16, 16\]\)"):
-        load_bundle(path)
-
-
 @pytest.mark.parametrize(
     "claims",
     [
-        {"n_layers": 100_000},
-        {"n_layers": 1000},
-        {"d_model": 4_000_000},
-        {"d_model": 2**20, "n_heads": 2**10},
-        {"d_ff": 10**12},
-        {"d_ff": 2**20},
-        {"vocab_size": 2**20},
-        {"trained_length": 10**12},
+        *({"n_layers": 100_000}, {"n_layers": 200}, {"d_model": 4_000_000}, {"d_model": 2**20, "n_heads": 2**10}),
+        *({"d_ff": 10**12}, {"d_ff": 2**20}, {"vocab_size": 2**20}, {"trained_length": 10**12}, {"d_ff": 16.0}),
+        *({"n_heads": True}, {"dropout": "0"}, {"position": []}, {"attention": {}}),
         {"max_positions": 2**40, "position": "learned"},
-        {"d_ff": 16.0},
-        {"n_heads": True},
-        {"dropout": "0"},
-        {"position": []},
-        {"attention": {}},
     ],
 )
 def test_what_a_bundle_claims_takes_no_memory_before_its_tensors_are_seen(path, claims, monkeypatch):
@@ -182,9 +149,7 @@ def test_what_a_bundle_claims_takes_no_memory_before_its_tensors_are_seen(path, 
 
     rewrite(path, model=asdict(CONFIG) | claims)
     monkeypatch.setattr(bundle, "build_model", build)
-    with pytest.raises(BundleError, match="damaged") as caught:
-        load_bundle(path)
-    assert len(str(caught.value).splitlines()) == 1
+    refused(path, "damaged")
 
 
 SHAPES = """
@@ -209,38 +174,28 @@ def test_a_header_of_other_types_is_a_line(path, name, value):
     rewrite(path, **{name: value})
     if type(value) is type(getattr(HEADER, name)) or (name == "val_nll" and value in (None, 3)):
         return
-    with pytest.raises(BundleError) as caught:
-        read_header(path)
-    assert len(str(caught.value).splitlines()) == 1
+    refused(path)
 
 
 def test_a_deep_header_is_a_line(path, tmp_path, model):
     for deep in ("[" * 100_000, '{"a":' * 100_000):
         save_file(model.state_dict(), path, {"musictx": deep})
-        with pytest.raises(BundleError, match="header is damaged"):
-            read_header(path)
+        refused(path, "header is damaged")
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        [1, 2],
-        {"state_dict": [1]},
-        {"state_dict": {1: torch.zeros(1)}},
+        *([1, 2], {}, {"musictx": 3}, {"state_dict": None}, {"state_dict": [1]}, {"state_dict": {1: torch.zeros(1)}}),
         {"state_dict": {"model.embed.weight": "x"}},
         {"state_dict": {"x.parametrizations.weight.original": torch.zeros(1)}},
-        {"state_dict": None},
-        {},
-        {"musictx": 3},
     ],
 )
 def test_a_checkpoint_with_odd_keys_is_a_line(tmp_path, content):
     path = tmp_path / "last.ckpt"
     header = {} if isinstance(content, list) or "musictx" in content else {"musictx": HEADER.to_json()}
     torch.save(content if isinstance(content, list) else header | content, path)
-    with pytest.raises(BundleError) as caught:
-        load_bundle(path)
-    assert len(str(caught.value).splitlines()) == 1
+    refused(path)
 
 
 @pytest.mark.parametrize("pickled", [b"\x80\x02(.", b"\x80\x02.", b"\x80\x02a.", b"", b"\x80\x02]]\x86a."])
@@ -248,9 +203,7 @@ def test_a_checkpoint_whose_pickle_is_broken_is_a_line(tmp_path, pickled):
     with zipfile.ZipFile(tmp_path / "a.ckpt", "w") as file:
         file.writestr("archive/data.pkl", pickled)
         file.writestr("archive/version", "3")
-    with pytest.raises(BundleError, match=r"a\.ckpt") as caught:
-        read_header(tmp_path / "a.ckpt")
-    assert len(str(caught.value).splitlines()) == 1
+    refused(tmp_path / "a.ckpt", r"a\.ckpt")
 
 
 def test_a_checkpoint_that_could_run_code_is_not_opened_and_nothing_advises_to(tmp_path):
@@ -267,8 +220,7 @@ def test_a_checkpoint_of_which_one_bit_has_changed_is_not_loaded(tmp_path, model
     content = bytearray((tmp_path / "a.ckpt").read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "a.ckpt").write_bytes(content)
-    with pytest.raises(BundleError, match="weights are damaged"):
-        load_bundle(tmp_path / "a.ckpt")
+    refused(tmp_path / "a.ckpt", "weights are damaged")
 
 
 def test_a_packed_checkpoint_is_not_unpacked(tmp_path):
@@ -276,8 +228,7 @@ def test_a_packed_checkpoint_is_not_unpacked(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.ckpt") as plain, zipfile.ZipFile(tmp_path / "b.ckpt", "w", 8) as packed:
         for entry in plain.infolist():
             packed.writestr(entry.filename, plain.read(entry))
-    with pytest.raises(BundleError, match="it is packed"):
-        read_header(tmp_path / "b.ckpt")
+    refused(tmp_path / "b.ckpt", "it is packed")
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, model):
@@ -288,30 +239,9 @@ def test_a_failed_write_leaves_nothing(tmp_path, model):
     assert [p.name for p in tmp_path.iterdir()] == ["model.safetensors"]
 
 
-def test_every_message_is_one_line(path):
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(BundleError) as caught:
-        load_bundle(path)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_strangers_words_are_one_line_of_limited_length(tmp_path, model):
     corpus = "Bach\nerror: all is lost \u202e" + "x" * 10**6
     save_bundle(tmp_path / "a.safetensors", model, replace(HEADER, corpus=corpus))
     said = read_header(tmp_path / "a.safetensors").corpus
     assert said.startswith(r"Bach\nerror: all is lost \u202ex")
     assert len(said) == 2000
-
-
-def test_one_model_gives_the_same_nll_under_every_kernel(world):
-    from musictx.analysis.likelihood import negative_log_likelihood
-    from musictx.data.store import Store
-
-    store = Store(world.store)
-    nll = [
-        negative_log_likelihood(
-            load_bundle(world.bundle, "cpu", impl).model, store.split("train"), store.tokenizer, 256, 2048, "cpu"
-        ).nll
-        for impl in ("reference", "skew", "chunked", "auto")
-    ]
-    assert max(nll) - min(nll) < 1e-4

@@ -8,15 +8,16 @@ from musictx.model.cache import KVCache
 from musictx.model.position import FORMS, timed_forms
 from musictx.model.transformer import Transformer, TransformerConfig
 
-TIMED = [(form, "time") for form in timed_forms()]
+ALL = [*((form, "index") for form in FORMS), *((form, "time") for form in timed_forms())]
+CASES = [{"position": form, "clock": clock, **block} for form, clock in ALL for block in BLOCKS] + [{"cycle": 4}]
 LENGTHS = (3, 9, 9, 1)
 N = 17  # tokens after each prompt
 
 
-def build(position, **changes) -> Transformer:
+def build(**changes) -> Transformer:
     torch.manual_seed(0)
     sizes = {"d_model": 24, "n_layers": 2, "n_heads": 3, "d_ff": 48, "dropout": 0.0, "max_distance": 6}
-    config = TransformerConfig(23, position=position, n_frequencies=3, **(sizes | changes))
+    config = TransformerConfig(23, n_frequencies=3, **(sizes | changes))
     net = Transformer(config, torch.arange(23) / 10).double().eval()
     for p in net.parameters():  # as small as they start, no token would be said from another
         if p.dim() > 1:
@@ -35,12 +36,11 @@ def prefilled(model, prompt, room, rolling):
     return state
 
 
-@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("rolling", [False, True])
-@pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
+@pytest.mark.parametrize("case", CASES)
 @torch.inference_mode()
-def test_each_row_of_a_ragged_batch_equals_its_solo_run(position, clock, rolling, block):
-    model, then = build(position, clock=clock, **block), ids(len(LENGTHS), N)
+def test_each_row_of_a_ragged_batch_equals_its_solo_run(case, rolling):
+    model, then = build(**case), ids(len(LENGTHS), N)
     prompts = [ids(40)[40 - n :] for n in LENGTHS]
     room = 7 if rolling else 9 + N + 1
     states = [prefilled(model, prompt, room, rolling) for prompt in prompts]
@@ -57,7 +57,7 @@ def test_each_row_of_a_ragged_batch_equals_its_solo_run(position, clock, rolling
 @torch.inference_mode()
 def test_several_tokens_at_once_after_joining():
     for impl in ("reference", "skew", "chunked"):
-        model, then = build("relative", attention=impl), ids(2, 4)
+        model, then = build(attention=impl), ids(2, 4)
         prompts = ids(8), ids(3)
         states = [prefilled(model, prompt, 12, False) for prompt in prompts]
         got = model.prefill(then, KVCache.join(states))
@@ -67,7 +67,7 @@ def test_several_tokens_at_once_after_joining():
 
 @torch.inference_mode()
 def test_rows_of_one_age_need_no_mask():
-    model = build("relative")
+    model = build()
     states = [prefilled(model, ids(4), 12, False) for _ in range(2)]
     assert KVCache.join(states).behind is None
     ragged = KVCache.join([prefilled(model, ids(n), 5, True) for n in (4, 1)])

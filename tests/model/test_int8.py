@@ -8,41 +8,24 @@ from torch import nn
 from musictx.errors import ConfigError
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.transformer import Transformer, TransformerConfig
-from musictx.model.weights import Int8Linear, to_int8
+from musictx.model.weights import Int8Linear, describe_weights, for_steps, to_int8
 
 
-@pytest.mark.parametrize("rows", [1, 5, 32, 33, 200])
+@pytest.mark.parametrize("rows", [1, 16, 17, 200])  # few and many rows take two ways
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_layer_is_the_full_one_within_its_rounding(rows, bias):
+@pytest.mark.parametrize("width", [1, 7, 20, 24, 63, 64, 236])
+def test_a_layer_is_the_full_one_within_its_rounding(width, rows, bias):
+    """The kernel reads past the end of a row whose width is no multiple of 16: numbers from anywhere, or a crash."""
     torch.manual_seed(rows)
-    linear = nn.Linear(64, 48, bias=bias)
-    x = torch.randn(2, rows, 64)
+    linear, x = nn.Linear(width, 48, bias=bias), torch.randn(2, rows, width)
     with torch.inference_mode():
         exact, got = linear(x), Int8Linear(linear)(x)
     assert got.shape == exact.shape
     assert got.dtype == torch.float32
-    # weights: half a step of 1/127 of the largest, 64 of them at random; activations and output: 8 bits
+    # weights: half a step of 1/127 of the largest, all of them at random; activations and output: 8 bits
     step = linear.weight.abs().amax(1) / 127
-    allowed = 5 * (0.29 * step * 8 + 2**-8 * exact.abs() + 2**-8 * linear.weight.norm(dim=1))
+    allowed = 5 * (0.29 * step * width**0.5 + 2**-8 * exact.abs() + 2**-8 * linear.weight.norm(dim=1))
     assert ((got - exact).abs() <= allowed).all()
-
-
-@pytest.mark.parametrize("rows", [1, 3, 40])
-@pytest.mark.parametrize("width", [1, 7, 20, 24, 40, 63, 236])
-def test_any_width_will_do(width, rows):
-    """The kernel reads past the end of a row whose width is no multiple of 16: numbers from anywhere, or a crash."""
-    torch.manual_seed(width)
-    linear = nn.Linear(width, 17)
-    x = torch.randn(rows, width)
-    with torch.inference_mode():
-        torch.testing.assert_close(Int8Linear(linear)(x), linear(x), rtol=0.05, atol=0.05)
-
-
-def test_few_rows_and_many_rows_go_by_two_ways_to_the_same_figures():
-    layer = Int8Linear(nn.Linear(64, 48))
-    x = torch.randn(40, 64)
-    with torch.inference_mode():
-        torch.testing.assert_close(layer(x)[:8], layer(x[:8]), rtol=2e-2, atol=2e-2)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -55,9 +38,8 @@ def test_a_transformer_keeps_its_likelihoods_and_loses_three_quarters_of_its_lay
         before = model(ids).log_softmax(-1)
         after = to_int8(model)(ids).log_softmax(-1)
     assert 0 < (before - after).abs().max() < 0.05
-    layers = [m for m in model.modules() if isinstance(m, Int8Linear)]
-    assert len(layers) == 8
-    assert all(m.weight.element_size() == 1 for m in layers)
+    assert [m.weight.element_size() for m in model.modules() if isinstance(m, Int8Linear)] == [1] * 8
+    assert describe_weights(for_steps(model)) == "int8 linear layers"
 
 
 def test_a_model_without_linear_layers_is_refused():

@@ -5,21 +5,16 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from proofs import OTHER_BLOCK, tokens
 
 from musictx.model.position import FORMS, timed_forms
-from musictx.model.position.absolute import NoPosition
-from musictx.model.position.table import Table
-from musictx.model.readout import read_attention, weights
+from musictx.model.readout import read_attention
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(
     vocab_size=23, d_model=24, n_layers=2, n_heads=3, d_ff=48, dropout=0.0, max_distance=6, n_frequencies=4
 )
-PATHS: list[dict[str, Any]] = []  # settings of a config
-PATHS += [{"position": "relative", "attention": impl} for impl in ("reference", "skew", "chunked", "auto")]
+PATHS: list[dict[str, Any]] = [{"attention": impl} for impl in ("reference", "skew", "chunked", "auto")]
 PATHS += [{"position": form} for form in FORMS if form != "relative"]
 PATHS += [{"position": form, "clock": "time"} for form in timed_forms()]
 PATHS += [{"position": form, **OTHER_BLOCK} for form in ("relative", "relative_fourier")]
@@ -69,19 +64,9 @@ def test_the_rows_are_those_of_the_real_path(path, t):
     torch.testing.assert_close(rows, through_the_real_path(model, ids), rtol=0, atol=1e-12)
     torch.testing.assert_close(rows.sum(-1), torch.ones(2, 2, 3, t, dtype=torch.float64), rtol=0, atol=1e-12)
     assert (rows.triu(1) == 0).all()
+    some = [t - 1, 0, t // 2]  # queries in any order
+    torch.testing.assert_close(read(model, ids, some), rows[:, :, :, some], rtol=0, atol=1e-12)
     assert t == 1 or rows.max(-1).values[..., 1:].min() < 0.9 < rows.max()  # some look closely, some do not
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 10), min_size=1, max_size=5))
-def test_any_queries_in_any_order(queries):
-    model, ids = build(), tokens(1, 11)
-    torch.testing.assert_close(read(model, ids, queries), read(model, ids, range(11))[:, :, :, queries])
-
-
-def test_no_row_depends_on_a_later_token():
-    model, ids = build(position="rope"), tokens(1, 12)
-    torch.testing.assert_close(read(model, ids, [5])[..., :6], read(model, ids[:, :6], [5]))
 
 
 def test_reading_leaves_the_model_as_it_was():
@@ -97,21 +82,3 @@ def test_reading_leaves_the_model_as_it_was():
         read_attention(model, ids, torch.tensor([0]), stumble)
     assert torch.equal(model(ids), before)
     assert not any(part._forward_pre_hooks for part in model.modules())
-
-
-def test_a_head_built_by_hand():
-    q = torch.full((1, 1, 3, 4), 2.0, dtype=torch.float64)
-    k = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).log().view(1, 1, 3, 1) / 4 * torch.ones(4)
-    rows = weights(NoPosition(4), q, k, None, torch.tensor([2, 1]))
-    expected = [[1 / 6, 2 / 6, 3 / 6], [1 / 3, 2 / 3, 0.0]]  # 4 · 2 · log(n) / 4 / sqrt(4) = log(n)
-    torch.testing.assert_close(rows, torch.tensor([[expected]], dtype=torch.float64))
-
-
-def test_a_head_that_looks_two_tokens_back():
-    attend = Table(1, 4, 3, "auto").double()
-    attend.rel.data.zero_()
-    attend.rel.data[0, 2] = 100.0  # distance 2, and all beyond
-    q, k = torch.ones(1, 1, 5, 4, dtype=torch.float64), torch.zeros(1, 1, 5, 4, dtype=torch.float64)
-    rows = weights(attend, q, k, None, torch.tensor([1, 2, 4]))
-    expected = [[0.5, 0.5, 0, 0, 0], [1, 0, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0]]
-    torch.testing.assert_close(rows, torch.tensor([[expected]], dtype=torch.float64))

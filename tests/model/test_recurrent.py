@@ -1,16 +1,13 @@
-import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proofs import assert_causal, tokens
+from proofs import assert_same, results, tokens
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from musictx.errors import ConfigError
 from musictx.model.recurrent import AdditiveAttention, Recurrent, RecurrentConfig
 
 CONFIG = RecurrentConfig(vocab_size=23, d_model=12, n_layers=2, d_attention=5, window=7, dropout=0.0)
@@ -52,11 +49,6 @@ def gradients(out, *inputs):
     return torch.autograd.grad((out * weights).sum(), inputs)
 
 
-@all_kinds
-def test_no_logit_depends_on_a_later_token(kind):
-    assert_causal(build(kind), tokens(1, 10))
-
-
 @pytest.mark.parametrize("t", [1, 2, 31, 32, 33, 70])
 @pytest.mark.parametrize("window", [1, 7, 32, 70, 100])
 def test_attention_equals_the_definition_with_every_gradient(t, window):
@@ -66,26 +58,8 @@ def test_attention_equals_the_definition_with_every_gradient(t, window):
     weights = [attention.join.weight, attention.join.bias, h]
     if t > 1:  # with no one to ask, these have no say
         weights += [attention.query.weight, attention.key.weight, attention.score.weight]
-    got, expected = attention(h), oracle(attention, h)
-    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
-    for a, b in zip(gradients(got, *weights), gradients(expected, *weights), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
-
-
-def test_three_states_by_hand():
-    attention = AdditiveAttention(1, 1, 8)
-    with torch.no_grad():
-        attention.query.weight.fill_(1.0)
-        attention.key.weight.fill_(2.0)
-        attention.score.weight.fill_(3.0)
-        attention.join.weight.copy_(torch.tensor([[1.0, 0.5]]))  # the context, then the state
-        attention.join.bias.zero_()
-    h = [0.5, -0.25, 0.1]
-    # the third weighs 3·tanh(0.1 + 2·0.5) against 3·tanh(0.1 - 2·0.25)
-    share = 1 / (1 + math.exp(3 * math.tanh(-0.4) - 3 * math.tanh(1.1)))
-    contexts = [0.0, 0.5, share * 0.5 - (1 - share) * 0.25]
-    expected = [math.tanh(c + 0.5 * x) for c, x in zip(contexts, h, strict=True)]
-    torch.testing.assert_close(attention(torch.tensor(h).view(1, 3, 1)).flatten(), torch.tensor(expected))
+    got = results(lambda *_: attention(h), weights)
+    assert_same(got, results(lambda *_: oracle(attention, h), weights))
 
 
 class Largest(TorchDispatchMode):
@@ -112,8 +86,7 @@ def memory(t):
     with Largest() as largest, torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
         out = attention(h)
     with largest:
-        attention(h).sum().backward()
-    assert out.shape == (1, t, 4)
+        out.sum().backward()
     return largest.numel, sum(kept)
 
 
@@ -122,19 +95,6 @@ def test_attention_takes_no_memory_that_grows_as_the_square():
     assert largest == 32 * (32 + 7) * 16  # a block of queries, all they see
     assert largest_of_twice == max(largest, 512 * (16 + 4))
     assert kept_of_twice <= 2.1 * kept
-
-
-@all_kinds
-@pytest.mark.parametrize("prefill", [1, 2, 9, 40])
-def test_steps_equal_one_full_pass(kind, prefill):
-    model, ids = build(kind), tokens(3, 45)
-    with torch.inference_mode():
-        full = model(ids)
-        state = model.init_state(3, 45)
-        torch.testing.assert_close(model.prefill(ids[:, :prefill], state), full[:, prefill - 1])
-        for t in range(prefill, 45):
-            torch.testing.assert_close(model.step(ids[:, t], state), full[:, t])
-    assert state.length == 45
 
 
 @settings(deadline=None, max_examples=30)
@@ -177,31 +137,18 @@ def test_no_gradient_flows_over_a_detach(kind):
 
 
 @all_kinds
-def test_one_prefill_serves_several_rows(kind):
-    model, prompt, then = build(kind), tokens(1, 9), tokens(3, 4)
-    with torch.inference_mode():
-        state = model.init_state(1, 13)
-        model.prefill(prompt, state)
-        rows = state.repeat(3)
-        logits = torch.stack([model.step(then[:, t], rows) for t in range(4)], 1)
-        full = model(torch.cat([prompt.expand(3, -1), then], 1))
-        torch.testing.assert_close(logits, full[:, 9:])
-        torch.testing.assert_close(model.step(then[:1, 0], state), full[:1, 9])  # the one row is as it was
-    assert (rows.length, state.length) == (13, 10)
-
-
-@all_kinds
+@torch.inference_mode()
 def test_rows_taken_continue_as_themselves_and_alter_no_other(kind):
-    model, ids, then = build(kind), tokens(3, 9), tokens(4, 3, seed=2)
-    order = torch.tensor([2, 0, 0, 1])
-    with torch.inference_mode():
-        state = model.init_state(3, 12)
+    model, then = build(kind), tokens(4, 3, seed=2)
+    for ids, order in ((tokens(3, 9), [2, 0, 0, 1]), (tokens(1, 9), [0] * 4)):
+        state = model.init_state(len(ids), 12)
         model.prefill(ids, state)
-        taken = state.take(order)
+        taken = state.take(torch.tensor(order))
         got = torch.stack([model.step(then[:, t], taken) for t in range(3)], 1)
         torch.testing.assert_close(got, model(torch.cat([ids[order], then], 1))[:, 9:])
-        torch.testing.assert_close(model.step(then[:3, 0], state), model(torch.cat([ids, then[:3, :1]], 1))[:, -1])
-    assert (taken.length, state.length) == (12, 10)
+        own = then[: len(ids), :1]
+        torch.testing.assert_close(model.step(own[:, 0], state), model(torch.cat([ids, own], 1))[:, -1])
+        assert (taken.length, state.length) == (12, 10)
 
 
 @all_kinds
@@ -250,12 +197,6 @@ def test_no_gradient_flows_over_a_reset(kind):
     assert (grad[1] != 0).any(-1).all()
 
 
-@all_kinds
-def test_rows_of_a_batch_know_nothing_of_each_other(kind):
-    model, ids = build(kind), tokens(4, 9)
-    torch.testing.assert_close(model(ids), torch.cat([model(row[None]) for row in ids]))
-
-
 def test_the_state_never_grows():
     model = build("additive")
     with torch.inference_mode():
@@ -269,50 +210,11 @@ def test_the_state_never_grows():
     assert [x.shape for x in state.hidden] == [(2, 2, 12), (2, 2, 12)]
 
 
-@pytest.mark.parametrize(
-    ("kind", "numbers"),
-    [
-        ("lstm", 23 * 12 + 2 * (2 * 48 * 12 + 2 * 48)),
-        ("rnn", 23 * 12 + 2 * (2 * 12 * 12 + 2 * 12)),
-        ("additive", 23 * 12 + 2 * (2 * 48 * 12 + 2 * 48) + (2 * 5 * 12 + 5 + 12 * 24 + 12)),
-    ],
-)
-def test_the_parameters_are_these(kind, numbers):
-    assert sum(p.numel() for p in build(kind).parameters()) == numbers
-
-
-def test_the_size_of_the_usual_model():
-    assert sum(p.numel() for p in Recurrent(RecurrentConfig(vocab_size=391)).parameters()) == 6_503_936
-
-
 def test_the_forget_gates_begin_open():
     model = Recurrent(CONFIG)
     for layer in range(2):
         bias = getattr(model.cells, f"bias_ih_l{layer}") + getattr(model.cells, f"bias_hh_l{layer}")
         assert bias.tolist() == [0.0] * 12 + [1.0] * 12 + [0.0] * 24  # input, forget, cell, output
-
-
-@pytest.mark.parametrize("kind", ["lstm", "rnn", "additive"])
-def test_an_untrained_model_knows_nothing(kind):
-    torch.manual_seed(0)
-    model = Recurrent(RecurrentConfig(vocab_size=391, d_model=256, **KINDS[kind]))
-    ids = torch.randint(0, 391, (2, 65))
-    nll = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
-    assert float(nll.detach()) == pytest.approx(math.log(391), rel=0.05)
-
-
-@pytest.mark.parametrize("kind", ["lstm", "rnn", "additive"])
-def test_it_learns_a_melody_by_heart(kind):
-    torch.manual_seed(0)
-    model = Recurrent(replace(CONFIG, d_model=24, **KINDS[kind]))
-    ids = torch.tensor([[1, 5, 9, 5, 2, 2, 7] * 5])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-2)
-    for _ in range(120):
-        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert float(loss.detach()) < 0.2
 
 
 @pytest.mark.parametrize("kind", ["lstm", "additive"])
@@ -324,28 +226,3 @@ def test_in_bfloat16_the_state_keeps_its_precision(kind):
         torch.cat(parts, 1).float().square().mean().backward()
     assert {x.dtype for x in state.hidden} == {torch.float32}
     torch.testing.assert_close(torch.cat(parts, 1).float(), model(ids), rtol=0.05, atol=0.05)
-
-
-@all_kinds
-def test_dropout_acts_in_training_only(kind):
-    model, ids = build(kind, dropout=0.5), tokens(1, 9)
-    assert not torch.equal(model.train()(ids), model(ids))
-    assert torch.equal(model.eval()(ids), model(ids))
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("vocab_size", 0),
-        ("d_model", 0),
-        ("n_layers", -1),
-        ("d_attention", 0),
-        ("window", 0),
-        ("cell", "gru"),
-        ("dropout", 1.0),
-        ("dropout", -0.1),
-    ],
-)
-def test_impossible_sizes_are_refused(field, value):
-    with pytest.raises(ConfigError, match=f"^{field}={value}: .*give"):
-        replace(CONFIG, **{field: value})

@@ -1,25 +1,19 @@
 """Steps of one shape are the model's own."""
 
-from unittest.mock import Mock
-
 import pytest
 import torch
-from proofs import BLOCKS
-from test_cache import LENGTHS, TIMED, build, ids, prefilled
+from test_cache import CASES, LENGTHS, build, ids, prefilled
 
 from musictx.errors import ConfigError
-from musictx.model import attention
 from musictx.model.cache import KVCache
-from musictx.model.position import FORMS
 from musictx.model.static_steps import StaticSteps
 
 
-@pytest.mark.parametrize("other", [*BLOCKS, {"cycle": 4}])
 @pytest.mark.parametrize("rolling", [False, True])
-@pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
+@pytest.mark.parametrize("case", [*CASES, {"attention": "reference"}])
 @torch.inference_mode()
-def test_rows_of_any_age_rolling_or_not_step_as_the_model_does(position, clock, rolling, other):
-    model, then = build(position, clock=clock, **other), ids(len(LENGTHS), 13)
+def test_rows_of_any_age_rolling_or_not_step_as_the_model_does(case, rolling):
+    model, then = build(**case), ids(len(LENGTHS), 13)
     static, room = StaticSteps(model), 7 if rolling else 22
     for prompts in ([ids(40)[40 - n :] for n in LENGTHS], [ids(9)] * 4):  # what earlier music left behind is not seen
         mine, theirs = (KVCache.join([prefilled(model, p, room, rolling) for p in prompts]) for _ in range(2))
@@ -31,17 +25,17 @@ def test_rows_of_any_age_rolling_or_not_step_as_the_model_does(position, clock, 
 
 @torch.inference_mode()
 def test_a_batch_of_another_shape_takes_other_memory():
-    model = build("relative")
+    model = build()
     static = StaticSteps(model)
     for rows in (1, 3, 2):
-        mine, theirs = (prefilled(model, ids(4), 6, False).repeat(rows) for _ in range(2))
+        mine, theirs = (prefilled(model, ids(4), 6, False).take(torch.zeros(rows).long()) for _ in range(2))
         for t in range(2):
             torch.testing.assert_close(static.step(ids(rows, 2)[:, t], mine), model.step(ids(rows, 2)[:, t], theirs))
 
 
 @torch.inference_mode()
 def test_where_it_ends():
-    static = StaticSteps(build("relative"))
+    static = StaticSteps(build())
     state = prefilled(static, ids(4), 5, False)
     static.step(ids(1), state)
     with pytest.raises(ValueError, match="6 tokens .* cache of 5:"):
@@ -53,7 +47,7 @@ def test_where_it_ends():
 @pytest.mark.parametrize("rolling", [False, True])
 @torch.inference_mode()
 def test_it_has_room_for_one_cache_at_a_time(rolling):
-    static = StaticSteps(build("relative"))
+    static = StaticSteps(build())
     first, second = (prefilled(static, ids(4), 9, rolling) for _ in range(2))
     static.step(ids(1), first)
     rows = first.take(torch.tensor([0]))
@@ -63,40 +57,26 @@ def test_it_has_room_for_one_cache_at_a_time(rolling):
             static.step(ids(1), moved)
 
 
-@pytest.mark.parametrize("impl", ["reference", "skew", "auto"])
-@torch.inference_mode()
-def test_they_use_the_kernel_that_was_chosen(impl, monkeypatch):
-    model = build("relative", attention=impl)
-    mine, theirs = (KVCache.join([prefilled(model, ids(n), 12, False) for n in (3, 8)]) for _ in range(2))
-    kernels = {name: Mock(side_effect=kernel) for name, kernel in attention.IMPLEMENTATIONS.items()}
-    for name, kernel in kernels.items():
-        monkeypatch.setitem(attention.IMPLEMENTATIONS, name, kernel)
-    step = StaticSteps(model).step(ids(2), mine)
-    used = {name: kernel.call_count for name, kernel in kernels.items() if kernel.called}
-    assert used == {"skew" if impl == "auto" else impl: 2}  # once a layer
-    torch.testing.assert_close(step, model.step(ids(2), theirs))
-
-
 @torch.inference_mode()
 def test_a_kernel_that_reads_keys_in_their_order_alone_is_refused():
-    static = StaticSteps(build("relative", attention="chunked"))
+    static = StaticSteps(build(attention="chunked"))
     with pytest.raises(ConfigError, match="^impl=chunked: "):
         static.step(ids(1), prefilled(static, ids(4), 9, False))
 
 
 @torch.inference_mode()
 def test_learned_positions_end():
-    learned = StaticSteps(build("learned", max_positions=4))
+    learned = StaticSteps(build(position="learned", max_positions=4))
     with pytest.raises(ConfigError, match="^max_positions=4: "):
         learned.step(ids(1), prefilled(learned, ids(4), 9, False))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("rolling", [False, True])
-@pytest.mark.parametrize(("position", "clock"), [*((p, "index") for p in FORMS), *TIMED])
+@pytest.mark.parametrize("case", CASES)
 @torch.inference_mode()
-def test_a_graph_replays_them(position, clock, rolling):
-    model, then = build(position, clock=clock, cycle=4).cuda(), ids(len(LENGTHS), 25).cuda()
+def test_a_graph_replays_them(case, rolling):
+    model, then = build(**case).cuda(), ids(len(LENGTHS), 25).cuda()
     static, room = StaticSteps(model), 7 if rolling else 34
     for rows in (4, 4, 3, 4):  # replayed, captured again
         prompts = [ids(40)[40 - n :].cuda() for n in LENGTHS[:rows]]

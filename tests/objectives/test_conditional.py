@@ -26,32 +26,28 @@ WHOLE = [BOS, 51, 46, 41, 30, 52, 47, 42, 31]
 ENDED = torch.tensor([*WHOLE, EOS, PAD, PAD, PAD])
 
 
-def asked(name, window=ENDED):
-    objective = build_objective(name, None, TOK)
-    inputs, targets = objective.example(window, RNG)
+def asked(window, tokenizer=TOK):
+    inputs, targets = build_objective("conditional", None, tokenizer).example(window, RNG)
     return [x.tolist() for x in inputs], targets.tolist()
 
 
 def test_the_soprano_goes_in_and_the_others_come_out():
-    (source, ids), targets = asked("conditional")
+    (source, ids), targets = asked(ENDED)
     assert source == [51, 52, PAD]
     assert ids == [BOS, 46, 41, 30, 47, 42, 31, PAD, PAD]
     assert targets == [46, 41, 30, 47, 42, 31, PAD, PAD, PAD]
 
 
 def test_inside_a_piece_the_bass_before_is_where_BOS_would():
-    (source, ids), targets = asked("conditional", torch.tensor([29, *WHOLE[1:]]))
+    (source, ids), targets = asked(torch.tensor([29, *WHOLE[1:]]))
     assert (source, ids[0], targets) == ([51, 52], 29, [46, 41, 30, 47, 42, 31])
 
 
 def test_what_has_no_melody_or_no_whole_steps_is_refused():
-    name = "conditional"
-    text = f"^objective={name}: performance tokens do not separate a melody from the rest: choose tokenizer="
-    with pytest.raises(ConfigError, match=text):
-        build_objective(name, None, PerformanceTokenizer())
-    objective = build_objective(name, None, TOK)
-    with pytest.raises(ConfigError, match=f"^objective={name}: windows of 7 ids .* 4 voices: give"):
-        objective.example(ENDED[:8], RNG)
+    with pytest.raises(ConfigError, match="^objective=conditional: performance tokens .*: choose tokenizer="):
+        build_objective("conditional", None, PerformanceTokenizer())
+    with pytest.raises(ConfigError, match="^objective=conditional: windows of 7 ids .* 4 voices: give"):
+        asked(ENDED[:8])
 
 
 SONG = MelodyTokenizer()
@@ -62,23 +58,16 @@ def song(text) -> torch.Tensor:
     """Ids of `M60+` and `m60+`, the melody's and the other notes begun (+) or ended (-), `v9`, `V9` and waits, `100`;
     the specials as they are called."""
     kinds = {"M": "MELODY_ON", "m": "NOTE_ON", "V": "MELODY_VELOCITY", "v": "VELOCITY"}
-    out = []
-    for word in text.split():
+
+    def id_of(word):
         if word in ("PAD", "BOS", "EOS"):
-            out.append(SONG.vocab.id(word))
-        elif word[0] in kinds:
-            kind = kinds[word[0]]
-            out.append(
-                SONG.vocab.id(kind.replace("_ON", "_OFF") if word[-1] == "-" else kind, int(word[1:].rstrip("+-")))
-            )
-        else:
-            out.append(SONG.vocab.id("TIME_SHIFT", int(word)))
-    return torch.tensor(out)
+            return SONG.vocab.id(word)
+        if word[0] not in kinds:
+            return SONG.vocab.id("TIME_SHIFT", int(word))
+        kind = kinds[word[0]].replace("_ON", "_OFF" if word[-1] == "-" else "_ON")
+        return SONG.vocab.id(kind, int(word[1:].rstrip("+-")))
 
-
-def of_song(name, text):
-    inputs, targets = build_objective(name, None, SONG).example(song(text), RNG)
-    return [x.tolist() for x in inputs], targets.tolist()
+    return torch.tensor([id_of(word) for word in text.split()])
 
 
 WINDOW = "BOS V20 M72+ v10 m48+ 50 M72- 80 m48- M74+ 30 M74- EOS PAD"
@@ -87,7 +76,7 @@ REST = "v10 m48+ 100 30 m48-"
 
 
 def test_the_melody_goes_in_and_the_rest_comes_out_each_with_waits_its_own():
-    (source, ids), targets = of_song("conditional", WINDOW)
+    (source, ids), targets = asked(song(WINDOW), SONG)
     assert source == song(MELODY).tolist()
     assert targets == song(REST).tolist()  # the last wait is cut short by the window's end: no one is asked for it
     assert ids == song("BOS v10 m48+ 100 30").tolist()
@@ -95,7 +84,7 @@ def test_the_melody_goes_in_and_the_rest_comes_out_each_with_waits_its_own():
 
 def test_windows_begin_inside_held_notes_and_end_between_events():
     """What is before takes the place of BOS; whole shifts at the end are certain, what is left of them is not."""
-    (source, ids), targets = of_song("conditional", "m50+ 30 M72- 100 100 70")
+    (source, ids), targets = asked(song("m50+ 30 M72- 100 100 70"), SONG)
     assert source == song("30 M72- 100 100").tolist()
     assert (ids, targets) == (song("m50+ 100 100").tolist(), song("100 100 100").tolist())
 
@@ -106,7 +95,7 @@ def test_a_window_without_a_melody_or_without_the_rest_asks_for_no_more_than_it_
         ("BOS V9 M72+ 20 M72- EOS", "V9 M72+ 20 M72-", "PAD"),
         ("BOS 40 EOS PAD", "PAD", "PAD"),
     ):
-        (source, ids), targets = of_song("conditional", text)
+        (source, ids), targets = asked(song(text), SONG)
         assert (source, targets) == (song(heard).tolist(), song(asked_for).tolist())
         assert len(ids) == len(targets)
 

@@ -19,31 +19,16 @@ def test_a_name_is_a_file_of_the_package_and_a_place_a_class_of_ones_own():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        (
-            "nxt",
-            "objective=nxt: ",
-        ),
-        ("nowhere:Mine", r"objective=nowhere:Mine: "),
-        (":Mine", "objective=:Mine: "),
-        ("toys:", "objective=toys:: "),
-        ("toys:Nothing", "objective=toys:Nothing: "),
-        ("toys:PAIR", "objective=toys:PAIR: "),
-        (
-            "toys:Pair",
-            "objective=toys:Pair: Pair has no added, inputs, continuous, continues, example, loss:",
-        ),
+        *(("nxt", ""), ("nowhere:Mine", ""), (":Mine", ""), ("toys:", ""), ("toys:Nothing", ""), ("toys:PAIR", "")),
+        ("toys:Pair", "Pair has no added, inputs, continuous, continues, example, loss:"),
+        ("wrong_here:Mine", ".*SyntaxError"),
     ],
 )
-def test_what_is_no_objective(name, text):
-    with pytest.raises(ConfigError, match=f"^{text}"):
-        find_objective(name)
-
-
-def test_a_file_with_a_mistake_in_it_is_said_in_one_line(tmp_path, monkeypatch):
+def test_what_is_no_objective(name, text, tmp_path, monkeypatch):
     (tmp_path / "wrong_here.py").write_text("class Mine\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="^objective=wrong_here:Mine: .*SyntaxError") as caught:
-        find_objective("wrong_here:Mine")
+    with pytest.raises(ConfigError, match=f"^objective={name}: {text}") as caught:
+        find_objective(name)
     assert "\n" not in str(caught.value)
 
 
@@ -52,15 +37,11 @@ def test_settings_go_to_the_objective_and_others_are_refused():
     assert isinstance(infill, Infill)
     assert infill.plain == 0.25
     for name, settings, text in (
-        (
-            "toys:Infill",
-            {"plian": 0.25},
-            "objective_settings.plian=0.25: it is not a setting, objective=toys:Infill has plain",
-        ),
-        ("next_token", {"p": 1}, "objective_settings.p=1: it is not a setting, objective=next_token has no settings"),
-        ("toys:Infill", 0.5, r"objective_settings=0.5: give names and values; as in 'objective_settings=\{name: 1\}'"),
+        ("toys:Infill", {"plian": 0.25}, ".plian=0.25: .* objective=toys:Infill has plain"),
+        ("next_token", {"p": 1}, ".p=1: .* objective=next_token has no settings"),
+        ("toys:Infill", 0.5, "=0.5: give names and values"),
     ):
-        with pytest.raises(ConfigError, match=f"^{text}"):
+        with pytest.raises(ConfigError, match=f"^objective_settings{text}"):
             build_objective(name, settings, TOK)
 
 

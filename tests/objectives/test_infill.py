@@ -55,7 +55,7 @@ def test_what_comes_after_is_first_and_what_comes_before_is_asked_for(name, cycl
 
 
 def test_a_share_of_windows_stays_as_it_is():
-    asked, window = built("chorale", plain=0.5), None
+    asked = built("chorale", plain=0.5)
     window = windows(asked)[0]
     plain = sum(torch.equal(asked.example(window, np.random.default_rng(k)).targets, window[1:]) for k in range(400))
     assert 160 < plain < 240

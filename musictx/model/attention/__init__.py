@@ -4,21 +4,14 @@ from torch import Tensor
 
 from musictx.model.attention.chunked import chunked
 from musictx.model.attention.fused import suits, triton_attention
-from musictx.model.attention.relative import reference, skew
+from musictx.model.attention.relative import Age, Masked, reference, skew
 from musictx.model.sizes import one_of
 
 IMPLEMENTATIONS = {"reference": reference, "skew": skew, "chunked": chunked, "triton": triton_attention}
 AUTO = "auto"
 
 
-def check_impl(impl: str, field: str = "impl") -> str:
-    """Raises ConfigError for an unknown implementation, in terms of the field that it was given in."""
-    return one_of(field, impl, (AUTO, *IMPLEMENTATIONS))
-
-
-def choose(
-    q: Tensor, k: Tensor, dropout_p: float = 0.0, masked: Tensor | None = None, age: Tensor | None = None
-) -> str:
+def choose(q: Tensor, k: Tensor, dropout_p: float = 0.0, masked: Masked = None, age: Age = None) -> str:
     """The kernel that `auto` means for these queries and keys (B, H, T, D). For a single row, or at most 256 positions,
     skew: its square of logits is small, and it takes fewer steps. In half precision on a GPU, where triton can run and
     was fastest, triton. Else chunked. The results are equal up to rounding."""
@@ -34,17 +27,16 @@ def relative_attention(
     rel: Tensor,
     impl: str,
     dropout_p: float = 0.0,
-    masked: Tensor | None = None,
-    age: Tensor | None = None,
+    masked: Masked = None,
+    age: Age = None,
 ) -> Tensor:
     """Causal attention with logits (q_i · k_j + q_i · e_{i-j}) / sqrt(D), j <= i (Huang et al. 2018, section 3.4).
 
     q (B, H, Tq, D); k, v (B, H, Tk, D); rel (H, M, D), row d the embedding of distance d; distances from M - 1
     on share the last row. The queries are the last Tq of the Tk positions, so that training, prefill and a
-    cached step are one function. With `age`, (Tk,) or (B, Tk), there is one query, and each key is so many tokens
-    behind it, in any order. A row does not see keys at `masked` (B, Tk); a query's own key must not be masked. Returns
-    (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that the chosen one
-    cannot read.
+    cached step are one function. With `age` there is one query, and keys are in any order. A query's own key must not
+    be masked. Returns (B, H, Tq, D). Raises ConfigError for an unknown implementation, and for a mask or an order that
+    the chosen one cannot read.
     """
-    impl = choose(q, k, dropout_p, masked, age) if check_impl(impl) == AUTO else impl
+    impl = choose(q, k, dropout_p, masked, age) if one_of("impl", impl, (AUTO, *IMPLEMENTATIONS)) == AUTO else impl
     return IMPLEMENTATIONS[impl](q, k, v, rel, dropout_p, masked, age)

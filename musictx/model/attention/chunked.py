@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from musictx.errors import ConfigError
+from musictx.model.attention.relative import Age, Masked
 
 OUT_OF_ORDER = "it reads keys in their order, which graph=true does not keep"
 ANY_ORDER = "auto, skew or reference, or graph=false"
@@ -56,8 +57,8 @@ def chunked(
     v: Tensor,
     rel: Tensor,
     dropout_p: float = 0.0,
-    masked: Tensor | None = None,
-    age: Tensor | None = None,
+    masked: Masked = None,
+    age: Age = None,
     *,
     block: int | None = None,
 ) -> Tensor:
@@ -112,7 +113,7 @@ def _skewed(by_distance: Tensor, n: int) -> Tensor:
     return by_distance.as_strided((*by_distance.shape[:-2], r, n), (*by_distance.stride()[:-2], w - 1, 1), r - 1)
 
 
-def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows, masked: Tensor | None) -> Tensor:
+def _weights(rows: Tensor, k: Tensor, wide: Tensor, last: Tensor, at: _Rows, masked: Masked) -> Tensor:
     """(B, H, R, keys) of the scaled rows (B, H, R, D)."""
     r = at.end - at.start
     logits = rows.new_empty(*rows.shape[:3], at.keys)
@@ -136,7 +137,7 @@ def _together(x: Tensor) -> Tensor:
 class Chunked(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, masked: Tensor | None, dropout: Dropout, block: int
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, masked: Masked, dropout: Dropout, block: int
     ) -> Tensor:
         near = min(rel.shape[1], k.shape[2])
         ctx.save_for_backward(q, k, v, rel)

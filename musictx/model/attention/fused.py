@@ -18,6 +18,7 @@ from torch import Tensor
 
 from musictx.errors import ConfigError
 from musictx.model.attention.chunked import ANY_ORDER, OUT_OF_ORDER
+from musictx.model.attention.relative import Age, Masked
 from musictx.model.attention.triton_tuning import LARGEST_D, OLDEST, Card, Tuning, launches
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -30,8 +31,8 @@ def triton_attention(
     v: Tensor,
     rel: Tensor,
     dropout_p: float = 0.0,
-    masked: Tensor | None = None,
-    age: Tensor | None = None,
+    masked: Masked = None,
+    age: Age = None,
     *,
     deterministic: bool | None = None,
     tuning: Tuning | None = None,
@@ -42,9 +43,9 @@ def triton_attention(
     bit from run to run; without, atomic additions make its last bits vary. `tuning=None` takes the card's own.
     Raises ConfigError where it cannot run.
     """
+    if refusal := _refusal(q, dropout_p, masked, age):
+        raise _cannot(*refusal)
     d = q.shape[-1]
-    _check_sight(masked, age)
-    _check(q, dropout_p)
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
     padded = max(16, 1 << (d - 1).bit_length())
@@ -55,46 +56,38 @@ def triton_attention(
     return attended
 
 
-def suits(q: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor | None) -> bool:
+def suits(q: Tensor, dropout_p: float, masked: Masked, age: Age) -> bool:
     """Whether `impl=auto` means these kernels: in half precision on a CUDA GPU that can run them. On an H100 they are
     3.6 to 6 times as fast as `chunked` in bfloat16 (docs/results.md); float16 and float32 are proven and not timed."""
-    if (
-        not q.is_cuda
-        or not HAS_TRITON
-        or torch.version.hip is not None
-        or q.dtype not in (torch.bfloat16, torch.float16)
-    ):
+    if not q.is_cuda or q.dtype == torch.float32 or _refusal(q, dropout_p, masked, age):
         return False
     card = Card.of(q)
-    able = card is not None and card.capability >= OLDEST and q.shape[-1] <= LARGEST_D
-    return able and not dropout_p and masked is None and age is None
+    return card is not None and card.capability >= OLDEST
 
 
-def _cannot(why: str, instead: str = "chunked") -> ConfigError:
+def _cannot(why: str, instead: str) -> ConfigError:
     return ConfigError("impl", got="triton", why=why, allowed=instead)
 
 
-def _check(q: Tensor, dropout_p: float) -> None:
-    """Raises ConfigError for dropout, a device, a head size or a dtype that these kernels cannot take."""
+def _refusal(q: Tensor, dropout_p: float, masked: Masked, age: Age) -> tuple[str, str] | None:
+    """Why these kernels cannot run, and what to give instead: an order or a mask of keys, dropout, a device, a head
+    size or a dtype is not for them."""
+    if age is not None:
+        return OUT_OF_ORDER, ANY_ORDER
+    if masked is not None:
+        why = "it masks no keys, which prompts of different lengths in one batch need"
+        return why, "auto, skew, chunked or reference"
     if dropout_p > 0:
-        raise _cannot("it has no dropout on the attention weights", "chunked, or attention_dropout=0")
+        return "it has no dropout on the attention weights", "chunked, or attention_dropout=0"
     amd = torch.version.hip is not None  # PyTorch calls AMD's GPUs cuda too
     if not HAS_TRITON or amd or not (q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
         here = "an AMD GPU" if amd else q.device.type
-        raise _cannot(f"it needs a CUDA GPU and the package triton, this tensor is on {here}")
+        return f"it needs a CUDA GPU and the package triton, this tensor is on {here}", "chunked"
     if q.shape[-1] > LARGEST_D:
-        raise _cannot(f"it takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}", "chunked, or a larger n_heads=")
+        return f"it takes heads of size 1 to {LARGEST_D}, not {q.shape[-1]}", "chunked, or a larger n_heads="
     if q.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        raise _cannot(f"it computes in float32, float16 and bfloat16, not {str(q.dtype).removeprefix('torch.')}")
-
-
-def _check_sight(masked: Tensor | None, age: Tensor | None) -> None:
-    """Raises ConfigError for masks and orders of keys that these kernels cannot read."""
-    if age is not None:
-        raise _cannot(OUT_OF_ORDER, ANY_ORDER)
-    if masked is not None:
-        why = "it masks no keys, which prompts of different lengths in one batch need"
-        raise _cannot(why, "auto, skew, chunked or reference")
+        return f"it computes in float32, float16 and bfloat16, not {str(q.dtype).removeprefix('torch.')}", "chunked"
+    return None
 
 
 @contextmanager
@@ -170,9 +163,7 @@ def attend(
 
 
 @attend.register_fake
-def _(
-    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, scale: float, deterministic: bool, tuning: Sequence[int]
-) -> tuple[Tensor, Tensor]:
+def _(q: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     return _empty(q), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
@@ -229,18 +220,7 @@ def backward(
 
 
 @backward.register_fake
-def _(
-    grad: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    rel: Tensor,
-    out: Tensor,
-    lse: Tensor,
-    scale: float,
-    deterministic: bool,
-    tuning: Sequence[int],
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, rel: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return _empty(q), _empty(k), _empty(v), rel.new_empty(rel.shape)
 
 

@@ -14,16 +14,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from musictx.model.attention.chunked import Dropout
+from musictx.model.attention.relative import Masked, weighed_by
 
 KEPT_BYTES = 2**28  # up to this size a CPU keeps a layer's attention weights for the backward pass
 
 
-def causal_attention(
-    q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, masked: Tensor | None = None
-) -> Tensor:
+def causal_attention(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, scale: float, masked: Masked = None) -> Tensor:
     """Queries (B, H, Tq, E), keys (B, H, Tk, E), values (B, H, Tk, D) -> (B, H, Tq, D). The queries are the last Tq of
-    the Tk positions. A row does not see keys at `masked` (B, Tk); for a single query the keys' order does not
-    matter."""
+    the Tk positions; for a single query the keys' order does not matter."""
     tq, tk = q.shape[2], k.shape[2]
     if tq == 1 and not dropout_p:
         return _one_query(q, k, v, scale, masked)
@@ -46,13 +44,11 @@ def _may_keep(q: Tensor, k: Tensor, v: Tensor) -> bool:
     return not learns or q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] * q.element_size() <= 2 * KEPT_BYTES
 
 
-def _one_query(q: Tensor, k: Tensor, v: Tensor, scale: float, masked: Tensor | None) -> Tensor:
+def _one_query(q: Tensor, k: Tensor, v: Tensor, scale: float, masked: Masked) -> Tensor:
     """A step against a cache: two products, which copy nothing, are faster than a kernel for many queries."""
     logits = (k @ (q * scale).mT).mT  # (B, H, 1, Tk)
     logits = logits.to(torch.promote_types(q.dtype, torch.float32))
-    if masked is not None:
-        logits = logits.masked_fill(masked[:, None, None], -torch.inf)
-    return logits.softmax(-1).to(v.dtype) @ v
+    return weighed_by(logits, v, 0.0, masked)
 
 
 BLOCK = 128  # rows; 64 to 192 are as fast within the noise

@@ -6,15 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+Masked = Tensor | None  # (B, Tk) True where a row does not see a key; None: it sees all
+Age = Tensor | None  # (Tk,) or (B, Tk) how many tokens each key is behind the one query; None: keys are in order
+
 
 def reference(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    rel: Tensor,
-    dropout_p: float = 0.0,
-    masked: Tensor | None = None,
-    age: Tensor | None = None,
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, masked: Masked = None, age: Age = None
 ) -> Tensor:
     """Gathers e_{i-j} for every pair: memory O(T²D). Shapes as in `relative_attention`."""
     distance = distances(q, k, age)  # (Tq, Tk) or (B, 1, Tq, Tk)
@@ -24,7 +21,7 @@ def reference(
     return weighed(logits / math.sqrt(q.shape[-1]), v, distance, dropout_p, masked)
 
 
-def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
+def distances(q: Tensor, k: Tensor, age: Age = None) -> Tensor:
     """How many tokens each key is behind each query; below 0 for keys ahead. (Tq, Tk) for the last Tq of Tk positions.
     With `age` there is one query: (1, Tk) from an `age` (Tk,), and (B, 1, 1, Tk) where each row has its own (B, Tk)."""
     if age is not None:
@@ -33,23 +30,20 @@ def distances(q: Tensor, k: Tensor, age: Tensor | None = None) -> Tensor:
     return torch.arange(tk - tq, tk, device=q.device)[:, None] - torch.arange(tk, device=q.device)
 
 
-def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, masked: Tensor | None) -> Tensor:
-    """Logits (B, H, Tq, Tk) and values (B, H, Tk, D) -> (B, H, Tq, D): values weighted by the softmax, without keys
-    ahead and those at `masked` (B, Tk)."""
-    logits = logits.masked_fill(distance < 0, -torch.inf)
+def weighed(logits: Tensor, v: Tensor, distance: Tensor, dropout_p: float, masked: Masked) -> Tensor:
+    """`weighed_by` without the keys that are ahead, whose `distance` is below 0."""
+    return weighed_by(logits.masked_fill(distance < 0, -torch.inf), v, dropout_p, masked)
+
+
+def weighed_by(logits: Tensor, v: Tensor, dropout_p: float, masked: Masked) -> Tensor:
+    """Logits (B, H, Tq, Tk) and values (B, H, Tk, D) -> (B, H, Tq, D): values weighted by the softmax."""
     if masked is not None:
         logits = logits.masked_fill(masked[:, None, None], -torch.inf)
     return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v
 
 
 def skew(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    rel: Tensor,
-    dropout_p: float = 0.0,
-    masked: Tensor | None = None,
-    age: Tensor | None = None,
+    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float = 0.0, masked: Masked = None, age: Age = None
 ) -> Tensor:
     """Memory O(T²): one (Tq, Tk) matrix of relative logits a head. Shapes as in `relative_attention`."""
     if age is not None:
@@ -60,25 +54,16 @@ def skew(
     logits = (content + relative_logits(q, rel, tk)) / math.sqrt(q.shape[-1])
     if tq > 1:
         logits = logits.masked_fill(torch.ones(tq, tk, dtype=torch.bool, device=q.device).triu(tk - tq + 1), -torch.inf)
-    return _weighed(logits, v, dropout_p, masked)
+    return weighed_by(logits, v, dropout_p, masked)
 
 
-def _by_age(
-    q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, masked: Tensor | None, age: Tensor
-) -> Tensor:
+def _by_age(q: Tensor, k: Tensor, v: Tensor, rel: Tensor, dropout_p: float, masked: Masked, age: Tensor) -> Tensor:
     """One query: computes the logit of each distance once and gathers it by the keys' age instead of shifting."""
     by_distance = torch.einsum("bhqd,hmd->bhqm", q, rel)  # (B, H, 1, M)
     row = age.clamp(max=rel.shape[1] - 1)  # (Tk,) or (B, Tk)
     row = row.expand(len(q), -1)[:, None, None].expand(-1, q.shape[1], 1, -1)
     logits = (k @ q.mT).mT + by_distance.gather(-1, row)  # (B, H, 1, Tk)
-    return _weighed(logits / math.sqrt(q.shape[-1]), v, dropout_p, masked)
-
-
-def _weighed(logits: Tensor, v: Tensor, dropout_p: float, masked: Tensor | None) -> Tensor:
-    if masked is not None:
-        logits = logits.masked_fill(masked[:, None, None], -torch.inf)
-    weights = logits.softmax(-1)  # (B, H, Tq, Tk)
-    return F.dropout(weights, dropout_p, dropout_p > 0) @ v
+    return weighed_by(logits / math.sqrt(q.shape[-1]), v, dropout_p, masked)
 
 
 def relative_logits(q: Tensor, rel: Tensor, tk: int) -> Tensor:

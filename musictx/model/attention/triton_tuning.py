@@ -16,9 +16,8 @@ from musictx.errors import ConfigError
 
 OLDEST = 80  # compute capability 8.0 (Ampere): older cards have no bfloat16 and are not checked
 LARGEST_D = 128  # above it two (N, D) accumulators in float32 no longer fit the registers beside the tiles
-ROOMY = (
-    227 * 1024
-)  # bytes of shared memory a block may have on data-centre cards since Hopper; others have 99 or 163 KB
+# bytes of shared memory a block may have on data-centre cards since Hopper; others have 99 or 163 KB
+ROOMY = 227 * 1024
 
 
 class Launch(NamedTuple):

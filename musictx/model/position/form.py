@@ -8,10 +8,10 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from musictx.model.attention.plain import causal_attention
+from musictx.model.attention.relative import Age, Masked, weighed_by
 
 if TYPE_CHECKING:
     from musictx.model.transformer import TransformerConfig
@@ -80,13 +80,12 @@ class Form(nn.Module):
         v: Tensor,
         phase: Phase,
         dropout_p: float = 0.0,
-        masked: Tensor | None = None,
-        age: Tensor | None = None,
+        masked: Masked = None,
+        age: Age = None,
     ) -> Tensor:
         """Causal attention: queries (B, H, Tq, D), keys (B, H, Tk, key_width), values (B, H, Tk, D) -> (B, H, Tq, D).
 
-        The queries are the last Tq of the Tk positions. With `age`, (Tk,) or (B, Tk), there is one query, and each key
-        is so many tokens behind it, in any order. A row does not see keys at `masked` (B, Tk).
+        The queries are the last Tq of the Tk positions. With `age` there is one query, and keys are in any order.
         """
         return causal_attention(self.queries(q, phase), k, v, dropout_p, self.scale, masked)
 
@@ -98,15 +97,11 @@ class Form(nn.Module):
         phase: Phase,
         distance: Tensor,
         dropout_p: float = 0.0,
-        masked: Tensor | None = None,
+        masked: Masked = None,
     ) -> Tensor:
         """Attention without a causal mask, by the definition: queries (B, H, Tq, D), keys (B, H, Tk, key_width), values
-        (B, H, Tk, D) -> (B, H, Tq, D). Each key is `distance` (Tq, Tk) behind each query, or ahead of it below 0. A row
-        does not see keys at `masked` (B, Tk)."""
-        logits = self.logits(q, k, phase, distance)  # (B, H, Tq, Tk)
-        if masked is not None:
-            logits = logits.masked_fill(masked[:, None, None], -torch.inf)
-        return F.dropout(logits.softmax(-1), dropout_p, dropout_p > 0).to(v.dtype) @ v
+        (B, H, Tk, D) -> (B, H, Tq, D). Each key is `distance` (Tq, Tk) behind each query, or ahead of it below 0."""
+        return weighed_by(self.logits(q, k, phase, distance), v, dropout_p, masked)
 
 
 def phases(at: Tensor, frequency: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

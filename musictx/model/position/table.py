@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from musictx.model.attention import AUTO, relative_attention
+from musictx.model.attention.relative import Age, Masked
 from musictx.model.position.form import Form, Phase
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ class Table(Form):
         v: Tensor,
         phase: Phase,
         dropout_p: float = 0.0,
-        masked: Tensor | None = None,
-        age: Tensor | None = None,
+        masked: Masked = None,
+        age: Age = None,
     ) -> Tensor:
         # parameters stay float32 under autocast; the kernels need one dtype
         return relative_attention(q, k, v, self.rel.to(q.dtype), self.impl, dropout_p, masked, age)
