@@ -28,10 +28,9 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import replacing
 from musictx.generate.open_bundle import open_bundle
-from musictx.model.build import build_model
 from musictx.setting import setting
 from musictx.training.fit import fit
-from musictx.training.start import parts_of
+from musictx.training.start import new_model
 
 
 @dataclass
@@ -89,11 +88,11 @@ def step_seconds(config: BenchPositionsConfig) -> dict[str, float]:
     """Median seconds of forward and backward on a batch for each form, all in turn."""
     tokenizer = Store(Path(config.store)).tokenizer
     asked = {form: settings_of(form, 0, config) for form in FORMS}
-    models = {form: build_model(*parts_of(s, tokenizer)) for form, s in asked.items()}
+    models = {form: new_model(s, tokenizer) for form, s in asked.items()}
     seconds: dict[str, list[float]] = {form: [] for form in FORMS}
     for _ in range(STEPS_TIMED):
         for form, model in models.items():
-            shape = int(asked[form].trainer.batch_size), asked[form].data.length
+            shape = asked[form].trainer.batch_size, asked[form].data.length
             ids = torch.randint(tokenizer.vocab.n_events, shape)  # (B, T)
             start = perf_counter()
             model(ids).logsumexp(-1).sum().backward()

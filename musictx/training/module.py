@@ -14,13 +14,12 @@ from torch import Tensor
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.optim import Optimizer
 
-from musictx.config.train import TrainerConfig
-from musictx.errors import UserError
+from musictx.config.train import TrainConfig
 from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
 from musictx.model.recurrent import Past, RecurrentState
 from musictx.objectives import Example, Objective
-from musictx.training.optimizer import build_optimizer, group_sizes, warmup_cosine, warmup_hold, window_length
+from musictx.training.optimizer import build_optimizer, warmup_cosine, warmup_hold, window_length
 
 
 def cut(example: Example, length: int) -> Example:
@@ -35,24 +34,10 @@ class LanguageModelTraining(L.LightningModule):
     Checkpoints describe the model by `header`.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        objective: Objective,
-        config: TrainerConfig,
-        random_seed: int,
-        header: BundleHeader,
-        grow_from: int | None = None,
-    ) -> None:
+    def __init__(self, model: Model, objective: Objective, config: TrainConfig, header: BundleHeader) -> None:
         super().__init__()
-        self.grow_from = grow_from
-        self.model, self.objective, self.config, self.random_seed, self.header = (
-            model,
-            objective,
-            config,
-            random_seed,
-            header,
-        )
+        self.model, self.objective, self.header = model, objective, header
+        self.config, self.random_seed, self.grow_from = config.trainer, config.random_seed, config.data.grow_from
         self.loss = torch.zeros(())  # of the last batch, per token: training/failure.py checks it
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
@@ -90,15 +75,7 @@ class LanguageModelTraining(L.LightningModule):
         return model | {"trained_length": window_length(last_step, self.total_steps(), length, self.grow_from)}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Raises UserError for a run whose parameters another version has grouped differently."""
         self._packed = checkpoint.get("carried")
-        ours = build_optimizer(self.model, self.config.optimizer, self.config.lr, self.config.weight_decay).state_dict()
-        for theirs in checkpoint["optimizer_states"]:
-            if group_sizes(theirs) != group_sizes(ours):
-                raise UserError(
-                    "an older musictx began this run, and its optimizer grouped the parameters in another way",
-                    "start again with its weights, init_from=…/checkpoints/last.ckpt and another out=",
-                )
 
     def on_train_start(self) -> None:
         if self._packed is not None:
@@ -137,7 +114,7 @@ class LanguageModelTraining(L.LightningModule):
         """Positions of a batch in one process. Its loss is divided by them until the step counts tokens: one number
         for all processes and batches, whatever an objective makes of a window."""
         length: int = self.trainer.datamodule.config.length  # type: ignore[attr-defined]
-        return int(self.config.batch_size) * length
+        return self.config.batch_size * length
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Makes gradients per token over all batches of the step, as of one large batch. Lightning has summed those of
