@@ -64,16 +64,9 @@ class Checkpoints(L.Callback):
 
     def __init__(self, folder: Path, every: int, keep: str) -> None:
         self.folder, self.every, self.keep = folder, every, keep
+        self.last, self.best = folder / LAST, folder / BEST
         self.best_nll: float | None = None
         self.step = self.saved = 0  # optimizer steps so far, and at the last checkpoint
-
-    @property
-    def last(self) -> Path:
-        return self.folder / LAST
-
-    @property
-    def best(self) -> Path:
-        return self.folder / BEST
 
     def state_dict(self) -> dict[str, Any]:
         return {"best_nll": self.best_nll, "step": self.step}

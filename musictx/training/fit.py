@@ -178,14 +178,15 @@ Floats = NDArray[np.float64]
 def plot_losses(rows: list[Metrics], path: Path, name: str, vocab_size: int) -> None:
     """Draws training loss and validation NLL over optimizer steps, beside the NLL of guessing blindly."""
     curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
-    known = {label: tuple(each) for label, each in curves.items() if each.size}
+    known = {label: each for label, each in curves.items() if len(each[0])}
     blind = math.log(vocab_size)
     plot_curves(known, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
 
 
-def curve(rows: list[Metrics], key: str) -> Floats:
-    """(4, W) step, mean, lowest and highest of the logged values, in at most 40 groups of rows of equal length."""
+def curve(rows: list[Metrics], key: str) -> tuple[Floats, Floats, Floats, Floats]:
+    """(W,) each: step, mean, lowest and highest of the logged values, in at most 40 groups of rows of equal length."""
     found = np.array([(int(row["step"]) + 1, float(row[key])) for row in rows if key in row]).reshape(-1, 2)
     parts = np.array_split(found, min(POINTS, max(len(found), 1)))
     table = [(p[:, 0].mean(), p[:, 1].mean(), p[:, 1].min(), p[:, 1].max()) for p in parts if len(p)]
-    return np.array(table).reshape(-1, 4).T
+    step, mean, low, high = np.array(table).reshape(-1, 4).T
+    return step, mean, low, high
