@@ -57,7 +57,7 @@ def test_the_lines_of_the_issue_run_as_they_stand(world, tmp_path, monkeypatch):
 
 def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    store = musictx.prepare("folder", "workers=2", path=world.midi, out="store")
+    store = musictx.prepare("folder", "workers=1", path=world.midi, out="store")
     assert isinstance(store, Store)
     assert "8 files in, 8 kept" in capsys.readouterr().out
     files = {file.name: file.read_bytes() for file in world.store.iterdir()}
@@ -84,12 +84,9 @@ def test_prepare_train_and_evaluate_are_the_commands(world, tmp_path, monkeypatc
         (lambda: musictx.prepare("bach"), "bach: .*folder, maestro, jsb, pop909, chorales"),
         (lambda: musictx.prepare("folder"), "path=…: "),
         (lambda: musictx.prepare("folder", paths="x"), "paths=…: .* path"),
-        (lambda: musictx.train("trainer.max_step=1"), "trainer.max_step=…: .* max_steps"),
         (lambda: musictx.train(trainer={"max_steps": "many"}), "trainer.max_steps=many: "),
         (lambda: musictx.train(model=None, data={"path": "a"}), "model=null: "),
-        (lambda: musictx.train(model={"kind": "recurrent"}, data={"path": "a"}), "model.kind=recurrent: "),
         (lambda: musictx.train(model={"cell": "rnn"}, data={"path": "a"}), "model.cell=…: "),
-        (lambda: musictx.train(data="mine"), "data=mine: .*chorales, maestro, performances"),
         (lambda: musictx.train("-m", "random_seed=1,2"), "-m"),
         (lambda: musictx.train(name="a", out="o", data={"path": "nowhere"}), "nowhere"),
         (lambda: musictx.evaluate(bundle="nowhere"), "nowhere"),

@@ -5,7 +5,6 @@ import re
 import resource
 import subprocess
 import sys
-import tomllib
 from dataclasses import asdict
 
 import numpy as np
@@ -37,34 +36,13 @@ def train(cwd, *args):
     return line
 
 
-def test_a_missing_seed(world, tmp_path):
-    assert "nothing.mid: " in generate(world, tmp_path, seed_midi="nothing.mid")
-
-
-def test_a_text_file_named_mid(world, tmp_path):
+def test_seeds_without_music(world, tmp_path):
     (tmp_path / "song.mid").write_text("la la la")
-    assert "song.mid: not a MIDI file" in generate(world, tmp_path, seed_midi="song.mid")
-
-
-def test_an_empty_file(world, tmp_path):
     (tmp_path / "empty.mid").touch()
-    assert "empty.mid: " in generate(world, tmp_path, seed_midi="empty.mid")
-
-
-def test_a_seed_without_notes(world, tmp_path):
     write_midi(Score.empty(), tmp_path / "silence.mid")
-    assert "silence.mid" in generate(world, tmp_path, seed_midi="silence.mid")
-
-
-def test_drums_alone(world, tmp_path):
     write_midi(Score([0.0], [1.0], [36], [80], 0.5, np.array(DRUMS)), tmp_path / "drums.mid")
-    assert re.search("drums.mid: .*drums=true", generate(world, tmp_path, seed_midi="drums.mid"))
-
-
-def test_notes_out_of_the_models_range(world, tmp_path):
-    write_midi(Score([0, 0], [1, 1], [10, 60], [80, 80]), tmp_path / "low.mid")
-    line = generate(world, tmp_path, seed_midi="low.mid", bundle=world.hymn_bundle)
-    assert re.search(r"low.mid: .* 10 \(1 of 2\) .* 21 … 108: out_of_range=drop", line)
+    for said in ("none.mid: ", "song.mid: not a MIDI file", "empty.mid: ", "silence.mid", "drums.mid: .*drums=true"):
+        assert re.search(said, generate(world, tmp_path, seed_midi=said.partition(":")[0]))
 
 
 def test_two_amounts_where_one_is_meant(world, tmp_path):
@@ -90,32 +68,11 @@ def test_a_model_that_gives_no_numbers(world, tmp_path):
     assert "(NaN); blocks.0.up " in line
 
 
-def test_ten_voices_for_the_chorale_model(world, tmp_path):
-    write_midi(Score(np.zeros(10), np.ones(10), np.arange(50, 60), np.full(10, 80)), tmp_path / "ten.mid")
-    line = generate(world, tmp_path, seed_midi="ten.mid", bundle=world.hymn_bundle)
-    assert re.search("ten.mid: 6 of its 10 notes .* 4 voices: out_of_range=drop", line)
-
-
 def test_a_store_of_another_tokenizer(world, tmp_path):
     evaluate = ["musictx", "evaluate", f"bundle={world.bundle}", f"data.path={world.hymn_store}"]
     for line in (train(tmp_path, f"data.path={world.hymn_store}"), refused(evaluate, tmp_path)):
         assert "hymn_store was made by " in line
         assert "chorale" in line
-
-
-def test_no_store(tmp_path):
-    assert re.search("nowhere .*musictx prepare", train(tmp_path, "data.path=nowhere"))
-
-
-def test_a_truncated_bundle(world, tmp_path):
-    (tmp_path / "cut.safetensors").write_bytes(world.bundle.read_bytes()[:5000])
-    assert "cut.safetensors is damaged" in generate(world, tmp_path, bundle="cut.safetensors")
-
-
-def test_a_missing_bundle_and_none_at_all(world, tmp_path):
-    assert "no.safetensors: " in generate(world, tmp_path, bundle="no.safetensors")
-    line = refused(["musictx", "evaluate", f"data.path={world.store}"], tmp_path)
-    assert line.startswith("error: bundle=…: ")
 
 
 @pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="this machine has a CUDA device")
@@ -156,69 +113,15 @@ def test_overwrite_never_deletes_a_folder_of_other_things(world, tmp_path):
     assert (tmp_path / "thesis.txt").read_text() == "words"
 
 
-@pytest.mark.parametrize(
-    ("arg", "said"),
-    [
-        ("length_seconds=0", "length_seconds=0.0"),
-        ("length_seconds=nan", "length_seconds=nan"),
-        ("variations=0", "variations=0"),
-        ("variations=100000000000", "variations=100000000000"),
-        ("draws=1001", "draws=1001"),
-        ("max_tokens=2000000", "max_tokens=2000000"),
-        ("length_bars=-1", "length_bars=-1.0"),
-        ("length_notes=0", "length_notes=0"),
-        ("seed_bars=0", "seed_bars=0"),
-        ("seed_from=middle", "seed_from=middle"),
-        ("window=1", "window=1"),
-        ("out_of_range=clamp", "out_of_range=clamp"),
-        ("rules.lowest=200", "rules.lowest=200: .*rules.highest=127"),
-        ("random_seed=-1", "random_seed=-1"),
-        ("rank=beauty", "rank=beauty"),
-        ("graph=true", "graph=true"),
-        ("weights=int4", "weights=int4"),
-        ("seed_seconds=nan", "seed_seconds=nan"),
-        ("seed_seconds=-1", "seed_seconds=-1.0"),
-        ("sampler.temperature=-1", "sampler.temperature=-1.0"),
-        ("sampler.top_k=many", "sampler.top_k=many"),
-        ("sampler=beam", "sampler=beam"),
-        ("attention.impl=flash", "attention.impl=flash"),
-        ("device=tpu", "device=tpu"),
-    ],
-)
-def test_impossible_generate_settings(world, tmp_path, arg, said):
-    assert re.search(f"^error: {said}(: |$)", generate(world, tmp_path, arg))
-
-
-@pytest.mark.parametrize(
-    ("arg", "said"),
-    [
-        ("trainer.lr=nan", "trainer.lr=nan: "),
-        ("trainer.precision=fp8", "trainer.precision=fp8: "),
-        ("model.n_heads=3", "model.d_model=16: .*model.n_heads=3"),
-        ("data.windows_per_epoch=3", "data.windows_per_epoch=3: "),
-        ("logger.name=paper", "logger.name=paper: "),
-        ("data.stretch=[]", r"data.stretch=\[\]: "),
-        ("data.stretch=[1.0,3.0]", r"data.stretch=\[1.0,3.0\]: "),
-        ("+model.wings=2", "model.wings=…: "),
-        ("logger=wandb", "logger=wandb: .*logger.mode=offline"),
-    ],
-)
-def test_impossible_train_settings(world, tmp_path, arg, said, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path / "no one"))  # no wandb key of whoever runs the tests
-    monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    assert re.search(f"^error: {said}", train(tmp_path, f"data.path={world.store}", arg))
-
-
-def test_a_malformed_key_and_a_wrong_mode_of_wandb(world, tmp_path, monkeypatch):
+def test_a_malformed_key_of_wandb_and_none(world, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     monkeypatch.setenv("WANDB_API_KEY", "short")
     monkeypatch.delenv("WANDB_MODE", raising=False)
     line = train(tmp_path, f"data.path={world.store}", "logger=wandb")
     assert re.search(r"^error: logger=wandb: .*API key.*logger.mode=offline", line)
-    monkeypatch.setenv("WANDB_MODE", "dryrun")
+    monkeypatch.delenv("WANDB_API_KEY")
     line = train(tmp_path, f"data.path={world.store}", "logger=wandb")
-    assert re.search("^error: logger.mode=dryrun: .*WANDB_MODE.*online, offline, disabled", line)
+    assert re.search(r"^error: logger=wandb: .*logger.mode=offline", line)
 
 
 def test_scoring_an_empty_split_or_segments_of_nothing(world, tmp_path):
@@ -226,16 +129,6 @@ def test_scoring_an_empty_split_or_segments_of_nothing(world, tmp_path):
     args = ["musictx", "evaluate", f"bundle={world.bundle}", "data.path=store"]
     line = refused([*args, "split=test"], tmp_path)
     assert re.search("^error: split=test: .*train, validation", line)
-    for setting in ("data.segment=0", "data.score_batch_tokens=0"):
-        assert refused([*args, setting], tmp_path).startswith(f"error: {setting}: ")
-
-
-def test_the_demo_on_another_store(world, tmp_path):
-    done = run(["musictx", "demo", f"store={world.hymn_store}", "out=out"], tmp_path)
-    assert done.returncode == 2
-    assert "store=" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_demo_looks_at_its_store_before_it_trains(world, tmp_path, monkeypatch):
@@ -331,25 +224,9 @@ def test_preparing_nothing(tmp_path):
     assert not (tmp_path / "store").exists()
 
 
-def test_maestro_that_is_not_maestro(tmp_path):
-    (tmp_path / "x.zip").write_text("no zip")
-    args = ["data_prep/maestro.py", "out=store"]
-    assert "error: path=x.zip: " in refused([*args, "path=x.zip"], tmp_path)
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "other.csv").write_text("a,b")
-    assert "maestro-v*.csv" in refused([*args, "path=d"], tmp_path)
-    (tmp_path / "d" / "maestro-v3.0.0.csv").write_text("split,midi_filename\ntrain,2004/a.midi\n")
-    assert "2004/a.midi" in refused([*args, "path=d"], tmp_path)
-
-
 def test_an_unknown_command(tmp_path):
     line = refused(["musictx", "compose"], tmp_path)
     assert re.search("compose.* prepare, train, .*generate, accompany, jam, evaluate, compare, inspect,", line)
-
-
-def test_the_version_is_that_of_the_package(tmp_path):
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        assert ok(["musictx", "--version"], tmp_path).stdout == f"musictx {tomllib.load(file)['project']['version']}\n"
 
 
 def test_help_is_one_screenful_with_examples(tmp_path):
@@ -359,6 +236,3 @@ def test_help_is_one_screenful_with_examples(tmp_path):
     assert len(text.splitlines()) <= 30
     assert max(map(len, text.splitlines())) <= 120
     assert "musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128" in text
-    done = run(["musictx", "train", "--help"], tmp_path)
-    assert done.returncode == 0
-    assert "max_distance" in done.stdout

@@ -1,4 +1,4 @@
-"""What comes next, as small as it can be and from outside the package: filling a gap, and voices for a melody."""
+"""From outside the package, as small as can be: an objective that fills a gap, and a model that takes two inputs."""
 
 from dataclasses import dataclass
 
@@ -43,18 +43,6 @@ class Infill(NextToken):
         targets[: len(a) + len(c) + 1] = self.pad  # what is given
         short = room - len(whole)
         return Example((F.pad(whole[:-1], (0, short), value=self.pad),), F.pad(targets, (0, short), value=self.pad))
-
-
-class Lower(NextToken):
-    """The soprano goes in, alto, tenor and bass come out."""
-
-    inputs = ("source", "ids")
-    continuous = False
-
-    def example(self, window, rng):
-        steps = window[1:].view(-1, 4)
-        targets = steps[:, 1:].flatten()
-        return Example((steps[:, 0], torch.cat([window[:1], targets[:-1]])), targets)
 
 
 @dataclass(frozen=True)

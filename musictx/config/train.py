@@ -55,9 +55,7 @@ class TrainerConfig:
     strategy: str = setting("auto", "ddp or fsdp: several processes; auto: one")
     devices: int = setting(1, "processes on each node")
     num_nodes: int = setting(1, "nodes, as a cluster calls its machines")
-    batch_size: int | str = setting(
-        MISSING, "windows in a batch, on each device; auto: the largest power of two that fits, on CUDA"
-    )
+    batch_size: int = setting(MISSING, "windows in a batch, on each device")
     max_epochs: int = setting(MISSING, "passes through the training pieces")
     max_steps: int = setting(-1, "optimizer steps; -1: until max_epochs")
     accumulate: int = setting(1, "batches per optimizer step")

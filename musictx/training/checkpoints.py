@@ -3,6 +3,7 @@
 import math
 import os
 import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,10 @@ class WholeFiles(TorchCheckpointIO):
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
+        content = BytesIO()  # torch would hide why a write to a file failed
+        torch.save(checkpoint, content)
         with replacing(Path(path)) as partial, open(partial, "wb") as file:
-            writer = _Remembering(file)
-            try:
-                torch.save(checkpoint, writer)  # type: ignore[arg-type]
-            except RuntimeError:  # torch raises this for a failed write
-                if writer.error is None:
-                    raise
-                raise writer.error from None
+            file.write(content.getbuffer())
             file.flush()
             os.fsync(file.fileno())
 
@@ -57,24 +54,6 @@ def damaged(path: Path, how: str) -> TrainingError:
     return TrainingError(f"{path} is damaged ({how})", hint)
 
 
-class _Remembering:
-    """A file for torch to write to; keeps the first error that writing gave."""
-
-    def __init__(self, file: Any) -> None:
-        self.file = file
-        self.error: OSError | None = None
-
-    def write(self, data: Any) -> Any:
-        try:
-            return self.file.write(data)
-        except OSError as error:
-            self.error = self.error or error
-            raise
-
-    def flush(self) -> None:
-        self.file.flush()
-
-
 class Checkpoints(L.Callback):
     """Saves after a whole optimizer step and, where a validation follows the step, after the validation.
 
@@ -85,16 +64,9 @@ class Checkpoints(L.Callback):
 
     def __init__(self, folder: Path, every: int, keep: str) -> None:
         self.folder, self.every, self.keep = folder, every, keep
+        self.last, self.best = folder / LAST, folder / BEST
         self.best_nll: float | None = None
         self.step = self.saved = 0  # optimizer steps so far, and at the last checkpoint
-
-    @property
-    def last(self) -> Path:
-        return self.folder / LAST
-
-    @property
-    def best(self) -> Path:
-        return self.folder / BEST
 
     def state_dict(self) -> dict[str, Any]:
         return {"best_nll": self.best_nll, "step": self.step}

@@ -67,7 +67,7 @@ def less_memory(config: TrainConfig, validating: bool) -> TrainingError:
         segment = f", then segment={data.length}" if data.segment is None or data.segment > data.length else ""
         hint = f"give score_batch_tokens={max(data.score_batch_tokens // 2, 1)}{segment}"
         return TrainingError(f"out of memory in validation, with {data.score_batch_tokens} ids at once", hint)
-    batch = int(trainer.batch_size)
+    batch = trainer.batch_size
     if batch > 1:
         hint = f"give batch_size={batch // 2} accumulate={trainer.accumulate * 2}"
     elif not trainer.checkpoint_activations and KINDS[config.model.kind].blocks:

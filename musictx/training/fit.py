@@ -3,13 +3,13 @@ steps of everything, so that a mistake shows before the long run.
 """
 
 import math
+import re
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGTERM
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import NamedTuple
 
 import lightning as L
 import numpy as np
@@ -21,12 +21,11 @@ from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
 from musictx.errors import is_out_of_memory
-from musictx.model.build import build_model, describe_model
+from musictx.model.build import describe_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.lora import describe_adapters
 from musictx.model.packaged import bundle_path
 from musictx.objectives import Objective
-from musictx.training.batch_size import with_batch_size
 from musictx.training.checkpoints import Checkpoints, damaged
 from musictx.training.failure import Guard, less_memory
 from musictx.training.metrics import Metrics
@@ -35,7 +34,7 @@ from musictx.training.preflight import carries, check_trainer
 from musictx.training.progress import build_progress
 from musictx.training.run_folder import RunFolder, make_record
 from musictx.training.samples import Samples
-from musictx.training.start import header_of, objective_of, parts_of, sized_as_bundle, with_weights
+from musictx.training.start import header_of, new_model, objective_of, sized_as_bundle, with_weights
 from musictx.training.trainer import build_loggers, build_trainer, check_logger, close_logger
 from musictx.viz.curves import plot_curves
 
@@ -51,19 +50,14 @@ def fit(config: TrainConfig) -> Path:
     check_trainer(config)
     check_logger(config.logger)
     L.seed_everything(config.random_seed, verbose=False)
-    config = with_batch_size(config)
     world_size = config.trainer.devices * config.trainer.num_nodes
-    batch_size = int(config.trainer.batch_size)
     store = Store(Path(config.data.path), config.tokenizer.name)
     objective = objective_of(config, store.tokenizer)
-    model = with_weights(build_model(*parts_of(config, objective.tokenizer)), config, objective.tokenizer)
-    data = MusicData(
-        config.data, store, objective, batch_size, config.random_seed, carries(config), world_size, model.cycle
-    )
+    model = with_weights(new_model(config, objective.tokenizer), config, objective.tokenizer)
+    batches = config.trainer.batch_size, config.random_seed, carries(config), world_size
+    data = MusicData(config.data, store, objective, *batches, cycle=model.cycle)
     header = header_of(config, model, store.manifest, objective)
-    training = LanguageModelTraining(
-        model, objective, config.trainer, config.random_seed, header, config.data.grow_from
-    )
+    training = LanguageModelTraining(model, objective, config, header)
     trainer = build_trainer(config.trainer, data.batches_per_epoch, str(RunFolder(Path(config.out)).checkpoints))
     trainer.strategy.connect(training)  # says how fsdp's processes share the model
     trainer.strategy.setup_environment()  # the processes connect: one of them opens the folder for all
@@ -113,9 +107,9 @@ def _run(
             raise KeyboardInterrupt from None
         print(f"\ninterrupted: the {config.trainer.keep} model so far is kept, and the same command resumes the run")
         return keep_best(run, checkpoints)
-    except (RuntimeError, MemoryError) as error:
-        if go_on_from is not None and "loading state_dict" in str(error):
-            raise damaged(go_on_from, "it is of another model") from None
+    except (RuntimeError, ValueError, MemoryError) as error:
+        if go_on_from is not None and re.search("loading state_dict|loaded state dict", str(error)):
+            raise damaged(go_on_from, "it is of another model, or its optimizer of another musictx") from None
         if not is_out_of_memory(error):
             raise
         raise less_memory(config, guard.validating) from None
@@ -178,28 +172,21 @@ def smoke(config: TrainConfig) -> None:
 
 
 POINTS = 40
-
-
-class LossCurve(NamedTuple):
-    """(W,) each; the band goes from the lowest to the highest."""
-
-    step: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 def plot_losses(rows: list[Metrics], path: Path, name: str, vocab_size: int) -> None:
     """Draws training loss and validation NLL over optimizer steps, beside the NLL of guessing blindly."""
     curves = {label: curve(rows, key) for label, key in (("training", "train/loss"), ("validation", "val/nll"))}
-    known = {label: each for label, each in curves.items() if len(each.step)}
+    known = {label: each for label, each in curves.items() if len(each[0])}
     blind = math.log(vocab_size)
     plot_curves(known, path, "optimizer steps", "nats per token", name, [(blind, f"guessing blindly {blind:.2f}")])
 
 
-def curve(rows: list[Metrics], key: str) -> LossCurve:
-    """The logged values in at most 40 groups of rows of equal length, each group as its mean and extremes."""
+def curve(rows: list[Metrics], key: str) -> tuple[Floats, Floats, Floats, Floats]:
+    """(W,) each: step, mean, lowest and highest of the logged values, in at most 40 groups of rows of equal length."""
     found = np.array([(int(row["step"]) + 1, float(row[key])) for row in rows if key in row]).reshape(-1, 2)
     parts = np.array_split(found, min(POINTS, max(len(found), 1)))
     table = [(p[:, 0].mean(), p[:, 1].mean(), p[:, 1].min(), p[:, 1].max()) for p in parts if len(p)]
-    return LossCurve(*np.array(table).reshape(-1, 4).T)
+    step, mean, low, high = np.array(table).reshape(-1, 4).T
+    return step, mean, low, high

@@ -14,13 +14,12 @@ from torch import Tensor
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.optim import Optimizer
 
-from musictx.config.train import TrainerConfig
-from musictx.errors import UserError
+from musictx.config.train import TrainConfig
 from musictx.model.build import Model
 from musictx.model.bundle import KEY, BundleHeader
 from musictx.model.recurrent import Past, RecurrentState
 from musictx.objectives import Example, Objective
-from musictx.training.optimizer import build_optimizer, group_sizes, warmup_cosine, warmup_hold, window_length
+from musictx.training.optimizer import build_optimizer, warmup_cosine, warmup_hold, window_length
 
 
 def cut(example: Example, length: int) -> Example:
@@ -35,24 +34,11 @@ class LanguageModelTraining(L.LightningModule):
     Checkpoints describe the model by `header`.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        objective: Objective,
-        config: TrainerConfig,
-        random_seed: int,
-        header: BundleHeader,
-        grow_from: int | None = None,
-    ) -> None:
+    def __init__(self, model: Model, objective: Objective, config: TrainConfig, header: BundleHeader) -> None:
         super().__init__()
-        self.grow_from = grow_from
-        self.model, self.objective, self.config, self.random_seed, self.header = (
-            model,
-            objective,
-            config,
-            random_seed,
-            header,
-        )
+        self.model, self.objective, self.header = model, objective, header
+        self.config, self.random_seed = config.trainer, config.random_seed
+        self.length, self.grow_from = config.data.length, config.data.grow_from  # of a window
         self.loss = torch.zeros(())  # of the last batch, per token: training/failure.py checks it
         self._step_total: Tensor | float = 0.0  # of the batches of this optimizer step so far: nats
         self._step_count: Tensor | float = 0.0  # and tokens, of a process on average
@@ -82,7 +68,7 @@ class LanguageModelTraining(L.LightningModule):
 
     def _trained(self) -> dict[str, Any]:
         """The header's model settings; while windows grow, `trained_length` is the longest so far."""
-        model, length = self.header.model, self.trainer.datamodule.config.length  # type: ignore[attr-defined]
+        model, length = self.header.model, self.length
         # recurrent models have no trained_length; a model that began with a bundle may have a longer one
         if self.grow_from is None or model.get("trained_length") != length:
             return model
@@ -90,15 +76,7 @@ class LanguageModelTraining(L.LightningModule):
         return model | {"trained_length": window_length(last_step, self.total_steps(), length, self.grow_from)}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Raises UserError for a run whose parameters another version has grouped differently."""
         self._packed = checkpoint.get("carried")
-        ours = build_optimizer(self.model, self.config.optimizer, self.config.lr, self.config.weight_decay).state_dict()
-        for theirs in checkpoint["optimizer_states"]:
-            if group_sizes(theirs) != group_sizes(ours):
-                raise UserError(
-                    "an older musictx began this run, and its optimizer grouped the parameters in another way",
-                    "start again with its weights, init_from=…/checkpoints/last.ckpt and another out=",
-                )
 
     def on_train_start(self) -> None:
         if self._packed is not None:
@@ -116,8 +94,8 @@ class LanguageModelTraining(L.LightningModule):
         """A batch is examples, or, where a state is carried, examples and a mask (B,) of the rows that start fresh."""
         example, fresh = batch if isinstance(batch, list) else (batch, None)
         if self.grow_from is not None:
-            length = example.targets.shape[1]
-            example = cut(example, window_length(self.trainer.global_step, self.total_steps(), length, self.grow_from))
+            step = self.trainer.global_step
+            example = cut(example, window_length(step, self.total_steps(), self.length, self.grow_from))
         model: Callable[..., Tensor] = self.model if fresh is None else partial(self.carry, fresh=fresh)
         if self.config.hide_source:
             example = self.hide(example)
@@ -136,8 +114,7 @@ class LanguageModelTraining(L.LightningModule):
     def _positions(self) -> int:
         """Positions of a batch in one process. Its loss is divided by them until the step counts tokens: one number
         for all processes and batches, whatever an objective makes of a window."""
-        length: int = self.trainer.datamodule.config.length  # type: ignore[attr-defined]
-        return int(self.config.batch_size) * length
+        return self.config.batch_size * self.length
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Makes gradients per token over all batches of the step, as of one large batch. Lightning has summed those of

@@ -39,11 +39,6 @@ class Joint(Optimizer):
         self.param_groups = [group for part in self.parts for group in part.param_groups]
 
 
-def group_sizes(state: dict[str, Any]) -> list[int]:
-    """How many parameters are in each group of a state dict."""
-    return [len(group["params"]) for part in state.get("parts", [state]) for group in part["param_groups"]]
-
-
 def decayed(model: nn.Module) -> list[nn.Parameter]:
     """The parameters that weight decay acts on: the matrices of linear layers, their adapters and recurrent cells. Not
     embeddings, even where they are the head too, nor norms, biases, tables of distances or frequencies: a pull towards

@@ -18,14 +18,15 @@ FIGURES = {"NLL": ("train/loss", "{:.3f}"), "val": ("val/nll", "{:.4f}"), "tok/s
 
 
 def build_progress() -> L.Callback:
-    return Bar() if Console().is_terminal else Lines()
+    return Bar(refresh_rate=5) if Console().is_terminal else Lines()
 
 
-class StepTimer:
+class Figures(L.Callback):
     """Estimates the time left from the steps made since the start."""
 
-    def start(self, trainer: L.Trainer) -> None:
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.since, self.first_step = perf_counter(), trainer.global_step
+        super().on_train_start(trainer, pl_module)
 
     def figures(self, trainer: L.Trainer, training: L.LightningModule) -> dict[str, str]:
         """The figures of a run, as text."""
@@ -49,33 +50,19 @@ def memory_gib(device: torch.device) -> float | None:
     return peak_gib()
 
 
-class Bar(RichProgressBar):
+class Bar(Figures, RichProgressBar):
     """Lightning's bar of the epoch, with the figures of the run."""
 
-    def __init__(self) -> None:
-        super().__init__(refresh_rate=5)
-        self.timer = StepTimer()
-
-    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.timer.start(trainer)
-        super().on_train_start(trainer, pl_module)
-
     def get_metrics(self, trainer: L.Trainer, pl_module: L.LightningModule) -> dict[str, Any]:
-        return dict(self.timer.figures(trainer, pl_module))
+        return dict(self.figures(trainer, pl_module))
 
 
-class Lines(L.Callback):
+class Lines(Figures):
     """A line of figures at each validation, for a file or a batch system's log."""
-
-    def __init__(self) -> None:
-        self.timer = StepTimer()
-
-    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.timer.start(trainer)
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if trainer.is_global_zero:
-            figures = self.timer.figures(trainer, pl_module)
+            figures = self.figures(trainer, pl_module)
             print(", ".join(f"{name} {value}" for name, value in figures.items()), flush=True)
 
 

@@ -80,15 +80,8 @@ def git_commit() -> str | None:
         return None
 
 
-CONFIG, RECORD, METRICS, CURVES, SAMPLES, LOCK = (
-    "config.yaml",
-    "run.json",
-    "metrics.csv",
-    "curves.png",
-    "samples",
-    ".lock",
-)
-CHECKPOINTS = "checkpoints"
+CONFIG, RECORD, METRICS, CURVES = "config.yaml", "run.json", "metrics.csv", "curves.png"
+SAMPLES, CHECKPOINTS, LOCK = "samples", "checkpoints", ".lock"
 # a run's folder also has the demo's seeds and continuations; anything else belongs to the person
 OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, SAMPLES, "wandb"}
 OURS_TOO = re.compile(r"(seed|chorale)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
@@ -96,35 +89,14 @@ OURS_TOO = re.compile(r"(seed|chorale)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+
 FREE = {"out", "overwrite", "resume", "data.path", "data.workers", "trainer.progress_bar"}
 
 
-@dataclass(frozen=True)
 class RunFolder:
-    """One run's folder: the names of its files, what they say, and how far the run has come."""
+    """One run's folder: the places of its files, what they say, and how far the run has come."""
 
-    path: Path
-
-    @property
-    def bundle(self) -> Path:
-        return self.path / BUNDLE
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / CHECKPOINTS
-
-    @property
-    def last_checkpoint(self) -> Path:
-        return self.checkpoints / LAST
-
-    @property
-    def metrics_file(self) -> Path:
-        return self.path / METRICS
-
-    @property
-    def curves(self) -> Path:
-        return self.path / CURVES
-
-    @property
-    def samples(self) -> Path:
-        return self.path / SAMPLES
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bundle, self.metrics_file = path / BUNDLE, path / METRICS
+        self.curves, self.samples, self.checkpoints = path / CURVES, path / SAMPLES, path / CHECKPOINTS
+        self.last_checkpoint = self.checkpoints / LAST
 
     @property
     def failed(self) -> bool:
@@ -149,8 +121,7 @@ class RunFolder:
     @property
     def state(self) -> str:
         """One word: failed, finished or unfinished."""
-        done = self.bundle.is_file() and not self.last_checkpoint.is_file()
-        return "failed" if self.failed else "finished" if done else "unfinished"
+        return "failed" if self.failed else "finished" if self.is_finished else "unfinished"
 
     def config(self) -> Any:
         """The settings in config.yaml. Raises UserError for a file that is damaged, or that asks for more than

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import psutil
@@ -66,16 +66,8 @@ def objective_of(config: TrainConfig, tokenizer: Tokenizer) -> Objective:
     return build_objective(config.objective, config.objective_settings, tokenizer, config.model.cycle)
 
 
-class ModelParts(NamedTuple):
-    """What `build_model` takes."""
-
-    config: Any
-    pace: Tensor | None
-    keys: Keys | None
-
-
-def parts_of(config: TrainConfig, tokenizer: Tokenizer) -> ModelParts:
-    """What the run's model of the tokenizer's ids is built from. Raises ConfigError for an impossible model, UserError
+def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
+    """The run's model of the tokenizer's ids, before it learns. Raises ConfigError for an impossible model, UserError
     for one that this machine could not train."""
     pace = tokenizer.pace
     if pace is None and config.model.clock == "time":
@@ -88,7 +80,7 @@ def parts_of(config: TrainConfig, tokenizer: Tokenizer) -> ModelParts:
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
         raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
     check_memory(settings)
-    return ModelParts(settings, None if pace is None else torch.from_numpy(pace), keys)
+    return build_model(settings, None if pace is None else torch.from_numpy(pace), keys)
 
 
 def with_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Model:
@@ -141,24 +133,14 @@ def keys_of(tokenizer: Tokenizer) -> Keys | None:
 def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -> Tensor:
     """(V_old,) the tokenizer's id for each id of the bundle; -1 for ids that the bundle's objective added, where this
     one adds none. Raises ConfigError where other ids are missing, or mean something else."""
-    base = tokenizer.vocab.without_added
-    old: Vocab | None = base
-    if header.vocab_fingerprint != base.fingerprint or header.added:
-        try:
-            old = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added).vocab
-        except UserError:  # it is not installed here
-            old = None
-        if old is not None and old.without_added.fingerprint != header.vocab_fingerprint:
-            old = None  # another version of it
+    base, old = tokenizer.vocab.without_added, _vocab_of(header, tokenizer)
     moved = None if old is None else tokenizer.vocab.moved_from(old)
-    plain = None if old is None else tokenizer.vocab.moved_from(old.without_added)
-    if moved is None and old is not None and plain is not None and not tokenizer.vocab.added:
+    if moved is None and old is not None and (plain := tokenizer.vocab.moved_from(old.without_added)) is not None:
+        if tokenizer.vocab.added:
+            extra, name = ", ".join(row.type for row in old.added), header.objective.get("name")
+            why = f"it has ids of objective={name} ({extra}), which objective={config.objective} does not have"
+            raise ConfigError("init_from", got=config.init_from, why=why, allowed=f"objective={name}, or leave it out")
         moved = np.pad(plain, (0, old.size - len(plain)), constant_values=-1)
-    if moved is None and old is not None and plain is not None:
-        extra = ", ".join(row.type for row in old.added)
-        name = header.objective.get("name")
-        why = f"it has ids of objective={name} ({extra}), which objective={config.objective} does not have"
-        raise ConfigError("init_from", got=config.init_from, why=why, allowed=f"objective={name}, or leave it out")
     if moved is None:
         theirs = f"{header.tokenizer} tokens ({header.vocab_fingerprint})"
         why = f"it has {theirs}, the store has {tokenizer.name} ({base.fingerprint})"
@@ -169,6 +151,18 @@ def moved_ids(config: TrainConfig, header: BundleHeader, tokenizer: Tokenizer) -
         why = f"init_from={config.init_from} knows {known} of {tokenizer.vocab.size} ids, adapters learn no others"
         raise ConfigError("lora_rank", got=config.trainer.lora_rank, why=why, hint="leave it out")
     return torch.from_numpy(moved)
+
+
+def _vocab_of(header: BundleHeader, tokenizer: Tokenizer) -> Vocab | None:
+    """The bundle's vocabulary; None where its tokenizer is not installed here, or in another version."""
+    base = tokenizer.vocab.without_added
+    if header.vocab_fingerprint == base.fingerprint and not header.added:
+        return base
+    try:
+        old = build_tokenizer(header.tokenizer, header.tokenizer_state, header.added).vocab
+    except UserError:
+        return None
+    return old if old.without_added.fingerprint == header.vocab_fingerprint else None
 
 
 def with_rows(new: dict[str, Tensor], old: dict[str, Tensor], moved: Tensor) -> dict[str, Tensor]:
@@ -204,6 +198,8 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         before = read_header(bundle_path(config.init_from))
         corpus, licence = both(before.corpus, corpus), both(before.licence, licence)
         citation = both(before.notes.get("citation", ""), citation)
+    # how often the source was hidden, so that guidance by it works
+    hidden = {"hide_source": config.trainer.hide_source} if config.trainer.hide_source else {}
     return BundleHeader(
         model={"kind": kind_of(model), **asdict(model.config)},
         tokenizer=manifest.tokenizer,
@@ -213,7 +209,7 @@ def header_of(config: TrainConfig, model: Model, manifest: Manifest, objective: 
         licence=licence,
         val_nll=None,
         version=version("musictx"),
-        notes={"name": config.name, "seed": config.random_seed, "citation": citation, **hidden(config)},
+        notes={"name": config.name, "seed": config.random_seed, "citation": citation, **hidden},
         objective=objective_notes(config, objective, manifest),
     )
 
@@ -232,11 +228,6 @@ def objective_notes(config: TrainConfig, objective: Objective, manifest: Manifes
         train = manifest.splits["train"]
         known["seconds"] = round(config.data.length * train.seconds / train.tokens, 2)
     return known | {"length": config.data.length}
-
-
-def hidden(config: TrainConfig) -> dict[str, Any]:
-    """How often the source was hidden, so that guidance by it works; empty where it never was."""
-    return {"hide_source": config.trainer.hide_source} if config.trainer.hide_source else {}
 
 
 def both(before: str, now: str) -> str:

@@ -7,8 +7,7 @@ import torch
 from conftest import QUICK, TINY, ok
 from runs import RECURRENT, config_of, fit
 
-from musictx.errors import ConfigError, is_out_of_memory
-from musictx.training.batch_size import fits, largest, with_batch_size
+from musictx.errors import is_out_of_memory
 from musictx.training.failure import TrainingError, less_memory
 from musictx.training.module import LanguageModelTraining
 
@@ -82,46 +81,10 @@ def test_what_counts_as_out_of_memory():
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
 
 
-@pytest.mark.parametrize(("limit", "found"), [(0, 0), (1, 1), (7, 4), (8, 8), (10**6, 64)])
-def test_the_largest_power_of_two_that_fits(limit, found):
-    tried = []
-
-    def fitting(size):
-        tried.append(size)
-        return size <= limit
-
-    assert largest(fitting, most=64) == found
-    assert tried == sorted(set(tried))
-
-
-def test_a_batch_is_tried_with_the_models_own_step(world, tmp_path, monkeypatch):
-    config = config_of(world, tmp_path / "run")
-    assert fits(config, 3)
-
-    def full(*_, **__):
-        raise torch.OutOfMemoryError
-
-    monkeypatch.setattr(torch.nn.functional, "cross_entropy", full)
-    assert not fits(config, 3)
-    automatic = replace(config, trainer=replace(config.trainer, batch_size="auto"))
-    with pytest.raises(TrainingError, match="^out of memory"):
-        with_batch_size(automatic)
-
-
-def test_a_batch_size_is_found_once_and_kept_when_the_run_is_continued(world, tmp_path, monkeypatch):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "run.json").write_text("{}")
-    (tmp_path / "run" / "config.yaml").write_text("trainer: {batch_size: 16}")
-    automatic = config_of(world, tmp_path / "run", "trainer.batch_size=auto")
-    assert with_batch_size(automatic).trainer.batch_size == 16
-    with pytest.raises(ConfigError, match="^batch_size=auto: it is for CUDA"):
-        fit(automatic)
-    with pytest.raises(ConfigError, match="^batch_size=many: "):
-        fit(config_of(world, tmp_path / "run", "trainer.batch_size=many"))
-
-
 def test_smoke_does_everything_and_keeps_nothing(world, tmp_path):
     settings = [f"data.path={world.store}", "trainer.progress_bar=false", *TINY, *QUICK]
-    done = ok(["musictx", "train", "trainer=smoke", "out=deep/run", "trainer.sample_every=100", *settings], tmp_path)
+    done = ok(
+        ["musictx", "train", "trainer.smoke=true", "out=deep/run", "trainer.sample_every=100", *settings], tmp_path
+    )
     assert "smoke: two steps" in done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 import torch
+from conftest import TINY
 from runs import RECURRENT, config_of, fit, losses
 
 from musictx.model.bundle import load_bundle
@@ -22,6 +23,10 @@ SETTINGS = {
     "trainer.validate_every=5 trainer.accumulate=2",
     "muon and averaged weights": "trainer.max_steps=8 trainer.optimizer=muon trainer.ema_decay=0.9 "
     "trainer.validate_every=3 trainer.scheduled_sampling=0.3",
+    "adapters beside frozen weights": "trainer.max_steps=6 trainer.validate_every=4 trainer.lr=1e-2 "
+    "trainer.ema_decay=0.5 trainer.lora_rank=2 init_from=BUNDLE",
+    "a recurrent model with the state that it carried": "trainer.max_steps=9 trainer.validate_every=4 "
+    + " ".join(RECURRENT),
     "loaded by workers": "trainer.max_steps=7 data.windows_per_epoch=16 trainer.validate_every=3 data.workers=1",
 }
 
@@ -53,27 +58,16 @@ def same(bundle, other):
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_stopped_after_any_step_a_transformer_continues_bit_for_bit(world, tmp_path, snapshots, settings, capsys):
-    overrides = [*EVERY, "model.dropout=0.2", *settings.split()]
-    whole = fit(config_of(world, tmp_path / "whole", *overrides))
+def test_stopped_after_any_step_a_run_continues_bit_for_bit(world, tmp_path, snapshots, settings, capsys):
+    overrides = [*EVERY, "model.dropout=0.2", *settings.replace("BUNDLE", str(world.bundle)).split()]
+    model = [] if "model=" in settings else TINY
+    whole = fit(config_of(world, tmp_path / "whole", *overrides, model=model))
     expected, stopped = losses(whole.parent), list(snapshots)
     assert len(stopped) >= 4
     for folder in stopped:
-        again = fit(config_of(world, folder, *overrides))
+        again = fit(config_of(world, folder, *overrides, model=model))
         assert "is unfinished: resuming" in capsys.readouterr().out
         assert losses(folder) == expected
-        assert same(again, whole)
-
-
-def test_adapters_beside_frozen_weights_continue_bit_for_bit(world, tmp_path, snapshots):
-    settings = [f"init_from={world.bundle}", "trainer.lora_rank=2", "trainer.ema_decay=0.5", "trainer.lr=1e-2"]
-    overrides = [*EVERY, "model.dropout=0.2", "trainer.max_steps=6", "trainer.validate_every=4", *settings]
-    whole = fit(config_of(world, tmp_path / "whole", *overrides))
-    stopped = list(snapshots)
-    assert len(stopped) >= 4
-    for folder in stopped:
-        again = fit(config_of(world, folder, *overrides))
-        assert losses(folder) == losses(whole.parent)
         assert same(again, whole)
 
 
@@ -86,12 +80,3 @@ def test_stopped_again_and_again(world, tmp_path, snapshots):
         fit(config_of(world, folder, *overrides))
         assert losses(folder) == losses(whole.parent)
         folder = snapshots[0]
-
-
-def test_a_recurrent_model_continues_with_the_state_that_it_carried(world, tmp_path, snapshots):
-    overrides = [*EVERY, "model.dropout=0.2", "trainer.max_steps=9", "trainer.validate_every=4"]
-    whole = fit(config_of(world, tmp_path / "whole", *overrides, model=RECURRENT))
-    for folder in list(snapshots):
-        again = fit(config_of(world, folder, *overrides, model=RECURRENT))
-        assert losses(folder) == losses(whole.parent)
-        assert same(again, whole)

@@ -174,7 +174,6 @@ def test_ways_to_run_that_cannot_be(world, tmp_path, settings, text):
         ("optimizer=muon", "adamw"),
         ("ema_decay=0.9", "null"),
         ("lora_rank=4", "null"),
-        ("batch_size=auto", "the number that one device finds"),
     ],
 )
 def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, allowed):
@@ -183,13 +182,3 @@ def test_what_several_gpus_cannot_do(world, tmp_path, monkeypatch, setting, allo
     settings = ["trainer.strategy=fsdp", "trainer.accelerator=cuda", "trainer.devices=2", f"init_from={world.bundle}"]
     with pytest.raises(ConfigError, match=f"^{setting}: .*: give {allowed}$"):
         fit(config_of(world, tmp_path / "run", *settings, f"trainer.{setting}"))
-
-
-def test_recurrent_models_are_not_shared_out(world, tmp_path):
-    with pytest.raises(ConfigError, match="^strategy=fsdp: .*kind=recurrent"):
-        fit(config_of(world, tmp_path / "run", "trainer.strategy=fsdp", model=RECURRENT))
-
-
-def test_recurrent_models_have_no_blocks_to_recompute(world, tmp_path):
-    with pytest.raises(ConfigError, match="^checkpoint_activations=true: kind=recurrent "):
-        fit(config_of(world, tmp_path / "run", "trainer.checkpoint_activations=true", model=RECURRENT))

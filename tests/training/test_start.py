@@ -10,17 +10,16 @@ from runs import RECURRENT, config_of, fit, val_nll
 from musictx.commands.train import train
 from musictx.config.app import settings
 from musictx.errors import BundleError, ConfigError
-from musictx.model.build import build_model
 from musictx.model.bundle import load_bundle, read_header, save_bundle
 from musictx.model.packaged import shipped_bundle
 from musictx.tokenizers import EventRange, build_tokenizer, with_added
 from musictx.tokenizers.performance import PerformanceTokenizer
 from musictx.tokenizers.vocab import Vocab
-from musictx.training.start import both, check_given, parts_of, sized_as_bundle, with_weights
+from musictx.training.start import both, check_given, new_model, sized_as_bundle, with_weights
 
 
 def starting_model(config, tokenizer):
-    return with_weights(build_model(*parts_of(config, tokenizer)), config, tokenizer)
+    return with_weights(new_model(config, tokenizer), config, tokenizer)
 
 
 def test_a_bundle_is_learned_on_with_its_own_sizes(world, tmp_path):
@@ -30,16 +29,6 @@ def test_a_bundle_is_learned_on_with_its_own_sizes(world, tmp_path):
     header = read_header(bundle)
     assert (header.model["d_model"], header.model["dropout"]) == (16, 0.3)
     assert val_nll(bundle) < val_nll(world.bundle)
-
-
-def test_what_it_begins_with_is_the_bundle(world, tmp_path):
-    from musictx.data.store import Store
-    from musictx.training.start import sized_as_bundle
-
-    config = sized_as_bundle(config_of(world, tmp_path / "run", f"init_from={world.bundle}"))
-    model = starting_model(config, Store(world.store).tokenizer)
-    weights = load_bundle(world.bundle).model.state_dict()
-    assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
 
 
 def test_a_recurrent_bundle_under_transformer_defaults(world, tmp_path):
@@ -180,12 +169,6 @@ def test_what_is_the_bundles_or_no_matter_of_its_weights_may_be_given(world):
     words = ["model.d_model=16", "model.dropout=0.5", "model.n_heads=2", "trainer.lr=1", "name=model.x"]
     check_given(settings("train", f"init_from={world.bundle}", f"data.path={world.store}", *words), words)
     check_given(settings("train", "model.d_model=64", f"data.path={world.store}"), ["model.d_model=64"])
-
-
-def test_the_command_says_it_before_there_is_a_folder(world, tmp_path):
-    words = [f"init_from={world.bundle}", f"data.path={world.store}", "out=run", "model.mlp=swiglu"]
-    assert "model.mlp=swiglu: init_from=" in refused(["musictx", "train", *words], tmp_path)
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(("name", "tokenizer"), [("piano", "performance"), ("chorale", "chorale")])

@@ -63,19 +63,24 @@ def test_pieces_that_begin_elsewhere_are_not_learned(world, tmp_path):
         store_hash(Store(store))
 
 
-@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "text", "directory", "parts", "model"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "text", "directory", "parts", "model", "groups"])
 def test_a_damaged_checkpoint_is_not_resumed(world, stopped, damage):
     last = stopped / "checkpoints" / "last.ckpt"
     content = bytearray(last.read_bytes())
     content[len(content) // 2] ^= 1
     whole = bytes(content)
-    directory, parts, model = bytearray(last.read_bytes()), BytesIO(), BytesIO()
+    directory, parts, model, groups = bytearray(last.read_bytes()), BytesIO(), BytesIO(), BytesIO()
     directory[directory.index(b"PK\x01\x02")] ^= 255  # the list of the parts, at the end
     torch.save({"state_dict": [1]}, parts)
     kept = torch.load(last, weights_only=True)
     torch.save(kept | {"state_dict": {"model.other": torch.ones(1)}}, model)
+    decayed, rest = kept["optimizer_states"][0]["param_groups"]
+    assert (decayed["weight_decay"], rest["weight_decay"]) == (0.01, 0.0)
+    decayed["params"].append(rest["params"].pop())
+    torch.save(kept, groups)
     broken = {"flipped": whole, "cut": whole[:-100], "empty": b"", "text": b"PK\x03\x04 no"}
     broken |= {"directory": bytes(directory), "parts": parts.getvalue(), "model": model.getvalue()}
+    broken["groups"] = groups.getvalue()
     last.write_bytes(broken[damage])
     with pytest.raises(TrainingError, match="last.ckpt is damaged ") as caught:
         fit(config_of(world, stopped, "trainer.checkpoint_every=1"))
@@ -122,12 +127,6 @@ def test_metrics_that_are_no_table_are_said(tmp_path, content):
         RunFolder(tmp_path).metrics()
 
 
-def test_a_row_of_no_step_is_skipped(tmp_path):
-    rows = ["step,val/nll", "1,2.5", "²,2", "9" * 5000 + ",2"]
-    (tmp_path / "metrics.csv").write_text("\n".join([*rows, ""]), encoding="utf-8")
-    assert RunFolder(tmp_path).metrics() == [{"step": "1", "val/nll": "2.5"}]
-
-
 @pytest.mark.parametrize("value", ["!!bool maybe", "!!timestamp soon", "!!binary JHt4fQ==", "!!omap [a: 1]", "! x"])
 def test_values_have_no_tags(tmp_path, value):
     (tmp_path / "config.yaml").write_text(f"name: {value}\n")
@@ -135,9 +134,9 @@ def test_values_have_no_tags(tmp_path, value):
         RunFolder(tmp_path).config()
 
 
-@pytest.mark.parametrize("half", ["2,1e-", "2,", "2", "2,1.2"])
-def test_a_row_that_a_power_cut_left_is_skipped(tmp_path, half):
-    (tmp_path / "metrics.csv").write_text("step,val/nll\r\n1,2.5\r\n" + half, encoding="utf-8")
+@pytest.mark.parametrize("odd", ["2,1e-", "2,", "2", "2,1.2", "²,2\n", "9" * 5000 + ",2\n"])
+def test_a_row_that_a_power_cut_left_or_of_no_step_is_skipped(tmp_path, odd):
+    (tmp_path / "metrics.csv").write_text("step,val/nll\r\n1,2.5\r\n" + odd, encoding="utf-8")
     assert RunFolder(tmp_path).metrics() == [{"step": "1", "val/nll": "2.5"}]
 
 

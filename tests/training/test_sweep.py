@@ -5,13 +5,9 @@ import shutil
 from pathlib import Path
 
 from conftest import QUICK, TINY, ok, refused
-from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from musictx.commands.runs import list_runs
-from musictx.config import register
-from musictx.config.app import conf_dir
-from musictx.config.command import find
 from musictx.generate.open_bundle import find_bundles
 
 
@@ -68,16 +64,6 @@ def test_slurm_where_there_is_none(tmp_path):
     assert "sweep=slurm: " in line
     assert "sweep=joblib" in line
     ok(["musictx", "train", "sweep=slurm", "--help"], tmp_path, PATH="")
-
-
-def test_what_is_shipped_for_optuna_and_slurm():
-    register(find("train"))
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        slurm = compose("train", ["sweep=slurm", "out=x"], return_hydra_config=True).hydra
-        optuna = compose("train", ["sweep=optuna", "out=x"], return_hydra_config=True).hydra
-    assert slurm.launcher._target_.endswith("SlurmLauncher")
-    assert set(optuna.sweeper.params) == {"trainer.lr", "model.dropout", "model.d_model"}
-    assert (optuna.sweeper.direction, optuna.sweep.dir) == ("minimize", "x")
 
 
 def test_jobs_handed_out_by_submitit_come_back(world, tmp_path):

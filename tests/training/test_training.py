@@ -7,7 +7,7 @@ import torch
 from runs import config_of, curve, fit, val_nll
 
 from musictx.config.train import LoggerConfig, TrainConfig
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError
 from musictx.model.bundle import load_bundle, read_header
 from musictx.model.keyboard import Keys
 from musictx.model.transformer import Transformer
@@ -25,13 +25,10 @@ def test_warmup_rises_to_one_and_the_cosine_falls_to_a_tenth():
     factors = [warmup_cosine(step, 4, 104) for step in range(104)]
     assert factors[:4] == [0.25, 0.5, 0.75, 1.0]
     assert factors[4] == pytest.approx(1.0)
+    assert [warmup_cosine(step, 2, 2) for step in range(3)] == [0.5, 1.0, 1.0]  # all of it is warm-up
     assert factors[54] == pytest.approx(0.55)
     assert factors[-1] == pytest.approx(0.1, abs=1e-3)
     assert all(a >= b for a, b in pairwise(factors[4:]))
-
-
-def test_a_run_that_is_all_warmup_does_not_divide_by_zero():
-    assert [warmup_cosine(step, 2, 2) for step in range(3)] == [0.5, 1.0, 1.0]
 
 
 def test_the_rate_is_held_and_falls_straight_to_zero():
@@ -88,12 +85,6 @@ def test_windows_are_cut_short_at_first_and_every_token_is_still_a_target_once(w
     assert torch.equal(inputs[0][:, 1:], targets[:, :-1])
 
 
-def test_a_run_without_end_has_no_windows_that_grow(world, tmp_path):
-    settings = ("data.grow_from=8", "trainer.schedule=hold", "trainer.decay_share=0")
-    with pytest.raises(ConfigError, match="^grow_from=8: .* decay_share=0 "):
-        fit(config_of(world, tmp_path / "run", *settings))
-
-
 def test_windows_are_cut_at_whole_groups_alone(world, tmp_path):
     settings = ("experiment=chorales", f"data.path={world.hymn_store}", "data.length=32", "data.grow_from=2")
     with pytest.raises(ConfigError, match="^grow_from=2: "):
@@ -113,25 +104,6 @@ def test_a_checkpoint_says_how_long_its_windows_have_been_so_far(world, tmp_path
         patch.setattr("musictx.training.checkpoints.Checkpoints.save", spy)
         fit(config_of(world, tmp_path / "run", *settings))
     assert seen == [8, 16, 32]
-
-
-def test_a_run_of_another_grouping_of_the_optimizer_is_said(world, tmp_path, monkeypatch):
-    asked = config_of(world, tmp_path / "run", "trainer.max_steps=6", "trainer.checkpoint_every=1")
-    step = LanguageModelTraining.training_step
-    monkeypatch.setattr(
-        LanguageModelTraining,
-        "training_step",
-        lambda self, batch, n: step(self, batch, n) if self.trainer.global_step < 3 else 1 / 0,
-    )
-    with pytest.raises(ZeroDivisionError):
-        fit(asked)
-    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
-    content = torch.load(last, weights_only=True)
-    groups = content["optimizer_states"][0]["param_groups"]
-    groups[0]["params"].append(groups[1]["params"].pop())
-    torch.save(content, last)
-    with pytest.raises(UserError, match="^an older musictx"):
-        fit(asked)
 
 
 def test_wandb_mode_is_config_then_environment_then_online(monkeypatch):
@@ -167,41 +139,35 @@ def test_a_wandb_that_does_not_answer_is_said_with_what_to_do(monkeypatch, tmp_p
     ("setting", "text"),
     [
         ("random_seed=-1", "random_seed=-1: give 0 to 4294967295"),
-        ("random_seed=4294967296", "random_seed=4294967296: give 0 to 4294967295"),
         ("trainer.accelerator=tpu", "^accelerator=tpu: "),
         ("trainer.precision=fp8", "^precision=fp8: give one of 32-true, bf16-mixed, bf16-true, 16-mixed"),
         ("trainer.precision=16-mixed", "^precision=16-mixed: it needs accelerator=cuda: give bf16-mixed"),
         ("trainer.schedule=linear", "^schedule=linear: "),
-        ("trainer.keep=first", "^keep=first: "),
         ("trainer.decay_share=1.5", "^decay_share=1.5: "),
         ("data.grow_from=0", "^grow_from=0: "),
         ("data.grow_from=12", "^grow_from=12: length=32 is not 12, 24, 48 …: give its half"),
         ("trainer.decay_share=0.3", "^decay_share=0.3: .* give schedule=hold"),
-        ("data.grow_from=64", "^grow_from=64: length=32 is not 64, 128, 256 …: give its half"),
         ("trainer.lr=0", "^lr=0.0: "),
         ("trainer.lr=nan", "^lr=nan: "),
-        ("trainer.lr=inf", "^lr=inf: "),
-        ("trainer.weight_decay=-1", "^weight_decay=-1.0: "),
         ("trainer.grad_clip=-1", r"^grad_clip=-1.0: "),
         ("trainer.label_smoothing=1", "^label_smoothing=1.0: "),
-        ("trainer.warmup_steps=-1", "^warmup_steps=-1: give 0 or more"),
-        ("trainer.max_steps=0", "^max_steps=0: give 1 or more, or -1"),
         ("trainer.max_steps=-2", "^max_steps=-2: give 1 or more, or -1"),
-        ("trainer.max_epochs=-1", "^max_epochs=-1: give 1 or more"),
-        ("trainer.accumulate=0", "^accumulate=0: give 1 or more"),
         ("trainer.batch_size=0", "^batch_size=0: give 1 or more"),
         ("data.length=1", "^length=1: give 2 or more"),
-        ("data.transpose=-1", "^transpose=-1: give 0 or more"),
-        ("data.segment=0", "^segment=0: "),
         ("data.windows_per_epoch=0", "^windows_per_epoch=0: "),
-        ("data.score_batch_tokens=0", "^score_batch_tokens=0: give 1 or more"),
-        ("data.workers=-1", "^workers=-1: give 0 or more"),
         ("trainer.validate_every=0", "^validate_every=0: give 1 or more"),
+        ("data.grow_from=8 trainer.schedule=hold trainer.decay_share=0", "^grow_from=8: .* decay_share=0 "),
+        ("data.windows_per_epoch=3", "^windows_per_epoch=3: "),
+        ("data.carry=true", "^carry=true: "),
+        ("data.stretch=[]", r"stretch=\[\]: "),
+        ("data.stretch=[1.0,3.0]", r"stretch=\[1.0,3.0\]: "),
+        ("model.n_heads=3", "^d_model=16: .*n_heads=3"),
+        ("logger.name=paper", "^name=paper: "),
     ],
 )
 def test_impossible_settings_are_refused_before_the_run_folder_is_made(world, tmp_path, setting, text):
     with pytest.raises(ConfigError, match=f"^{text}") as caught:
-        fit(config_of(world, tmp_path / "run", setting))
+        fit(config_of(world, tmp_path / "run", *setting.split()))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
@@ -224,11 +190,8 @@ def test_the_precisions_of_a_cpu_learn(world, tmp_path, precision):
     [
         ("trainer.max_steps=4 trainer.validate_every=100", [4]),
         ("trainer.max_steps=5 trainer.validate_every=2", [2, 4, 5]),
-        ("trainer.max_steps=4 trainer.validate_every=2", [2, 4]),
         ("trainer.max_steps=3 trainer.accumulate=3 trainer.validate_every=5", [5, 7]),  # the 4th batch ends an epoch
         ("trainer.max_steps=-1 trainer.max_epochs=2 trainer.validate_every=3", [3, 6, 8]),
-        ("trainer.max_steps=-1 trainer.max_epochs=1 trainer.validate_every=100", [4]),
-        ("trainer.max_steps=-1 trainer.max_epochs=2", [4, 8]),
         ("trainer.max_steps=6 trainer.max_epochs=9", [4, 6]),
     ],
 )
@@ -315,28 +278,6 @@ def test_a_recurrent_model_is_trained_with_a_carried_state(world, tmp_path, monk
     assert val_nll(bundle) < LEARNED
 
 
-def test_the_first_reading_of_scheduled_sampling_leaves_the_carried_state_as_it_was(world, tmp_path, monkeypatch):
-    seen = []
-    original = LanguageModelTraining.mix
-
-    def note(self, inputs, fresh):
-        before = self.state and [x.clone() for x in self.state.hidden]
-        mixed = original(self, inputs, fresh)
-        seen.append(before is not None and all(map(torch.equal, before, self.state.hidden)))
-        return mixed
-
-    monkeypatch.setattr(LanguageModelTraining, "mix", note)
-    fit(recurrent_config(world, tmp_path / "run", "trainer.scheduled_sampling=0.5"))
-    assert seen == [False, True, True, True]
-
-
-def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learned(world, tmp_path):
-    for name, make in (("t", config_of), ("r", recurrent_config)):
-        plain = fit(make(world, tmp_path / f"{name}0"))
-        mixed = fit(make(world, tmp_path / f"{name}1", "trainer.scheduled_sampling=0.5"))
-        assert read_header(plain).val_nll != read_header(mixed).val_nll
-
-
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
@@ -345,38 +286,11 @@ def test_scheduled_sampling_trains_both_kinds_and_changes_what_is_learned(world,
         ("model.kind=transformer", "model.kind=transformer: "),
         ("model.cell=gru", "^cell=gru: "),
         ("data.windows_per_epoch=8", "^windows_per_epoch=8: "),
-        ("trainer.scheduled_sampling=1", "^scheduled_sampling=1.0: "),
-        ("trainer.optimizer=sgd", "^optimizer=sgd: "),
-        ("trainer.ema_decay=1", "^ema_decay=1.0: "),
     ],
 )
 def test_settings_that_do_not_fit_a_recurrent_model(world, tmp_path, setting, text):
     with pytest.raises(ConfigError, match=f"^{text}"):
         fit(recurrent_config(world, tmp_path / "run", setting))
-
-
-def test_only_a_state_can_be_carried(world, tmp_path):
-    with pytest.raises(ConfigError, match="^carry=true: "):
-        fit(config_of(world, tmp_path / "run", "data.carry=true"))
-
-
-def test_averaged_weights_are_validated_and_kept(world, tmp_path):
-    plain = fit(config_of(world, tmp_path / "plain"))
-    averaged = fit(config_of(world, tmp_path / "averaged", "trainer.ema_decay=0.9", "trainer.optimizer=muon"))
-    a, b = load_bundle(plain).model.embed.weight, load_bundle(averaged).model.embed.weight
-    assert (a - b).abs().max() > 0
-
-
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-def test_weights_decay_as_the_setting_says(world, tmp_path, optimizer):
-    sizes = {}
-    for decay in (0.0, 20.0):  # the rate is 1e-3: each of the steps takes a fiftieth
-        settings = (f"trainer.weight_decay={decay}", f"trainer.optimizer={optimizer}", "trainer.warmup_steps=1")
-        fit(config_of(world, tmp_path / str(decay), *settings))
-        model = load_bundle(tmp_path / str(decay) / "model.safetensors").model
-        sizes[decay] = {name: float(p.detach().norm()) for name, p in model.named_parameters()}
-    assert sizes[20.0]["blocks.0.qkv.weight"] < 0.97 * sizes[0.0]["blocks.0.qkv.weight"]
-    assert sizes[20.0]["embed.weight"] == pytest.approx(sizes[0.0]["embed.weight"], rel=1e-2)
 
 
 def test_a_keyboard_is_gained_and_its_tables_stay_as_they_are(world, tmp_path):
