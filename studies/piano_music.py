@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from musictx.config.prepare import PrepareFolderConfig, PrepareMaestroConfig, PreparePop909Config
@@ -25,13 +26,18 @@ def stores(archives: dict[str, Path], out: Path) -> dict[str, Path]:
     """A store for each of the archives `maestro`, `asap` and `pop`, unless it is there."""
     paths = {name: out / name for name in archives}
     performance = TokenizerConfig(name="performance")
-    maestro, asap, pop = ({"path": str(archives[name]), "out": str(paths[name])} for name in ("maestro", "asap", "pop"))
-    if not (paths["maestro"] / "manifest.json").exists():
-        prepare_maestro(PrepareMaestroConfig(tokenizer=performance, **maestro))
-    if not (paths["asap"] / "manifest.json").exists():
-        prepare_folder(PrepareFolderConfig(tokenizer=performance, corpus=ASAP.name, licence=ASAP.licence, **asap))
-    if not (paths["pop"] / "manifest.json").exists():
-        prepare_pop909(PreparePop909Config(tokenizer=performance, **pop))
+
+    def missing(name: str) -> bool:
+        return not (paths[name] / "manifest.json").exists()
+
+    if missing("maestro"):
+        config = PrepareMaestroConfig(path=str(archives["maestro"]), out=str(paths["maestro"]), tokenizer=performance)
+        prepare_maestro(config)
+    if missing("asap"):
+        about = PrepareFolderConfig(path=str(archives["asap"]), out=str(paths["asap"]), tokenizer=performance)
+        prepare_folder(replace(about, corpus=ASAP.name, licence=ASAP.licence))
+    if missing("pop"):
+        prepare_pop909(PreparePop909Config(path=str(archives["pop"]), out=str(paths["pop"]), tokenizer=performance))
     return paths
 
 
