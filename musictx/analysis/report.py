@@ -9,6 +9,7 @@ import numpy as np
 
 from musictx.analysis.bootstrap import Interval
 from musictx.analysis.distance import Distance
+from musictx.analysis.frechet import Frechet
 from musictx.analysis.held_out import Beginnings
 from musictx.analysis.likelihood import Evaluation
 from musictx.analysis.motif import RetentionCurve
@@ -31,6 +32,9 @@ EXPLAINED = """\
   bars that repeat an earlier one note for note, of the continuation or of the seed.
 - **longest copy**: notes of the longest run that a continuation shares with the training set in any key, mean over
   the continuations. Well above the composer's own figure means known by heart.
+- **Fréchet**: how far the continuations are from the composers', as a model hears their passages; lower is better. p:
+  how often pieces with shuffled labels are as far apart. The composers' row: the distance between halves of their own
+  pieces. Figures by another model's ears do not compare.
 - **overlap**: how similar the continuations and the composers' are in a statistic of music, 0 to 1 (Yang and Lerch
   2018).
 """
@@ -71,6 +75,8 @@ class ModelReport:
     validation: list[tuple[int, float]] = field(default_factory=list)  # (step, NLL)
     distances: dict[str, Distance] = field(default_factory=dict)
     knows: Knowledge = field(default_factory=Knowledge)
+    frechet: Frechet | None = None
+    halves: float | None = None  # of the composers: the Fréchet distance between halves of their pieces
 
     def plain(self) -> dict[str, Any]:
         """The row as JSON has it, with null for NaN and infinity."""
@@ -99,6 +105,12 @@ def _first_and_last(gain: SeedGain | None) -> str:
     return ", ".join(_with_interval((gain.mean[k], gain.low[k], gain.high[k]), 3) for k in (0, -1)) if gain else ""
 
 
+def _frechet(row: ModelReport) -> str:
+    if row.halves is not None:
+        return f"halves: {row.halves:.2f}"
+    return f"{_with_interval(row.frechet[:3], 2)}, p {row.frechet.p:.3f}" if row.frechet else ""
+
+
 COLUMNS: dict[str, Callable[[ModelReport], str]] = {
     "model": lambda r: r.name,
     "NLL": lambda r: _with_interval(r.nll.per_token if r.nll else None, 3),
@@ -106,6 +118,7 @@ COLUMNS: dict[str, Callable[[ModelReport], str]] = {
     "train tokens/s": lambda r: _number(r.train_tokens_per_s),
     "generate tokens/s": lambda r: _number(r.generate_tokens_per_s),
     "motif retention": lambda r: _with_interval(r.memory.retained, 2),
+    "Fréchet": _frechet,
     "longest copy": lambda r: _with_interval(r.memory.copied, 1),
     "seed gain": lambda r: _first_and_last(r.knows.gain),
     "true one": lambda r: _with_interval(r.knows.identified, 2),

@@ -10,6 +10,8 @@ from omegaconf import MISSING
 
 from musictx.analysis.bootstrap import Interval, interval
 from musictx.analysis.distance import compare_all
+from musictx.analysis.embedding import Embedder, Vectors, passages
+from musictx.analysis.frechet import compare_passages
 from musictx.analysis.held_out import OTHERS, Beginnings, beginnings, identify
 from musictx.analysis.motif import held_in, retention
 from musictx.analysis.repeats import CorpusIndex, repeated_share
@@ -35,11 +37,14 @@ from musictx.generate.open_bundle import (
 )
 from musictx.generate.requests import Continue, Sampling
 from musictx.model.bundle import read_header
+from musictx.model.packaged import CHORALE, PIANO, bundle_path, is_shipped
 from musictx.model.weights import for_steps
 from musictx.music.score import Score
 from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
 from musictx.training.run_folder import RunFolder
+
+PASSAGE_S = 10.0  # of what is heard for the Fréchet distance
 
 
 @dataclass
@@ -56,6 +61,9 @@ class CompareConfig:
     seed_seconds: float = setting(10.0, "seconds of each piece to continue")
     length_seconds: float = setting(30.0, "length of each continuation")
     span_seconds: float = setting(5.0, "span in which motif retention and seed gain are measured")
+    ear: str | None = setting(
+        None, "the model whose hearing gives the Fréchet distance; null: chorale for four voices, else piano"
+    )
     copying: bool = setting(True, "search the whole training set for each continuation")
     random_seed: int = setting(0, "random seed")
     device: str = setting("cpu", "cpu or cuda")
@@ -90,6 +98,8 @@ def compare(config: CompareConfig) -> None:
     cut = _places(bundles, split, tokenizer, config)
     request = Continue(config.sampler, random_seed=config.random_seed)
 
+    ear = listener(config, tokenizer, device)
+    true_heard = heard(ear, held_out.true)
     rows = [ModelReport(COMPOSER, memory(held_out.true, held_out, index, config, metrical))]
     for name, bundle in zip(names, bundles, strict=True):
         opened = open_bundle(bundle, device, config.attention.impl)
@@ -110,7 +120,9 @@ def compare(config: CompareConfig) -> None:
             distances=compare_all(real, features(drawn.scores, metrical)),
             memory=memory(drawn.scores, held_out, index, config, metrical),
             knows=knows,
+            frechet=compare_passages(true_heard, heard(ear, drawn.scores)),
         )
+        rows[0].halves = row.frechet.halves if row.frechet else None
         rows.append(row)
         print(f"{name}: {nll.per_token.mean:.4f} nats per token")
     out.mkdir(parents=True, exist_ok=True)
@@ -118,6 +130,27 @@ def compare(config: CompareConfig) -> None:
     with replacing(out / "report.json") as partial:
         partial.write_text(json.dumps([row.plain() for row in rows], indent=1), encoding="utf-8")
     print(f"{out}/report.md: the table and what it means, with pictures and report.json beside it")
+
+
+def listener(config: CompareConfig, tokenizer: Tokenizer, device: str) -> Embedder | None:
+    """The model that hears all music; None if the package was built without the usual one."""
+    usual = CHORALE if tokenizer.voices else PIANO
+    if config.ear is None and not is_shipped(usual):
+        return None
+    opened = open_bundle(bundle_path(config.ear or usual), device, continues=False)
+    return Embedder(opened.model, opened.tokenizer)
+
+
+def heard(ear: Embedder | None, scores: list[Score]) -> list[Vectors]:
+    """What it hears in the passages of each piece, (N, C); pieces without any are left out."""
+    if ear is None:
+        return []
+    parts = [[part for _, part in passages(score, PASSAGE_S, PASSAGE_S / 2)] for score in scores]
+    found = [[ids for part in each if (ids := ear.ids(part)) is not None] for each in parts]
+    vectors = dict(ear.embed([ids for each in found for ids in each]))
+    ends = np.cumsum([len(each) for each in found])
+    rows = [[vectors[n] for n in range(end - len(each), end)] for end, each in zip(ends, found, strict=True)]
+    return [np.stack(row) for row in rows if row]
 
 
 def _places(bundles: list[Path], split: Split, tokenizer: Tokenizer, config: CompareConfig) -> list[Place] | str:

@@ -1,0 +1,88 @@
+"""What a model hears in a passage: the mean of a layer over its tokens, in which passages that sound alike lie near.
+
+The layer at two thirds of the depth hears a passage the same in every key and tempo, and knows a work best that other
+hands play (docs/results.md): earlier layers hear the tokens alone, and the last ones prepare the next token.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from musictx.errors import ConfigError, TokenError, UserError
+from musictx.model.build import can, kind_of
+from musictx.model.readout import each_reading
+from musictx.model.transformer import Block
+from musictx.music.score import Score
+from musictx.tokenizers import Tokenizer
+
+Vectors = NDArray[np.float32]  # (N, C), a row a passage
+FEWEST = 4  # notes of a passage that says anything
+ROWS = 8  # passages in a batch
+
+
+class Passage(NamedTuple):
+    from_s: float
+    score: Score  # from time 0
+
+
+def passages(score: Score, length_s: float, every_s: float) -> Iterator[Passage]:
+    """The passages that begin every so many seconds, on a quarter of the written tempo, and have at least `FEWEST`
+    notes. The last begins where a whole one fits; a short piece is one passage."""
+    last_s = max(score.duration_s - length_s, 0.0)
+    for k in range(int(last_s / every_s) + 1):
+        from_s = round(k * every_s / score.quarter_s) * score.quarter_s
+        part = score.clip(from_s, from_s + length_s)
+        if len(part) >= FEWEST:
+            yield Passage(from_s, part)
+
+
+class Embedder:
+    """A model's ears. Raises ConfigError for a model without blocks of attention, or a layer that it lacks."""
+
+    def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None) -> None:
+        """`layer` counts the blocks before the reading; None: two thirds of all."""
+        if not can(model, "readout"):
+            raise ConfigError("bundle", got=kind_of(model), why="it has no layers to read", allowed="a Transformer")
+        n_layers = model.config.n_layers
+        self.model, self.tokenizer = model, tokenizer
+        self.layer = min(max(round(n_layers * 2 / 3), 1), n_layers - 1) if layer is None else layer
+        if not 1 <= self.layer < n_layers:
+            raise ConfigError("layer", got=layer, allowed=f"1 to {n_layers - 1}")
+
+    def ids(self, score: Score) -> NDArray[np.int64] | None:
+        """What the model reads of a passage; None for music that its encoding cannot write."""
+        try:
+            return self.tokenizer.encode(score).astype(np.int64)[: self.model.reach]
+        except TokenError:
+            return None
+
+    @torch.inference_mode()
+    def embed(self, ids: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, Vectors]]:
+        """The number of each passage with its vector (C,), those of like length together."""
+        device = next(self.model.parameters()).device
+        order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
+        for first in range(0, len(order), ROWS):
+            numbers = order[first : first + ROWS]
+            longest = max(len(ids[n]) for n in numbers)
+            batch = np.stack([np.pad(ids[n], (0, longest - len(ids[n]))) for n in numbers])  # (B, T)
+            read: list[torch.Tensor] = []
+
+            def keep(block: Block, given: tuple[Any, ...], read: list[torch.Tensor] = read) -> None:
+                if block.layer == self.layer:
+                    read.append(given[0])
+
+            with each_reading(self.model, Block, keep):
+                self.model(torch.as_tensor(batch, device=device))
+            for n, row in zip(numbers, read[0].float().cpu(), strict=True):  # (T, C): what fills up is never seen
+                yield n, row[: len(ids[n])].mean(0).numpy()
+
+    def vectors(self, scores: Sequence[Score]) -> Vectors:
+        """(N, C), in order. Raises UserError for music that the encoding cannot write."""
+        ids = [x for score in scores if (x := self.ids(score)) is not None and len(x)]
+        if len(ids) < len(scores):
+            raise UserError(f"{self.tokenizer.name} ids cannot write this music", "give another bundle=")
+        found = dict(self.embed(ids))
+        return np.stack([found[n] for n in range(len(scores))])

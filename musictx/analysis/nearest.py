@@ -1,0 +1,120 @@
+"""Passages of a store as vectors in one file, and the ones nearest to other music."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from musictx.analysis.embedding import Embedder, Vectors, passages
+from musictx.data.store import Store
+from musictx.errors import StoreError, UserError
+from musictx.files import replacing
+
+Shown = Callable[[Iterable[tuple[int, Vectors]], int], Iterable[tuple[int, Vectors]]]
+CLOSEST_S = 2.5  # the least time between the beginnings of two passages
+
+
+class Near(NamedTuple):
+    """`likeness`: 1 is the same, 0 as any two passages of the store."""
+
+    name: str
+    from_s: float
+    likeness: float
+
+
+class Index:
+    """Passages of `length_s` seconds: vectors (N, C), the number of their piece (N,), their beginnings (N,)."""
+
+    def __init__(self, vectors: Vectors, piece: NDArray[np.int32], from_s: NDArray[np.float32]) -> None:
+        self.piece, self.from_s, self.raw = piece, from_s, vectors
+        self.mean, self.scale = vectors.mean(0), vectors.std(0) + 1e-6
+        self.vectors = self.directions(vectors)
+
+    def directions(self, vectors: Vectors) -> Vectors:
+        """Every column as far from its mean as usual, every row of length 1."""
+        found = (vectors - self.mean) / self.scale
+        rows: Vectors = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+        return rows
+
+    def likeness(self, vectors: Vectors) -> NDArray[np.float32]:
+        """(Q, N): the cosine of Q passages with each of the index."""
+        found: NDArray[np.float32] = self.directions(vectors) @ self.vectors.T
+        return found
+
+    def passages(self, vectors: Vectors, names: Sequence[str], most: int) -> list[list[Near]]:
+        """For each of Q passages (Q, C) the nearest ones, of a piece each, the nearest first."""
+        rows = []
+        for likeness in self.likeness(vectors):
+            best: dict[int, int] = {}
+            for n in np.argsort(-likeness, kind="stable"):
+                best.setdefault(int(self.piece[n]), int(n))
+                if len(best) == most:
+                    break
+            rows.append([Near(names[i], float(self.from_s[n]), float(likeness[n])) for i, n in best.items()])
+        return rows
+
+    def pieces(self, vectors: Vectors, names: Sequence[str], most: int) -> list[Near]:
+        """The pieces whose passages together are nearest to all of these (Q, C)."""
+        found = np.unique(self.piece)
+        means = np.stack([self.vectors[self.piece == i].mean(0) for i in found])
+        mine = self.directions(vectors).mean(0)
+        likeness = means @ mine / np.maximum(np.linalg.norm(means, axis=1) * np.linalg.norm(mine), 1e-9)
+        order = np.argsort(-likeness, kind="stable")[:most]
+        return [Near(names[found[n]], 0.0, float(likeness[n])) for n in order]
+
+    def save(self, path: Path, key: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as partial:
+            columns: dict[str, NDArray[Any]] = {
+                "vectors": self.raw.astype(np.float16),
+                "piece": self.piece,
+                "from_s": self.from_s,
+            }
+            save_file(columns, partial, {"key": key})
+
+
+def load_index(path: Path, key: str, pieces: int) -> Index:
+    """Raises StoreError for a file that is no index, or one of other music or another model."""
+    try:
+        with safe_open(path, "numpy") as file:
+            if (file.metadata() or {}).get("key") != key:
+                raise StoreError(f"{path} is the index of another store or model", "give another index=")
+            vectors, piece, from_s = (file.get_tensor(name) for name in ("vectors", "piece", "from_s"))
+    except (SafetensorError, OSError) as error:
+        raise StoreError(f"{path} is no index ({type(error).__name__})", "delete it: it is made again") from None
+    if vectors.ndim != 2 or not piece.shape == from_s.shape == vectors.shape[:1] or not len(piece):
+        raise StoreError(f"{path} is damaged", "delete it: it is made again")
+    if piece.min() < 0 or piece.max() >= pieces or not np.isfinite(vectors).all():
+        raise StoreError(f"{path} is damaged", "delete it: it is made again")
+    return Index(vectors.astype(np.float32), piece, from_s)
+
+
+def names_of(store: Store) -> list[str]:
+    """All pieces, split by split."""
+    return [name for split in store.manifest.splits for name in store.split(split).names]
+
+
+def build_index(store: Store, embedder: Embedder, length_s: float, most: int, shown: Shown) -> Index:
+    """At most about `most` passages, spread over all splits of a store; `shown` draws progress over so many. Raises
+    UserError for a store without a passage."""
+    seconds = sum(info.seconds for info in store.manifest.splits.values())
+    every_s = max(seconds / most, CLOSEST_S)
+    ids: list[NDArray[np.int64]] = []
+    where: list[tuple[int, float]] = []
+    number = 0
+    for name in store.manifest.splits:
+        for piece in store.split(name):
+            for from_s, part in passages(store.tokenizer.decode(np.asarray(piece)), length_s, every_s):
+                if (read := embedder.ids(part)) is not None:
+                    ids.append(read)
+                    where.append((number, from_s))
+            number += 1
+    if not ids:
+        raise UserError(f"{store.path} has no passage that this model can read", "give more music or another bundle=")
+    found = dict(shown(embedder.embed(ids), len(ids)))
+    vectors = np.stack([found[n] for n in range(len(ids))])
+    return Index(vectors, np.array([n for n, _ in where], np.int32), np.array([s for _, s in where], np.float32))

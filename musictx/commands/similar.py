@@ -1,0 +1,142 @@
+"""musictx similar: find the pieces and passages of a store that sound like a MIDI file."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from omegaconf import MISSING
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from musictx.analysis.embedding import Embedder, Passage, Vectors, passages
+from musictx.analysis.nearest import Index, Near, build_index, load_index, names_of
+from musictx.commands import check_new
+from musictx.config.command import Command
+from musictx.data.store import Store
+from musictx.errors import ConfigError, UserError
+from musictx.files import only_new, printable, replacing
+from musictx.generate.open_bundle import check_device, open_and_print
+from musictx.generate.seeds import fit_grid
+from musictx.model.bundle import tensors_hash
+from musictx.model.packaged import CHORALE, PIANO, bundle_path, seed_path
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.write import write_midi
+from musictx.setting import setting
+from musictx.viz.piano_roll import piano_roll
+
+DRAWN = 4  # of the nearest passages, in the picture
+
+
+@dataclass
+class SimilarConfig:
+    """musictx similar: find the pieces and passages of a store that sound like a MIDI file, in any key and tempo."""
+
+    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
+    store: str = setting(MISSING, "the music to search: a folder that `musictx prepare` made")
+    out: str = setting("outputs/similar", "a folder for the picture, the nearest passages as MIDI, and similar.json")
+    bundle: str | None = setting(None, "the model that listens; null: chorale for a store of four voices, else piano")
+    most: int = setting(10, "how many pieces and passages to name")
+    passage_seconds: float = setting(10.0, "length of a passage")
+    passages: int = setting(2000, "at most about so many passages of the store are heard, spread over its music")
+    index: str | None = setting(None, "file that keeps what was heard; null: in outputs/similar, by store and model")
+    drums: bool = setting(False, "include the file's drums")
+    overwrite: bool = setting(False, "replace existing files")
+    device: str = setting("cpu", "cpu or cuda")
+
+
+def similar(config: SimilarConfig) -> None:
+    device = check_device(config.device)
+    source, out = seed_path(config.midi), Path(config.out)
+    for name, least in (("most", 1), ("passages", 1), ("passage_seconds", 1.0)):
+        if not least <= getattr(config, name) < 1e6:
+            raise ConfigError(name, got=getattr(config, name), allowed=f"{least:g} or more")
+    check_new(config.overwrite, *(out / name for name in ("similar.json", f"{source.stem}.png")))
+    data = read_bytes(source)  # reports a missing file before the model loads
+    store = Store(Path(config.store))
+    bundle = config.bundle or (CHORALE if store.tokenizer.voices else PIANO)
+    model, tokenizer, _ = open_and_print(bundle, device, continues=False)
+    embedder = Embedder(model, tokenizer)
+    tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
+    music = fit_grid(tracks.merge(config.drums), tokenizer, source)
+    mine = list(passages(music, config.passage_seconds, config.passage_seconds / 2))
+    if not mine:
+        raise UserError(f"{source}: no passage of four notes", "give a file with more music in it")
+    heard = embedder.vectors([part for _, part in mine])
+    names, index = names_of(store), prepared(config, store, bundle, embedder)
+    pieces = index.pieces(heard, names, config.most)
+    rows = index.passages(heard, names, config.most)
+    best = sorted(
+        ((near, at) for at, row in zip(mine, rows, strict=True) for near in row), key=lambda x: -x[0].likeness
+    )
+    best = best[: config.most]
+    show(pieces, best)
+    write(out, source.stem, store, names, pieces, best, config.passage_seconds)
+    print(f"{out}: the nearest passages as a picture, as MIDI files and in similar.json; likeness 1 is the same")
+
+
+def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedder) -> Index:
+    """The store's passages, as an earlier search kept them, or heard now."""
+    kept = [info.sha256 for info in store.manifest.splits.values()]
+    words = (tensors_hash(bundle_path(bundle)), embedder.layer, config.passage_seconds, config.passages, kept)
+    key = sha256(json.dumps(words).encode()).hexdigest()
+    path = Path(config.index or f"outputs/similar/{key[:16]}.safetensors")
+    names = names_of(store)
+    if path.exists():
+        return load_index(path, key, len(names))
+
+    def shown(vectors: Iterable[tuple[int, Vectors]], total: int) -> Iterable[tuple[int, Vectors]]:
+        return track(vectors, f"listening to {total} passages", total)
+
+    index = build_index(store, embedder, config.passage_seconds, config.passages, shown)
+    index.save(path, key)
+    print(f"{path}: kept for the next search")
+    return index
+
+
+def show(pieces: list[Near], best: list[tuple[Near, Passage]]) -> None:
+    console = Console(highlight=False, markup=False, width=120)
+    table = Table("likeness", "piece", box=None)
+    for near in pieces:
+        table.add_row(f"{near.likeness:.3f}", printable(near.name))
+    console.print(table)
+    table = Table("likeness", "of", "is like", "in", box=None)
+    for near, passage in best:
+        table.add_row(f"{near.likeness:.3f}", f"{passage.from_s:.1f} s", f"{near.from_s:.1f} s", printable(near.name))
+    console.print(table)
+
+
+def write(
+    out: Path,
+    stem: str,
+    store: Store,
+    names: list[str],
+    pieces: list[Near],
+    best: list[tuple[Near, Passage]],
+    length_s: float,
+) -> None:
+    """The picture, the passages and the figures."""
+    all_ids = [ids for split in store.manifest.splits for ids in store.split(split)]
+    out.mkdir(parents=True, exist_ok=True)
+    found = []
+    for n, (near, _) in enumerate(best):
+        piece = store.tokenizer.decode(np.asarray(all_ids[names.index(near.name)]))
+        found.append(piece.clip(near.from_s, near.from_s + length_s))
+        with replacing(out / f"{stem}-{n + 1}.mid") as partial:
+            write_midi(found[-1], partial)
+    first = best[0][1]
+    panels = [(f"{stem}, from {first.from_s:.1f} s", first.score, np.inf)]
+    for (near, passage), score in zip(best[:DRAWN], found, strict=False):
+        like = f"like {passage.from_s:.1f} s: {near.likeness:.2f}, {near.name} from {near.from_s:.1f} s"
+        panels.append((like[-110:], score, 0.0))
+    piano_roll(panels, out / f"{stem}.png")
+    rows = [near._asdict() | {"of_s": passage.from_s} for near, passage in best]
+    with replacing(out / "similar.json") as partial:
+        found_json = {"pieces": [near._asdict() for near in pieces], "passages": rows}
+        partial.write_text(json.dumps(found_json, indent=1), encoding="utf-8")
+
+
+COMMAND = Command("similar", only_new(similar), SimilarConfig)

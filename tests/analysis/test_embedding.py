@@ -1,0 +1,105 @@
+"""What a model hears in passages, and how far two sets of passages are apart."""
+
+import numpy as np
+import pytest
+import torch
+
+from musictx.analysis.embedding import Embedder, passages
+from musictx.analysis.frechet import compare_passages, frechet
+from musictx.errors import ConfigError, UserError
+from musictx.generate.open_bundle import open_bundle
+from musictx.model.build import build_model, model_config
+from musictx.model.packaged import bundle_path
+from musictx.music.score import Score
+from musictx.tokenizers import build_tokenizer
+
+
+def tune(seed, notes=24, step_s=0.25):
+    pitch = np.random.default_rng(seed).integers(55, 80, notes)
+    onset_s = np.arange(notes) * step_s
+    return Score(onset_s, onset_s + step_s, pitch, np.full(notes, 80))
+
+
+@pytest.fixture(scope="module")
+def piano():
+    opened = open_bundle(bundle_path("piano"))
+    return Embedder(opened.model, opened.tokenizer)
+
+
+def test_passages_begin_on_quarters_and_have_four_notes():
+    score = Score.merge([tune(0, 12), tune(1, 3)], 0.5)  # three seconds
+    found = list(passages(score, 2.0, 0.7))
+    assert [passage.from_s for passage in found] == [0.0, 0.5]
+    assert [len(passage.score) for passage in found] == [11, 9]
+    (short,) = passages(tune(0, 4), 10.0, 5.0)
+    assert len(short.score) == 4
+    assert list(passages(tune(0, 3), 10.0, 5.0)) == []
+
+
+def test_a_passage_is_heard_the_same_whatever_is_beside_it(piano):
+    tunes = [tune(0), tune(1, 40), tune(2, 9)]
+    together = piano.vectors(tunes)
+    assert together.shape == (3, 384)
+    for score, vector in zip(tunes, together, strict=True):
+        np.testing.assert_allclose(piano.vectors([score])[0], vector, atol=2e-5)
+
+
+def test_the_piano_finds_tunes_again_in_other_keys_and_tempi(piano):
+    tunes = [tune(seed) for seed in range(12)]
+    moved = [score.transpose(4 - seed % 8).stretch(1.1) for seed, score in enumerate(tunes)]
+    own, other = piano.vectors(tunes), piano.vectors(moved)
+    mean, scale = own.mean(0), own.std(0)
+    a, b = ((x - mean) / scale for x in (own, other))
+    likeness = (b / np.linalg.norm(b, axis=1)[:, None]) @ (a / np.linalg.norm(a, axis=1)[:, None]).T
+    assert likeness.argmax(1).tolist() == list(range(12))
+
+
+def test_the_layer_is_the_stream_before_a_block():
+    tokenizer = build_tokenizer("performance")
+    sizes = {"vocab_size": tokenizer.vocab.size, "d_model": 16, "n_layers": 3, "n_heads": 2, "d_ff": 32}
+    model = build_model(model_config("transformer", sizes)).eval()
+    ids = torch.as_tensor(tokenizer.encode(tune(0)).astype(np.int64))[None]
+    with torch.inference_mode():
+        x, _ = model.blocks[0](model.embed(ids), None, torch.arange(ids.shape[1])[None])
+    np.testing.assert_allclose(Embedder(model, tokenizer, 1).vectors([tune(0)])[0], x[0].mean(0), atol=1e-6)
+    assert Embedder(model, tokenizer).layer == 2
+    with pytest.raises(ConfigError, match="layer=3: give 1 to 2"):
+        Embedder(model, tokenizer, 3)
+    lstm = build_model(model_config("recurrent", {"vocab_size": tokenizer.vocab.size, "d_model": 8}))
+    with pytest.raises(ConfigError, match="a Transformer"):
+        Embedder(lstm, tokenizer)
+
+
+def test_music_that_an_encoding_cannot_write_is_refused():
+    opened = open_bundle(bundle_path("chorale"))
+    ear = Embedder(opened.model, opened.tokenizer)
+    five = Score(np.zeros(5), np.ones(5), np.arange(60, 65), np.full(5, 80))
+    assert ear.ids(five) is None
+    with pytest.raises(UserError, match="chorale ids cannot write"):
+        ear.vectors([five])
+
+
+def test_the_frechet_distance_of_known_normals():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(20_000, 3))
+    b = rng.normal(size=(20_000, 3)) * [1, 2, 1] + [0, 0, 3]
+    assert frechet(a, a) == pytest.approx(0, abs=1e-9)
+    assert frechet(a, b) == pytest.approx(9 + (2 - 1) ** 2, rel=0.03)
+    assert frechet(a, b) == pytest.approx(frechet(b, a))
+
+
+def test_sets_apart_are_surely_apart_and_halves_of_one_are_not():
+    rng = np.random.default_rng(0)
+
+    def pieces(shift):
+        return [rng.normal(size=(5, 30)) + shift for _ in range(12)]
+
+    real = pieces(0)
+    same, far = compare_passages(real, pieces(0)), compare_passages(real, pieces(1.5))
+    assert same.p > 0.05
+    assert far.p < 0.01
+    assert far.low > same.high
+    for each in (same, far):
+        assert 0 <= each.low < each.mean < each.high
+    assert same.halves > 0  # few passages always seem apart
+    assert compare_passages(real[:3], real) is None

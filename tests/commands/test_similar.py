@@ -1,0 +1,78 @@
+import json
+
+import numpy as np
+import pytest
+from conftest import ok, refused
+from safetensors.numpy import load_file, save_file
+
+from musictx.data.store import Store
+from musictx.music.read import read_midi
+from musictx.music.write import write_midi
+
+
+@pytest.fixture(scope="module")
+def searched(world, tmp_path_factory):
+    """The folder of a search for the first training piece, in another key and tempo."""
+    folder = tmp_path_factory.mktemp("searched")
+    store = Store(world.store)
+    piece = store.tokenizer.decode(np.asarray(store.split("train")[0]))
+    write_midi(piece.transpose(3).stretch(1.1), folder / "my.mid")
+    words = ["musictx", "similar", "midi=my.mid", f"store={world.store}", "passage_seconds=4", "most=3", "index=heard"]
+    done = ok([*words, "out=found"], folder)
+    return folder, words, store.split("train").names[0], done.stdout
+
+
+def test_the_nearest_piece_is_the_same_in_another_key(searched):
+    folder, _, name, said = searched
+    found = json.loads((folder / "found/similar.json").read_text())
+    assert found["pieces"][0]["name"] == name
+    assert len(found["pieces"]) == len(found["passages"]) == 3
+    assert found["passages"][0]["name"] == name
+    assert abs(found["passages"][0]["of_s"] / 1.1 - found["passages"][0]["from_s"]) < 4
+    likeness = [row["likeness"] for row in found["passages"]]
+    assert likeness == sorted(likeness, reverse=True)
+    assert name in said
+    assert (folder / "found/my.png").read_bytes().startswith(b"\x89PNG")
+    assert read_midi(folder / "found/my-1.mid").duration_s <= 4.1
+    assert "heard: kept for the next search" in said
+
+
+def test_a_second_search_hears_nothing_again_and_a_foreign_index_is_refused(searched, world):
+    folder, words, *_ = searched
+    assert "listening" not in ok([*words, "out=again"], folder).stdout
+    assert "found/similar.json exists already" in refused([*words, "out=found"], folder)
+    line = refused([*words, "out=other", "passages=5"], folder)
+    assert "heard is the index of another store or model: give another index=" in line
+    kept = load_file(folder / "heard")
+    for damage in (b"no index", None):
+        if damage:
+            (folder / "damaged").write_bytes(damage)
+        else:
+            save_file(kept | {"piece": kept["piece"] + 99}, folder / "damaged", {"key": key_of(folder / "heard")})
+        line = refused([*words[:-1], "index=damaged", "out=other"], folder)
+        assert line.endswith("delete it: it is made again")
+    assert not (folder / "other").exists()
+
+
+def key_of(path):
+    from safetensors import safe_open
+
+    with safe_open(path, "numpy") as file:
+        return file.metadata()["key"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["midi=none.mid"], "none.mid"),
+        (["midi=elise", "most=0"], "most=0: give 1 or more"),
+        (["midi=elise", "passage_seconds=nan"], "passage_seconds=nan"),
+        (["midi=silent.mid"], "silent.mid: no passage of four notes"),
+        (["midi=elise", "bundle=harmoniser"], "bundle="),
+    ],
+)
+def test_mistakes_are_one_line(world, tmp_path, words, said):
+    from musictx.music.score import Score
+
+    write_midi(Score(np.arange(2), np.arange(2) + 1, [60, 62], [80, 80]), tmp_path / "silent.mid")
+    assert said in refused(["musictx", "similar", f"store={world.store}", "out=o", *words], tmp_path)
