@@ -1,7 +1,7 @@
 """What a model hears in a passage: the mean of a layer over its tokens, in which passages that sound alike lie near.
 
-The layer at two thirds of the depth hears a passage the same in every key and tempo, and knows a work best that other
-hands play (docs/results.md): earlier layers hear the tokens alone, and the last ones prepare the next token.
+Early and last layers lose a passage in another key; of the others, the one at two thirds of the depth best finds a work
+again that other hands play (docs/results.md).
 """
 
 from collections.abc import Iterator, Sequence
