@@ -72,6 +72,7 @@ def test_a_row_of_the_table_says_what_was_measured_and_json_has_no_nan():
     column = np.array([0.5, np.nan])
     curve = RetentionCurve(*[column] * 9)
     row = ModelReport("x", Memory(curve, Interval(0.5, 0.25, 0.75), Interval(7, 6, 8.04)), parameters=1234)
-    assert table([row]).splitlines()[-1] == "| x |  | 1,234 |  |  | 0.50 (0.25 – 0.75) |  | 7.0 (6.0 – 8.0) |  |  |  |  |"
+    line = table([row]).splitlines()[-1]
+    assert line == "| x |  | 1,234 |  |  | 0.50 (0.25 – 0.75) |  | 7.0 (6.0 – 8.0) |  |  |  |  |"
     assert row.plain()["memory"]["retention"]["mean"] == [0.5, None]
     json.dumps(row.plain(), allow_nan=False)
