@@ -1,5 +1,7 @@
 """What a model hears in passages, and how far two sets of passages are apart."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -57,7 +59,7 @@ def test_the_piano_finds_tunes_again_in_other_keys_and_tempi(piano):
 def test_the_layer_is_the_stream_before_a_block():
     tokenizer = build_tokenizer("performance")
     sizes = {"vocab_size": tokenizer.vocab.size, "d_model": 16, "n_layers": 3, "n_heads": 2, "d_ff": 32}
-    model = build_model(model_config("transformer", sizes)).eval()
+    model: Any = build_model(model_config("transformer", sizes)).eval()
     ids = torch.as_tensor(tokenizer.encode(tune(0)).astype(np.int64))[None]
     with torch.inference_mode():
         x, _ = model.blocks[0](model.embed(ids), None, torch.arange(ids.shape[1])[None])
@@ -96,6 +98,8 @@ def test_sets_apart_are_surely_apart_and_halves_of_one_are_not():
 
     real = pieces(0)
     same, far = compare_passages(real, pieces(0)), compare_passages(real, pieces(1.5))
+    assert same is not None
+    assert far is not None
     assert same.p > 0.05
     assert far.p < 0.01
     assert far.low > same.high
