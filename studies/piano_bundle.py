@@ -10,6 +10,7 @@ the first model alone.
 """
 
 import json
+import shutil
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -95,19 +96,30 @@ def choose(rows: list[dict[str, float]]) -> float:
 
 def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path, target: Path, results: Path) -> None:
     """Scores each share of the second of two models on the validation of both stores. Writes the mean of the share that
-    the rule takes."""
-    rows: list[dict[str, float]] = []
-    for share in (0.0, *SHARES):
-        with TemporaryDirectory() as folder:
-            write_mean(models, [1 - share, share], trained_on, tried := Path(folder) / "piano.safetensors")
-            found = [score(tried, store, "validation", Path(folder) / f"{i}.json") for i, store in enumerate(stores)]
-        hour, pop = (each["per_token"][0] for each in found)
-        rows.append({"share": share, "hour": hour, "pop": pop})
-        print(f"share {share:g}: hour {hour:.4f}, pop {pop:.4f}", flush=True)
-    chosen = choose(rows)
-    results.mkdir(parents=True, exist_ok=True)
-    (results / "piano-shares.json").write_text(json.dumps({"rows": rows, "chosen": chosen}, indent=1), encoding="utf-8")
-    write_mean(models, [1 - chosen, chosen], trained_on, target)
+    the rule takes. A bundle that has these weights already keeps its header, with filters and guidance."""
+    kept = results / "piano-shares.json"
+    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    hashes = [tensors_hash(path) for path in models]
+    with TemporaryDirectory() as folder:
+        tried = Path(folder) / "piano.safetensors"
+        if found.get("models") != hashes:
+            rows = []
+            for share in (0.0, *SHARES):
+                write_mean(models, [1 - share, share], trained_on, tried)
+                of = [score(tried, store, "validation", Path(folder) / f"{share}-{store.name}") for store in stores]
+                hour, pop = (each["per_token"][0] for each in of)
+                rows.append({"share": share, "hour": hour, "pop": pop})
+                print(f"share {share:g}: hour {hour:.4f}, pop {pop:.4f}", flush=True)
+            results.mkdir(parents=True, exist_ok=True)
+            found = {"rows": rows, "chosen": choose(rows), "models": hashes}
+            keep(found, kept)
+        write_mean(models, [1 - found["chosen"], found["chosen"]], trained_on, tried)
+        if target.exists() and tensors_hash(target) == tensors_hash(tried):
+            print(f"{target}: kept, it has these weights already")
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as partial:
+            shutil.copy(tried, partial)
 
 
 def keep(found: dict[str, Any], out: Path) -> None:

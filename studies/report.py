@@ -26,7 +26,7 @@ GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models pian
 GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --copies"
 CHOOSE = "python studies/place_piano.py --models musictx/bundles/piano.safetensors outputs/piano/bundles-fill"
-CHOOSE += " --choose outputs/piano/store outputs/piano/pop --trained-on outputs/piano/store-asap-pop at 6a73e98"
+CHOOSE += " --choose outputs/piano/store outputs/piano/pop --trained-on outputs/piano/store-asap-pop"
 P = ", Holm's p"
 BASELINES = "OMP_NUM_THREADS=1 python studies/baselines.py"
 PLANTED = "OMP_NUM_THREADS=1 python studies/planted_motif.py"

@@ -40,24 +40,28 @@ def passages(score: Score, length_s: float, every_s: float) -> Iterator[Passage]
 
 
 class Embedder:
-    """A model's ears. Raises ConfigError for a model without blocks of attention, or a layer that it lacks."""
+    """A model's ears. Raises ConfigError for a model without two blocks of attention, or a layer that it lacks."""
 
-    def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None) -> None:
-        """`layer` counts the blocks before the reading; None: two thirds of all."""
-        if not can(model, "readout"):
-            raise ConfigError("bundle", got=kind_of(model), why="it has no layers to read", allowed="a Transformer")
-        n_layers = model.config.n_layers
+    def __init__(self, model: Any, tokenizer: Tokenizer, layer: int | None = None, field: str = "bundle") -> None:
+        """`layer` counts the blocks before the reading; None: two thirds of all. `field` is what names the model."""
+        n_layers = model.config.n_layers if can(model, "readout") else 0
+        if n_layers < 2:
+            kind = f"a model of kind {kind_of(model)}"
+            raise ConfigError(
+                field, got=kind, why="there is no layer to read", allowed="a Transformer of 2 layers or more"
+            )
         self.model, self.tokenizer = model, tokenizer
         self.layer = min(max(round(n_layers * 2 / 3), 1), n_layers - 1) if layer is None else layer
         if not 1 <= self.layer < n_layers:
             raise ConfigError("layer", got=layer, allowed=f"1 to {n_layers - 1}")
 
     def ids(self, score: Score) -> NDArray[np.int64] | None:
-        """What the model reads of a passage; None for music that its encoding cannot write."""
+        """What the model reads of a passage; None for music that its encoding cannot write, or longer than it reads."""
         try:
-            return self.tokenizer.encode(score).astype(np.int64)[: self.model.reach]
+            ids = self.tokenizer.encode(score).astype(np.int64)
         except TokenError:
             return None
+        return ids if 0 < len(ids) <= (self.model.reach or len(ids)) else None
 
     @torch.inference_mode()
     def embed(self, ids: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, Vectors]]:
@@ -81,8 +85,9 @@ class Embedder:
 
     def vectors(self, scores: Sequence[Score]) -> Vectors:
         """(N, C), in order. Raises UserError for music that the encoding cannot write."""
-        ids = [x for score in scores if (x := self.ids(score)) is not None and len(x)]
+        ids = [x for score in scores if (x := self.ids(score)) is not None]
         if len(ids) < len(scores):
-            raise UserError(f"{self.tokenizer.name} ids cannot write this music", "give another bundle=")
+            what = f"the model cannot read this music: {self.tokenizer.name} ids cannot write it, or it is too long"
+            raise UserError(what, "give another bundle= or shorter passages")
         found = dict(self.embed(ids))
         return np.stack([found[n] for n in range(len(scores))])

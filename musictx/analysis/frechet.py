@@ -1,8 +1,8 @@
 """The Fréchet distance between two sets of passages, as a model hears them (Kilgour et al. 2019, for sound).
 
-Both sets become normal distributions in the directions in which they vary most, each scaled to a variance of 1. Few
-passages always seem apart, so the distance between halves of the composers' own pieces lies beside the figure. Figures
-by another model's ears, or of passages of another length, do not compare.
+The directions are those in which the real passages vary most, each scaled to a variance of 1 there. So all models of a
+comparison have one scale. Few passages always seem apart: beside the figure is the mean distance of sets with shuffled
+labels. Figures by another model's ears, or of passages of another length, do not compare.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,13 @@ Floats = NDArray[np.floating]
 
 
 class Frechet(NamedTuple):
-    """The distance with its interval over pieces; `halves`: between halves of the real pieces, mean; `p`: how often
-    pieces with shuffled labels are as far apart."""
+    """The distance with its interval over pieces; `chance`: the mean of sets of pieces with shuffled labels; `p`: how
+    many of these are as far apart."""
 
     mean: float
     low: float
     high: float
-    halves: float
+    chance: float
     p: float
 
 
@@ -52,26 +52,29 @@ def compare_passages(real: list[Floats], generated: list[Floats], random_seed: i
     fewer than eight passages."""
     if min(len(real), len(generated)) < 4 or min(sum(map(len, real)), sum(map(len, generated))) < 8:
         return None
-    pooled = np.concatenate([*real, *generated]).astype(np.float64)
-    centred = pooled - pooled.mean(0)
-    k = min(DIRECTIONS, len(pooled) // 8)
-    _, scale, axes = np.linalg.svd(centred, full_matrices=False)
-    axes = axes[:k].T / np.maximum(scale[:k], 1e-9) * np.sqrt(len(pooled))  # (C, K)
-    pieces = [x.astype(np.float64) @ axes for x in (*real, *generated)]
-    chance, n = np.random.default_rng(random_seed), len(real)
-
-    def between(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-        return frechet(*(np.concatenate([pieces[i] for i in numbers]) for numbers in (first, second)))
-
-    own, other = np.arange(n), np.arange(n, len(pieces))
-    value = between(own, other)
-    resampled = [between(chance.choice(own, n), chance.choice(other, len(other))) for _ in range(RESAMPLES)]
-    halves, shuffled = [], []
-    for _ in range(RESAMPLES):
-        order = chance.permutation(own)
-        halves.append(between(order[: n // 2], order[n // 2 :]))
-        order = chance.permutation(len(pieces))
-        shuffled.append(between(order[:n], order[n:]))
-    p = (1 + sum(x >= value for x in shuffled)) / (1 + RESAMPLES)
+    n, chance = len(real), np.random.default_rng(random_seed)
+    own, other = np.arange(n), np.arange(n, n + len(generated))
+    orders = [chance.permutation(n + len(generated)) for _ in range(RESAMPLES)]
+    pieces, pooled = scaled(real, [*real, *generated]), scaled([*real, *generated], [*real, *generated])
+    value = _between(pieces, own, other)
+    resampled = [_between(pieces, chance.choice(own, n), chance.choice(other, len(other))) for _ in range(RESAMPLES)]
     moved = np.maximum(np.array(resampled) - np.mean(resampled) + value, 0.0)  # equal pieces in a resample widen it
-    return Frechet(*percentiles(value, moved), float(np.mean(halves)), p)
+    shuffled = [_between(pieces, order[:n], order[n:]) for order in orders]
+    # only directions that know no labels are fair to all shuffles
+    alike = [_between(pooled, order[:n], order[n:]) for order in orders]
+    apart = _between(pooled, own, other)
+    p = (1 + sum(x >= apart for x in alike)) / (1 + RESAMPLES)
+    return Frechet(*percentiles(value, moved), float(np.mean(shuffled)), p)
+
+
+def scaled(reference: list[Floats], pieces: list[Floats]) -> list[NDArray[np.float64]]:
+    """Each piece (N, C) in the directions in which the reference varies most, (N, K), each of variance 1 there."""
+    passages = np.concatenate(reference).astype(np.float64)
+    mean, k = passages.mean(0), min(DIRECTIONS, len(passages) // 8)
+    _, scale, axes = np.linalg.svd(passages - mean, full_matrices=False)
+    axes = axes[:k].T / np.maximum(scale[:k], 1e-3 * scale[0] + 1e-9) * np.sqrt(len(passages))  # (C, K)
+    return [(x - mean) @ axes for x in pieces]
+
+
+def _between(pieces: list[NDArray[np.float64]], first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    return frechet(*(np.concatenate([pieces[i] for i in numbers]) for numbers in (first, second)))

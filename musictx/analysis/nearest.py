@@ -21,6 +21,7 @@ CLOSEST_S = 2.5  # the least time between the beginnings of two passages
 class Near(NamedTuple):
     """`likeness`: 1 is the same, 0 as any two passages of the store."""
 
+    number: int  # of the piece, over all splits
     name: str
     from_s: float
     likeness: float
@@ -54,7 +55,7 @@ class Index:
                 best.setdefault(int(self.piece[n]), int(n))
                 if len(best) == most:
                     break
-            rows.append([Near(names[i], float(self.from_s[n]), float(likeness[n])) for i, n in best.items()])
+            rows.append([Near(i, names[i], float(self.from_s[n]), float(likeness[n])) for i, n in best.items()])
         return rows
 
     def pieces(self, vectors: Vectors, names: Sequence[str], most: int) -> list[Near]:
@@ -64,7 +65,7 @@ class Index:
         mine = self.directions(vectors).mean(0)
         likeness = means @ mine / np.maximum(np.linalg.norm(means, axis=1) * np.linalg.norm(mine), 1e-9)
         order = np.argsort(-likeness, kind="stable")[:most]
-        return [Near(names[found[n]], 0.0, float(likeness[n])) for n in order]
+        return [Near(int(found[n]), names[found[n]], 0.0, float(likeness[n])) for n in order]
 
     def save(self, path: Path, key: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +78,7 @@ class Index:
             save_file(columns, partial, {"key": key})
 
 
-def load_index(path: Path, key: str, pieces: int) -> Index:
+def load_index(path: Path, key: str, pieces: int, width: int) -> Index:
     """Raises StoreError for a file that is no index, or one of other music or another model."""
     try:
         with safe_open(path, "numpy") as file:
@@ -85,11 +86,13 @@ def load_index(path: Path, key: str, pieces: int) -> Index:
                 raise StoreError(f"{path} is the index of another store or model", "give another index=")
             vectors, piece, from_s = (file.get_tensor(name) for name in ("vectors", "piece", "from_s"))
     except (SafetensorError, OSError) as error:
-        raise StoreError(f"{path} is no index ({type(error).__name__})", "delete it: it is made again") from None
-    if vectors.ndim != 2 or not piece.shape == from_s.shape == vectors.shape[:1] or not len(piece):
-        raise StoreError(f"{path} is damaged", "delete it: it is made again")
-    if piece.min() < 0 or piece.max() >= pieces or not np.isfinite(vectors).all():
-        raise StoreError(f"{path} is damaged", "delete it: it is made again")
+        raise StoreError(f"{path} is no index ({type(error).__name__})", "give another index=") from None
+    shapes = vectors.shape == (len(piece), width) and piece.shape == from_s.shape == (len(piece),) and len(piece) > 0
+    kinds = (vectors.dtype, piece.dtype, from_s.dtype) == (np.float16, np.int32, np.float32)
+    if not (shapes and kinds and np.isfinite(vectors).all() and np.isfinite(from_s).all()):
+        raise StoreError(f"{path} is damaged", "give another index=, or delete it: it is made again")
+    if piece.min() < 0 or piece.max() >= pieces or from_s.min() < 0:
+        raise StoreError(f"{path} is damaged", "give another index=, or delete it: it is made again")
     return Index(vectors.astype(np.float32), piece, from_s)
 
 
@@ -99,8 +102,8 @@ def names_of(store: Store) -> list[str]:
 
 
 def build_index(store: Store, embedder: Embedder, length_s: float, most: int, shown: Shown) -> Index:
-    """At most about `most` passages, spread over all splits of a store; `shown` draws progress over so many. Raises
-    UserError for a store without a passage."""
+    """At most `most` passages, spread over all splits of a store; `shown` draws progress over so many. Raises UserError
+    for a store without a passage."""
     seconds = sum(info.seconds for info in store.manifest.splits.values())
     every_s = max(seconds / most, CLOSEST_S)
     ids: list[NDArray[np.int64]] = []
@@ -113,6 +116,8 @@ def build_index(store: Store, embedder: Embedder, length_s: float, most: int, sh
                     ids.append(read)
                     where.append((number, from_s))
             number += 1
+    spread = np.linspace(0, max(len(ids) - 1, 0), min(most, len(ids))).round().astype(int)
+    ids, where = [ids[n] for n in spread], [where[n] for n in spread]
     if not ids:
         raise UserError(f"{store.path} has no passage that this model can read", "give more music or another bundle=")
     found = dict(shown(embedder.embed(ids), len(ids)))

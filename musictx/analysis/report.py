@@ -32,9 +32,9 @@ EXPLAINED = """\
   bars that repeat an earlier one note for note, of the continuation or of the seed.
 - **longest copy**: notes of the longest run that a continuation shares with the training set in any key, mean over
   the continuations. Well above the composer's own figure means known by heart.
-- **Fréchet**: how far the continuations are from the composers', as a model hears their passages; lower is better. p:
-  how often pieces with shuffled labels are as far apart. The composers' row: the distance between halves of their own
-  pieces. Figures by another model's ears do not compare.
+- **Fréchet**: how far the continuations are from the composers', as a model hears their passages; lower is better. By
+  chance: the mean distance of as many pieces with shuffled labels; p is the share of these that are as far apart.
+  Figures by another model's ears, or of other numbers of pieces, do not compare.
 - **overlap**: how similar the continuations and the composers' are in a statistic of music, 0 to 1 (Yang and Lerch
   2018).
 """
@@ -76,7 +76,6 @@ class ModelReport:
     distances: dict[str, Distance] = field(default_factory=dict)
     knows: Knowledge = field(default_factory=Knowledge)
     frechet: Frechet | None = None
-    halves: float | None = None  # of the composers: the Fréchet distance between halves of their pieces
 
     def plain(self) -> dict[str, Any]:
         """The row as JSON has it, with null for NaN and infinity."""
@@ -106,9 +105,9 @@ def _first_and_last(gain: SeedGain | None) -> str:
 
 
 def _frechet(row: ModelReport) -> str:
-    if row.halves is not None:
-        return f"halves: {row.halves:.2f}"
-    return f"{_with_interval(row.frechet[:3], 2)}, p {row.frechet.p:.3f}" if row.frechet else ""
+    if row.frechet is None:
+        return ""
+    return f"{_with_interval(row.frechet[:3], 2)}, by chance {row.frechet.chance:.2f}, p {row.frechet.p:.3f}"
 
 
 COLUMNS: dict[str, Callable[[ModelReport], str]] = {

@@ -91,6 +91,7 @@ def compare(config: CompareConfig) -> None:
     check_new(config.overwrite, out / "report.md")
     store = common_store(Path(config.store), bundles)  # reports mistakes before the first model is measured
     split, tokenizer = store.split(config.split), store.tokenizer
+    ear = listener(config, tokenizer, device)
     held_out = beginnings(split, tokenizer, config.pieces, config.seed_seconds, config.length_seconds)
     index = CorpusIndex([tokenizer.decode(ids) for ids in store.split("train")]) if config.copying else None
     metrical = tokenizer.metrical
@@ -98,7 +99,6 @@ def compare(config: CompareConfig) -> None:
     cut = _places(bundles, split, tokenizer, config)
     request = Continue(config.sampler, random_seed=config.random_seed)
 
-    ear = listener(config, tokenizer, device)
     true_heard = heard(ear, held_out.true)
     rows = [ModelReport(COMPOSER, memory(held_out.true, held_out, index, config, metrical))]
     for name, bundle in zip(names, bundles, strict=True):
@@ -122,7 +122,6 @@ def compare(config: CompareConfig) -> None:
             knows=knows,
             frechet=compare_passages(true_heard, heard(ear, drawn.scores)),
         )
-        rows[0].halves = row.frechet.halves if row.frechet else None
         rows.append(row)
         print(f"{name}: {nll.per_token.mean:.4f} nats per token")
     out.mkdir(parents=True, exist_ok=True)
@@ -138,7 +137,7 @@ def listener(config: CompareConfig, tokenizer: Tokenizer, device: str) -> Embedd
     if config.ear is None and not is_shipped(usual):
         return None
     opened = open_bundle(bundle_path(config.ear or usual), device, continues=False)
-    return Embedder(opened.model, opened.tokenizer)
+    return Embedder(opened.model, opened.tokenizer, field="ear")
 
 
 def heard(ear: Embedder | None, scores: list[Score]) -> list[Vectors]:

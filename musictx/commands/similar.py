@@ -41,7 +41,7 @@ class SimilarConfig:
     bundle: str | None = setting(None, "the model that listens; null: chorale for a store of four voices, else piano")
     most: int = setting(10, "how many pieces and passages to name")
     passage_seconds: float = setting(10.0, "length of a passage")
-    passages: int = setting(2000, "at most about so many passages of the store are heard, spread over its music")
+    passages: int = setting(2000, "at most so many passages of the store are heard, spread over its music")
     index: str | None = setting(None, "file that keeps what was heard; null: in outputs/similar, by store and model")
     drums: bool = setting(False, "include the file's drums")
     overwrite: bool = setting(False, "replace existing files")
@@ -54,7 +54,11 @@ def similar(config: SimilarConfig) -> None:
     for name, least in (("most", 1), ("passages", 1), ("passage_seconds", 1.0)):
         if not least <= getattr(config, name) < 1e6:
             raise ConfigError(name, got=getattr(config, name), allowed=f"{least:g} or more")
-    check_new(config.overwrite, *(out / name for name in ("similar.json", f"{source.stem}.png")))
+    files = [out / "similar.json", out / f"{source.stem}.png"]
+    check_new(config.overwrite, *files, *(out / f"{source.stem}-{n + 1}.mid" for n in range(min(config.most, 1000))))
+    for name, folder in (("out", out), ("index", Path(config.index or "outputs/similar/index").parent)):
+        if any(each.exists() and not each.is_dir() for each in (folder, *folder.parents)):
+            raise ConfigError(name, got=getattr(config, name), why="a file is in its way", allowed="another place")
     data = read_bytes(source)  # reports a missing file before the model loads
     store = Store(Path(config.store))
     bundle = config.bundle or (CHORALE if store.tokenizer.voices else PIANO)
@@ -74,7 +78,7 @@ def similar(config: SimilarConfig) -> None:
     )
     best = best[: config.most]
     show(pieces, best)
-    write(out, source.stem, store, names, pieces, best, config.passage_seconds)
+    write(out, source.stem, store, pieces, best, config.passage_seconds)
     print(f"{out}: the nearest passages as a picture, as MIDI files and in similar.json; likeness 1 is the same")
 
 
@@ -86,10 +90,11 @@ def prepared(config: SimilarConfig, store: Store, bundle: str, embedder: Embedde
     path = Path(config.index or f"outputs/similar/{key[:16]}.safetensors")
     names = names_of(store)
     if path.exists():
-        return load_index(path, key, len(names))
+        return load_index(path, key, len(names), embedder.model.config.d_model)
 
     def shown(vectors: Iterable[tuple[int, Vectors]], total: int) -> Iterable[tuple[int, Vectors]]:
-        return track(vectors, f"listening to {total} passages", total)
+        console = Console(stderr=True)
+        return track(vectors, f"listening to {total} passages", total, console=console, disable=console.is_jupyter)
 
     index = build_index(store, embedder, config.passage_seconds, config.passages, shown)
     index.save(path, key)
@@ -113,25 +118,23 @@ def write(
     out: Path,
     stem: str,
     store: Store,
-    names: list[str],
     pieces: list[Near],
     best: list[tuple[Near, Passage]],
     length_s: float,
 ) -> None:
     """The picture, the passages and the figures."""
     all_ids = [ids for split in store.manifest.splits for ids in store.split(split)]
-    out.mkdir(parents=True, exist_ok=True)
     found = []
     for n, (near, _) in enumerate(best):
-        piece = store.tokenizer.decode(np.asarray(all_ids[names.index(near.name)]))
+        piece = store.tokenizer.decode(np.asarray(all_ids[near.number]))
         found.append(piece.clip(near.from_s, near.from_s + length_s))
         with replacing(out / f"{stem}-{n + 1}.mid") as partial:
             write_midi(found[-1], partial)
     first = best[0][1]
     panels = [(f"{stem}, from {first.from_s:.1f} s", first.score, np.inf)]
     for (near, passage), score in zip(best[:DRAWN], found, strict=False):
-        like = f"like {passage.from_s:.1f} s: {near.likeness:.2f}, {near.name} from {near.from_s:.1f} s"
-        panels.append((like[-110:], score, 0.0))
+        like = f"like {passage.from_s:.1f} s: {near.likeness:.2f}, {near.name[-80:]} from {near.from_s:.1f} s"
+        panels.append((like, score, 0.0))
     piano_roll(panels, out / f"{stem}.png")
     rows = [near._asdict() | {"of_s": passage.from_s} for near, passage in best]
     with replacing(out / "similar.json") as partial:

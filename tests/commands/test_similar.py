@@ -44,13 +44,17 @@ def test_a_second_search_hears_nothing_again_and_a_foreign_index_is_refused(sear
     line = refused([*words, "out=other", "passages=5"], folder)
     assert "heard is the index of another store or model: give another index=" in line
     kept = load_file(folder / "heard")
-    for damage in (b"no index", None):
-        if damage:
-            (folder / "damaged").write_bytes(damage)
-        else:
-            save_file(kept | {"piece": kept["piece"] + 99}, folder / "damaged", {"key": key_of(folder / "heard")})
+    (folder / "damaged").write_bytes(b"no index")
+    assert "damaged is no index" in refused([*words[:-1], "index=damaged", "out=other"], folder)
+    for damage in (
+        {"piece": kept["piece"] + 99},
+        {"piece": kept["piece"].astype(np.float32)},
+        {"from_s": kept["from_s"] * np.float32("nan")},
+        {"vectors": kept["vectors"][:, :10].copy()},
+    ):
+        save_file(kept | damage, folder / "damaged", {"key": key_of(folder / "heard")})
         line = refused([*words[:-1], "index=damaged", "out=other"], folder)
-        assert line.endswith("delete it: it is made again")
+        assert line.endswith("damaged is damaged: give another index=, or delete it: it is made again")
     assert not (folder / "other").exists()
 
 
@@ -69,6 +73,8 @@ def key_of(path):
         (["midi=elise", "passage_seconds=nan"], "passage_seconds=nan"),
         (["midi=silent.mid"], "silent.mid: no passage of four notes"),
         (["midi=elise", "bundle=harmoniser"], "bundle="),
+        (["midi=elise", "out=silent.mid"], "out=silent.mid: a file is in its way"),
+        (["midi=elise", "index=silent.mid/x"], "index=silent.mid/x: a file is in its way"),
     ],
 )
 def test_mistakes_are_one_line(world, tmp_path, words, said):

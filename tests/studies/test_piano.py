@@ -20,7 +20,7 @@ from musictx.config.train import TrainConfig
 from musictx.data.store import Store
 from musictx.errors import UserError
 from musictx.model.build import build_model
-from musictx.model.bundle import read_header
+from musictx.model.bundle import add_notes, read_header
 from musictx.training.preflight import check_trainer
 from musictx.training.start import build_model_config, sized_as_bundle
 
@@ -128,8 +128,12 @@ def test_one_command_makes_a_scored_bundle_and_resumes(archives, tmp_path, monke
     assert not Path("made/piano-test.json").exists()
     trained = [path.stat().st_mtime_ns for path in sorted(Path("made").glob("stage-*/model.safetensors"))]
     capsys.readouterr()
+    add_notes(Path("made/piano.safetensors"), seed_guidance=0.5)
     piano.main()
-    assert "piano-validation.json: kept" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "piano-validation.json: kept" in said
+    assert "share 0.3" not in said
+    assert read_header(Path("made/piano.safetensors")).seed_guidance == 0.5
     assert len(trained) == 3
     assert trained == [path.stat().st_mtime_ns for path in sorted(Path("made").glob("stage-*/model.safetensors"))]
 
