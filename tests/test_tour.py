@@ -104,7 +104,7 @@ def check_outputs(notebook):
         assert pixels.shape[1] > 1000
         assert pixels[..., :3].std() > 0.03, f"{word}: an empty picture"
     samples, rate = sound(the(notebook, "Audio("))
-    assert rate == 22_050
+    assert rate == 44_100
     assert 7.2 <= len(samples) / rate < 10  # 7.2 s of music, and the last notes fade
     assert np.abs(samples).max() > 0.5
 

@@ -259,3 +259,13 @@ def test_a_machine_that_cannot_is_refused(missing, here, monkeypatch):
 def test_dropout_heads_too_large_and_numbers_too_wide_are_refused(d, dtype, dropout_p, text):
     with pytest.raises(ConfigError, match=f"^{text}"):
         triton_attention(*inputs(2, 2, d, 2, dtype=dtype), dropout_p)
+
+
+def test_the_future_changes_no_bit_of_the_past():
+    q, k, v, rel = inputs(20, 20, 32, 5)
+    before = triton_attention(q, k, v, rel, tuning=tile(16))
+    with torch.no_grad():
+        k[:, :, 13:], v[:, :, 13:] = 1e4, -1e4
+    after = triton_attention(q, k, v, rel, tuning=tile(16))
+    assert torch.equal(before[:, :, :13], after[:, :, :13])
+    assert not torch.equal(before[:, :, 13:], after[:, :, 13:])

@@ -8,7 +8,8 @@ import torch
 from proofs import OTHER_BLOCK, tokens
 
 from musictx.model.position import FORMS, timed_forms
-from musictx.model.readout import read_attention
+from musictx.model.position.absolute import NoPosition
+from musictx.model.readout import read_attention, weights
 from musictx.model.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(
@@ -82,3 +83,11 @@ def test_reading_leaves_the_model_as_it_was():
         read_attention(model, ids, torch.tensor([0]), stumble)
     assert torch.equal(model(ids), before)
     assert not any(part._forward_pre_hooks for part in model.modules())
+
+
+def test_a_head_built_by_hand():
+    q = torch.full((1, 1, 3, 4), 2.0, dtype=torch.float64)
+    k = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).log().view(1, 1, 3, 1) / 4 * torch.ones(4)
+    rows = weights(NoPosition(4), q, k, None, torch.tensor([2, 1]))
+    expected = [[1 / 6, 2 / 6, 3 / 6], [1 / 3, 2 / 3, 0.0]]  # 4 · 2 · log(n) / 4 / sqrt(4) = log(n)
+    torch.testing.assert_close(rows, torch.tensor([[expected]], dtype=torch.float64))

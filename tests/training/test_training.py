@@ -302,3 +302,22 @@ def test_a_keyboard_is_gained_and_its_tables_stay_as_they_are(world, tmp_path):
     assert model.keyboard.steer.weight.abs().max() > 0
     with pytest.raises(ConfigError, match="^lora_rank=2: "):
         fit(config_of(world, tmp_path / "adapted", *settings, "trainer.lora_rank=2"))
+
+
+def test_averaged_weights_are_validated_and_kept(world, tmp_path):
+    plain = fit(config_of(world, tmp_path / "plain"))
+    averaged = fit(config_of(world, tmp_path / "averaged", "trainer.ema_decay=0.9", "trainer.optimizer=muon"))
+    a, b = load_bundle(plain).model.embed.weight, load_bundle(averaged).model.embed.weight
+    assert (a - b).abs().max() > 0
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_weights_decay_as_the_setting_says(world, tmp_path, optimizer):
+    sizes = {}
+    for decay in (0.0, 20.0):  # the rate is 1e-3: each of the steps takes a fiftieth
+        settings = (f"trainer.weight_decay={decay}", f"trainer.optimizer={optimizer}", "trainer.warmup_steps=1")
+        fit(config_of(world, tmp_path / str(decay), *settings))
+        model = load_bundle(tmp_path / str(decay) / "model.safetensors").model
+        sizes[decay] = {name: float(p.detach().norm()) for name, p in model.named_parameters()}
+    assert sizes[20.0]["blocks.0.qkv.weight"] < 0.97 * sizes[0.0]["blocks.0.qkv.weight"]
+    assert sizes[20.0]["embed.weight"] == pytest.approx(sizes[0.0]["embed.weight"], rel=1e-2)

@@ -193,3 +193,15 @@ def test_another_site_gets_421(server, header):
     site = {"Host": "evil.example", "Origin": "http://evil.example"}[header]
     assert server.ask("/", **{header: site})[0] == 421
     assert server.ask(f"{API}/queue/join", {}, **{header: site})[0] == 421
+
+
+def test_the_folder_of_files_is_no_file(server, world):
+    visitor = Visitor(server)
+    path = json.loads(upload(server, world.hymn.read_bytes())[1])[0]
+    folder = held(server)[0].parents[1]
+    said = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x.mid")]))
+    assert said[-1]["success"] is False
+    said = visitor.all_done(visitor.join("upload", [None, as_input(f"{folder}/x/x.mid")]))
+    assert "x.mid: it waited" in json.dumps(said[-1]["output"])
+    assert [path] == [str(file) for file in held(server)]
+    visitor.all_done(visitor.join("upload", [None, as_input(path)]))
