@@ -1,6 +1,6 @@
 """Does other music for four voices help the chorale model, and do longer training and averaged weights?
 
-    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip     # resumes; about 30 hours of a core
+    python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip     # resumes; about 43 hours of a core
     python studies/foreign.py --fakes js-fakes.zip --polish polish-satb.zip --test --bundle outputs/foreign.safetensors
 
 Everything is chosen by five folds of the 229 training pieces; similar pieces share a fold. A run is `chorales.learn`'s
