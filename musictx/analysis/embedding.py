@@ -1,7 +1,6 @@
 """What a model hears in a passage: the mean of a layer over its tokens, in which passages that sound alike lie near.
 
-Early and last layers lose a passage in another key; of the others, the one at two thirds of the depth best finds a work
-again that other hands play (docs/results.md).
+The layer at two thirds of the depth: the last ones lose a passage in another key (docs/results.md).
 """
 
 from collections.abc import Iterator, Sequence
