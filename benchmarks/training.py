@@ -2,10 +2,11 @@
 
 All take turns in one process over one batch of random ids, with weights of one size and the same dropout. The public
 code also drops attention weights, which `musictx train` does not by default: each is measured with that dropout and
-without, beside the other with the same. The public code knows only float32. A step is forward, backward and update,
-ours with the clipping and the optimizer of `musictx train`, without Lightning's loop, validation and logging. Then the
-loader of `musictx train`, with random augmented crops of synthetic performances, feeds the fastest of ours: the idle
-share is the time spent waiting for a batch.
+without, beside the other with the same. The public code knows only float32. `public_compiled` adds it in bfloat16
+through torch.compile, as a user of that code could write it. A step is forward, backward and update, ours with the
+clipping and the optimizer of `musictx train`, without Lightning's loop, validation and logging. Then the loader of
+`musictx train`, with random augmented crops of synthetic performances, feeds the fastest of ours: the idle share is the
+time spent waiting for a batch.
 """
 
 from collections.abc import Callable
@@ -53,6 +54,7 @@ class BenchTrainingConfig:
     precisions: list[str] = setting(["32-true", "bf16-mixed"], "precisions that our code trains in")
     positions: list[str] = setting(["relative", "relative_fourier"], "forms of position of our models")
     impl: str = setting("auto", "the kernel of position=relative")
+    public_compiled: bool = setting(False, "also measure the rewrite in bfloat16 through torch.compile")
     workers: list[int] = setting([0, 1], "processes that load data, for the idle share")
     loader_steps: int = setting(8, "steps over which the idle share is measured")
     repeats: int = setting(5, "runs of each measurement")
@@ -109,19 +111,25 @@ def ours(config: BenchTrainingConfig, position: str, precision: str, attention_d
     return step
 
 
-def public(config: BenchTrainingConfig, attention_dropout: float) -> Step:
+def public(config: BenchTrainingConfig, attention_dropout: float, compiled: bool) -> Step:
     torch.manual_seed(0)
     sizes = {name: getattr(config, name) for name in ("d_model", "n_layers", "n_heads", "d_ff", "dropout")}
     sizes |= {"max_sequence": config.length, "attention_dropout": attention_dropout}
     model = PublicTransformer(PublicConfig(TOKENIZER.vocab.size, **sizes))
-    return PublicTraining(model.to(config.device), TOKENIZER.vocab.pad).step
+    step = PublicTraining(model.to(config.device), TOKENIZER.vocab.pad).step
+    if not compiled:
+        return step
+    model.compile()
+    return torch.autocast(config.device, torch.bfloat16)(step)
 
 
 def contestants(config: BenchTrainingConfig) -> list[tuple[Contestant, Callable[[], Step]]]:
     """Each with the function that prepares it, which may fail."""
     found: list[tuple[Contestant, Callable[[], Step]]] = []
-    for p in config.attention_dropouts:
-        found.append((Contestant(f"{NAME}, 32-true, attention dropout {p:g}", p), partial(public, config, p)))
+    forms = [("32-true", False), ("bf16-mixed compiled", True)][: 1 + config.public_compiled]
+    for (precision, compiled), p in product(forms, config.attention_dropouts):
+        row = Contestant(f"{NAME}, {precision}, attention dropout {p:g}", p)
+        found.append((row, partial(public, config, p, compiled)))
     for position, precision, p in product(config.positions, config.precisions, config.attention_dropouts):
         row = Contestant(f"musictx, {position}, {precision}, attention dropout {p:g}", p)
         found.append((row, partial(ours, config, position, precision, p)))
@@ -189,17 +197,17 @@ def load(config: BenchTrainingConfig, step: Step, workers: int) -> Loading:
 
 def report(rows: list[Contestant], loading: list[Loading], tokens: int) -> str:
     """One line a contestant, beside the rewrite with the same attention dropout; then the waits for data."""
-    lines = [f"{'':<71}{'tokens/s':>12}{'x rewrite':>11}   slowest … fastest"]
-    theirs = (row for row in rows if row.name.startswith(NAME) and row.seconds)
+    lines = [f"{'':<85}{'tokens/s':>12}{'x rewrite':>11}   slowest … fastest"]
+    theirs = (row for row in rows if row.name.startswith(f"{NAME}, 32-true") and row.seconds)
     bases = {row.attention_dropout: rates(tokens, row.seconds)[0] for row in theirs}
     for row in rows:
         if row.failed:
-            lines.append(f"{row.name:<71}   {row.failed}")
+            lines.append(f"{row.name:<85}   {row.failed}")
             continue
         per_s, spread = rates(tokens, row.seconds)
         base = bases.get(row.attention_dropout)
         times = f"{per_s / base:.1f}" if base else "-"
-        lines.append(f"{row.name:<71}{per_s:>12,.0f}{times:>11}   {spread}")
+        lines.append(f"{row.name:<85}{per_s:>12,.0f}{times:>11}   {spread}")
     for each in loading:
         share = f"{100 * each.idle_share:.2f} % of the step waits for data"
         lines.append(f"{each.workers} loader processes: {share} ({median(each.waited) * 1000:.2f} ms a batch)")

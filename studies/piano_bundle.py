@@ -6,7 +6,7 @@ tensors, and, called again, only keeps the new file's hash.
 
 The rule: of the `SHARES` of the second model whose pop validation is at most `POP_NATS` a token, the one with the
 lowest MAESTRO hour. If no share reaches that, the lowest pop validation of those whose hour is no higher than that of
-the first model alone.
+the first model alone. So pop is scored from the lowest hour on, until a share reaches it.
 """
 
 import json
@@ -87,11 +87,32 @@ def score(bundle: Path, store: Path, split: str, out: Path) -> dict[str, Any]:
 
 
 def choose(rows: list[dict[str, float]]) -> float:
-    """The share by the rule above; each row: share, hour, pop. The first row is the first model alone, share 0."""
-    able = [row for row in rows[1:] if row["pop"] <= POP_NATS]
+    """The share by the rule above; each row: share, hour and, where it was needed, pop. The first row is the first
+    model alone, share 0."""
+    able = [row for row in rows[1:] if row.get("pop", POP_NATS + 1) <= POP_NATS]
     if able:
         return min(able, key=lambda row: row["hour"])["share"]
     return min((row for row in rows if row["hour"] <= rows[0]["hour"]), key=lambda row: row["pop"])["share"]
+
+
+def shares_by_validation(
+    models: list[Path], stores: list[Path], trained_on: Path, tried: Path
+) -> list[dict[str, float]]:
+    """The row of each share of the second of two models; `tried` is a file that each is written to."""
+
+    def nats(share: float, store: Path) -> float:
+        write_mean(models, [1 - share, share], trained_on, tried)
+        found: float = score(tried, store, "validation", tried.with_name(f"{share}-{store.name}"))["per_token"][0]
+        print(f"share {share:g}, {store.name}: {found:.4f}", flush=True)
+        return found
+
+    hour, pop = stores
+    rows = [{"share": share, "hour": nats(share, hour)} for share in (0.0, *SHARES)]
+    for row in sorted(rows, key=lambda row: row["hour"]):
+        row["pop"] = nats(row["share"], pop)
+        if row["share"] and row["pop"] <= POP_NATS:
+            break
+    return rows
 
 
 def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path, target: Path, results: Path) -> None:
@@ -103,13 +124,7 @@ def mean_by_validation(models: list[Path], stores: list[Path], trained_on: Path,
     with TemporaryDirectory() as folder:
         tried = Path(folder) / "piano.safetensors"
         if found.get("models") != hashes:
-            rows = []
-            for share in (0.0, *SHARES):
-                write_mean(models, [1 - share, share], trained_on, tried)
-                of = [score(tried, store, "validation", Path(folder) / f"{share}-{store.name}") for store in stores]
-                hour, pop = (each["per_token"][0] for each in of)
-                rows.append({"share": share, "hour": hour, "pop": pop})
-                print(f"share {share:g}: hour {hour:.4f}, pop {pop:.4f}", flush=True)
+            rows = shares_by_validation(models, stores, trained_on, tried)
             results.mkdir(parents=True, exist_ok=True)
             found = {"rows": rows, "chosen": choose(rows), "models": hashes}
             keep(found, kept)

@@ -41,33 +41,27 @@ def stores(archives: dict[str, Path], out: Path) -> dict[str, Path]:
     return paths
 
 
-def maestro_alone(maestro: Store, path: Path) -> Path:
-    """A store of MAESTRO's training split and an hour of its validation."""
-    if not (path / "manifest.json").exists():
-        splits = {"train": pieces_of(maestro, "train"), "validation": spread(pieces_of(maestro, "validation"))}
-        write_store(path, maestro.tokenizer, maestro.manifest.corpus, splits, maestro.manifest.dropped)
-    return path
-
-
-def all_three(alone: Store, asap: Store, pop: Store, path: Path) -> Path:
-    """That store with all performances of ASAP and the training songs of POP909 to learn; all of a song is one piano.
+def all_three(maestro: Store, asap: Store, pop: Store, path: Path) -> Path:
+    """A store with the training pieces of MAESTRO and POP909 and all performances of ASAP, and an hour of MAESTRO's
+    validation; all of a song is one piano.
 
     Songs lose their endings. Songs are short: a quarter of their windows would have an ending, three times as many as
     MAESTRO's. A model that heard those ended MAESTRO's music early too."""
     if not (path / "manifest.json").exists():
         songs = pieces_of(pop, "train")
-        own = alone.manifest.corpus
+        own = maestro.manifest.corpus
         corpus = Corpus(
             f"{own.name} and {ASAP.name} and {pop.manifest.corpus.name}",
             f"{own.licence} (POP909: {pop.manifest.corpus.licence})",
             "; ".join((own.citation, ASAP.citation, pop.manifest.corpus.citation)),
         )
-        splits = {name: pieces_of(alone, name) for name in alone.manifest.splits}
-        splits["train"] += [piece for name in asap.manifest.splits for piece in pieces_of(asap, name)]
-        splits["train"] += [without_ending(song, pop.tokenizer) for song in songs if song.seconds > ENDING_S]
-        dropped = [entry for store in (alone, asap, pop) for entry in store.manifest.dropped]
+        train = pieces_of(maestro, "train")
+        train += [piece for name in asap.manifest.splits for piece in pieces_of(asap, name)]
+        train += [without_ending(song, pop.tokenizer) for song in songs if song.seconds > ENDING_S]
+        splits = {"train": train, "validation": spread(pieces_of(maestro, "validation"))}
+        dropped = [entry for store in (maestro, asap, pop) for entry in store.manifest.dropped]
         dropped += [(song.name, f"not longer than {ENDING_S:g} s") for song in songs if song.seconds <= ENDING_S]
-        write_store(path, alone.tokenizer, corpus, splits, dropped)
+        write_store(path, maestro.tokenizer, corpus, splits, dropped)
     return path
 
 

@@ -72,6 +72,19 @@ def test_every_row_runs_with_the_dropout_that_it_names(monkeypatch):
         assert max(seen) == row.attention_dropout, row.name
 
 
+def test_the_rewrite_runs_in_bfloat16_through_the_compiler_too(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda model: compiled.append(model))  # a compiler takes a minute
+    config = BenchTrainingConfig(d_model=16, n_layers=1, n_heads=2, d_ff=32, length=12, public_compiled=True)
+    config.positions, config.precisions, config.attention_dropouts = ["relative"], ["32-true"], [0.0]
+    rows = dict((row.name, prepare) for row, prepare in contestants(config))
+    step = rows["our rewrite of the public code, bf16-mixed compiled, attention dropout 0"]()
+    seen = []
+    compiled[0].head.register_forward_hook(lambda _, __, out: seen.append(out.dtype))
+    step(torch.randint(300, (2, 13)))
+    assert seen == [torch.bfloat16]
+
+
 def test_each_is_beside_the_rewrite_with_the_same_attention_dropout():
     rows = [
         Contestant("our rewrite of the public code, 32-true, attention dropout 0.1", 0.1, [4.0]),

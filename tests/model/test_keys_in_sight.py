@@ -12,7 +12,7 @@ from proofs import learn
 
 from musictx.model.build import build_model, model_config
 from musictx.model.cache import KVCache
-from musictx.model.keyboard import LONG_S, KeyboardState
+from musictx.model.keyboard import LONG_S, KeyboardState, as_product
 from musictx.model.position import FORMS
 from musictx.model.recurrent import RecurrentState
 from musictx.model.static_steps import StaticSteps
@@ -213,3 +213,21 @@ def test_which_tokens_move_keys():
     melody = build_tokenizer("performance-melody")
     moved = known_keys(melody)
     assert int(moved.key[melody.vocab.id("MELODY_ON", 60)]) == int(moved.key[melody.vocab.id("NOTE_OFF", 60)]) == 60
+
+
+def test_a_gpus_product_with_a_band_is_the_convolution_over_keys():
+    torch.manual_seed(0)
+    near = KeyboardState("head", V, 8).near
+    assert near is not None
+    f = torch.randn(3, 4, 128)
+    both = near(f).transpose(1, 2), as_product(near, f)  # (3, 128, hidden)
+    weights = torch.randn_like(both[0])
+    exact = near.double()(f.double()).transpose(1, 2)
+    near.float()
+    errors = [(x - exact).abs().max().item() for x in both]
+    assert errors[1] <= 2 * errors[0]
+    grads = [
+        torch.autograd.grad((x * weights).sum(), [near.weight, near.bias]) for x in (near(f).mT, as_product(near, f))
+    ]
+    for one, other in zip(*grads, strict=True):
+        assert torch.allclose(one, other, atol=1e-4 * float(one.abs().max()))

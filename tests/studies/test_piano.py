@@ -22,7 +22,7 @@ from musictx.errors import UserError
 from musictx.model.build import build_model
 from musictx.model.bundle import add_notes, read_header
 from musictx.training.preflight import check_trainer
-from musictx.training.start import build_model_config, sized_as_bundle
+from musictx.training.start import build_model_config
 
 TINY = ["model.d_model=16", "model.n_heads=2", "model.n_layers=1", "model.d_ff=32", "model.max_distance=64"]
 
@@ -45,7 +45,7 @@ def archives(world, tmp_path_factory):
 
 
 def words_of(stage):
-    return piano.words_of(stage, Path("x"), Path("y"), Path("z") if stage.experiment == "piano_fill" else None)
+    return piano.words_of(stage, Path("x"), Path("y"), None)
 
 
 def parameters(words):
@@ -71,33 +71,27 @@ def test_the_piano_is_trained_on_either_device_with_as_many_ids_in_every_step(de
         assert config.data.length * config.trainer.batch_size == ids_a_step
         assert config.data.segment == config.data.length
         assert config.trainer.max_steps == stage.steps
-    last = (config.objective, config.objective_settings["plain"], config.data.length, config.trainer.decay_share)
-    assert last == ("infill", 0.75, 2048, 1.0)
+        assert (config.objective, config.objective_settings["plain"]) == ("infill", 0.75)
+        assert (config.model.keyboard, config.model.conv) == ("head", 4)
+    assert (config.data.length, config.trainer.decay_share) == (2048, 1.0)
 
 
-def test_a_finished_piano_is_tuned_as_it_is():
-    tuned = settings("train", *piano.words_of(piano.ALL, Path("x"), Path("y"), None), "init_from=piano")
-    assert (tuned.objective, tuned.trainer.lr, tuned.model.dropout) == ("infill", 1.5e-3, 0.12)
-    assert sized_as_bundle(tuned).model.keyboard == "none"  # as the bundle: nothing is gained
-
-
-def test_the_tuning_has_asaps_performances_and_songs_without_their_endings(archives, tmp_path, monkeypatch):
+def test_the_training_has_asaps_performances_and_songs_without_their_endings(archives, tmp_path, monkeypatch):
     of = {name: Store(path) for name, path in piano_music.stores(archives, tmp_path).items()}
     monkeypatch.setattr(piano_music, "SCORED_S", 1.0)
-    alone = Store(piano_music.maestro_alone(of["maestro"], tmp_path / "alone"))
-    assert alone.split("train").ids.tobytes() == of["maestro"].split("train").ids.tobytes()
-    assert len(alone.split("validation")) == 1 < len(of["maestro"].split("validation"))
-    assert "test" not in alone.manifest.splits
     monkeypatch.setattr(piano_music, "ENDING_S", 2.0)  # songs of the test are short
-    three = Store(piano_music.all_three(alone, of["asap"], of["pop"], tmp_path / "three"))
+    three = Store(piano_music.all_three(of["maestro"], of["asap"], of["pop"], tmp_path / "three"))
     corpus = three.manifest.corpus
     assert corpus.name == "MAESTRO v3.0.0 and ASAP and POP909"
     assert corpus.licence == "CC BY-NC-SA 4.0 (POP909: MIT)"
-    assert three.split("validation").ids.tobytes() == alone.split("validation").ids.tobytes()
+    assert len(three.split("validation")) == 1 < len(of["maestro"].split("validation"))
+    assert "test" not in three.manifest.splits
     train, songs = three.split("train"), of["pop"].split("train")
     performances = sum(len(of["asap"].split(name)) for name in of["asap"].manifest.splits)
     first = len(train) - len(songs)
-    assert first == len(alone.split("train")) + performances
+    maestro = of["maestro"].split("train")
+    assert first == len(maestro) + performances
+    assert train.ids[: len(maestro.ids)].tobytes() == maestro.ids.tobytes()
     assert train.unfinished == set(range(first, len(train)))
     for i in range(len(songs)):  # to the last id before the ending
         song, cut = songs[i], train[first + i]
@@ -105,7 +99,7 @@ def test_the_tuning_has_asaps_performances_and_songs_without_their_endings(archi
         until_s = three.tokenizer.seconds(song) - 2
         assert three.tokenizer.seconds(cut) <= until_s < three.tokenizer.seconds(song[: len(cut) + 1])
     monkeypatch.setattr(piano_music, "ENDING_S", 1e6)
-    none = Store(piano_music.all_three(alone, of["asap"], of["pop"], tmp_path / "none"))
+    none = Store(piano_music.all_three(of["maestro"], of["asap"], of["pop"], tmp_path / "none"))
     assert len(none.split("train")) == first
     assert {reason for _, reason in none.manifest.dropped} == {"not longer than 1e+06 s"}
 
@@ -113,9 +107,8 @@ def test_the_tuning_has_asaps_performances_and_songs_without_their_endings(archi
 def test_one_command_makes_a_scored_bundle_and_resumes(archives, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(piano_music, "ENDING_S", 2.0)
-    stages = (piano.Stage("piano", 32, 2, 2), piano.Stage("piano_fill", 256, 1, 2, 1.0))
+    stages = (piano.Stage("piano", 32, 2, 2), piano.Stage("piano", 256, 1, 2, 1.0))
     monkeypatch.setattr(piano, "STAGES", {"cpu": stages})
-    monkeypatch.setattr(piano, "ALL", piano.ALL._replace(length=256, batch=1, steps=2))
     words = ["--archive", archives["maestro"], "--asap", archives["asap"], "--pop", archives["pop"], "--out", "made"]
     monkeypatch.setattr(sys, "argv", ["piano.py", *map(str, words), *TINY])
     piano.main()
@@ -134,7 +127,7 @@ def test_one_command_makes_a_scored_bundle_and_resumes(archives, tmp_path, monke
     assert "piano-validation.json: kept" in said
     assert "share 0.3" not in said
     assert read_header(Path("made/piano.safetensors")).seed_guidance == 0.5
-    assert len(trained) == 3
+    assert len(trained) == 2
     assert trained == [path.stat().st_mtime_ns for path in sorted(Path("made").glob("stage-*/model.safetensors"))]
 
 

@@ -104,3 +104,21 @@ def test_the_share_keeps_to_what_was_asked_of_pop(pop, chosen):
         for share, hour, nats in zip([0.0, *piano_bundle.SHARES], hours, pop, strict=True)
     ]
     assert piano_bundle.choose(rows) == chosen
+
+
+def test_pop_is_scored_from_the_lowest_hour_on_until_a_share_is_able(monkeypatch, tmp_path):
+    hour = dict(zip((0.0, *piano_bundle.SHARES), [1.80, 1.81, 1.82, 1.79, 1.83], strict=True))
+    pop = dict(zip((0.0, *piano_bundle.SHARES), [2.1, 2.19, 2.18, 2.21, 2.1], strict=True))
+    shares, scored = [], []
+
+    def score(_, store, split, __):
+        scored.append((store.name, shares[-1]))
+        return {"per_token": [{"hour": hour, "pop": pop}[store.name][shares[-1]]]}
+
+    monkeypatch.setattr(piano_bundle, "write_mean", lambda _, of, *__: shares.append(of[1]))
+    monkeypatch.setattr(piano_bundle, "score", score)
+    stores = [tmp_path / "hour", tmp_path / "pop"]
+    rows = piano_bundle.shares_by_validation([], stores, tmp_path, tmp_path / "tried")
+    assert [share for name, share in scored if name == "pop"] == [0.7, 0.0, 0.3]
+    all_rows = [{"share": share, "hour": hour[share], "pop": pop[share]} for share in hour]
+    assert piano_bundle.choose(rows) == piano_bundle.choose(all_rows) == 0.3
