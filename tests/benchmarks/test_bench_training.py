@@ -77,7 +77,7 @@ def test_the_rewrite_runs_in_bfloat16_through_the_compiler_too(monkeypatch):
     monkeypatch.setattr(torch.nn.Module, "compile", lambda model: compiled.append(model))  # a compiler takes a minute
     config = BenchTrainingConfig(d_model=16, n_layers=1, n_heads=2, d_ff=32, length=12, public_compiled=True)
     config.positions, config.precisions, config.attention_dropouts = ["relative"], ["32-true"], [0.0]
-    rows = dict((row.name, prepare) for row, prepare in contestants(config))
+    rows = {row.name: prepare for row, prepare in contestants(config)}
     step = rows["our rewrite of the public code, bf16-mixed compiled, attention dropout 0"]()
     seen = []
     compiled[0].head.register_forward_hook(lambda _, __, out: seen.append(out.dtype))
