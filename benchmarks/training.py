@@ -120,7 +120,12 @@ def public(config: BenchTrainingConfig, attention_dropout: float, compiled: bool
     if not compiled:
         return step
     model.compile()
-    return torch.autocast(config.device, torch.bfloat16)(step)
+
+    def with_autocast(ids: Tensor) -> None:
+        with torch.autocast(config.device, torch.bfloat16):
+            step(ids)
+
+    return with_autocast
 
 
 def contestants(config: BenchTrainingConfig) -> list[tuple[Contestant, Callable[[], Step]]]:

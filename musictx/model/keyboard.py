@@ -70,7 +70,8 @@ class KeyboardState(nn.Module):
         state[:, 1] = LONG_S
         return state
 
-    @torch.compiler.disable  # a GPU's scans over time, in place of what a compiler makes of them
+    # a GPU's own scans over time, in place of what a compiler makes of them
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     @torch.no_grad()
     def features(self, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
         """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the last state."""
@@ -132,5 +133,5 @@ def as_product(near: nn.Conv1d, f: Tensor) -> Tensor:
     taps = torch.arange(2 * REACH + 1, device=f.device)
     band = (keys[:, None] - keys + REACH == taps[:, None, None]).to(near.weight.dtype)  # (taps, from, to)
     matrix = torch.einsum("hct,tpq->cpqh", near.weight, band).flatten(2).flatten(0, 1)  # (4 · 128, 128 · hidden)
-    around = (f.flatten(1) @ matrix.to(f.dtype)).unflatten(1, (N_KEYS, -1))
+    around: Tensor = (f.flatten(1) @ matrix.to(f.dtype)).view(len(f), N_KEYS, -1)
     return around if near.bias is None else around + near.bias.to(f.dtype)

@@ -219,6 +219,8 @@ def test_a_gpus_product_with_a_band_is_the_convolution_over_keys():
     torch.manual_seed(0)
     near = KeyboardState("head", V, 8).near
     assert near is not None
+    assert near.bias is not None
+    parameters = [near.weight, near.bias]
     f = torch.randn(3, 4, 128)
     both = near(f).transpose(1, 2), as_product(near, f)  # (3, 128, hidden)
     weights = torch.randn_like(both[0])
@@ -226,8 +228,6 @@ def test_a_gpus_product_with_a_band_is_the_convolution_over_keys():
     near.float()
     errors = [(x - exact).abs().max().item() for x in both]
     assert errors[1] <= 2 * errors[0]
-    grads = [
-        torch.autograd.grad((x * weights).sum(), [near.weight, near.bias]) for x in (near(f).mT, as_product(near, f))
-    ]
+    grads = [torch.autograd.grad((x * weights).sum(), parameters) for x in (near(f).mT, as_product(near, f))]
     for one, other in zip(*grads, strict=True):
         assert torch.allclose(one, other, atol=1e-4 * float(one.abs().max()))

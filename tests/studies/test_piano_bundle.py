@@ -109,7 +109,8 @@ def test_the_share_keeps_to_what_was_asked_of_pop(pop, chosen):
 def test_pop_is_scored_from_the_lowest_hour_on_until_a_share_is_able(monkeypatch, tmp_path):
     hour = dict(zip((0.0, *piano_bundle.SHARES), [1.80, 1.81, 1.82, 1.79, 1.83], strict=True))
     pop = dict(zip((0.0, *piano_bundle.SHARES), [2.1, 2.19, 2.18, 2.21, 2.1], strict=True))
-    shares, scored = [], []
+    shares: list[float] = []
+    scored = []
 
     def score(_, store, split, __):
         scored.append((store.name, shares[-1]))
