@@ -83,7 +83,7 @@ def _moves(grid: Pitches) -> Pitches:
 
 def _together(grid: Pitches) -> Mask:
     """(T, 6) both voices sound."""
-    sung = grid != REST
+    sung: Mask = grid != REST
     return sung[:, UPPER] & sung[:, LOWER]
 
 
@@ -104,29 +104,33 @@ def _is_perfect(apart: Pitches) -> Mask:
 
 def _parallels(grid: Pitches) -> Mask:
     then = _before(grid)
-    found: Mask = parallel(grid[:, UPPER], grid[:, LOWER], then[:, UPPER], then[:, LOWER])
-    return found
+    broken: Mask = parallel(grid[:, UPPER], grid[:, LOWER], then[:, UPPER], then[:, LOWER])
+    return broken
 
 
 def _parallel_fifths(grid: Pitches) -> Mask:
-    return _parallels(grid) & (abs(_apart(grid)) % 12 == FIFTH)
+    broken: Mask = _parallels(grid) & (abs(_apart(grid)) % 12 == FIFTH)
+    return broken
 
 
 def _parallel_octaves(grid: Pitches) -> Mask:
-    return _parallels(grid) & (_apart(grid) % 12 == OCTAVE)
+    broken: Mask = _parallels(grid) & (_apart(grid) % 12 == OCTAVE)
+    return broken
 
 
 def _contrary(grid: Pitches) -> Mask:
     upper, lower = _ways(grid)
     apart, then = _apart(grid), _apart(_before(grid))
-    return (upper * lower < 0) & _is_perfect(apart) & (abs(apart) % 12 == abs(then) % 12)
+    broken: Mask = (upper * lower < 0) & _is_perfect(apart) & (abs(apart) % 12 == abs(then) % 12)
+    return broken
 
 
 def _hidden(grid: Pitches) -> Mask:
     upper, lower = _ways(grid)
     apart, then = _apart(grid), _apart(_before(grid))
     leaps = abs(_moves(grid))[:, UPPER] > STEP
-    return OUTER & (upper * lower > 0) & leaps & _is_perfect(apart) & (abs(apart) % 12 != abs(then) % 12)
+    broken: Mask = OUTER & (upper * lower > 0) & leaps & _is_perfect(apart) & (abs(apart) % 12 != abs(then) % 12)
+    return broken
 
 
 def _crossed(grid: Pitches) -> Mask:
@@ -138,9 +142,10 @@ def _crossing(grid: Pitches) -> Mask:
 
 
 def _overlaps(grid: Pitches) -> Mask:
-    then = _before(grid)
+    then, kept = _before(grid), ~_crossed(grid) & ~_crossed(_before(grid))
     beyond = (grid[:, LOWER] > then[:, UPPER]) | (grid[:, UPPER] < then[:, LOWER])
-    return NEIGHBOURS & beyond & _together(grid) & _together(then) & ~_crossed(grid)
+    broken: Mask = NEIGHBOURS & beyond & _together(grid) & _together(then) & kept
+    return broken
 
 
 def _too_wide(grid: Pitches) -> Mask:
@@ -149,7 +154,8 @@ def _too_wide(grid: Pitches) -> Mask:
 
 def _outside(grid: Pitches) -> Mask:
     low, high = np.array(VOICE_RANGES).T
-    return (grid != REST) & (grid != _before(grid)) & ((grid < low) | (grid > high))
+    broken: Mask = (grid != REST) & (grid != _before(grid)) & ((grid < low) | (grid > high))
+    return broken
 
 
 def _wide_leaps(grid: Pitches) -> Mask:
@@ -158,7 +164,8 @@ def _wide_leaps(grid: Pitches) -> Mask:
 
 
 def _tritone_leaps(grid: Pitches) -> Mask:
-    return abs(_moves(grid)) == 6
+    broken: Mask = abs(_moves(grid)) == 6
+    return broken
 
 
 def _not_recovered(grid: Pitches) -> Mask:
@@ -166,12 +173,13 @@ def _not_recovered(grid: Pitches) -> Mask:
     began = np.maximum.accumulate(np.where(grid != _before(grid), at, 0), axis=0)  # (T, 4) each note's first step
     leap = _before(np.take_along_axis(moves, began, axis=0), 0)  # by which the voice came to the note it leaves
     recovered = (np.sign(moves) == -np.sign(leap)) & (abs(moves) <= STEP)
-    return (np.arange(N_VOICES) < N_VOICES - 1) & (moves != 0) & (abs(leap) > WIDE) & ~recovered
+    broken: Mask = (np.arange(N_VOICES) < N_VOICES - 1) & (moves != 0) & (abs(leap) > WIDE) & ~recovered
+    return broken
 
 
 def _one_direction(grid: Pitches) -> Mask:
-    one_way: Mask = abs(np.sign(_moves(grid)).sum(1)) == N_VOICES
-    return one_way[:, None]
+    broken: Mask = abs(np.sign(_moves(grid)).sum(1)) == N_VOICES
+    return broken[:, None]
 
 
 def _chord_table(degree: int, *chords: tuple[int, ...]) -> Pitches:
@@ -203,7 +211,8 @@ def _leading(grid: Pitches) -> Mask:
     """(T, 4) the voices that have the leading note of the key, in its dominant chord."""
     tonic = tonics(grid)
     dominant = (tonic >= 0) & (ROOT_OF_DOMINANT[_chords(grid)] == (tonic + 7) % 12)
-    return dominant[:, None] & (grid != REST) & (grid % 12 == (tonic[:, None] + 11) % 12)
+    broken: Mask = dominant[:, None] & (grid != REST) & (grid % 12 == (tonic[:, None] + 11) % 12)
+    return broken
 
 
 def _doubled_leading(grid: Pitches) -> Mask:
@@ -216,7 +225,8 @@ def _leading_does_not_rise(grid: Pitches) -> Mask:
     tonic = tonics(grid)
     arrives = (tonic == _before(tonic)) & (ROOT_OF_TRIAD[_chords(grid)] == tonic)
     moves = _moves(grid)
-    return outer & arrives[:, None] & _earlier(_leading(grid)) & (moves != 0) & (moves != 1)
+    broken: Mask = outer & arrives[:, None] & _earlier(_leading(grid)) & (moves != 0) & (moves != 1)
+    return broken
 
 
 def _seventh_does_not_fall(grid: Pitches) -> Mask:
@@ -226,7 +236,8 @@ def _seventh_does_not_fall(grid: Pitches) -> Mask:
     chords = _chords(grid)[beat]
     seventh = np.maximum(SEVENTH[chords], MAJOR_SEVENTH[chords])[:, None]
     was = (seventh >= 0) & (grid[beat] == grid[left]) & (grid[beat] % 12 == seventh)
-    return was & (moves != 0) & ~np.isin(moves, (-1, -STEP))
+    broken: Mask = was & (moves != 0) & ~np.isin(moves, (-1, -STEP))
+    return broken
 
 
 def _no_third_at_the_end(grid: Pitches) -> Mask:
