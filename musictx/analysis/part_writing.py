@@ -252,8 +252,14 @@ def _no_third_at_the_end(grid: Pitches) -> Mask:
 
 RULES = (
     Rule("parallel fifths", "two voices a fifth apart move in one direction to a fifth", _parallel_fifths),
-    Rule("parallel octaves", "the same of octaves and unisons", _parallel_octaves),
-    Rule("contrary fifths and octaves", "the same of fifths or octaves in opposite directions", _contrary),
+    Rule(
+        "parallel octaves", "two voices an octave or a unison apart move in one direction to another", _parallel_octaves
+    ),
+    Rule(
+        "contrary fifths and octaves",
+        "two voices move in opposite directions from a fifth to a fifth, or from an octave to an octave",
+        _contrary,
+    ),
     Rule(
         "hidden fifths and octaves",
         "soprano and bass move in one direction to a fifth or octave, the soprano by a leap",

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,7 +65,7 @@ EXAMPLES: dict[str, tuple[list[tuple[int, ...]], Finding, list[tuple[int, ...]]]
 NAMES = [rule.name for rule in RULES]
 
 
-def beats(chords: list[tuple[int, ...]]) -> Grid:
+def beats(chords: Sequence[tuple[int, ...]]) -> Grid:
     return np.repeat(np.array(chords), 4, axis=0).astype(np.int16)
 
 

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,8 +28,7 @@ def write_voices(path, chords, signature=(4, 4)):
     for voice in range(4):
         grid = np.full_like(beats(chords), REST)
         grid[:, voice] = beats(chords)[:, voice]
-        score = grid_to_score(grid)
-        voices.append(Score(*(getattr(score, n) for n in ("onset_s", "offset_s", "pitch", "velocity")), 0.6, voice))
+        voices.append(replace(grid_to_score(grid), program=np.array(voice)))
     write_midi(Score.merge(voices, 0.6), path, signature)
     return path
 
