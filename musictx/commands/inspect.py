@@ -1,4 +1,5 @@
-"""musictx inspect: show a MIDI file's tracks and tokens, a store's contents, what a bundle says of itself."""
+"""musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks; what a store has;
+what a bundle says of itself."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -9,12 +10,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from musictx.analysis.part_writing_report import rules_report
 from musictx.commands import check_suffix
 from musictx.config.command import Command
 from musictx.config.train import TokenizerConfig
 from musictx.data.prepare import print_summary
 from musictx.data.store import Store
 from musictx.errors import ConfigError, StoreError, TokenError, UserError
+from musictx.files import printable
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.music.read import read_bytes, read_tracks
 from musictx.music.score import Score
@@ -25,10 +28,13 @@ from musictx.viz.curves import count_music, plot_histograms
 
 @dataclass
 class InspectConfig:
-    """musictx inspect: show a MIDI file's tracks and tokens, a store's contents, or what a bundle says of itself."""
+    """musictx inspect: show a MIDI file's tracks and tokens, or the rules of four voices that it breaks; a store's
+    contents; or what a bundle says of itself."""
 
     midi: str | None = setting(None, "a MIDI file; or elise, gymnopedie, chorale")
     store: str | None = setting(None, "the folder of a token store")
+    rules: bool = setting(False, "of a MIDI file in four voices: where it breaks the rules of part-writing")
+    beside: str | None = setting(None, "with rules=true: a store of chorales; how often its training pieces break them")
     bundle: str | None = setting(None, "piano, chorale, harmoniser, a file that `musictx train` made or a run's folder")
     out: str | None = setting(None, "of a store: the picture, a .png file; null: STORE-histograms.png beside it")
     json: bool = setting(False, "everything as JSON, for programs")
@@ -99,6 +105,17 @@ def round_trip(score: Score, tokenizer: Tokenizer) -> dict[str, float]:
     }
 
 
+def inspect_rules(path: Path, beside: Store | None) -> dict[str, Any]:
+    """The rules of part-writing that a MIDI file in four voices breaks. Raises MidiError, StoreError, and UserError for
+    other music."""
+    from musictx.generate.open_bundle import not_four_voices  # PyTorch, as for a bundle
+
+    tracks = read_tracks(read_bytes(path), path, one_tempo=True)
+    if why := not_four_voices(tracks.merge()):
+        raise UserError(f"{path} is not four voices on a grid: {why}", "give a file of soprano, alto, tenor and bass")
+    return {"file": str(path)} | rules_report(tracks, beside)
+
+
 def inspect_store(path: Path, png: Path) -> dict[str, Any]:
     """A store's manifest, and its histograms as numbers and as a picture. Raises StoreError."""
     store = Store(path)
@@ -148,6 +165,30 @@ def print_midi(facts: dict[str, Any]) -> None:
     )
 
 
+VOICES = {
+    "tracks": "each track is a voice",
+    "by height": "voices go by height, so none crosses another",
+}
+SHOWN = 5  # findings of each rule
+
+
+def print_rules(facts: dict[str, Any]) -> None:
+    print(f"{facts['file']}: {facts['beats']:g} beats in four voices; {VOICES[facts['voices']]}")
+    table = Table("rule", box=None, pad_edge=False)
+    rates = {"per 100 beats": "per_100_beats"}
+    if facts["beside"]:
+        rates[f"in {printable(facts['beside'])}"] = "beside_per_100_beats"
+    for heading in ("count", *rates):
+        table.add_column(heading, justify="right")
+    for rule in facts["rules"]:
+        table.add_row(rule["rule"], str(rule["count"]), *(f"{rule[rate]:.2f}" for rate in rates.values()))
+    Console(highlight=False, markup=False).print(table)
+    for rule in facts["rules"]:
+        if rule["count"]:
+            first = ", ".join(f"{f['bar']}:{f['beat']:g} {f['voices']}" for f in rule["findings"][:SHOWN])
+            print(f"{rule['rule']} ({rule['meaning']}), at bar:beat {first}{', …' * (rule['count'] > SHOWN)}")
+
+
 def print_bundle(facts: dict[str, Any]) -> None:
     print(f"{facts['file']}: trained on {facts['corpus']}, licence {facts['licence']}, by musictx {facts['version']}")
     print(facts["described"])
@@ -166,6 +207,10 @@ def inspect(config: InspectConfig) -> None:
         raise UserError(f"got {got}", "give one of midi=, store= and bundle=")
     if config.out is not None and config.store is None:
         raise ConfigError("out", got=config.out, why="the picture is of a store=", hint="leave it out")
+    if config.rules and config.midi is None:
+        raise ConfigError("rules", got=config.rules, why="the rules are for a midi=", hint="leave it out")
+    if config.beside is not None and not config.rules:
+        raise ConfigError("beside", got=config.beside, why="only the rules are compared", hint="give rules=true too")
     if (merges := config.tokenizer.bpe_vocab) is not None:
         raise ConfigError("bpe_vocab", got=merges, why="musictx prepare learns merges", hint="leave it out")
     if config.store is not None:
@@ -177,6 +222,10 @@ def inspect(config: InspectConfig) -> None:
         if not config.json:
             print_summary(path, Store(path).manifest)
             print(f"histograms: {facts['png']}")
+    elif config.rules:
+        facts = inspect_rules(seed_path(str(config.midi)), Store(config.beside) if config.beside else None)
+        if not config.json:
+            print_rules(facts)
     elif config.midi is not None:
         facts = inspect_midi(seed_path(config.midi), config.tokenizer.name)
         if not config.json:

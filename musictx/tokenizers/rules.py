@@ -4,12 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
+from musictx.music.grid import REST
 from musictx.setting import check_types, setting
 
 SCALES = {
@@ -23,6 +24,7 @@ SCALES = {
 TONICS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 # ranges of soprano, alto, tenor and bass in a choir
 VOICE_RANGES = ((60, 81), (53, 76), (47, 69), (38, 64))
+OCTAVE, FIFTH = 0, 7  # semitones, modulo octaves
 MOST_S = 3600.0
 AUTO = "auto"
 
@@ -116,3 +118,16 @@ def scale_classes(name: str) -> list[int]:
         raise ConfigError("scale", got=name, allowed=f"a tonic and one of {', '.join(SCALES)}, as in 'F# minor'")
     tonic = TONICS[words[1]] + {"": 0, "#": 1, "b": -1}[words[2]]
     return [(tonic + step) % 12 for step in SCALES[words[3].lower()]]
+
+
+def parallel(upper: Any, lower: Any, then_upper: Any, then_lower: Any) -> Any:
+    """True where two voices, a fifth or an octave apart before, both move in one direction and are so again.
+
+    Pitches of two neighbouring steps, integer arrays or tensors that broadcast; an octave may be a unison, or several
+    octaves. Rests move in no direction.
+    """
+    apart = abs(then_upper - then_lower) % 12
+    perfect = ((apart == OCTAVE) | (apart == FIFTH)) & (abs(upper - lower) % 12 == apart)
+    sung = (upper != REST) & (lower != REST) & (then_upper != REST) & (then_lower != REST)
+    moved = (upper != then_upper) & (lower != then_lower)
+    return sung & moved & perfect & ((upper > then_upper) == (lower > then_lower))

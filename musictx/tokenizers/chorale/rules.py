@@ -15,10 +15,9 @@ from torch import Tensor
 from musictx.errors import ConfigError
 from musictx.music.grid import REST, STEPS_PER_QUARTER
 from musictx.tokenizers.chorale.tokens import ChoraleTokenizer
-from musictx.tokenizers.rules import AUTO, GRID_NOTE_S, VOICE_RANGES, Rules
+from musictx.tokenizers.rules import AUTO, GRID_NOTE_S, VOICE_RANGES, Rules, parallel
 
 CEILING = 128  # above all pitches
-PERFECT = (0, 7)  # semitones of octaves and fifths, modulo octaves
 
 
 class GridRules:
@@ -92,12 +91,7 @@ class GridRules:
     def _parallel(self, above: int) -> Tensor:
         """(B, P) True where this voice would move in parallel fifths or octaves with the voice `above`."""
         was, then = self.last[:, self.voice, None], self.before[:, above, None]  # (B, 1)
-        now = self.last[:, above, None]
-        apart = (then - was).abs() % 12
-        perfect = (apart == PERFECT[0]) | (apart == PERFECT[1])
-        moves = perfect & (then != now) & (was != REST) & (then != REST) & (now != REST)
-        same_way = (self.sung - was).sign() == (now - then).sign()
-        return moves & same_way & ((now - self.sung).abs() % 12 == apart)
+        return parallel(self.last[:, above, None], self.sung, then, was)  # type: ignore[no-any-return]
 
     def update(self, ids: Tensor) -> None:
         v, pitch = self.voice, self.pitch[ids]  # (B,)

