@@ -24,7 +24,7 @@ class Control:
     bar_seconds: float | None = setting(None, "how long a bar of chords lasts; null: as long as the seed's")
     density: float | None = setting(None, "new notes a second; null: as the model likes")
     loudness: int | None = setting(None, "velocity of new notes, 1 to 127; null: as the model likes")
-    strength: float = setting(4.0, "how firmly: one more makes each note outside the chord 2.7 times as unlikely")
+    strength: float = setting(6.0, "how firmly: one more makes each note outside the chord 2.7 times as unlikely")
 
     def __post_init__(self) -> None:
         check_types(self)

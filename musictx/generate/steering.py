@@ -50,7 +50,7 @@ class Steering:
         self.of_velocities = on_device(-strength * velocities * away**2).float()[None]  # (1, V)
         self.of_density = on_device(strength * (1.0 * (strikes | velocities) - waits)).float()[None]  # (1, V)
         self.rate = on_device([[rate_after(p, tokenizer) or control.density or 1.0] for p in prompts])  # (B, 1)
-        # (B, group) the ids before, of which the grid's voice holds the first one
+        # (B, voices) the last id of each voice of a grid, first that of the voice which comes next
         self.held = on_device([held_by(p, tokenizer) for p in prompts]) if tokenizer.voices else None
 
     def __call__(self, logits: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ def check_encoding(control: Control, tokenizer: Tokenizer) -> None:
 
 
 def strikes_of(tokenizer: Tokenizer) -> NDArray[np.bool_]:
-    """(V,) the ids that begin a note; those of a grid hold one too."""
+    """(V,) the ids that begin a note, or let it sound on in a grid."""
     return tokenizer.vocab.mask("NOTE_ON", "MELODY_ON", "PITCH")
 
 
