@@ -11,6 +11,7 @@ from musictx.data.store import Store
 from musictx.errors import ConfigError
 from musictx.files import only_new
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
+from musictx.generate.control import Control
 from musictx.generate.filling import check_fills, fill_all, read_around
 from musictx.generate.open_bundle import check_device, choose_and_print, faster, name_bundle, open_and_print
 from musictx.generate.primer import Part
@@ -92,6 +93,7 @@ class GenerateConfig:
     graph: bool = setting(False, "on cuda: keep steps of one shape in a CUDA graph, one launch a token")
     sampler: Sampling = field(default_factory=Sampling)
     rules: Rules = field(default_factory=Rules)
+    control: Control = field(default_factory=Control)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
 
 

@@ -28,6 +28,7 @@ PATHS = (
     "path|midi|infill|melody|between|bundle|out|store|downloads|soundfont|input|output|record|init_from|resume|folder"
 )
 PATH_KEY = re.compile(rf"\+{{0,2}}([\w.]*[_.])?({PATHS})")
+TEXT_KEY = re.compile(rf"{PATH_KEY.pattern}|control\.(key|chords)")
 TOO_LARGE = "this number is too large"
 
 
@@ -135,10 +136,10 @@ def options(group: str) -> list[str]:
 
 
 def quote_path(word: str) -> str:
-    """Quotes the path in a `key=value` word where Hydra's grammar would misread it: it takes commas for sweeps,
-    brackets for lists or calls, and letters beyond ASCII for mistakes."""
+    """Quotes the path, or the chords, in a `key=value` word where Hydra's grammar would misread it: it takes commas
+    for sweeps, brackets for lists or calls, and letters beyond ASCII for mistakes."""
     key, equals, value = word.partition("=")
-    if not equals or not PATH_KEY.fullmatch(key):
+    if not equals or not TEXT_KEY.fullmatch(key):
         return word
     if value.startswith("~/"):  # the shell expands this only at the beginning of a word
         value = os.path.expanduser(value)

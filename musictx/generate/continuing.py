@@ -62,6 +62,7 @@ def take_primer(seed: Seed, source: object, tokenizer: Tokenizer, request: Conti
             f"from_s={seed.score.duration_s:.2f} continues after it"
         )
     primer = fit_voices(primer, tokenizer, source, request.out_of_range)
+    request.control.say_bar(source, replace(primer.meter, quarter_s=primer.score.quarter_s).bar_s)
     try:
         tokenizer.encode(primer.score)
     except TokenError as error:

@@ -17,6 +17,7 @@ from musictx.generate.guidance import NothingToHold, bare_prompt
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own
+from musictx.generate.steering import Steering
 from musictx.model.protocol import LanguageModel
 from musictx.model.static_steps import StaticSteps
 from musictx.music.score import Filled, Score
@@ -152,7 +153,8 @@ class Drawing:
         keys = [BatchRow(used.index(i), (request.random_seed, k)) for i, k in rows]
         heard, bare = [self.prompts[i].heard for i in used], [self.bare[i] for i in used if self.bare]
         room, rolling = _room([self.prompts[i] for i in used], self.limit, request.window)
-        stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, rolling, bare)
+        steering = Steering(request.control, tokenizer, each, self.device) if request.control.asked else None
+        stream = begin_stream(self.model, heard, keys, request.sampling, grammar, room, rolling, bare, steering)
         progress = [Progress(request.length, p.bar_s, tokenizer, p.ids, p.quarter_s) for p in each]
         return Batch(stream, progress, self.limit)
 

@@ -16,6 +16,7 @@ from musictx.errors import UserError, is_out_of_memory
 from musictx.generate.filters import draw
 from musictx.generate.guidance import guided
 from musictx.generate.requests import Sampling
+from musictx.generate.steering import Steering
 from musictx.model.protocol import LanguageModel, Steps
 from musictx.tokenizers.grammar import Grammar
 
@@ -30,10 +31,16 @@ class Drawn(NamedTuple):
 
 
 class ByChance:
-    """Draws. What row b draws depends only on its logits and on its key (random seed, k)."""
+    """Draws. What row b draws depends only on its logits, its key (random seed, k), and what it is led to."""
 
-    def __init__(self, sampling: Sampling, keys: Sequence[tuple[int, int]], device: torch.device | str) -> None:
-        self.sampling, self.uniforms = sampling, Uniforms(keys, device)
+    def __init__(
+        self,
+        sampling: Sampling,
+        keys: Sequence[tuple[int, int]],
+        device: torch.device | str,
+        steering: Steering | None = None,
+    ) -> None:
+        self.sampling, self.uniforms, self.steering = sampling, Uniforms(keys, device), steering
         self.temperature = torch.full((len(keys), 1), sampling.temperature, device=device)
 
     def heat(self, temperatures: Sequence[float]) -> None:
@@ -44,12 +51,16 @@ class ByChance:
     def __call__(self, logits: Tensor, legal: Tensor) -> Tensor:
         """Logits (B · streams, V), and what is legal (B, V) -> ids (B,)."""
         strength = self.sampling.strength
-        if strength is None:
-            masked = torch.where(legal, logits, -torch.inf)
-        else:
-            heard, bare = (torch.where(legal, each, -torch.inf) for each in (logits[::2], logits[1::2]))
-            masked = guided(heard, bare, strength)
-        return draw(masked, self.sampling, self.temperature, self.uniforms.next())
+        streams = [logits] if strength is None else [logits[::2], logits[1::2]]
+        masked, *bare = (torch.where(legal, each, -torch.inf) for each in streams)
+        if self.steering is not None:
+            masked, *bare = (self.steering(each) for each in (masked, *bare))
+        if strength is not None:
+            masked = guided(masked, bare[0], strength)
+        ids = draw(masked, self.sampling, self.temperature, self.uniforms.next())
+        if self.steering is not None:
+            self.steering.update(ids)
+        return ids
 
 
 class Stream:
@@ -109,13 +120,14 @@ def begin_stream(
     room: int,
     rolling: bool,
     bare: Sequence[Tensor] = (),
+    steering: Steering | None = None,
 ) -> Stream:
     """A stream of rows that draw after their prompts (T,) int64, of any lengths; with seed guidance each row is read
     after its `bare` prompt too. The model's state has room for `room` tokens; with `rolling` for the last ones."""
     streams = 1 if sampling.strength is None else 2
     of_row = [row.prompt + k * len(prompts) for row in rows for k in range(streams)]
     logits, state = prefill(model, [*prompts, *bare], of_row, room, rolling)
-    chance = ByChance(sampling, [row.key for row in rows], logits.device)
+    chance = ByChance(sampling, [row.key for row in rows], logits.device, steering)
     return Stream(model, logits, state, grammar, chance, streams)
 
 

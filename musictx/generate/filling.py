@@ -44,6 +44,7 @@ def around(seed: Seed, source: object, tokenizer: Tokenizer, request: Fill, file
         gap = cut_gap(seed.score, heard, from_s, to_s, seed.meter, tokenizer)
     except (ConfigError, TokenError) as error:
         raise error.of(source) from None
+    request.control.say_bar(source, replace(gap.meter, quarter_s=gap.given.quarter_s).bar_s)
     return Around(file.stem if file is not None else "filled", gap, file)
 
 
@@ -53,6 +54,7 @@ def between(a: Seed, b: Seed, files: list[Path], tokenizer: Tokenizer, request: 
     bar_s = replace(a.meter, quarter_s=a.score.quarter_s).bar_s
     seconds = request.length.in_seconds(bar_s)
     assert seconds is not None
+    request.control.say_bar(files[0], bar_s)
     gap = join_with_gap((a.score, heard_a), (b.score, heard_b), seconds, a.meter, tokenizer)
     return Around("-to-".join(file.stem for file in files), gap, *files)
 

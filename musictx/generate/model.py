@@ -16,6 +16,7 @@ from musictx.generate.accompanying import (
     window_of,
 )
 from musictx.generate.continuing import Beginning, begin_with, continue_all, is_interrupted, read_beginning, refuse_part
+from musictx.generate.control import Control
 from musictx.generate.filling import Around, around, check_fills, fill_all, read_around
 from musictx.generate.open_bundle import check_continues, check_device, faster, open_bundle
 from musictx.generate.primer import Part
@@ -59,10 +60,12 @@ T = TypeVar("T")
 
 
 def made_of(given: Mapping[str, Any], kind: type[T], **others: Any) -> T:
-    """A request, or its sampling, of the arguments with the names of its fields. Without `rules`, its own."""
+    """A request, or its sampling, of the arguments with the names of its fields; None for `rules` or `control`: its
+    own."""
     schema: Any = kind
     named = {field.name: given[field.name] for field in fields(schema) if field.name in given} | others
-    return kind(**{name: value for name, value in named.items() if (name, value) != ("rules", None)})
+    own = [name for name in ("rules", "control") if named.get(name) is None]
+    return kind(**{name: value for name, value in named.items() if name not in own})
 
 
 class Model:
@@ -105,6 +108,7 @@ class Model:
         guard: bool = Sampling.guard,
         seed_guidance: float | str | None = AUTO,
         rules: Rules | None = None,
+        control: Control | None = None,
         drums: bool = Continue.drums,
         out_of_range: str = Continue.out_of_range,
         max_tokens: int | None = None,
@@ -169,6 +173,7 @@ class Model:
         typical: float | None = None,
         guard: bool = Sampling.guard,
         rules: Rules | None = None,
+        control: Control | None = None,
         drums: bool = Fill.drums,
         out_of_range: str = Fill.out_of_range,
         max_tokens: int | None = None,
@@ -212,6 +217,7 @@ class Model:
         typical: float | None = None,
         guard: bool = Sampling.guard,
         rules: Rules | None = None,
+        control: Control | None = None,
         drums: bool = Fill.drums,
         out_of_range: str = Fill.out_of_range,
         max_tokens: int | None = None,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from musictx.errors import ConfigError
+from musictx.generate.control import Control
 from musictx.generate.primer import Part, only_one
 from musictx.setting import check_types, setting
 from musictx.tokenizers.rules import AUTO, Rules
@@ -134,6 +135,7 @@ class Request:
     sampling: Sampling = field(default_factory=Sampling)
     length: Length = Length()
     rules: Rules = field(default_factory=Rules)
+    control: Control = field(default_factory=Control)
     random_seed: int = 0  # the same one gives the same music
     variations: int = 1
     max_tokens: int | None = None  # of one variation, even if it is shorter than asked
@@ -145,6 +147,7 @@ class Request:
     def __post_init__(self) -> None:
         check_types(self)
         check_amounts(self.variations, self.random_seed, self.rows_at_once, self.rules)
+        self.control.check_rules(self.rules)
         if self.max_tokens is not None and not 0 < self.max_tokens <= MOST_TOKENS:
             raise ConfigError("max_tokens", got=self.max_tokens, allowed=f"1 to {MOST_TOKENS}")
         if self.max_tokens is not None and self.max_tokens * self.rows > MOST_TOKENS:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from musictx.errors import ConfigError
 from musictx.music.grid import REST
+from musictx.music.harmony import pitch_class
 from musictx.setting import check_types, setting
 
 SCALES = {
@@ -21,7 +22,6 @@ SCALES = {
     "pentatonic": (0, 2, 4, 7, 9),
     "blues": (0, 3, 5, 6, 7, 10),
 }
-TONICS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 # ranges of soprano, alto, tenor and bass in a choir
 VOICE_RANGES = ((60, 81), (53, 76), (47, 69), (38, 64))
 OCTAVE, FIFTH = 0, 7  # semitones, modulo octaves
@@ -116,7 +116,7 @@ def scale_classes(name: str) -> list[int]:
     words = re.fullmatch(r"([A-G])([#b]?)[ _-]+(\w+)", name.strip())
     if not words or words[3].lower() not in SCALES:
         raise ConfigError("scale", got=name, allowed=f"a tonic and one of {', '.join(SCALES)}, as in 'F# minor'")
-    tonic = TONICS[words[1]] + {"": 0, "#": 1, "b": -1}[words[2]]
+    tonic = pitch_class(words[1], words[2])
     return [(tonic + step) % 12 for step in SCALES[words[3].lower()]]
 
 

@@ -10,9 +10,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from musictx.generate.control import Control
 from musictx.generate.engine import BatchRow, ByChance, Stream, prefill
 from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN
+from musictx.generate.steering import Steering
 from musictx.model.recurrent import Recurrent, RecurrentConfig
 from musictx.model.static_steps import StaticSteps
 from musictx.model.transformer import Transformer, TransformerConfig
@@ -66,7 +68,9 @@ def test_no_step_waits_for_the_device(build, static, name, rolling, guidance):
     model, rows = StaticSteps(model) if static else model, [BatchRow(0, (5, k)) for k in range(3)]
     streams, sampling = 1 + (guidance is not None), replace(EVERY_FILTER, seed_guidance=guidance)
     logits, state = prefill(model, [prompt.heard], [0] * len(rows) * streams, 4 if rolling else 8, rolling)
-    chance = ByChance(sampling, [row.key for row in rows], "meta")
+    control = Control(key="C", chords="C | Am F", density=4.0, loudness=80) if name == "performance" else Control("C")
+    steering = Steering(control, tokenizer, [prompt] * 3, "meta")
+    chance = ByChance(sampling, [row.key for row in rows], "meta", steering)
     stream = Stream(model, logits, state, grammar, chance, streams)
     next(stream)  # numbers for 256 tokens are drawn on the host, and copied
     with NothingOfTheHost():

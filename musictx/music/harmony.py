@@ -1,0 +1,125 @@
+"""Keys and chords in letters, as musicians write them: `F# minor`, `Bbmaj7`, `C | Am F | G7`."""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from musictx.errors import ConfigError
+
+NATURALS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
+ACCIDENTALS = {"#": 1, "b": -1}
+LETTERS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")  # a pitch class, as it is mostly written
+MODES = {
+    "major": (0, 2, 4, 5, 7, 9, 11),
+    "minor": (0, 2, 3, 5, 7, 8, 9, 10, 11),  # the sixth and the leading note are raised or not
+}
+MODE_OF = {"": "major", "major": "major", "m": "minor", "minor": "minor"}
+QUALITIES = {
+    "": (0, 4, 7),
+    "maj": (0, 4, 7),
+    "m": (0, 3, 7),
+    "7": (0, 4, 7, 10),
+    "maj7": (0, 4, 7, 11),
+    "m7": (0, 3, 7, 10),
+    "dim": (0, 3, 6),
+    "m7b5": (0, 3, 6, 10),
+    "aug": (0, 4, 8),
+    "sus2": (0, 2, 7),
+    "sus4": (0, 5, 7),
+    "6": (0, 4, 7, 9),
+    "m6": (0, 3, 7, 9),
+    "9": (0, 2, 4, 7, 10),
+}
+CHORDS = f"a root from A to G, with # or b, and one of {', '.join(filter(None, QUALITIES))} or nothing, as in F#m7"
+MOST_CHORDS = 1000
+MOST_S = 3600.0
+
+Classes = frozenset[int]  # pitch classes: 0 is C
+
+
+def pitch_class(letter: str, accidentals: str = "") -> int:
+    """The pitch class of a letter with its accidentals."""
+    return (NATURALS[letter] + sum(ACCIDENTALS[each] for each in accidentals)) % 12
+
+
+def key_classes(name: str) -> Classes:
+    """The notes of a key: `D minor`, `Dm`, `F# major` or `Bb`. Raises ConfigError."""
+    words = re.fullmatch(r"([A-G])([#b]?) *(\w*)", name.strip())
+    if not words or words[3] not in MODE_OF:
+        raise ConfigError("key", got=name, allowed="a key such as D minor, Dm, F# major or Bb")
+    return _above(pitch_class(words[1], words[2]), MODES[MODE_OF[words[3]]])
+
+
+@dataclass(frozen=True)
+class Chord:
+    """A root and a quality of `QUALITIES`."""
+
+    root: int
+    quality: str = ""
+
+    def __str__(self) -> str:
+        return LETTERS[self.root] + self.quality
+
+    @property
+    def classes(self) -> Classes:
+        return _above(self.root, QUALITIES[self.quality])
+
+
+def parse_chord(name: str) -> Chord:
+    """A chord by its name. Raises ConfigError."""
+    plain, slash, _ = name.partition("/")
+    words = re.fullmatch(r"([A-G])(#{1,2}|b{1,2}|)(.*)", plain)
+    if not words or words[3] not in QUALITIES:
+        raise ConfigError("chords", got=name, why="this chord is not known", allowed=CHORDS)
+    if slash:
+        raise ConfigError("chords", got=name, why="the bass of a chord is not steered", allowed=plain)
+    return Chord(pitch_class(words[1], words[2]), words[3])
+
+
+@dataclass(frozen=True)
+class ChordLine:
+    """Chords one after the other, again and again: when each begins, and how long all last, in bars or in seconds."""
+
+    chords: tuple[Chord, ...]
+    begins: tuple[float, ...]
+    length: float
+    in_bars: bool
+
+
+def parse_chords(text: str) -> ChordLine:
+    """A line of chords: bars, `C | Am F | G7`, whose chords share each bar; or seconds, `0 C, 4 Am, 8 G7`, where the
+    last chord is as long as the one before. Raises ConfigError."""
+    line = _in_seconds(text) if re.match(r"[\s\d.,-]*\d", text) else _in_bars(text)
+    if len(line.chords) > MOST_CHORDS:
+        raise ConfigError("chords", why=f"there are {len(line.chords)} chords", allowed=f"at most {MOST_CHORDS}")
+    return line
+
+
+def _in_bars(text: str) -> ChordLine:
+    bars = [bar.split() for bar in text.strip().removeprefix("|").removesuffix("|").split("|")]
+    if not all(bars):
+        raise ConfigError("chords", got=text, why="a bar is empty", allowed="a chord in each bar, as in C | Am F | G7")
+    begins = tuple(k + n / len(bar) for k, bar in enumerate(bars) for n in range(len(bar)))
+    return ChordLine(tuple(parse_chord(name) for bar in bars for name in bar), begins, float(len(bars)), True)
+
+
+def _in_seconds(text: str) -> ChordLine:
+    allowed = "seconds from 0 on, each with its chord, as in 0 C, 4 Am, 8 G7"
+    pairs = [pair.split() for pair in text.split(",")]
+    if not all(len(pair) == 2 and re.fullmatch(r"\d+(\.\d+)?", pair[0]) for pair in pairs):
+        raise ConfigError("chords", got=text, allowed=allowed)
+    begins = tuple(float(at) for at, _ in pairs)
+    if begins[0] != 0 or begins[-1] > MOST_S or any(later <= at for at, later in pairwise(begins)):
+        why = f"the first chord begins at 0, each later one after the one before, the last by {MOST_S:g} s"
+        raise ConfigError("chords", got=text, why=why, allowed=allowed)
+    last = begins[-1] - begins[-2] if len(begins) > 1 else MOST_S
+    return ChordLine(tuple(parse_chord(name) for _, name in pairs), begins, begins[-1] + last, False)
+
+
+def spell(classes: Classes) -> str:
+    """Pitch classes in letters."""
+    return ", ".join(LETTERS[each] for each in sorted(classes))
+
+
+def _above(root: int, steps: tuple[int, ...]) -> Classes:
+    return frozenset((root + step) % 12 for step in steps)

@@ -1,0 +1,206 @@
+"""New music is led to a key, chords, a density and a loudness, row by row; what was not asked for stays as it is."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import ok, refused
+from stubs import Said
+
+import musictx
+from musictx.errors import ConfigError
+from musictx.generate.control import Control
+from musictx.generate.draw import continue_primers
+from musictx.generate.primer import Primer
+from musictx.generate.requests import PLAIN, Continue, Fill, Length
+from musictx.generate.steering import Steering, check_encoding, lead
+from musictx.music.harmony import key_classes, parse_chords
+from musictx.music.score import Meter, Score
+from musictx.tokenizers import build_tokenizer
+from musictx.tokenizers.rules import Rules
+
+PIANO, GRID = build_tokenizer("performance"), build_tokenizer("chorale")
+
+
+def restless(tokenizer):
+    """Any note at any time, other logits at each step, the same for all rows."""
+    v = tokenizer.vocab
+    waits = np.abs(v.values("TIME_SHIFT") - 15) < 15 if tokenizer is PIANO else 0.0
+    liked = torch.from_numpy(3.0 * v.mask("VELOCITY") + 2.0 * v.mask("NOTE_OFF") + 3.0 * waits)
+
+    def say(length, rows):
+        chance = torch.Generator().manual_seed(length)
+        return (torch.randn(v.size, generator=chance) + liked).float().expand(rows, -1)
+
+    return Said(say)
+
+
+def tune(quarter_s=0.5):
+    onset_s = np.arange(12) / 4
+    return Score(onset_s, onset_s + 0.25, np.arange(60, 72), [80] * 12, quarter_s)
+
+
+def drawn(control, scores=(None,), tokenizer=PIANO, **more):
+    """The new music after each score: its times begin with it."""
+    primers = [score and Primer(score, score.duration_s, Meter(score.quarter_s)) for score in scores]
+    asked = {"sampling": PLAIN, "length": Length(seconds=9.0), "include_seed": False, "random_seed": 4} | more
+    asked = {"rules": Rules(max_polyphony=20)} | asked  # else all keys of a chord may be down
+    rows = continue_primers(primers, restless(tokenizer), tokenizer, Continue(control=control, **asked))
+    return [row.score for each in rows for row in each]
+
+
+def wrong(score, text, bar_s=1.0):
+    """The onsets and pitches of notes outside their chord."""
+    line = parse_chords(text)
+    k = np.searchsorted(line.begins, (score.onset_s / bar_s + 1e-6) % line.length, side="right") - 1
+    pairs = zip(score.onset_s.tolist(), score.pitch.tolist(), k.tolist(), strict=True)
+    return [(at, pitch) for at, pitch, n in pairs if pitch % 12 not in line.chords[n].classes]
+
+
+def test_music_without_control_is_what_it_was_before_control_existed():
+    (music,) = drawn(Control(), length=Length(tokens=40), rules=Rules())
+    assert music.pitch.tolist() == [23, 2, 28, 116, 123, 124, 92, 84, 120, 103, 109, 39, 42, 64, 78]
+    assert music.velocity.tolist() == [74, 122, 126, 126, 18, 18, 42, 82, 34, 42, 18, 82, 114, 114, 114]
+
+
+def test_new_notes_are_of_the_chord_of_their_moment_and_the_line_begins_again():
+    text = "C | Am F | G7"
+    control = Control(chords=text, bar_seconds=0.8, strength=20.0)
+    (music,) = drawn(control)
+    assert len(music) > 30
+    assert wrong(music, text, 0.8) == []
+    assert len(wrong(*drawn(Control()), text, 0.8)) > len(music) / 3
+    (seconds,) = drawn(Control(chords="0 C, 1.5 Bm7b5, 3 Eaug", strength=20.0))
+    assert wrong(seconds, "0 C, 1.5 Bm7b5, 3 Eaug") == []
+
+
+def test_a_bar_is_as_long_as_the_seeds_and_each_row_of_a_batch_is_what_it_is_alone():
+    control, seeds = Control(chords="C | F#", strength=20.0, density=8.0, loudness=60), [tune(0.3), tune(0.5)]
+    together = drawn(control, seeds)
+    for music, seed in zip(together, seeds, strict=True):
+        assert drawn(control, [seed]) == [music]
+        assert wrong(music, "C | F#", 4 * seed.quarter_s) == []
+    assert drawn(control, seeds[:1], variations=2, rows_at_once=1)[0] == together[0]
+
+
+def test_a_key_and_guidance_act_together():
+    control = Control(key="Eb", strength=20.0)
+    for strength in (None, 1.0):
+        (music,) = drawn(control, [tune()], sampling=replace(PLAIN, seed_guidance=strength))
+        assert np.isin(music.pitch % 12, list(key_classes("Eb"))).all()
+
+
+def test_notes_of_the_old_chord_may_ring():
+    (music,) = drawn(Control(chords="0 C, 4 F#", strength=20.0), length=Length(seconds=8.0))
+    old = music.select(music.onset_s < 4)
+    assert (old.offset_s > 4).any()
+
+
+@pytest.mark.parametrize("seed", [None, tune()])
+def test_density_makes_notes_rarer_or_more(seed):
+    few, usual, many = (len(drawn(Control(density=asked), [seed])[0]) / 9 for asked in (2.0, None, 20.0))
+    assert few < usual < many
+
+
+def test_as_loud_as_asked():
+    for asked in (30, 100):
+        (music,) = drawn(Control(loudness=asked, strength=20.0))
+        assert abs(music.velocity.mean() - asked) < 4
+
+
+def test_how_probable_it_is_that_a_note_begins_stays():
+    logits = torch.tensor([[1.0, 2.0, -torch.inf, 0.5], [-torch.inf, -torch.inf, 1.0, 2.0]])
+    group, more = torch.tensor([[True, True, True, False]]), torch.tensor([[-4.0, 0.0, -4.0, 0.0]])
+    led, before = lead(logits, more, group).softmax(1), logits.softmax(1)
+    torch.testing.assert_close(led[:, :3].sum(1), before[:, :3].sum(1))
+    torch.testing.assert_close(led[0, 0] / led[0, 1], before[0, 0] / before[0, 1] * torch.tensor(-4.0).exp())
+    torch.testing.assert_close(led[1], before[1])
+    none = torch.tensor([[-torch.inf, -torch.inf, -torch.inf, 0.0]])
+    assert torch.equal(lead(none, more[:1], group), none)
+
+
+def test_a_grid_is_led_to_chords_too_and_holds_what_sounds():
+    hymn = Score([0.0] * 4, [2.0] * 4, [72, 67, 64, 48], [80] * 4, 0.5)
+    control = Control(chords="F | G", bar_seconds=1.0, strength=20.0)
+    (music,) = drawn(control, [hymn], GRID, length=Length(seconds=8.0), include_seed=True)
+    new = music.select(music.onset_s >= 2.0)
+    assert len(new) > 8
+    assert wrong(replace(new, onset_s=new.onset_s - 2.0), "F | G") == []
+
+
+def test_a_gap_is_filled_with_chords(filling, world):
+    control = Control(chords="E", strength=20.0)
+    (music,) = musictx.load(filling).fill(world.hymn, from_s=0.6, to_s=1.8, control=control)
+    assert len(music.new_notes)
+    assert wrong(music.new_notes, "E") == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"density": 0.0}, "density=0.0: give 1 to 30 notes a second, or null"),
+        ({"density": 1e9}, "density=1000000000.0: give 1 to 30"),
+        ({"density": float("nan")}, "density=nan: give 1 to 30"),
+        ({"loudness": 0}, "loudness=0: give a velocity, 1 to 127, or null"),
+        ({"key": "C", "strength": 0.0}, "strength=0.0: give more than 0"),
+        ({"key": "C", "strength": 21.0}, "strength=21.0: give"),
+        ({"strength": 3.0}, "strength=3.0: nothing is asked for: give"),
+        ({"bar_seconds": 2.0}, "bar_seconds=2.0: it is for bars: give"),
+        ({"bar_seconds": 2.0, "chords": "0 C, 2 F"}, "bar_seconds=2.0: it is for bars: give"),
+        ({"bar_seconds": 0.0, "chords": "C"}, "bar_seconds=0.0: give 0.1 to 60 seconds, or null"),
+        ({"key": "H minor"}, "key='H minor': give a key such as"),
+        ({"chords": "C | X"}, "chords=X: this chord is not known: give a root"),
+        ({"chords": "C | E7", "key": "C"}, "chords=E7: Ab is outside key=C: change one of them"),
+        ({"key": 3}, "key=3: give a word or null"),
+    ],
+)
+def test_impossible_wishes_are_refused(given, said):
+    with pytest.raises(ConfigError) as caught:
+        Control(**given)
+    assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("control", "rules", "said"),
+    [
+        ({"chords": "C | Am"}, {"scale": "C minor"}, "chords=C: E is outside scale=C minor"),
+        ({"chords": "C | Am"}, {"lowest": 62, "highest": 63}, "chords=C: the rules leave none of its notes: give"),
+        ({"key": "C"}, {"lowest": 61, "highest": 61}, "key=C: the rules leave none of its notes: give"),
+        ({"density": 2.0}, {"max_still_s": 0.2}, "density=2.0: max_still_s=0.2 makes more notes than that: give at"),
+    ],
+)
+def test_rules_that_exclude_a_wish_are_refused(control, rules, said):
+    for kind in (Continue, Fill):
+        with pytest.raises(ConfigError) as caught:
+            kind(control=Control(**control), rules=Rules(**rules))
+        assert str(caught.value).startswith(said)
+
+
+def test_an_encoding_refuses_what_it_cannot_take():
+    for given, name in (({"density": 4.0}, "density=4.0"), ({"loudness": 50}, "loudness=50")):
+        with pytest.raises(ConfigError, match=rf"^{name}: chorale has .*: leave it out"):
+            Steering(Control(**given), GRID, [], "cpu")
+    timeless = copy.copy(PIANO)
+    timeless.pace = None
+    with pytest.raises(ConfigError, match="^control=…: the ids of performance do not say when each note begins"):
+        check_encoding(Control(key="C"), timeless)
+
+
+def test_a_person_types_chords_as_they_are(world, tmp_path):
+    words = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=2"]
+    done = ok([*words, "control.chords=C | F#m7 Bb", "control.strength=20", "out=bars"], tmp_path)
+    assert "tune 0.mid: a bar of chords lasts 2.00 s" in done.stdout
+    ok([*words, "control.chords=0 F#, 1.5 C#7", "control.key=F# major", "out=seconds", "control.density=5"], tmp_path)
+    music = musictx.read_midi(tmp_path / "bars" / "tune 0-1.mid")
+    new = music.select(music.onset_s >= musictx.read_midi(world.seed).duration_s)
+    (twin,) = musictx.load(world.bundle).continue_midi(
+        world.seed, seconds=2, control=Control(chords="C | F#m7 Bb", strength=20.0)
+    )
+    assert music == twin.score
+    assert len(new)
+    line = refused([*words, "control.chords=C | E7", "control.key=C", "out=no"], tmp_path)
+    assert line == "error: control.chords=E7: Ab is outside control.key=C: change one of them"
+    assert refused([*words, "control.chords=C/G", "out=no"], tmp_path).startswith("error: control.chords=C/G: the bass")
+    assert not (tmp_path / "no").exists()
