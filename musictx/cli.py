@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # help needs no library
 FOLDER = Path(__file__).parent / "commands"
 FIRST = [
     *("prepare", "train", "runs", "generate", "accompany", "jam", "evaluate", "compare", "inspect", "verify"),
-    *("similar", "attend", "render", "listen", "serve", "check", "demo"),
+    *("similar", "probe", "classify", "attend", "render", "listen", "serve", "check", "demo"),
 ]
 
 HELP = """\
