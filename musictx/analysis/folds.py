@@ -109,8 +109,8 @@ def held_out(heard: Heard, labels: int) -> Figures:
 
 
 def share_interval(share: float, n: int, z: float = 1.95996) -> Interval:
-    """The 95 % interval of a share of n cases (Wilson, with continuity correction, Newcombe 1998): unlike a bootstrap
-    it is honest where all are right."""
+    """The 95 % interval of a share of n cases (Wilson with continuity correction, Newcombe 1998). Where all are right,
+    a bootstrap would have no width."""
 
     def low(p: float) -> float:
         root = sqrt(max(z * z - 1 / n + 4 * n * p * (1 - p) + 4 * p - 2, 0.0))

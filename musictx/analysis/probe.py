@@ -16,11 +16,13 @@ from musictx.analysis.embedding import Embedder, Vectors
 from musictx.errors import BundleError
 from musictx.files import all_printable, fits, replacing
 from musictx.model.bundle import AGAIN, DAMAGE, reason
+from musictx.tokenizers import Tokenizer
 
 FORMAT = 1
 KEY = "musictx_labels"
 OURS = "give a file that `musictx probe` wrote"
 STEPS = 200  # of LBFGS; a fit needs a few dozen
+MOST_SECONDS = 600.0  # of a passage
 TENSORS = ("weight", "bias", "mean", "scale")
 
 
@@ -92,7 +94,7 @@ class Probe(NamedTuple):
         with replacing(path) as partial:
             partial.write_bytes(save(self.layer._asdict(), {KEY: json.dumps(asdict(self.about))}))
 
-    def embedder(self, model: Any, tokenizer: Any, tensors_sha256: str, path: Path, bundle: str) -> Embedder:
+    def embedder(self, model: Any, tokenizer: Tokenizer, tensors_sha256: str, path: Path, bundle: str) -> Embedder:
         """The ears that this layer was fitted to. Raises BundleError for another model."""
         if tensors_sha256 != self.about.tensors_sha256:
             what = f"{path} was made with another model than {bundle}: {self.about.bundle}"
@@ -134,6 +136,7 @@ def _read_about(text: str) -> About:
         raise ValueError("its header has values of other types")
     if about.format > FORMAT:
         raise ValueError(f"format {about.format}, this version reads up to {FORMAT}")
-    if len(set(about.labels)) != len(about.labels) or len(about.labels) < 2 or not about.passage_seconds >= 1:
+    unlike = len(about.labels) == len(set(about.labels)) > 1
+    if not (unlike and 1 <= about.passage_seconds <= MOST_SECONDS):
         raise ValueError("its header has impossible values")
     return about

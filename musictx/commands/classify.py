@@ -14,7 +14,6 @@ from rich.table import Table
 from musictx.analysis.deciding import LEAST, deciding_notes, log_odds
 from musictx.analysis.probe import Probe, load_probe
 from musictx.commands import check_new
-from musictx.commands.probe import check_passages, heard_passages
 from musictx.config.command import Command
 from musictx.errors import ConfigError, UserError
 from musictx.files import only_new, printable, replacing
@@ -56,13 +55,14 @@ def classify(config: ClassifyConfig) -> None:
     data = read_bytes(source)
     probe = load_probe(Path(config.labels))
     length_s, labels = probe.about.passage_seconds, probe.about.labels
-    check_passages(length_s, config.passages)
+    if config.passages < 1:
+        raise ConfigError("passages", got=config.passages, allowed="1 or more")
     bundle = config.bundle or named_bundle(probe, config.labels)
     model, tokenizer, _ = open_and_print(bundle, device, continues=False)
     embedder = probe.embedder(model, tokenizer, tensors_hash(bundle_path(bundle)), Path(config.labels), bundle)
     tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
     score = fit_grid(tracks.merge(config.drums), tokenizer, source)
-    heard = heard_passages(score, length_s, config.passages, embedder)
+    heard = embedder.passages(score, length_s, config.passages)
     if not heard:
         raise UserError(f"{source}: no passage of four notes that the model can read", "give a file with more music")
     if config.readings < (least := LEAST * len(heard)):

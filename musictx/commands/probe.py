@@ -1,5 +1,6 @@
 """musictx probe: learn labels, such as composers, from folders of MIDI files, on top of a frozen model."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from musictx.analysis.embedding import Embedder, Passage, passages
+from musictx.analysis.embedding import Embedder, Passage
 from musictx.analysis.folds import Figures, Heard, choose_strength, held_out
-from musictx.analysis.probe import About, Probe
+from musictx.analysis.probe import MOST_SECONDS, About, Probe
 from musictx.commands import check_new, check_suffix
 from musictx.config.command import Command
 from musictx.data.similar import Signature, group, signature
@@ -30,7 +31,6 @@ from musictx.setting import setting
 from musictx.tokenizers import Tokenizer
 
 FEWEST = 2  # files of a label: one to learn from, one to ask
-MOST_SECONDS = 600.0
 
 
 @dataclass
@@ -57,7 +57,10 @@ class Labelled(NamedTuple):
 
 def probe(config: ProbeConfig) -> None:
     device, out = check_device(config.device), Path(config.out)
-    check_passages(config.passage_seconds, config.passages)
+    if not 1 <= config.passage_seconds <= MOST_SECONDS:
+        raise ConfigError("passage_seconds", got=config.passage_seconds, allowed=f"1 to {MOST_SECONDS:g}")
+    if config.passages < 1:
+        raise ConfigError("passages", got=config.passages, allowed="1 or more")
     check_suffix("out", config.out, [".safetensors"])
     check_new(config.overwrite, out)
     with open_source(Path(config.path)) as items:
@@ -77,17 +80,9 @@ def probe(config: ProbeConfig) -> None:
     print(f"{out}: {len(labels)} labels; L2 {strength:g}, chosen by held-out files")
 
 
-def check_passages(length_s: float, most: int) -> None:
-    """Raises ConfigError."""
-    if not 1 <= length_s <= MOST_SECONDS:
-        raise ConfigError("passage_seconds", got=length_s, allowed=f"1 to {MOST_SECONDS:g}")
-    if not 1 <= most < 1e6:
-        raise ConfigError("passages", got=most, allowed="1 or more")
-
-
 def label_of(item: Item) -> str:
     """The first folder of its name; "" for a file outside all folders."""
-    first, slash, _ = item.name.replace("\\", "/").partition("/")
+    first, slash, _ = item.name.replace(os.sep, "/").partition("/")
     return first if slash else ""
 
 
@@ -113,19 +108,12 @@ def read_files(items: list[Item], tokenizer: Tokenizer, embedder: Embedder, conf
                 raise MidiError(item.name, "in no folder, so it has no label")
             tracks = read_tracks(item.load(MOST_BYTES), item.name, one_tempo=tokenizer.metrical)
             score = fit_grid(tracks.merge(config.drums), tokenizer, item.name)
-            heard = heard_passages(score, config.passage_seconds, config.passages, embedder)
+            heard = embedder.passages(score, config.passage_seconds, config.passages)
             if not heard:
                 raise MidiError(item.name, f"no passage of four notes that {tokenizer.name} ids can write")
             yield Labelled(item.name, label, score, heard)
         except MidiError as error:
             print(f"left out: {error}")
-
-
-def heard_passages(score: Score, length_s: float, most: int, embedder: Embedder) -> list[Passage]:
-    """At most `most` passages that the model can read, spread over the music; they may overlap by half."""
-    found = [each for each in passages(score, length_s, length_s / 2) if embedder.ids(each.score) is not None]
-    spread = np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int)
-    return [found[n] for n in spread]
 
 
 def group_files(files: list[Labelled], labels: list[str]) -> list[int]:
