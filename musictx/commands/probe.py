@@ -15,7 +15,7 @@ from rich.table import Table
 from musictx.analysis.embedding import Embedder, Passage
 from musictx.analysis.folds import Figures, Heard, choose_strength, held_out
 from musictx.analysis.probe import MOST_SECONDS, About, Probe
-from musictx.commands import check_new, check_suffix
+from musictx.commands import check_new, check_suffix, check_way
 from musictx.config.command import Command
 from musictx.data.similar import Signature, group, signature
 from musictx.data.source import Item, open_source
@@ -63,6 +63,7 @@ def probe(config: ProbeConfig) -> None:
         raise ConfigError("passages", got=config.passages, allowed="1 or more")
     check_suffix("out", config.out, [".safetensors"])
     check_new(config.overwrite, out)
+    check_way("out", config.out, out.parent)
     with open_source(Path(config.path)) as items:
         labels = check_labels(config.path, [label_of(item) for item in items])
         model, tokenizer, _ = open_and_print(config.bundle, device, continues=False)
