@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # help needs no library
 FOLDER = Path(__file__).parent / "commands"
 FIRST = [
     *("prepare", "train", "runs", "generate", "accompany", "jam", "evaluate", "compare", "inspect", "verify"),
-    *("similar", "attend", "render", "listen", "serve", "check", "demo"),
+    *("similar", "probe", "classify", "attend", "render", "listen", "serve", "check", "demo"),
 ]
 
 HELP = """\
@@ -29,7 +29,6 @@ examples
   musictx prepare folder path=my_midi_files out=my_store
   musictx train experiment=chorales trainer.max_epochs=5 model.d_model=128
   musictx generate seed_midi=elise out=continued                       the piano model inside musictx, and a seed
-  musictx generate bundle=outputs/demo/model.safetensors seed_midi=my.mid out=continued variations=3
   musictx accompany melody=my_tune.mid out=harmonised variations=3 png=true
   musictx inspect midi=my.mid       musictx inspect store=my_store json=true   musictx verify store=my_store
 """

@@ -62,6 +62,12 @@ class Embedder:
             return None
         return ids if 0 < len(ids) <= (self.model.reach or len(ids)) else None
 
+    def passages(self, score: Score, length_s: float, most: int) -> list[Passage]:
+        """At most `most` passages that the model can read, spread over the music; they may overlap by half."""
+        found = [each for each in passages(score, length_s, length_s / 2) if self.ids(each.score) is not None]
+        spread = np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int)
+        return [found[n] for n in spread]
+
     @torch.inference_mode()
     def embed(self, ids: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, Vectors]]:
         """The number of each passage with its vector (C,), those of like length together."""

@@ -21,6 +21,12 @@ def check_new(overwrite: bool, *paths: Path) -> None:
             raise UserError(f"{path} exists already", "give another out= or overwrite=true")
 
 
+def check_way(field: str, given: str | None, folder: Path) -> None:
+    """Raises ConfigError where a file is in the way of a folder."""
+    if any(each.exists() and not each.is_dir() for each in (folder, *folder.parents)):
+        raise ConfigError(field, got=given, why="a file is in its way", allowed="another place")
+
+
 def shared(config: Any, request: type[Any]) -> dict[str, Any]:
     """The settings of a command that a request has too, by the same names."""
     names = {field.name for field in fields(config)} & {field.name for field in fields(request)}

@@ -161,7 +161,7 @@ def show_past(model: Any, tokenizer: Tokenizer, music: Music, config: AttendConf
     print_heads(looks)
     print(f"{arcs}: what it looks at{' of the seed' * len(raised)}, {what}\n{maps}: all heads")
     for path in raised:
-        plot_raised(f"{music.stem}: what its seed made likelier", traced.score, gain, note, path)
+        plot_raised(f"{music.stem}: what its seed made likelier", traced.score, gain, [note], path)
         mean, this = np.nanmean(gain), gain[note]
         print(f"{path}: the seed raised this note by {this:+.2f} nats, new notes by {mean:+.2f} on average")
 

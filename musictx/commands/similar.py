@@ -14,7 +14,7 @@ from rich.table import Table
 
 from musictx.analysis.embedding import Embedder, Passage, Vectors, passages
 from musictx.analysis.nearest import Index, Near, build_index, load_index, names_of
-from musictx.commands import check_new
+from musictx.commands import check_new, check_way
 from musictx.config.command import Command
 from musictx.data.store import Store
 from musictx.errors import ConfigError, UserError
@@ -56,9 +56,8 @@ def similar(config: SimilarConfig) -> None:
             raise ConfigError(name, got=getattr(config, name), allowed=f"{least:g} or more")
     files = [out / "similar.json", out / f"{source.stem}.png"]
     check_new(config.overwrite, *files, *(out / f"{source.stem}-{n + 1}.mid" for n in range(min(config.most, 1000))))
-    for name, folder in (("out", out), ("index", Path(config.index or "outputs/similar/index").parent)):
-        if any(each.exists() and not each.is_dir() for each in (folder, *folder.parents)):
-            raise ConfigError(name, got=getattr(config, name), why="a file is in its way", allowed="another place")
+    check_way("out", config.out, out)
+    check_way("index", config.index, Path(config.index or "outputs/similar/index").parent)
     data = read_bytes(source)  # reports a missing file before the model loads
     store = Store(Path(config.store))
     bundle = config.bundle or (CHORALE if store.tokenizer.voices else PIANO)

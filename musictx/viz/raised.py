@@ -1,5 +1,6 @@
-"""A piano roll of the notes that the seed made likelier."""
+"""A piano roll whose colours say how much each note raised something, or was raised."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,30 +10,51 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from numpy.typing import NDArray
 
 from musictx.music.score import Score
-from musictx.viz.figure import GREY, INK, new_figure, save_figure
-from musictx.viz.piano_roll import WIDTH_IN, boxes, key_range, plot_keys, plot_time, roll_in
+from musictx.viz.figure import FAINT, INK, new_figure, save_figure
+from musictx.viz.piano_roll import MOST_ROWS, ROW_S, WIDTH_IN, boxes, key_range, plot_keys, plot_time, roll_in
 
 HUES = LinearSegmentedColormap.from_list("raised", ["#D55E00", "#e8e6e3", "#0072B2"])  # for colour-blind eyes too
+PLAIN = "#d5d8dc"  # of notes that have no figure
 LEAST_NATS = 0.5  # small gains must look small
 
 
-def plot_raised(title: str, score: Score, raised: NDArray[Any], note: int, path: Path) -> None:
-    """Writes a PNG, SVG or PDF, whole or not at all. `raised` (N,): nats by which the seed made each note likelier, NaN
-    for the seed's own; a frame marks number `note`. Raises UserError for another suffix."""
+def plot_raised(
+    title: str,
+    score: Score,
+    raised: NDArray[Any],
+    framed: Sequence[int],
+    path: Path,
+    what: str = "nats by which the seed raised it",
+    least: float = LEAST_NATS,
+) -> None:
+    """Writes a PNG, SVG or PDF, whole or not at all. `raised` (N,): `what` of each note, NaN for notes without colour.
+    Frames mark the notes of these numbers. The strongest colours are at `least` so far from 0. Raises UserError for
+    another suffix."""
     low, high = key_range([score])
-    width_s = max(score.duration_s, 1.0)
-    most = max(float(np.nanmax(np.abs(raised), initial=0.0)), LEAST_NATS)
-    figure = new_figure(WIDTH_IN, roll_in(low, high) + 0.7)
-    axes = figure.subplots()
-    plot_keys(axes, low, high, title)
-    plot_time(axes, (0.0, width_s), width_s, label=True)
+    end_s = max(score.duration_s, 1.0)
+    n_rows = int(min(max(np.ceil(end_s / ROW_S - 1e-9), 1), MOST_ROWS))
+    width_s = end_s if n_rows == 1 else np.ceil(end_s / n_rows)
+    most = max(float(np.nanmax(np.abs(raised), initial=0.0)), least)
+    figure = new_figure(WIDTH_IN, (roll_in(low, high) + 0.5) * n_rows + 0.2)
+    rows = figure.subplots(n_rows, squeeze=False)[:, 0]
     corners, new = boxes(score, width_s), ~np.isnan(raised)
-    axes.add_collection(PolyCollection(list(corners[~new]), facecolors=GREY, lw=0, zorder=2), autolim=False)
-    notes = PolyCollection(
-        list(corners[new]), array=raised[new], cmap=HUES, norm=Normalize(-most, most), lw=0, zorder=2
+    for k, axes in enumerate(rows):
+        plot_keys(axes, low, high, "" if k else title)
+        plot_time(axes, (k * width_s, (k + 1) * width_s), end_s, label=k == n_rows - 1)
+        axes.add_collection(PolyCollection(list(corners[~new]), facecolors=PLAIN, lw=0, zorder=2), autolim=False)
+        notes = PolyCollection(
+            list(corners[new]),
+            array=raised[new],
+            cmap=HUES,
+            norm=Normalize(-most, most),
+            edgecolors=FAINT,
+            lw=0.4,
+            zorder=2,
+        )
+        axes.add_collection(notes, autolim=False)
+        frame = PolyCollection(list(corners[list(framed)]), facecolors="none", edgecolors=INK, lw=1.5, zorder=3)
+        axes.add_collection(frame, autolim=False)
+    figure.colorbar(notes, ax=list(rows), pad=0.01, shrink=1 / n_rows, anchor=(0.0, 1.0)).set_label(
+        what, fontsize=8, color=INK
     )
-    axes.add_collection(notes, autolim=False)
-    frame = PolyCollection([corners[note]], facecolors="none", edgecolors=INK, lw=1.5, zorder=3)
-    axes.add_collection(frame, autolim=False)
-    figure.colorbar(notes, ax=axes, pad=0.01).set_label("nats by which the seed raised it", fontsize=8, color=INK)
     save_figure(figure, path)

@@ -38,6 +38,13 @@ def test_passages_begin_on_quarters_and_have_four_notes():
     assert list(passages(tune(0, 3), 10.0, 5.0)) == []
 
 
+def test_passages_to_hear_are_spread_over_the_music(piano):
+    score = tune(0, 80)  # twenty seconds
+    assert [each.from_s for each in piano.passages(score, 4.0, 3)] == [0.0, 8.0, 16.0]
+    assert len(piano.passages(score, 4.0, 100)) == 9
+    assert piano.passages(tune(0, 3), 4.0, 3) == []
+
+
 def test_a_passage_is_heard_the_same_whatever_is_beside_it(piano):
     tunes = [tune(0), tune(1, 40), tune(2, 9)]
     together = piano.vectors(tunes)

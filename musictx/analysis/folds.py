@@ -1,0 +1,125 @@
+"""How well labels are known of files that no fit has seen: folds of whole files, alike files in one fold.
+
+The strength of L2 is chosen inside each fold's training files, so the figures are of files that chose nothing either
+(nested cross-validation, Cawley and Talbot 2010).
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from musictx.analysis.bootstrap import Interval
+from musictx.analysis.embedding import Vectors
+from musictx.analysis.probe import Layer, fit
+
+FOLDS = 5
+STRENGTHS = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0001)  # of L2, beside a mean loss
+
+
+class Heard(NamedTuple):
+    """Passages of F files: vectors (N, C) and the number of their file (N,); of each file the label (F,) and the first
+    file that is nearly the same (F,)."""
+
+    vectors: Vectors
+    file: NDArray[Any]
+    label: NDArray[Any]
+    group: NDArray[Any]
+
+    def of(self, files: NDArray[np.bool_]) -> "Heard":
+        """Only the files where `files` (F,) is True."""
+        number = np.cumsum(files) - 1
+        kept = files[self.file]
+        return Heard(self.vectors[kept], number[self.file[kept]], self.label[files], self.group[files])
+
+    def means(self) -> Vectors:
+        """(F, C), each file's mean over its passages."""
+        total = np.zeros((len(self.label), self.vectors.shape[1]))
+        np.add.at(total, self.file, self.vectors)
+        means: Vectors = (total / np.bincount(self.file)[:, None]).astype(np.float32)
+        return means
+
+    def fit(self, labels: int, strengths: Sequence[float]) -> list[Layer]:
+        """A layer for each strength; every file counts the same, however many passages it has."""
+        passages = np.bincount(self.file)
+        return fit(self.vectors, self.label[self.file], 1 / passages[self.file], labels, strengths)
+
+
+def deal(label: NDArray[Any], group: NDArray[Any]) -> NDArray[np.int64]:
+    """(F,) the fold of each file: groups are dealt out label by label, so that each fold has all labels if it can."""
+    order = np.random.default_rng(0).permutation(len(label))
+    fold_of: dict[int, int] = {}
+    for f in order[np.argsort(label[order], kind="stable")].tolist():
+        fold_of.setdefault(int(group[f]), len(fold_of) % FOLDS)
+    return np.array([fold_of[int(g)] for g in group])
+
+
+def choose_strength(heard: Heard, labels: int) -> float:
+    """The strength of L2 with the least log loss of held-out files."""
+    fold, means = deal(heard.label, heard.group), heard.means()
+    nats = np.zeros(len(STRENGTHS))
+    for k in np.unique(fold):
+        held = fold == k
+        if held.all():  # one group is left, as where two labels have two files each
+            return STRENGTHS[0]
+        for n, layer in enumerate(heard.of(~held).fit(labels, STRENGTHS)):
+            nats[n] += log_loss(layer.logits(means[held]), heard.label[held])
+    return STRENGTHS[int(nats.argmin())]
+
+
+def log_loss(logits: NDArray[Any], label: NDArray[Any]) -> float:
+    """Summed nats of the right labels (F,), of logits (F, K)."""
+    right = logits[np.arange(len(label)), label]
+    return float((np.logaddexp.reduce(logits, axis=1) - right).sum())
+
+
+class Figures(NamedTuple):
+    """Of held-out files: `said` (F,) the label of each, and beside the accuracy that of always saying the commonest
+    label."""
+
+    said: NDArray[np.int64]
+    accuracy: Interval
+    macro_f1: float
+    commonest: int
+    commonest_accuracy: float
+    commonest_f1: float
+
+
+def held_out(heard: Heard, labels: int) -> Figures:
+    """Every file is asked once, by a layer that has not seen its fold. The interval counts alike files as one."""
+    fold, means = deal(heard.label, heard.group), heard.means()
+    said = np.zeros(len(heard.label), np.int64)
+    for k in np.unique(fold):
+        held = fold == k
+        rest = heard.of(~held)
+        (layer,) = rest.fit(labels, [choose_strength(rest, labels)])
+        said[held] = layer.logits(means[held]).argmax(1)
+    commonest = int(np.bincount(heard.label).argmax())
+    always = np.full(len(said), commonest)
+    return Figures(
+        said,
+        share_interval(float((said == heard.label).mean()), len(np.unique(heard.group))),
+        macro_f1(said, heard.label, labels),
+        commonest,
+        float((always == heard.label).mean()),
+        macro_f1(always, heard.label, labels),
+    )
+
+
+def share_interval(share: float, n: int, z: float = 1.95996) -> Interval:
+    """The 95 % interval of a share of n cases (Wilson with continuity correction, Newcombe 1998). Where all are right,
+    a bootstrap would have no width."""
+
+    def low(p: float) -> float:
+        root = sqrt(max(z * z - 1 / n + 4 * n * p * (1 - p) + 4 * p - 2, 0.0))
+        return max((2 * n * p + z * z - 1 - z * root) / (2 * (n + z * z)), 0.0)
+
+    return Interval(share, min(low(share), share), max(1 - low(1 - share), share))
+
+
+def macro_f1(said: NDArray[Any], label: NDArray[Any], labels: int) -> float:
+    """The mean over labels of F1: twice what is right, beside what is said and what is there."""
+    scores = [2 * ((said == k) & (label == k)).sum() / ((said == k).sum() + (label == k).sum()) for k in range(labels)]
+    return float(np.mean(scores))

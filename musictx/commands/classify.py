@@ -1,0 +1,184 @@
+"""musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from omegaconf import MISSING
+from rich.console import Console
+from rich.table import Table
+
+from musictx.analysis.deciding import LEAST, deciding_notes, log_odds
+from musictx.analysis.embedding import Embedder
+from musictx.analysis.probe import Probe, load_probe
+from musictx.commands import check_new, check_way
+from musictx.config.command import Command
+from musictx.errors import ConfigError, UserError
+from musictx.files import only_new, printable, replacing
+from musictx.generate.open_bundle import check_device, open_and_print
+from musictx.generate.seeds import fit_grid
+from musictx.model.bundle import tensors_hash
+from musictx.model.packaged import BUNDLES, bundle_path, seed_path
+from musictx.music.read import read_bytes, read_tracks
+from musictx.music.score import Score
+from musictx.setting import setting
+from musictx.viz.raised import plot_raised
+
+NAMED = 10  # notes that decided most
+KEYS = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
+PALE = 0.05  # a change of the log-odds that has a strong colour only where none is larger
+
+
+@dataclass
+class ClassifyConfig:
+    """musictx classify: the probability of each label for a MIDI file, and the notes that decided."""
+
+    midi: str = setting(MISSING, "a MIDI file; or elise, gymnopedie, chorale")
+    labels: str = setting(MISSING, "the file of labels that `musictx probe` made")
+    out: str = setting("outputs/classified", "a folder for the picture and the figures as JSON")
+    bundle: str | None = setting(None, "the model that the labels were made with; null: that one, if it is in musictx")
+    passages: int = setting(20, "at most so many passages are heard, spread over the music")
+    readings: int = setting(300, "at most so many readings of a passage without some of its notes")
+    drums: bool = setting(False, "include the file's drums")
+    overwrite: bool = setting(False, "replace existing files")
+    device: str = setting("cpu", "cpu or cuda")
+
+
+class Answer(NamedTuple):
+    """For a piece: the logits (P, K) of its passages, which begin at `from_s`, and how far the log-odds of the winning
+    label fall without each note (N,), NaN for notes that were not heard."""
+
+    labels: list[str]
+    from_s: list[float]
+    logits: NDArray[np.float64]
+    score: Score
+    fall: NDArray[np.float64]
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """(K,) the logits of the piece."""
+        mean: NDArray[np.float64] = self.logits.mean(0)
+        return mean
+
+    @property
+    def label(self) -> str:
+        return self.labels[int(self.mean.argmax())]
+
+    @property
+    def ranked(self) -> NDArray[np.int64]:
+        """The heard notes by what they add to the label; the first decided most."""
+        return np.argsort(-self.fall, kind="stable")[: np.count_nonzero(~np.isnan(self.fall))]  # NaN comes last
+
+    @property
+    def decided(self) -> NDArray[np.int64]:
+        return self.ranked[self.fall[self.ranked] > 0][:NAMED]
+
+
+def classify(config: ClassifyConfig) -> None:
+    device, source, out = check_device(config.device), seed_path(config.midi), Path(config.out)
+    path, picture = out / f"{source.stem}.json", out / f"{source.stem}.png"
+    check_new(config.overwrite, path, picture)
+    check_way("out", config.out, out)
+    if config.passages < 1:
+        raise ConfigError("passages", got=config.passages, allowed="1 or more")
+    data = read_bytes(source)
+    probe = load_probe(Path(config.labels))
+    bundle = config.bundle or named_bundle(probe, config.labels)
+    model, tokenizer, _ = open_and_print(bundle, device, continues=False)
+    embedder = probe.embedder(model, tokenizer, tensors_hash(bundle_path(bundle)), Path(config.labels), bundle)
+    tracks = read_tracks(data, source, one_tempo=tokenizer.metrical)
+    answer = ask(fit_grid(tracks.merge(config.drums), tokenizer, source), probe, embedder, config)
+    print(f"{config.labels}: {probe.about.held_out}")
+    length_s = probe.about.passage_seconds
+    if answer.score.duration_s < length_s:
+        what = f"shorter than the passages of {length_s:g} s that were learned"
+        print(f"{source}: {answer.score.duration_s:.1f} s, {what}")
+    show(answer)
+    out.mkdir(parents=True, exist_ok=True)
+    title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
+    what = f"log-odds of {answer.label} that it adds"
+    plot_raised(printable(title), answer.score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)
+    said = {"midi": config.midi, "labels": config.labels, "held_out": probe.about.held_out, **as_json(answer)}
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(said, indent=1), encoding="utf-8")
+    print(f"{picture}: the notes that decided, in colour\n{path}: all figures")
+
+
+def ask(score: Score, probe: Probe, embedder: Embedder, config: ClassifyConfig) -> Answer:
+    """Hears the music, then hears it again without notes. Raises UserError for music without a passage."""
+    length_s = probe.about.passage_seconds
+    heard = embedder.passages(score, length_s, config.passages)
+    if not heard:
+        raise UserError(f"{config.midi}: no passage of four notes that the model can read", "give more music")
+    if config.readings < (least := LEAST * len(heard)):
+        why = f"there are {len(heard)} passages"
+        raise ConfigError("readings", got=config.readings, why=why, allowed=f"{least} or more")
+    logits = probe.layer.logits(embedder.vectors([passage.score for passage in heard]))
+    label = int(logits.mean(0).argmax())
+    fall = deciding_notes(score, heard, length_s, embedder.vectors, probe.layer, label, config.readings)
+    return Answer(probe.about.labels, [passage.from_s for passage in heard], logits, score, fall)
+
+
+def named_bundle(probe: Probe, labels: str) -> str:
+    """The model inside musictx that the labels were made with. Raises ConfigError where it is another: a stranger's
+    file names no path to open."""
+    if probe.about.bundle not in BUNDLES:
+        why = f"{labels} was made with {probe.about.bundle}, which is not inside musictx"
+        raise ConfigError("bundle", got=None, why=why, allowed="that model")
+    return probe.about.bundle
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """Probabilities (..., K) of logits (..., K)."""
+    share: NDArray[np.float64] = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
+    return share
+
+
+def show(answer: Answer) -> None:
+    """Prints the labels, the likeliest first, and the notes that decided most."""
+    console = Console(highlight=False, markup=False, width=120)
+    probability, first = softmax(answer.mean), answer.logits.argmax(1)
+    table = Table("probability", "label", "likeliest in", box=None)
+    for k in np.argsort(-probability, kind="stable"):
+        of = f"{int((first == k).sum())} of {len(first)} passages"
+        table.add_row(f"{probability[k]:.3f}", printable(answer.labels[k]), of)
+    console.print(table)
+    table = Table("second", "note", f"log-odds of {printable(answer.label)} that it adds", box=None)
+    for n in answer.decided:
+        table.add_row(f"{answer.score.onset_s[n]:.2f}", note_name(int(answer.score.pitch[n])), f"{answer.fall[n]:+.3f}")
+    console.print(table)
+
+
+def note_name(pitch: int) -> str:
+    """C4 for 60."""
+    return f"{KEYS[pitch % 12]}{pitch // 12 - 1}"
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """All figures; the notes that decided most come first."""
+
+    def named(logits: NDArray[Any]) -> dict[str, float]:
+        return dict(zip(answer.labels, softmax(logits).round(6).tolist(), strict=True))
+
+    score, passages = answer.score, zip(answer.from_s, answer.logits, strict=True)
+    return {
+        "label": answer.label,
+        "probability": named(answer.mean),
+        "log_odds": float(log_odds(answer.mean, int(answer.mean.argmax()))),
+        "passages": [{"from_s": from_s, "probability": named(logits)} for from_s, logits in passages],
+        "notes": [
+            {
+                "onset_s": float(score.onset_s[n]),
+                "pitch": int(score.pitch[n]),
+                "note": note_name(int(score.pitch[n])),
+                "log_odds": float(answer.fall[n]),
+            }
+            for n in answer.ranked
+        ],
+    }
+
+
+COMMAND = Command("classify", only_new(classify), ClassifyConfig)

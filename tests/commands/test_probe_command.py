@@ -1,0 +1,191 @@
+"""musictx probe and musictx classify: labels of folders, and which notes decided."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from conftest import ok, refused
+from safetensors.numpy import load_file, save_file
+
+from musictx.model.build import build_model, model_config
+from musictx.model.bundle import BundleHeader, save_bundle
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+from musictx.tokenizers import build_tokenizer
+
+TOK = build_tokenizer("performance")
+
+
+def write_listener(path, seed=0):
+    """A model of two layers that has learned nothing."""
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": TOK.vocab.size, "d_model": 32, "n_layers": 2, "n_heads": 2, "d_ff": 32}
+    model = build_model(model_config("transformer", sizes))
+    shape = {"kind": "transformer", **sizes}
+    save_bundle(path, model, BundleHeader(shape, "performance", TOK.vocab.fingerprint, "none", "none", None, "0"))
+
+
+def write_tune(path, lowest, seed, notes=30):
+    rng = np.random.default_rng(seed)
+    onset_s = np.arange(notes) * 0.2
+    write_midi(Score(onset_s, onset_s + 0.15, rng.integers(lowest, lowest + 24, notes), np.full(notes, 80)), path)
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """Ten low and ten high tunes of six seconds, of which three are broken, and what the command printed."""
+    folder = tmp_path_factory.mktemp("labelled")
+    write_listener(folder / "ear.safetensors")
+    for seed in range(10):
+        write_tune(folder / f"music/low/{seed}.mid", 30, seed)
+        write_tune(folder / f"music/high/deeper/{seed}.mid", 75, 100 + seed)
+    (folder / "music/low/0.mid").write_text("Dear diary")
+    (folder / "music/high/deeper/0.mid").write_bytes(b"")
+    write_midi(Score.empty(), folder / "music/low/1.mid")
+    write_tune(folder / "music/outside.mid", 60, 0)
+    words = ["musictx", "probe", "path=music", "bundle=ear.safetensors", "passage_seconds=3", "passages=3"]
+    done = ok([*words, "out=labels.safetensors"], folder)
+    write_tune(folder / "my.mid", 75, 999)
+    return folder, words, done.stdout
+
+
+def classify(folder, *words):
+    given = ["musictx", "classify", "midi=my.mid", "labels=labels.safetensors", "bundle=ear.safetensors", *words]
+    return ok(given, folder).stdout
+
+
+def test_labels_are_learned_whatever_files_are_broken(labelled):
+    _, _, said = labelled
+    for line in (
+        "left out: low/0.mid: not a MIDI file",
+        "left out: high/deeper/0.mid: the file is empty",
+        "left out: low/1.mid: no passage of four notes",
+        "left out: outside.mid: in no folder, so it has no label",
+        "held-out accuracy 1.00 (0.77 to 1.00), macro F1 1.00, 17 files; always saying high: 0.53, macro F1 0.35",
+    ):
+        assert line in said
+    assert "better" not in said
+    rows = [line.split()[:3] for line in said.splitlines() if line.split()[:1] in (["low"], ["high"])]
+    assert rows == [["high", "9", "9"], ["low", "8", "8"]]
+
+
+def test_a_tune_is_classified_and_its_notes_named(labelled):
+    folder, *_ = labelled
+    said = classify(folder, "out=found")
+    found = json.loads((folder / "found/my.json").read_text())
+    assert found["label"] == "high"
+    assert found["probability"]["high"] > 0.9
+    assert sum(found["probability"].values()) == pytest.approx(1, abs=1e-5)
+    assert "17 files" in found["held_out"]
+    assert [passage["from_s"] for passage in found["passages"]] == [0.0, 1.5]
+    assert len(found["notes"]) == len({(note["onset_s"], note["pitch"]) for note in found["notes"]}) > 15
+    odds = [note["log_odds"] for note in found["notes"]]
+    assert odds == sorted(odds, reverse=True)
+    assert found["held_out"] in said
+    for note in [note for note in found["notes"] if note["log_odds"] > 0][:10]:
+        assert f"{note['onset_s']:.2f}" in said
+        assert note["note"] in said
+    assert (folder / "found/my.png").read_bytes().startswith(b"\x89PNG")
+    line = refused(["musictx", "classify", "midi=my.mid", "labels=labels.safetensors", "out=found"], folder)
+    assert "found/my.json exists already" in line
+
+
+def test_music_shorter_than_a_passage_is_said(labelled, tmp_path):
+    folder, *_ = labelled
+    write_tune(folder / "short.mid", 75, 5, notes=6)
+    said = classify(folder, "midi=short.mid", "out=short")
+    assert "short.mid: 1.1 s, shorter than the passages of 3 s that were learned" in said
+    write_midi(Score.empty(), folder / "silent.mid")
+    given = ["musictx", "classify", "labels=labels.safetensors", "bundle=ear.safetensors", f"out={tmp_path}"]
+    line = refused([*given, "midi=silent.mid"], folder)
+    assert "silent.mid: no passage of four notes that the model can read" in line
+    line = refused([*given, "midi=my.mid", "readings=3"], folder)
+    assert "readings=3: there are 2 passages: give 8 or more" in line
+
+
+def test_labels_of_another_model_are_refused(labelled):
+    folder, *_ = labelled
+    write_listener(folder / "other.safetensors", seed=1)
+    given = ["musictx", "classify", "midi=my.mid", "labels=labels.safetensors", "out=o"]
+    line = refused([*given, "bundle=other.safetensors"], folder)
+    assert "labels.safetensors was made with another model than other.safetensors: ear.safetensors: give" in line
+    line = refused(given, folder)
+    assert "bundle=null: labels.safetensors was made with ear.safetensors, which is not inside musictx" in line
+    tensors = load_file(folder / "labels.safetensors")
+    save_file(tensors, folder / "none.safetensors")
+    for name, said in (
+        ("labels=none.safetensors", "none.safetensors is a safetensors file, but has no labels: give a file that"),
+        ("labels=ear.safetensors", "ear.safetensors is a safetensors file, but has no labels"),
+        ("labels=my.mid", "my.mid is damaged or no file of labels"),
+        ("labels=nothing", "nothing: no such file of labels: `musictx probe` writes one"),
+        ("midi=nothing.mid", "nothing.mid: no such file"),
+        ("passages=0", "passages=0: give 1 or more"),
+        ("out=my.mid", "out=my.mid: a file is in its way"),
+    ):
+        assert said in refused([*given, "bundle=ear.safetensors", name], folder)
+    assert not (folder / "o").exists()
+
+
+def test_labels_that_say_nothing_are_called_so(labelled, tmp_path):
+    folder, words, _ = labelled
+    for seed in range(12):
+        write_tune(tmp_path / f"music/{seed % 2}/{seed}.mid", 60, seed, notes=12)
+    shutil.copy(folder / "ear.safetensors", tmp_path)
+    given = ["musictx", "classify", f"midi={folder}/my.mid", "labels=labels.safetensors", words[3], "out=o"]
+    for command in ([*words, "out=labels.safetensors"], given):
+        assert "better than always saying 0" in ok(command, tmp_path).stdout
+
+
+def test_alike_files_are_grouped_and_contradictions_said(labelled, tmp_path):
+    folder, words, _ = labelled
+    shutil.copy(folder / "ear.safetensors", tmp_path)
+    for seed in (2, 3, 4):
+        for label in ("a", "b"):
+            write_tune(tmp_path / f"music/{label}/{seed}.mid", 40, seed if label == "a" else seed + 50)
+    shutil.copy(tmp_path / "music/a/2.mid", tmp_path / "music/b/same.mid")
+    said = ok([*words, "out=labels.safetensors"], tmp_path).stdout
+    assert "b/same.mid is nearly the same music as a/2.mid, but has another label" in said
+    for name in ("3.mid", "4.mid"):
+        shutil.copy(tmp_path / "music/a/2.mid", tmp_path / "music/a" / name)
+    line = refused([*words, "out=other.safetensors"], tmp_path)
+    assert "all files of label a are nearly the same music" in line
+    assert not (tmp_path / "other.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["path=none"], "path=none: it does not exist"),
+        (["path=empty"], "no .mid, .midi, .kar, .rmi file in empty or below it"),
+        (["path=one"], "one has one label, low: give a folder with at least two folders"),
+        (["path=flat"], "flat has no folder with MIDI files"),
+        (["path=few"], "few: label high has 1 file with music: give at least 2 of each label"),
+        (["path=silent"], "silent: label high has 1 file with music"),
+        (["path=two", "passages=0"], "passages=0: give 1 or more"),
+        (["path=two", "passage_seconds=nan"], "passage_seconds=nan: give 1 to 600"),
+        (["path=two", "layer=2"], "layer=2: give 1 to 1"),
+        (["path=two", "bundle=harmoniser"], "bundle="),
+        (["path=two", "out=labels.txt"], "out=labels.txt: give a name that ends in .safetensors"),
+        (["path=two", "out=ear.safetensors"], "ear.safetensors exists already"),
+        (["path=two", "out=ear.safetensors/l.safetensors"], "out=ear.safetensors/l.safetensors: a file is in its way"),
+    ],
+)
+def test_mistakes_are_one_line(labelled, tmp_path, words, said):
+    folder, *_ = labelled
+    shutil.copy(folder / "ear.safetensors", tmp_path)
+    (tmp_path / "empty").mkdir()
+    low, high = folder / "music/low", folder / "music/high/deeper"
+    for name, files in {
+        "one": {"low/2": low / "2.mid", "low/3": low / "3.mid"},
+        "flat": {"2": low / "2.mid", "3": low / "3.mid"},
+        "few": {"low/2": low / "2.mid", "low/3": low / "3.mid", "high/2": high / "2.mid"},
+        "silent": {"low/2": low / "2.mid", "low/3": low / "3.mid", "high/2": high / "2.mid", "high/3": low / "1.mid"},
+        "two": {"low/2": low / "2.mid", "low/3": low / "3.mid", "high/2": high / "2.mid", "high/3": high / "3.mid"},
+    }.items():
+        for to, source in files.items():
+            (tmp_path / name / to).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, tmp_path / name / f"{to}.mid")
+    assert said in refused(["musictx", "probe", "bundle=ear.safetensors", "out=l.safetensors", *words], tmp_path)
+    assert not (tmp_path / "l.safetensors").exists()
