@@ -119,7 +119,8 @@ def plan(config: ListenConfig) -> Continue:
     if config.pieces < 1:
         raise ConfigError("pieces", got=config.pieces, allowed="1 or more")
     Part(seconds=config.seed_seconds)  # raises for an impossible one
-    return Continue(config.sampler, Length(seconds=config.length_seconds), config.rules, config.random_seed)
+    length = Length(seconds=config.length_seconds)
+    return Continue(config.sampler, length, config.rules, random_seed=config.random_seed)
 
 
 def trials(held_out: Beginnings, heard: dict[str, list[Score]], config: ListenConfig) -> list[Trial]:

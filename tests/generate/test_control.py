@@ -45,9 +45,9 @@ def tune(quarter_s=0.5):
 def drawn(control, scores=(None,), tokenizer=PIANO, **more):
     """The new music after each score: its times begin with it."""
     primers = [score and Primer(score, score.duration_s, Meter(score.quarter_s)) for score in scores]
-    asked = {"sampling": PLAIN, "length": Length(seconds=9.0), "include_seed": False, "random_seed": 4} | more
-    asked = {"rules": Rules(max_polyphony=20)} | asked  # else all keys of a chord may be down
-    rows = continue_primers(primers, restless(tokenizer), tokenizer, Continue(control=control, **asked))
+    rules = Rules(max_polyphony=20)  # else all keys of a chord may be down
+    usual = Continue(PLAIN, Length(seconds=9.0), rules, control, include_seed=False, random_seed=4)
+    rows = continue_primers(primers, restless(tokenizer), tokenizer, replace(usual, **more))
     return [row.score for each in rows for row in each]
 
 
@@ -71,7 +71,8 @@ def test_new_notes_are_of_the_chord_of_their_moment_and_the_line_begins_again():
     (music,) = drawn(control)
     assert len(music) > 30
     assert wrong(music, text, 0.8) == []
-    assert len(wrong(*drawn(Control()), text, 0.8)) > len(music) / 3
+    (free,) = drawn(Control())
+    assert len(wrong(free, text, 0.8)) > len(music) / 3
     (seconds,) = drawn(Control(chords="0 C, 1.5 Bm7b5, 3 Eaug", strength=20.0))
     assert wrong(seconds, "0 C, 1.5 Bm7b5, 3 Eaug") == []
 
