@@ -199,7 +199,8 @@ def test_a_person_types_chords_as_they_are(world, tmp_path):
     (twin,) = musictx.load(world.bundle).continue_midi(
         world.seed, seconds=2, control=Control(chords="C | F#m7 Bb", strength=20.0)
     )
-    assert music == twin.score
+    assert music.pitch.tolist() == twin.score.pitch.tolist()
+    assert music.onset_s == pytest.approx(twin.score.onset_s, abs=0.002)  # a file counts in ticks
     assert len(new)
     line = refused([*words, "control.chords=C | E7", "control.key=C", "out=no"], tmp_path)
     assert line == "error: control.chords=E7: Ab is outside control.key=C: change one of them"
