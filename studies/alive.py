@@ -51,6 +51,7 @@ from musictx.tokenizers.rules import AUTO
 from musictx.viz.piano_roll import piano_roll
 
 STILL_S, VERY_STILL_S, LONG_S = 3.0, 5.0, 8.0
+SHOWN_S = 15.0  # of a seed, on a roll
 FORMS = {  # of a seed: the settings that a person gives
     "whole": [],
     "last 15 s": ["seed_seconds=15", "seed_from=end"],
@@ -161,9 +162,9 @@ def cell(
         true.append(measure(before, after, length_s, (np.inf, np.inf), known))
         seed_waits.append(float(own.max(initial=0.0)))
         first.append((seed, new[0], after))
-        panels.append(
-            (f"{name} {len(panels) + 1}", musics[0].score.clip(max(beginning.primer.end_s - 15, 0), np.inf), 15.0)
-        )
+        end_s = beginning.primer.end_s
+        shown = musics[0].score.clip(max(end_s - SHOWN_S, 0.0), np.inf)
+        panels.append((f"{name} {len(panels) + 1}", shown, min(end_s, SHOWN_S)))
     kept = None
     if form.startswith("first"):
         seeds, generated, real = zip(*first, strict=True)
@@ -242,7 +243,7 @@ def study(args: argparse.Namespace, words: list[str]) -> None:
                     print(f"{name}, {found.name}: {summary([found])}", flush=True)
                     folder = args.out.with_suffix("") / name.replace(", ", "-").replace(" ", "-")
                     piano_roll(
-                        panels[:10], folder / f"{path.name}-{form.replace(' ', '-')}.png", row_s=15 + args.seconds
+                        panels[:10], folder / f"{path.name}-{form.replace(' ', '-')}.png", row_s=SHOWN_S + args.seconds
                     )
                     for title, score, _ in panels[:10]:
                         write_midi(score, folder / f"{title.replace(', ', '-').replace(' ', '-')}.mid")
