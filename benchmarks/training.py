@@ -57,6 +57,7 @@ class BenchTrainingConfig:
     public_compiled: bool = setting(False, "also measure the rewrite in bfloat16 through torch.compile")
     workers: list[int] = setting([0, 1], "processes that load data, for the idle share")
     loader_steps: int = setting(8, "steps over which the idle share is measured")
+    warm_up: int = setting(5, "steps before the first measurement")
     repeats: int = setting(5, "runs of each measurement")
     threads: int | None = setting(None, "threads of the processor; null: all cores")
     out: str | None = setting(None, "a JSON file for the figures; null: none")
@@ -149,7 +150,8 @@ def measure(config: BenchTrainingConfig) -> tuple[list[Contestant], Step]:
     for row, prepare in contestants(config):
         try:
             step = prepare()
-            step(ids)  # takes its memory
+            for _ in range(config.warm_up):  # takes its memory, and lets kernels choose
+                step(ids)
             able.append((row, step))
         except (RuntimeError, ConfigError) as error:  # out of memory and a compiler's errors are RuntimeErrors
             row = replace(row, failed=why(error))
@@ -236,7 +238,7 @@ def check(config: BenchTrainingConfig) -> None:
 
 
 def bench_training(config: BenchTrainingConfig) -> None:
-    where = begin(config, ("n_layers", "d_ff", "length", "batch", "loader_steps", "repeats"))
+    where = begin(config, ("n_layers", "d_ff", "length", "batch", "loader_steps", "warm_up", "repeats"))
     check(config)
     size = f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, feed-forward {config.d_ff}"
     print(f"{where}\n{size}; batch {config.batch} of {config.length} tokens")

@@ -6,7 +6,8 @@ tensors, and, called again, only keeps the new file's hash.
 
 The rule: of the `SHARES` of the second model whose pop validation is at most `POP_NATS` a token, the one with the
 lowest MAESTRO hour. If no share reaches that, the lowest pop validation of those whose hour is no higher than that of
-the first model alone. So pop is scored from the lowest hour on, until a share reaches it.
+the first model alone. So pop is scored from the lowest hour on, until a share reaches it. Both
+models learn pop today, and the limit no longer binds.
 """
 
 import json

@@ -26,6 +26,7 @@ GUIDE = "python studies/guidance.py --store outputs/stores/maestro --models pian
 GUIDE += " --json studies/results/guidance/piano.json pieces=24 seed_seconds=10 length_seconds=15 span_seconds=5"
 PLAY = "python studies/alive.py --stores outputs/stores/maestro outputs/stores/pop --pieces 6 --draws 1 --copies"
 CHOOSE = "python studies/piano.py --archive maestro-v3.0.0-midi.zip --asap asap.zip --pop pop909.zip --device cuda"
+CHOOSE += " --results studies/results"
 TRAIN = "musictx benchmarks/training.py device=cuda batch=8 public_compiled=true workers=[1]"
 P = ", Holm's p"
 BASELINES = "OMP_NUM_THREADS=1 python studies/baselines.py"
@@ -65,7 +66,7 @@ def piano(results: Path) -> list[dict[str, Any]]:
         claim = "seed guidance, by the rule of the script"
         rows.append(row(claim, [found["chosen"]], "", GUIDE, path))
         for split in ("validation", "test"):
-            for each in found[split]["rows"]:
+            for each in found.get(split, {"rows": []})["rows"]:
                 draws = [draw["retained"] for draw in each["draws"]]
                 kept = [statistics.mean(draw[i] for draw in draws) for i in range(3)]
                 how = "without guidance" if each["strength"] is None else f"guidance {each['strength']:g}"
@@ -99,7 +100,7 @@ def gpu(results: Path) -> list[dict[str, Any]]:
         for each in sorted(found["rows"], key=lambda each: each["attention_dropout"]):
             name = each["name"].partition(", attention dropout")[0].removeprefix("musictx, ")
             name = name.replace("relative_fourier", "Fourier").replace("relative", "learned table")
-            claim = f"training, one H100, dropout of {each['attention_dropout']:g} on attention weights: {name}"
+            claim = f"training on one H100, dropout of {each['attention_dropout']:g} on attention weights: {name}"
             rates = [tokens / f(each["seconds"]) for f in (statistics.median, max, min)]
             rows.append(row(claim, rates, "tokens/s", TRAIN, path))
     if (path := results / "piano-training-h100.json").exists():
@@ -108,8 +109,9 @@ def gpu(results: Path) -> list[dict[str, Any]]:
         claim = "the piano model, which sees the keyboard, through `trainer.compile`"
         rows.append(row(claim, [statistics.median(rates) / 1e6], "million tokens/s", CHOOSE, path))
     if (path := results / "check-h100.txt").exists():
-        held = len(re.findall(r"  ok\b", path.read_text(encoding="utf-8")))
-        claim = "checks that held; none failed; the lent time ended before those of `triton`"
+        text = path.read_text(encoding="utf-8")
+        held, failed = (len(re.findall(rf"  {word}\b", text)) for word in ("ok", "FAILED"))
+        claim = f"checks that held; {failed} failed; the lent time ended before those of `triton`"
         rows.append(row(claim, [held], "", "musictx check device=cuda", path))
     return [each | {"section": "On a GPU"} for each in rows]
 

@@ -1,14 +1,17 @@
 """The rules of four-part writing: where a chorale grid breaks each of them.
 
 `RULES` has one row for each rule. The rules see pitches on a grid of sixteenths, not how notes are spelled: an
-augmented second is a minor third to them. A repeated note is one long note. Steps are neighbouring sixteenths, and
-intervals are counted in semitones, so that a fifth means a perfect one. Bach breaks most of these rules now and then.
+augmented second is a minor third to them. A repeated note is one long note, and a rest of up to `DETACHED` sixteenths
+belongs to the note before. Steps are neighbouring sixteenths, and intervals are counted in semitones, so that a fifth
+means a perfect one. Beats count from the first bar line; ends of phrases are not seen. Bach breaks most of these rules
+now and then.
 
 The voices are S, A, T, B. "Two voices" means each of their six pairs. A rest ends a voice's line: what comes before is
 not compared with what comes after.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +28,7 @@ UPPER, LOWER = np.triu_indices(N_VOICES, 1)  # (6,) each: the pairs of voices
 NEIGHBOURS = LOWER - UPPER == 1
 OUTER = LOWER - UPPER == N_VOICES - 1
 CHOIR = NEIGHBOURS & (LOWER < N_VOICES - 1)  # soprano and alto, alto and tenor
+DETACHED = 2  # sixteenths of rest after a note that is played short
 STEP, WIDE = 2, 7  # the largest step and the largest leap that need not be recovered
 
 PAIRS = tuple(f"{'SATB'[u]}-{'SATB'[v]}" for u, v in zip(UPPER, LOWER, strict=True))
@@ -46,13 +50,24 @@ class Finding(NamedTuple):
 
 def findings(grid: Grid) -> dict[str, list[Finding]]:
     """All findings of each rule, in time, for a grid (T, 4) of pitches."""
-    pitch = grid.astype(np.int64)  # (T, 4)
+    pitch = held(grid).astype(np.int64)  # (T, 4)
     return {rule.name: [*_listed(rule.broken(pitch))] for rule in RULES}
+
+
+def held(grid: Grid) -> Grid:
+    """The grid with each note held over a short rest, up to the next note of its voice: detached notes make a line."""
+    joined = grid.copy()
+    for voice in joined.T:
+        sung = np.flatnonzero(voice != REST)
+        for last, following in pairwise(sung):
+            if following - last <= DETACHED + 1:
+                voice[last:following] = voice[last]
+    return joined
 
 
 def beats_of(grid: Grid) -> float:
     """The quarters in which any voice sounds."""
-    return int((grid != REST).any(1).sum()) / STEPS_PER_QUARTER
+    return int((held(grid) != REST).any(1).sum()) / STEPS_PER_QUARTER
 
 
 def _listed(broken: Mask) -> Iterable[Finding]:
@@ -242,11 +257,10 @@ def _seventh_does_not_fall(grid: Pitches) -> Mask:
 
 def _no_third_at_the_end(grid: Pitches) -> Mask:
     broken = np.zeros((len(grid), 1), dtype=bool)
-    sounding = np.flatnonzero((grid != REST).any(1))
-    if len(sounding):
-        last = grid[sounding[-1]]
-        last = last[last != REST]
-        broken[sounding[-1]] = not np.isin((last - last.min()) % 12, (3, 4)).any()
+    full = np.flatnonzero((grid != REST).all(1))  # one voice may be held longer than the chord
+    if len(full):
+        last = grid[full[-1]]
+        broken[full[-1]] = not np.isin((last - last.min()) % 12, (3, 4)).any()
     return broken
 
 
@@ -262,7 +276,7 @@ RULES = (
     ),
     Rule(
         "hidden fifths and octaves",
-        "soprano and bass move in one direction to a fifth or octave, the soprano by a leap",
+        "soprano and bass move in one direction from another interval to a fifth or octave, the soprano by a leap",
         _hidden,
     ),
     Rule("crossing", "a voice begins to sound above a higher one", _crossing),
@@ -277,16 +291,20 @@ RULES = (
         _not_recovered,
     ),
     Rule("one direction", "all four voices move up, or all move down", _one_direction),
-    Rule("doubled leading note", "two voices have the leading note in a dominant chord", _doubled_leading),
+    Rule(
+        "doubled leading note",
+        "two voices have the leading note in a major triad or seventh chord on the dominant",
+        _doubled_leading,
+    ),
     Rule(
         "leading note does not rise",
-        "from dominant to tonic, soprano or bass does not take the leading note up to the tonic",
+        "from dominant straight to tonic, soprano or bass does not take the leading note up to the tonic",
         _leading_does_not_rise,
     ),
     Rule(
         "seventh does not fall",
-        "a voice leaves the seventh of a chord on the beat, and not by a step down",
+        "a voice leaves the minor or major seventh of a chord on the beat, and not by a step down",
         _seventh_does_not_fall,
     ),
-    Rule("no third at the end", "the last chord has no third above its bass", _no_third_at_the_end),
+    Rule("no third at the end", "the last chord of four voices has no third above its bass", _no_third_at_the_end),
 )

@@ -18,6 +18,7 @@ SEEN = "where the model sees which keys are down, and since when: none, input, h
 N_FEATURES = 4
 LONG_S = 1e4  # a key that was never struck counts as struck so long ago
 INPUT_SCALE = 0.03  # brings the features to the size of an embedding; at full size the likelihood got worse
+MANY = 1024  # tokens for which a GPU takes a product in place of a convolution
 REACH, HIDDEN, RANK = 12, 32, 16  # of the head: keys on each side, width, numbers that steer each key
 
 
@@ -117,7 +118,8 @@ class KeyboardState(nn.Module):
             return logits
         b, t, _ = y.shape
         f = features.flatten(0, 1).to(y.dtype)  # (B · T, 4, 128)
-        around = F.relu(as_product(self.near, f) if f.is_cuda else self.near(f).transpose(1, 2))
+        many = f.is_cuda and len(f) >= MANY
+        around = F.relu(as_product(self.near, f) if many else self.near(f).transpose(1, 2))
         u = self.read(around).unflatten(0, (b, t))  # (B, T, 128, rank)
         g = self.steer(y).unflatten(-1, (2, RANK))  # (B, T, 2, rank)
         gained = F.pad((g @ u.transpose(-1, -2)).flatten(2), (0, 1))  # (B, T, 257), 0 for all other ids
@@ -127,7 +129,7 @@ class KeyboardState(nn.Module):
 
 
 def as_product(near: nn.Conv1d, f: Tensor) -> Tensor:
-    """A convolution over keys, f (N, 4, 128) -> (N, 128, hidden), as one product with a banded matrix: 16 times the
+    """A convolution over keys, f (N, 4, 128) -> (N, 128, hidden), as one product with a banded matrix: 5 times the
     arithmetic, but a GPU is fast at wide products and slow at four channels."""
     keys = torch.arange(N_KEYS, device=f.device)
     taps = torch.arange(2 * REACH + 1, device=f.device)

@@ -133,3 +133,19 @@ def test_a_seventh_that_stays_while_the_chord_changes_is_free():
 
 def test_beats_are_those_that_sound():
     assert beats_of(np.concatenate([beats([C, (REST,) * 4]), beats([C])[:2]])) == 1.5
+
+
+def test_detached_notes_are_a_line_and_a_long_rest_ends_it():
+    def fifths(length, apart):
+        grid = np.full((6 * apart, 4), REST, dtype=np.int16)
+        for k in range(6):
+            grid[k * apart : k * apart + length] = np.array([67, 64, 60, 60]) + 2 * k
+        return len(findings(grid)["parallel fifths"])
+
+    assert fifths(4, 4) == fifths(3, 4) == fifths(2, 4) > 0
+    assert fifths(4, 8) == 0
+
+
+def test_a_voice_that_is_held_longest_is_no_chord_without_a_third():
+    grid = np.array([[72, 67, 64, 48]] * 8 + [[REST, REST, REST, 48]] * 2, dtype=np.int16)
+    assert findings(grid)["no third at the end"] == []

@@ -6,7 +6,7 @@ from conftest import BENCHMARKS, ok, refused
 from training import BenchTrainingConfig, Contestant, contestants, report
 
 BENCH = ["musictx", BENCHMARKS / "training.py"]
-TINY = [*BENCH, "d_model=16", "n_layers=1", "n_heads=2", "d_ff=32", "length=12", "threads=1"]
+TINY = [*BENCH, "warm_up=1", "d_model=16", "n_layers=1", "n_heads=2", "d_ff=32", "length=12", "threads=1"]
 
 
 def test_all_take_turns_and_the_figures_are_kept(tmp_path):
