@@ -300,7 +300,7 @@ def test_both_models_are_there_and_the_music_chooses(visit):
     button(page, "Satie: Gymnopédie").click()
     status(page, "The piano model plays, since gymnopedie is not four voices on a grid")
     page.wait_for_function("document.querySelector('#model input[value=piano]').checked")
-    stand(page, 1, 1)
+    stand(page, 0.5, 1)
     go_on(page, 2)
     status(page, "2 variations of gymnopedie")
     model.get_by_label("chorale").check()
