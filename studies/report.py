@@ -76,7 +76,8 @@ def piano(results: Path) -> list[dict[str, Any]]:
     if (path := results / "alive.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))["piano, default"]["all"]
         for claim, key in (("waits over 3 s", "still 3 s"), ("notes over 8 s", "over 8 s")):
-            claimed = f"{claim} in {found['continuations']} continuations; in the composers' music {found['true'][key]}"
+            n, true = found["continuations"], found["true"][key]
+            claimed = f"in {n} continuations: {claim}, in the composers' music {true}"
             rows.append(row(claimed, [found["drawn"][key]], "", PLAY, path))
     if (path := results / "piano-shares.json").exists():
         found = json.loads(path.read_text(encoding="utf-8"))

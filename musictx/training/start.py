@@ -77,6 +77,8 @@ def new_model(config: TrainConfig, tokenizer: Tokenizer) -> Model:
     keys = keys_of(tokenizer)
     keyboard = config.model.keyboard
     if keys is None and keyboard != "none":
+        if config.init_from is not None:  # its ids are the reason, not a setting
+            moved_ids(config, read_header(bundle_path(config.init_from)), tokenizer)
         why = f"{tokenizer.name} tokens do not strike and release keys in seconds"
         raise ConfigError("keyboard", got=keyboard, why=why, allowed="none, or tokenizer=performance")
     check_memory(settings)
