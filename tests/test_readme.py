@@ -53,6 +53,10 @@ def name_tracks(path, name):
 def test_every_other_command_runs_in_order(world, tmp_path):
     shutil.copytree(world.midi, tmp_path / "my_midi_files")
     shutil.copy(world.seed, tmp_path / "my.mid")
+    for k, file in enumerate(sorted(world.midi.rglob("*.mid"))[:6]):
+        folder = tmp_path / "my_labels" / ("mine", "friend")[k % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, folder / f"{k}.mid")
     rows = ["canonical_composer,canonical_title,split,year,midi_filename,audio_filename,duration"]
     with zipfile.ZipFile(tmp_path / "maestro-v3.0.0-midi.zip", "w") as archive:
         for split, file in zip(("train", "validation", "test"), sorted(world.midi.rglob("*.mid")), strict=False):

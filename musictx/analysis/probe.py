@@ -106,6 +106,10 @@ class Probe(NamedTuple):
         return ear
 
 
+LARGEST = 65_536  # labels, and numbers of a vector
+LARGEST_VALUE, SMALLEST_SCALE = 1e6, 1e-6
+
+
 def load_probe(path: Path) -> Probe:
     """Reads a file of labels; compares sizes before it reads a tensor. Raises BundleError for a file that is missing,
     damaged or something else."""
@@ -119,10 +123,13 @@ def load_probe(path: Path) -> Probe:
             about = _read_about(metadata[KEY])
             shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - no dict
             K, C = len(about.labels), *shapes["mean"]
+            if max(K, C) > LARGEST:
+                raise ValueError(f"{K} labels and {C} numbers a passage, at most {LARGEST}")
             if shapes != {"weight": (K, C), "bias": (K,), "mean": (C,), "scale": (C,)}:
                 raise ValueError(f"{K} labels, tensors of {sorted(shapes.values())}")
             layer = Layer(*(file.get_tensor(name) for name in TENSORS))
-        if not all(x.dtype == np.float32 and np.isfinite(x).all() for x in layer) or not (layer.scale > 0).all():
+        possible = all(x.dtype == np.float32 and (abs(x) <= LARGEST_VALUE).all() for x in layer)  # refuses NaN too
+        if not possible or not (layer.scale >= SMALLEST_SCALE).all():
             raise ValueError("its tensors have impossible values")
     except DAMAGE as error:
         raise BundleError(f"{path} is damaged or no file of labels ({reason(error)})", OURS) from None

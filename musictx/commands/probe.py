@@ -82,9 +82,9 @@ def probe(config: ProbeConfig) -> None:
 
 
 def label_of(item: Item) -> str:
-    """The first folder of its name; "" for a file outside all folders."""
+    """The first folder of its name; "" for a file outside all folders, or one that an archive's system added."""
     first, slash, _ = item.name.replace(os.sep, "/").partition("/")
-    return first if slash else ""
+    return first if slash and first != "__MACOSX" and not first.startswith(".") else ""
 
 
 def check_labels(path: str, of_files: list[str], labels: list[str] | None = None) -> list[str]:

@@ -36,7 +36,12 @@ class Control:
         if not 0 < self.strength <= MOST_STRENGTH:
             raise ConfigError("strength", got=self.strength, allowed=f"more than 0 and at most {MOST_STRENGTH:g}")
         if self.strength != Control.strength and not self.asked:
-            raise ConfigError("strength", got=self.strength, why="nothing is asked for", allowed="key= or chords= too")
+            raise ConfigError(
+                "strength",
+                got=self.strength,
+                why="nothing is asked for",
+                allowed="key=, chords=, density= or loudness= too",
+            )
         line, key = self.line, self.classes
         if self.bar_seconds is not None and (line is None or not line.in_bars):
             raise ConfigError("bar_seconds", got=self.bar_seconds, why="it is for bars", allowed="chords='C | Am' too")

@@ -39,6 +39,7 @@ class Steering:
         line, strength = control.line, control.strength
         strikes, velocities, waits = strikes_of(tokenizer), velocities_of(tokenizer) >= 0, tokenizer.pace > 0  # (V,)
         units_s = [p.quarter_s / STEPS_PER_QUARTER if tokenizer.metrical else 1.0 for p in prompts]
+        self.step_s = on_device(units_s)[:, None]  # (B, 1) of a grid
         self.wait = on_device(np.outer(units_s, tokenizer.pace))  # (B, V) seconds
         self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) since the new music began
         self.unit_s = on_device([[control.unit_s(p.bar_s)] for p in prompts])  # (B, 1) of what `begins` counts
@@ -55,7 +56,10 @@ class Steering:
 
     def __call__(self, logits: Tensor) -> Tensor:
         """Logits (B, V), -inf where illegal -> those led to what is asked."""
-        at = (self.now_s / self.unit_s + CLOSE) % self.length
+        now_s = self.now_s
+        if self.held is not None:  # all voices of a step take one chord
+            now_s = ((now_s / self.step_s + CLOSE).floor()) * self.step_s
+        at = (now_s / self.unit_s + CLOSE) % self.length
         more = self.of_notes[torch.searchsorted(self.begins, at[:, 0], right=True) - 1]  # (B, V)
         if self.held is not None:
             more = more.scatter(1, self.held[:, :1], 0.0)

@@ -71,8 +71,6 @@ class KeyboardState(nn.Module):
         state[:, 1] = LONG_S
         return state
 
-    # a GPU's own scans over time, in place of what a compiler makes of them
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     @torch.no_grad()
     def features(self, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
         """ids (B, T) after a state (B, 2, 128) -> features (B, T, 4, 128) float32 after each id, and the last state."""

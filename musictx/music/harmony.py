@@ -89,7 +89,7 @@ class ChordLine:
 def parse_chords(text: str) -> ChordLine:
     """A line of chords: bars, `C | Am F | G7`, whose chords share each bar; or seconds, `0 C, 4 Am, 8 G7`, where the
     last chord is as long as the one before. Raises ConfigError."""
-    line = _in_seconds(text) if re.match(r"[\s\d.,-]*\d", text) else _in_bars(text)
+    line = _in_seconds(text) if re.match(r"[\s\d.,-]*\d", text, re.ASCII) else _in_bars(text)
     if len(line.chords) > MOST_CHORDS:
         raise ConfigError("chords", why=f"there are {len(line.chords)} chords", allowed=f"at most {MOST_CHORDS}")
     return line
@@ -106,7 +106,7 @@ def _in_bars(text: str) -> ChordLine:
 def _in_seconds(text: str) -> ChordLine:
     allowed = "seconds from 0 on, each with its chord, as in 0 C, 4 Am, 8 G7"
     pairs = [pair.split() for pair in text.split(",")]
-    if not all(len(pair) == 2 and re.fullmatch(r"\d+(\.\d+)?", pair[0]) for pair in pairs):
+    if not all(len(pair) == 2 and re.fullmatch(r"\d+(\.\d+)?", pair[0], re.ASCII) for pair in pairs):
         raise ConfigError("chords", got=text, allowed=allowed)
     begins = tuple(float(at) for at, _ in pairs)
     if begins[0] != 0 or begins[-1] > MOST_S or any(later <= at for at, later in pairwise(begins)):

@@ -18,7 +18,7 @@ from musictx.data.store import Manifest
 from musictx.errors import ConfigError, UserError
 from musictx.model.build import Model, build_model, kind_of, model_config
 from musictx.model.bundle import BundleHeader, load_bundle, read_header
-from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, Keys
+from musictx.model.keyboard import CLEAR, RELEASE, STRIKE, KeyboardState, Keys
 from musictx.model.lora import add_adapters
 from musictx.model.packaged import bundle_path
 from musictx.model.sizes import memory_of, without_memory
@@ -105,6 +105,9 @@ def with_weights(model: Model, config: TrainConfig, tokenizer: Tokenizer) -> Mod
         for block in model.blocks:  # type: ignore[union-attr] # check_trainer refuses models without
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
     if config.trainer.compile:
+        for part in model.modules():
+            if isinstance(part, KeyboardState):  # PyTorch's own scans over time, not what a compiler makes of them
+                part.features = torch.compiler.disable(part.features)  # type: ignore[method-assign, no-untyped-call]
         model.compile()
     return model
 

@@ -81,7 +81,7 @@ def plot_arcs(
         x = float(score.onset_s[notes[:-1]].min()), float(score.offset_s[notes[:-1]].max())
         axes.plot(x, (high + 0.5, high + 0.5), color=MOTIF_COLOUR, lw=2, solid_capstyle="butt", zorder=1.5)
         name = "before" if k else "the motif"
-        axes.text(x[0], high + 1.0, name, color=MOTIF_COLOUR, fontsize=7.5, va="bottom", zorder=1.5)
+        axes.text(x[0], high + 1.0, name, color=MOTIF_COLOUR, parse_math=False, fontsize=7.5, va="bottom", zorder=1.5)
     for hue, strength, arc in arcs:
         look = {"edgecolor": hue, "lw": 0.6 + 4.4 * strength, "alpha": 0.3 + 0.55 * strength}
         axes.add_patch(PathPatch(arc, facecolor="none", capstyle="round", zorder=3, **look))
@@ -116,7 +116,7 @@ def plot_heads(maps: Sequence[tuple[str, NDArray[Any], str]], path: Path) -> Non
         for (layer, head), value in np.ndenumerate(values):
             dark = value > 0.8 * high
             axes.text(head, layer, format(value, how), ha="center", va="center", fontsize=8, color="w" if dark else INK)
-        axes.set_title(title, fontsize=9, color=INK, loc="left")
+        axes.set_title(title, fontsize=9, color=INK, loc="left", parse_math=False)
         axes.set_xticks(range(n_heads), [f"head {h}" if h == 0 else str(h) for h in range(n_heads)])
         axes.set_yticks(range(n_layers), [f"layer {n}" if n == 0 else str(n) for n in range(n_layers)])
         axes.spines[:].set_visible(False)

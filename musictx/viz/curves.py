@@ -46,7 +46,7 @@ def plot_curves(
         if n < len(x):
             axes.plot(x[max(n - 1, 0) :], mean[max(n - 1, 0) :], color=colour, marker=marker, ms=5, lw=1.5, ls="--")
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11, parse_math=False)
     axes.grid(axis="y", color="#ececec", lw=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -73,7 +73,7 @@ def count_music(scores: Sequence[Score], tokens: Sequence[int]) -> dict[str, Bin
 def plot_histograms(title: str, histograms: dict[str, Bins], path: Path) -> None:
     """Writes one picture of all of them, whole or not at all."""
     figure = new_figure(12, 6)
-    figure.suptitle(title)
+    figure.suptitle(title, parse_math=False)
     for axes, (name, (counts, edges)) in zip(figure.subplots(2, 2).flat, histograms.items(), strict=True):
         axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=SEED_COLOUR)
         if name.startswith("seconds"):

@@ -100,7 +100,7 @@ def key_range(scores: Sequence[Score]) -> tuple[int, int]:
 
 def plot_keys(axes: Axes, low: int, high: int, title: str = "") -> None:
     """Plots the keyboard as a background: black keys shaded, a line and a name at every C; and the title above."""
-    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK, parse_math=False)
     for pitch in range(low, high + 1):
         if pitch % 12 in BLACK_KEYS:
             axes.axhspan(pitch - 0.5, pitch + 0.5, color="#f4f5f6", lw=0, zorder=0)

@@ -55,6 +55,6 @@ def plot_raised(
         frame = PolyCollection(list(corners[list(framed)]), facecolors="none", edgecolors=INK, lw=1.5, zorder=3)
         axes.add_collection(frame, autolim=False)
     figure.colorbar(notes, ax=list(rows), pad=0.01, shrink=1 / n_rows, anchor=(0.0, 1.0)).set_label(
-        what, fontsize=8, color=INK
+        what, fontsize=8, color=INK, parse_math=False
     )
     save_figure(figure, path)

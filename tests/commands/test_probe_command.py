@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ok, refused
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from musictx.model.build import build_model, model_config
@@ -189,3 +190,21 @@ def test_mistakes_are_one_line(labelled, tmp_path, words, said):
             shutil.copy(source, tmp_path / name / f"{to}.mid")
     assert said in refused(["musictx", "probe", "bundle=ear.safetensors", "out=l.safetensors", *words], tmp_path)
     assert not (tmp_path / "l.safetensors").exists()
+
+
+@pytest.mark.parametrize("value", [1e-45, np.nan, 1e30])
+def test_a_labels_file_of_impossible_values_is_refused(labelled, tmp_path, value):
+    folder, *_ = labelled
+    with safe_open(folder / "labels.safetensors", "numpy") as file:
+        about = file.metadata()
+    tensors = load_file(folder / "labels.safetensors")
+    tensors["scale"] = np.full_like(tensors["scale"], value)
+    save_file(tensors, tmp_path / "bad.safetensors", about)
+    words = [
+        "musictx",
+        "classify",
+        f"midi={folder}/my.mid",
+        f"bundle={folder}/ear.safetensors",
+        "labels=bad.safetensors",
+    ]
+    assert "its tensors have impossible values" in refused(words, tmp_path)

@@ -129,6 +129,10 @@ def test_a_grid_is_led_to_chords_too_and_holds_what_sounds():
     new = music.select(music.onset_s >= 2.0)
     assert len(new) > 8
     assert wrong(replace(new, onset_s=new.onset_s - 2.0), "F | G") == []
+    text = "C | Am F G"  # whose borders lie within sixteenths: all voices of one take the chord of its beginning
+    (music,) = drawn(replace(control, chords=text), [hymn], GRID, length=Length(seconds=8.0), include_seed=True)
+    new = music.select(music.onset_s >= 2.0)
+    assert wrong(replace(new, onset_s=new.onset_s - 2.0), text) == []
 
 
 def test_a_gap_is_filled_with_chords(filling, world):

@@ -35,7 +35,7 @@ def model(world):
 def test_settings_are_typed_keywords_with_the_commands_defaults(method, given, schema):
     command = schema()
     defaults = {field.name.removeprefix("length_"): getattr(command, field.name) for field in fields(schema)}
-    defaults |= {**vars(command.sampler), "rules": None}  # None: those of the request
+    defaults |= {**vars(command.sampler), "rules": None, "control": None}  # None: those of the request
     settings = list(inspect.signature(method).parameters.values())[1:]
     assert [each.name for each in settings if each.kind is not each.KEYWORD_ONLY] == given
     for each in settings[len(given) :]:

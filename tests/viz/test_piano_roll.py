@@ -9,6 +9,7 @@ from matplotlib.legend import Legend
 from musictx.errors import UserError
 from musictx.music.score import Filled, Score
 from musictx.viz.piano_roll import NEW_COLOUR, SEED_COLOUR, boxes, piano_roll, plot_rolls, shades
+from musictx.viz.raised import plot_raised
 
 SCORE = Score([0, 1, 2, 3], [1, 2, 3, 4], [60, 64, 67, 72], [127] * 4)
 
@@ -119,3 +120,10 @@ def test_lines_are_at_the_borders_of_what_is_new_and_words_say_it(new, borders_s
     figure = plot_rolls([("x", SCORE, new)])
     assert dashed_s(figure.axes[0]) == borders_s
     assert words(figure) == said
+
+
+def test_dollars_in_a_name_are_no_mathematics(tmp_path):
+    piano_roll([(r"q$\frac$", SCORE, 2.0)], tmp_path / "roll.svg")
+    plot_raised(r"a$x^$", SCORE, np.ones(4), [0], tmp_path / "raised.svg", r"log-odds of $\frac$")
+    for name, said in (("roll", r"q$\frac$"), ("raised", r"log-odds of $\frac$")):
+        assert said in {e.text for e in ET.parse(tmp_path / f"{name}.svg").iter() if e.tag.endswith("text")}
