@@ -211,6 +211,9 @@ def inspect(config: InspectConfig) -> None:
         raise ConfigError("rules", got=config.rules, why="the rules are for a midi=", hint="leave it out")
     if config.beside is not None and not config.rules:
         raise ConfigError("beside", got=config.beside, why="only the rules are compared", hint="give rules=true too")
+    if config.rules and config.tokenizer.name != "performance":
+        name = config.tokenizer.name
+        raise ConfigError("tokenizer", got=name, why="the rules count sixteenths, not tokens", hint="leave it out")
     if config.beside == "":
         raise ConfigError("beside", got="", allowed="a store of chorales")
     if (merges := config.tokenizer.bpe_vocab) is not None:

@@ -114,6 +114,8 @@ def test_music_that_is_not_four_voices_is_refused(world, tmp_path):
     [
         (["bundle=chorale", "rules=true"], "rules=true: the rules are for a midi="),
         (["midi=chorale", "beside=s"], "beside=s: only the rules are compared"),
+        (["midi=chorale", "rules=true", "beside="], "beside=: give a store of chorales"),
+        (["midi=chorale", "rules=true", "tokenizer=chorale"], "tokenizer=chorale: the rules count sixteenths"),
     ],
 )
 def test_rules_are_for_a_midi_file_and_a_store_for_rules(words, line):

@@ -13,7 +13,9 @@ import musictx
 from musictx.errors import ConfigError
 from musictx.generate.control import Control
 from musictx.generate.draw import continue_primers
+from musictx.generate.engine import ByChance
 from musictx.generate.primer import Primer
+from musictx.generate.prompt import make_prompt
 from musictx.generate.requests import PLAIN, Continue, Fill, Length
 from musictx.generate.steering import Steering, check_encoding, lead
 from musictx.music.harmony import key_classes, parse_chords
@@ -91,6 +93,19 @@ def test_a_key_and_guidance_act_together():
     for strength in (None, 1.0):
         (music,) = drawn(control, [tune()], sampling=replace(PLAIN, seed_guidance=strength))
         assert np.isin(music.pitch % 12, list(key_classes("Eb"))).all()
+
+
+def test_guidance_compares_streams_that_are_led_alike():
+    """Two equal streams say that the seed changes nothing: guidance draws what plain drawing does."""
+    rows, prompts = 64, [make_prompt(None, PIANO, None, "cpu")] * 64
+    logits = torch.randn(rows, PIANO.vocab.size, generator=torch.Generator().manual_seed(0)) / 4
+    legal = torch.ones(rows, PIANO.vocab.size, dtype=torch.bool)
+    drawn_ids = []
+    for strength, given in ((None, logits), (2.0, logits.repeat_interleave(2, 0))):
+        steering = Steering(Control(key="C", strength=1.5), PIANO, prompts, "cpu")  # so weak that nothing is cut
+        sampling = replace(PLAIN, seed_guidance=strength)
+        drawn_ids.append(ByChance(sampling, [(4, k) for k in range(rows)], "cpu", steering)(given, legal))
+    assert torch.equal(*drawn_ids)
 
 
 def test_notes_of_the_old_chord_may_ring():
