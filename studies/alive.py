@@ -16,6 +16,7 @@ a wait or a note reached their limit.
 The rule of choice (`better`): fewer continuations that stand still where neither seed nor true music does. If equal,
 fewer notes over 8 s. If equal, more continuations between half and twice the pace of their seed. `--bundles` and
 `--ways` are compared by it over all cells together. `--write` draws nothing: it writes filters into a bundle's header.
+Each cell is kept in a file: the same command resumes, and processes with one store each can share the work.
 """
 
 import argparse
@@ -224,29 +225,37 @@ def study(args: argparse.Namespace, words: list[str]) -> None:
     for bundle in args.bundles:
         opened = open_bundle(bundle_path(bundle))
         stores = [Store(path, opened.header.tokenizer) for path in args.stores]
-        own = GenerateConfig(out="x", bundle=bundle)
+        own, model = (
+            GenerateConfig(out="x", bundle=bundle),
+            f"{tensors_hash(bundle_path(bundle))} {opened.header.sampling}",
+        )
         opened = opened._replace(model=for_steps(opened.model, choose_weights(own.weights, opened.model)))
         for way, way_words in ways.items():
             cells, name = [], f"{Path(bundle).name}, {way}"
             for store, path in zip(stores, args.stores, strict=True):
                 known = None
-                if args.copies:
-                    known = CorpusIndex([store.tokenizer.decode(np.asarray(ids)) for ids in store.split("train")])
                 pieces = choose_pieces(store, args.split, args.pieces, args.seconds + 20)
                 for form, form_words in FORMS.items():
                     own_words = [word for word in way_words if word not in KEPT or not form.startswith("first")]
                     asked = [*form_words, *own_words, f"length_seconds={args.seconds}", f"variations={args.draws}"]
                     request = asked_by(settings("generate", "seed_midi=null", "out=x", *asked, *words))
-                    found, panels = cell(f"{path.name}, {form}", form, pieces, opened, request, known)
+                    folder = args.out.with_suffix("") / name.replace(", ", "-").replace(" ", "-")
+                    at = folder / f"{path.name}-{form.replace(' ', '-')}"
+                    key = f"{model} {store.manifest.splits[args.split].sha256} {args.pieces} {args.copies} {request}"
+                    found = read_cell(at.with_suffix(".json"), key)
+                    if found is None:
+                        if args.copies and known is None:
+                            known = CorpusIndex(
+                                [store.tokenizer.decode(np.asarray(ids)) for ids in store.split("train")]
+                            )
+                        found, panels = cell(f"{path.name}, {form}", form, pieces, opened, request, known)
+                        piano_roll(panels[:10], at.with_suffix(".png"), row_s=SHOWN_S + args.seconds)
+                        for title, score, _ in panels[:10]:
+                            write_midi(score, folder / f"{title.replace(', ', '-').replace(' ', '-')}.mid")
+                        keep(at.with_suffix(".json"), {"of": key, **found._asdict()})
                     cells.append(found)
                     facts.setdefault(name, {})[found.name] = summary([found])
                     print(f"{name}, {found.name}: {summary([found])}", flush=True)
-                    folder = args.out.with_suffix("") / name.replace(", ", "-").replace(" ", "-")
-                    piano_roll(
-                        panels[:10], folder / f"{path.name}-{form.replace(' ', '-')}.png", row_s=SHOWN_S + args.seconds
-                    )
-                    for title, score, _ in panels[:10]:
-                        write_midi(score, folder / f"{title.replace(', ', '-').replace(' ', '-')}.mid")
             whole = summary(cells)
             facts[name]["all"] = whole | {"tensors_sha256": tensors_hash(bundle_path(bundle))}
             print(f"{name}, all cells: {whole}", flush=True)
@@ -256,6 +265,15 @@ def study(args: argparse.Namespace, words: list[str]) -> None:
     assert best is not None
     keep(args.out, facts | {"chosen": best[0]})
     print(f"{args.out}: all figures; the rule of choice takes {best[0]}")
+
+
+def read_cell(path: Path, key: str) -> Cell | None:
+    """The cell that `keep` wrote there, if it was drawn for the same key."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if kept.pop("of", None) != key:
+        return None
+    drawn = [[Figures(*row) for row in rows] for rows in kept["drawn"]]
+    return Cell(**kept | {"drawn": drawn, "true": [Figures(*row) for row in kept["true"]]})
 
 
 def keep(path: Path, facts: dict[str, Any]) -> None:
