@@ -80,6 +80,9 @@ class TrainerConfig:
         None, "validate and keep a running average of the weights, 0.999 forgets in 1000 steps; null: no average"
     )
     validate_every: int | None = setting(None, "batches from one validation to the next; null: once an epoch")
+    patience: int | None = setting(
+        None, "stop after so many validations in a row that are no better than the best; null: never"
+    )
     keep: str = setting("best", "best: the bundle has the weights of the best validation; last: the last weights")
     checkpoint_every: int = setting(
         500, "optimizer steps from one checkpoint to the next; a stopped run resumes from the last one"

@@ -71,6 +71,7 @@ def _check_numbers(config: TrainConfig) -> None:
         ("decay_share", 0, 1, "a share from 0 to 1"),
         ("max_steps", 1, most, "1 or more, or -1"),
         ("validate_every", 1, most, "1 or more, or null for once an epoch"),
+        ("patience", 1, most, "1 or more, or null for never"),
         ("sample_every", 1, most, "1 or more, or null for none"),
         ("length", 2, most, "2 or more"),
         ("grow_from", 1, most, "1 or more, or null"),

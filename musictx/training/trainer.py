@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import lightning as L
-from lightning.pytorch.callbacks import EMAWeightAveraging, LearningRateMonitor
+from lightning.pytorch.callbacks import EarlyStopping, EMAWeightAveraging, LearningRateMonitor
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, Strategy
 
@@ -101,6 +101,8 @@ def build_trainer(config: TrainerConfig, batches_per_epoch: int, folder: str) ->
     if config.ema_decay is not None:
         # buffers are tables, some of whole numbers: they have no average
         callbacks.append(EMAWeightAveraging(decay=config.ema_decay, use_buffers=False))
+    if config.patience is not None:
+        callbacks.append(EarlyStopping("val/nll", patience=config.patience, check_on_train_epoch_end=False))
     return L.Trainer(
         accelerator=config.accelerator,
         strategy=_strategy(config),

@@ -1,0 +1,208 @@
+"""musictx tune: teach a model your own music in minutes, and measure on two held-out pieces whether it learned."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from omegaconf import MISSING
+
+from musictx.analysis.bootstrap import Interval, interval
+from musictx.analysis.likelihood import Likelihood, negative_log_likelihood
+from musictx.commands import check_new, check_way
+from musictx.commands.generate import generate
+from musictx.commands.train import train
+from musictx.config.app import settings
+from musictx.config.command import Command
+from musictx.config.prepare import PrepareFolderConfig, SelectConfig
+from musictx.config.train import TokenizerConfig
+from musictx.data.corpora.folder import prepare_folder
+from musictx.data.prepare import assign_splits, print_summary
+from musictx.data.store import Split, Store
+from musictx.errors import ConfigError, StoreError
+from musictx.files import printable, replacing
+from musictx.generate.open_bundle import Opened, check_device, open_bundle
+from musictx.model.build import KINDS, kind_of
+from musictx.model.bundle import add_notes, load_bundle, save_bundle
+from musictx.model.packaged import BUNDLE, PIANO, bundle_path
+from musictx.music.write import write_midi
+from musictx.objectives import NEXT_TOKEN, build_objective
+from musictx.setting import setting
+from musictx.training.run_folder import RunFolder
+
+HELD_OUT = 2  # pieces that measure, and nothing else
+PASSAGE = 512  # tokens
+LORA = ("trainer.lora_rank=8", "trainer.lr=5e-3")  # docs/training.md: as good as all weights, at a third less time
+ALL_WEIGHTS = ("trainer.lr=3e-4",)
+BATCH = 4  # windows a step
+READINGS, STEPS = 10, (60, 200)  # of the music; and at least, at most
+PATIENCE = 3
+SAID = 20  # files that were left out
+
+
+@dataclass
+class TuneConfig:
+    """musictx tune: teach a model your own music in minutes, and measure on held-out pieces whether it learned."""
+
+    path: str = setting(MISSING, "a folder or zip of MIDI files, at least four different pieces")
+    out: str = setting("outputs/tuned", "a folder for the model and its music; the same command resumes")
+    bundle: str = setting(PIANO, "the model to begin with: piano, chorale, a file or a run's folder")
+    licence: str = setting("not stated", "licence of your music, which the model will show beside that of its own")
+    max_steps: int | None = setting(
+        None, f"optimizer steps; null: {READINGS} readings of your music, {STEPS[0]} to {STEPS[1]}"
+    )
+    random_seed: int = setting(0, "random seed: chooses the held-out pieces")
+    drums: bool = setting(False, "include the drums")
+    overwrite: bool = setting(False, "replace the model in the folder and start again")
+    device: str = setting("cpu", "cpu or cuda")
+
+
+class Gain(NamedTuple):
+    """Held-out pieces before and after: nats a token each, their difference over passages, that of each piece."""
+
+    before: float
+    after: float
+    difference: Interval  # below 0: better
+    of_pieces: list[float]
+    passages: int
+
+    @property
+    def is_better(self) -> bool:
+        """On every piece, and surely over the passages."""
+        return self.difference.high < 0 and max(self.of_pieces) < 0
+
+
+def tune(config: TuneConfig) -> Path:
+    """Returns the new bundle. Raises UserError."""
+    device, out = check_device(config.device), Path(config.out)
+    bundle = out / BUNDLE
+    if config.max_steps is not None and config.max_steps < 1:
+        raise ConfigError("max_steps", got=config.max_steps, allowed="1 or more, or null")
+    check_way("out", config.out, out)
+    check_new(config.overwrite, bundle)
+    before = open_bundle(bundle_path(config.bundle), device)
+    store = prepared(config, before)
+    run = train(*words_of(config, before, store), objective_settings=before.header.objective.get("settings"))
+    if run is None or RunFolder(run.parent).is_unfinished:  # another process writes; or Ctrl-C, and a line said so
+        return bundle
+    save_bundle(bundle, *load_bundle(run))
+    own = ("sampler", "seed_guidance")
+    add_notes(bundle, **{name: before.header.notes[name] for name in own if name in before.header.notes})
+    test, after = store.split("test"), open_bundle(bundle, device)
+    found = gain(before, after, test, device)
+    say(found, config, test)
+    with replacing(out / "gain.json") as partial:
+        said = {"begun_with": config.bundle, "held_out": [printable(name) for name in test.names], **found._asdict()}
+        partial.write_text(json.dumps(said, indent=1), encoding="utf-8")
+    seed = out / "held-out.mid"
+    write_midi(store.tokenizer.decode(np.asarray(test[0])), seed)
+    words = [f"device={device}", "seed_seconds=15", "variations=3", "png=true", "overwrite=true"]
+    generate(settings("generate", *words, bundle=str(bundle), seed_midi=str(seed), out=str(out / "music")))
+    print(f"{bundle}: the model; musictx generate bundle={out} seed_midi=my.mid continues a file with it")
+    return bundle
+
+
+def prepared(config: TuneConfig, before: Opened) -> Store:
+    """The person's music as a store. Raises StoreError for fewer than four different pieces."""
+    store = Path(config.out) / "store"
+    asked = PrepareFolderConfig(
+        out=str(store),
+        path=config.path,
+        licence=config.licence,
+        overwrite=True,
+        tokenizer=TokenizerConfig(name=before.header.tokenizer),
+        select=SelectConfig(drums=config.drums),
+    )
+    manifest = prepare_folder(asked, lambda _, keys: held_out(keys, config.random_seed))
+    print_summary(store, manifest)
+    for name, reason in manifest.dropped[:SAID]:
+        print(f"left out: {printable(name)}: {printable(reason)}")
+    return Store(store)
+
+
+def held_out(keys: Sequence[str], random_seed: int) -> list[str]:
+    """The split of each piece: two different ones measure, a tenth says when to stop, the rest is learned. Pieces of
+    one key stay together. Raises StoreError."""
+    different = len(set(keys))
+    if different < HELD_OUT + 2:
+        what = f"too few different pieces, {different}: {HELD_OUT} measure, one says when to stop, another is learned"
+        raise StoreError(what, f"give {HELD_OUT + 2} or more, better 20")
+    return assign_splits(keys, max(different // 10, 1) / different, HELD_OUT / different, random_seed)
+
+
+def words_of(config: TuneConfig, before: Opened, store: Store) -> list[str]:
+    """The words of `musictx train`."""
+    data = "chorales" if before.tokenizer.voices else "performances"
+    length = 512 if before.tokenizer.voices else 1024
+    reading = max(store.manifest.splits["train"].tokens // (BATCH * length), 1)  # steps
+    steps = config.max_steps or min(max(READINGS * reading, STEPS[0]), STEPS[1])
+    adapts = KINDS[kind_of(before.model)].adapters
+    return [
+        f"init_from={config.bundle}",
+        f"out={Path(config.out) / 'run'}",
+        f"overwrite={config.overwrite}",
+        f"random_seed={config.random_seed}",
+        f"objective={before.header.objective.get('name', NEXT_TOKEN)}",
+        f"tokenizer={before.header.tokenizer}",
+        f"data={data}",
+        f"data.path={store.path}",
+        f"data.length={length}",
+        f"trainer={'gpu' if config.device == 'cuda' else 'cpu'}",
+        f"trainer.batch_size={BATCH}",
+        f"trainer.max_steps={steps}",
+        f"trainer.warmup_steps={steps // 10}",
+        f"trainer.validate_every={max(steps // 12, 1)}",
+        f"trainer.patience={PATIENCE}",
+        "trainer.sample_every=null",
+        *(LORA if adapts else ALL_WEIGHTS),
+    ]
+
+
+def gain(before: Opened, after: Opened, test: Split, device: str) -> Gain:
+    """What a model gained on pieces that neither learned, passage by passage."""
+    passages, piece = cut(test)
+    scored = [score(opened, passages, device) for opened in (before, after)]
+    nats, tokens = np.array([each.nats for each in scored]), scored[0].tokens_of  # (2, P), (P,)
+    change = nats[1] - nats[0]
+    of_pieces = [float(change[piece == n].sum() / tokens[piece == n].sum()) for n in range(len(test))]
+    whole = nats.sum(1) / tokens.sum()
+    return Gain(float(whole[0]), float(whole[1]), interval(change, tokens), of_pieces, len(tokens))
+
+
+def cut(split: Split) -> tuple[Split, NDArray[np.int64]]:
+    """Passages of the pieces, and the number of each one's piece (P,)."""
+    starts = [np.arange(a, b, PASSAGE) for a, b in pairwise(split.offsets.tolist())]
+    bounds = np.concatenate([*starts, split.offsets[-1:]]).astype(np.int64)
+    piece = np.repeat(np.arange(len(starts)), [len(each) for each in starts])
+    return Split(split.ids, bounds, [split.names[n] for n in piece]), piece
+
+
+def score(opened: Opened, passages: Split, device: str) -> Likelihood:
+    next_token = build_objective(NEXT_TOKEN, None, opened.tokenizer, opened.model.cycle)
+    return negative_log_likelihood(opened.model, passages, opened.tokenizer, None, 4096, device, next_token)
+
+
+def say(found: Gain, config: TuneConfig, test: Split) -> None:
+    """Prints the gain, and says `better` only where this is sure."""
+    names = ", ".join(printable(Path(name).stem) for name in test.names)
+    print(
+        f"held-out pieces, which no step has seen: {names}; {found.passages} passages of {PASSAGE} tokens, nats a token"
+    )
+    print(f"  {config.bundle:<12} {found.before:.3f}")
+    d = found.difference
+    print(
+        f"  {'tuned':<12} {found.after:.3f}   difference {d.mean:+.3f}, 95 % of resamples {d.low:+.3f} to {d.high:+.3f}"
+    )
+    if found.is_better:
+        print("better on each of these pieces; other pieces of yours were not asked")
+    elif d.low > 0:
+        print("worse: your pieces may differ too much from each other; more of them would help")
+    else:
+        print("not surely better: the interval reaches 0, or one of the pieces is no better; more pieces would help")
+
+
+COMMAND = Command("tune", tune, TuneConfig)

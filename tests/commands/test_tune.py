@@ -1,0 +1,126 @@
+"""musictx tune: a model learns a person's music, and says whether it did."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import ok, refused, run
+from safetensors import safe_open
+
+from musictx.analysis.bootstrap import Interval
+from musictx.commands.tune import PASSAGE, Gain, cut, held_out
+from musictx.data.store import Split
+from musictx.errors import StoreError
+from musictx.music.score import Score
+from musictx.music.write import write_midi
+
+
+def write_clockwork(path, seed, lowest=60, step_s=0.2, notes=150):
+    """Five pitches in any order, all as long and as loud."""
+    onset_s = np.arange(notes) * step_s
+    pitch = lowest + np.random.default_rng(seed).choice([0, 2, 4, 7, 9], notes)
+    write_midi(Score(onset_s, onset_s + 0.15, pitch, np.full(notes, 80)), path)
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A model of slower tunes, an octave below."""
+    folder = tmp_path_factory.mktemp("learned")
+    for n in range(8):
+        write_clockwork(folder / f"slow/tune {n}.mid", 100 + n, 48, 0.3)
+    ok(["musictx", "prepare", "folder", "path=slow", "out=store"], folder)
+    sizes = ["model.d_model=32", "model.n_layers=1", "model.n_heads=2", "model.d_ff=64", "model.dropout=0"]
+    steps = ["data.length=128", "trainer.max_steps=150", "trainer.lr=1e-2", "trainer.validate_every=50"]
+    ok(["musictx", "train", "data.path=store", "out=run", *sizes, *steps], folder)
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def tuned(learned, tmp_path_factory):
+    """Twelve tunes and three broken files, and what the command printed."""
+    folder = tmp_path_factory.mktemp("tuned")
+    for n in range(12):
+        write_clockwork(folder / f"mine/tune {n}.mid", n)
+    (folder / "mine/diary.mid").write_text("Dear diary")
+    (folder / "mine/empty.mid").write_bytes(b"")
+    write_midi(Score.empty(), folder / "mine/silent.mid")
+    return folder, ok(["musictx", "tune", "path=mine", f"bundle={learned}", "out=out"], folder).stdout
+
+
+def test_a_model_learns_and_says_so(tuned):
+    folder, said = tuned
+    found = json.loads((folder / "out/gain.json").read_text())
+    assert found["after"] < found["before"] - 0.5
+    assert max(found["of_pieces"]) < -0.5
+    assert len(found["held_out"]) == len(found["of_pieces"]) == 2
+    assert "better on each of these pieces" in said
+    for line in (
+        "left out: diary.mid: not a MIDI file",
+        "left out: empty.mid: the file is empty",
+        "left out: silent.mid: no notes",
+    ):
+        assert line in said
+    assert sorted(path.name for path in (folder / "out/music").iterdir()) == [
+        *(f"held-out-{n}.mid" for n in (1, 2, 3)),
+        "held-out.png",
+    ]
+
+
+def test_the_new_model_keeps_both_origins(tuned):
+    folder, _ = tuned
+    with safe_open(folder / "out/model.safetensors", "pt") as file:
+        header = json.loads(file.metadata()["musictx"])
+        names = list(file.keys())
+    assert header["corpus"] == "slow + mine"
+    assert not any("parametrizations" in name for name in names)
+
+
+def test_a_finished_model_is_not_replaced_unasked(tuned, learned):
+    folder, _ = tuned
+    words = ["musictx", "tune", "path=mine", f"bundle={learned}", "out=out"]
+    assert "out/model.safetensors exists already" in refused(words, folder)
+
+
+def test_wrong_input_is_one_line(tmp_path, world, voices):
+    for n in range(3):
+        write_clockwork(tmp_path / f"few/{n}.mid", n)
+    tune = ["musictx", "tune", "out=out"]
+    few = run([*tune, "path=few", f"bundle={world.bundle}"], tmp_path)
+    assert few.returncode == 2
+    assert few.stderr.splitlines()[-1].startswith("error: too few different pieces, 3")
+    assert "cannot continue music" in refused([*tune, "path=few", f"bundle={voices}"], tmp_path)
+    assert "no-such" in refused([*tune, "path=no-such", f"bundle={world.bundle}"], tmp_path)
+    (tmp_path / "out.txt").write_text("mine")
+    assert "a file is in its way" in refused(["musictx", "tune", "path=few", "out=out.txt/deeper"], tmp_path)
+    assert not (tmp_path / "out/run").exists()
+
+
+def test_two_pieces_measure_and_copies_stay_together():
+    keys = [f"piece {n % 20}" for n in range(40)]
+    splits = held_out(keys, random_seed=0)
+    assert len({key for key, split in zip(keys, splits, strict=True) if split == "test"}) == 2
+    assert len({key for key, split in zip(keys, splits, strict=True) if split == "validation"}) == 2
+    assert len(set(zip(keys, splits, strict=True))) == 20
+    assert splits != held_out(keys, random_seed=1)
+    assert sorted(held_out(list("abcd"), 0)) == ["test", "test", "train", "validation"]
+    with pytest.raises(StoreError):
+        held_out(list("abcc"), 0)
+
+
+def test_passages_cover_each_piece():
+    split = Split(np.arange(1500, dtype=np.uint16), np.array([0, 500, 1500]), ["one", "two"])
+    passages, piece = cut(split)
+    assert [len(each) for each in passages] == [500, PASSAGE, 1000 - PASSAGE]
+    assert piece.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "of_pieces", "better"),
+    [
+        (-0.3, -0.1, [-0.2, -0.2], True),
+        (-0.3, 0.01, [-0.2, -0.1], False),
+        (-0.3, -0.1, [-0.4, 0.01], False),
+    ],
+)
+def test_better_needs_the_interval_and_every_piece(low, high, of_pieces, better):
+    assert Gain(2.0, 1.8, Interval(-0.2, low, high), of_pieces, 9).is_better is better
