@@ -64,6 +64,8 @@ def made_of(given: Mapping[str, Any], kind: type[T], **others: Any) -> T:
     own."""
     schema: Any = kind
     named = {field.name: given[field.name] for field in fields(schema) if field.name in given} | others
+    if isinstance(control := named.get("control"), Control):
+        named["control"] = control.read()
     own = [name for name in ("rules", "control") if named.get(name) is None]
     return kind(**{name: value for name, value in named.items() if name not in own})
 
