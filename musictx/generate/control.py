@@ -110,14 +110,11 @@ class Control:
         print(f"{self.chord_file}: its chords are {text}")
         return replace(self, chords=text)
 
-    def line_after(self, seed: Score, bar_s: float, end_s: float) -> ChordLine | None:
-        """The chords after a seed that ends at `end_s`, whose bars last `bar_s`."""
-        if self.chords is None:
-            return None
-        return parse_chords(self.own_chords(seed, bar_s, end_s) if self.chords == SEED else self.chords)
-
-    def own_chords(self, seed: Score, bar_s: float, end_s: float) -> str:
-        """The seed's own, by bar. Raises ConfigError for a seed without notes."""
+    def chords_after(self, seed: Score, bar_s: float, end_s: float) -> str | None:
+        """The chords after a seed that ends at `end_s`, whose bars last `bar_s`, as text. Raises ConfigError for a seed
+        without notes."""
+        if self.chords != SEED:
+            return self.chords
         if not len(seed):
             raise ConfigError("chords", got=SEED, why="nothing comes before the new music", allowed="chords, or a seed")
         return chords_by_bar(seed, self.unit_s(bar_s), max(round(end_s / self.unit_s(bar_s)), 1))
@@ -135,7 +132,7 @@ class Control:
                 f"{source}: a bar of chords lasts {bar_s:.2f} s, as its own bars do; bar_seconds= names another length"
             )
         if self.chords == SEED:
-            print(f"{source}: its chords are {self.own_chords(seed, bar_s, end_s)}")
+            print(f"{source}: its chords are {self.chords_after(seed, bar_s, end_s)}")
 
     def check_rules(self, rules: Rules) -> None:
         """Raises ConfigError for what the rules exclude."""

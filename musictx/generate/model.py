@@ -263,6 +263,7 @@ class Model:
         typical: float | None = None,
         seed_guidance: float | str | None = AUTO,
         rules: Rules | None = None,
+        control: Control | None = None,
         rows_at_once: int = Accompany.rows_at_once,
     ) -> list[Accompanied]:
         """Writes alto, tenor and bass below a melody, or the rest of a song with a model of songs; the melody stays.

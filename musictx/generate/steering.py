@@ -16,15 +16,16 @@ from musictx.errors import ConfigError
 from musictx.generate.control import SEED, Control
 from musictx.generate.prompt import Prompt
 from musictx.music.grid import STEPS_PER_QUARTER
-from musictx.music.harmony import ChordLine, Classes
-from musictx.tokenizers import Tokenizer
+from musictx.music.harmony import LETTERS, ChordLine, Classes, parse_chords
+from musictx.music.score import Meter
+from musictx.tokenizers import Ids, Tokenizer
 from musictx.tokenizers.performance.events import VELOCITY_BIN
 
 CLOSE = 1e-6  # of a bar or a second: times are sums of floats
 RECENT_S = 2.0  # notes count for the density, less and less the longer ago they began
 SPREAD = {"register": 24.0, "loudness": 28.0}  # so far from what is asked is as unwelcome as a note outside the chord
 MOST_GAP = 2.0  # as a logarithm: a number further from the one asked for leads no more
-EVERY: Classes = frozenset(range(12))
+ANY = f"0 {'+'.join(LETTERS)}"  # chords of all notes
 
 
 class Steering:
@@ -32,8 +33,15 @@ class Steering:
     cannot take."""
 
     def __init__(
-        self, control: Control, tokenizer: Tokenizer, prompts: Sequence[Prompt], device: torch.device | str
+        self,
+        control: Control,
+        tokenizer: Tokenizer,
+        prompts: Sequence[Prompt],
+        device: torch.device | str,
+        higher: int = 0,
     ) -> None:
+        """The model hears the music so many semitones `higher`."""
+
         def on_device(values: object) -> Tensor:
             return torch.as_tensor(np.asarray(values)).to(device)
 
@@ -43,12 +51,13 @@ class Steering:
         units_s = [p.quarter_s / STEPS_PER_QUARTER if tokenizer.metrical else 1.0 for p in prompts]
         self.step_s = on_device(units_s)[:, None]  # (B, 1) of a grid
         self.wait = on_device(np.outer(units_s, tokenizer.pace))  # (B, V) seconds
-        self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) since the new music began
+        self.now_s = torch.zeros_like(self.wait[:, :1])  # (B, 1) in chords and curves
         self.unit_s = on_device([[control.unit_s(p.bar_s)] for p in prompts])  # (B, 1) of what `begins` counts
         lines = [line_after(p, control, tokenizer) for p in prompts]
         chords, *table = tabled(lines)
-        self.begins, self.which, self.length = map(on_device, table)  # (B, K), (B, K), (B, 1)
-        self.strength, away = control.strength, strikes * unwelcome(chords, control.classes, tokenizer.pitch)
+        self.begins, self.which = map(on_device, table)  # (B, K) each
+        self.length = on_device([[line.length] for line in lines])  # (B, 1)
+        self.strength, away = control.strength, strikes * unwelcome(chords, control.classes, tokenizer.pitch - higher)
         self.of_notes = on_device(-self.strength * away).float()  # (U, V)
         self.strikes, self.sounds = on_device(strikes)[None], on_device(strikes | velocities)[None]  # (1, V)
         curves = control.curves()
@@ -116,6 +125,27 @@ class Steering:
             self.held = torch.cat([self.held[:, 1:], ids[:, None]], 1)
 
 
+def beside(
+    control: Control,
+    tokenizer: Tokenizer,
+    written: Ids,
+    meter: Meter,
+    device: torch.device | str,
+    *,
+    rows: int = 1,
+    from_s: float = 0.0,
+    higher: int = 0,
+) -> Steering | None:
+    """Leads rows that go with a melody, after what is `written` from `from_s` on; None where nothing is asked for."""
+    if not control.asked:
+        return None
+    now_s = from_s + tokenizer.seconds(written, meter.quarter_s)
+    prompt = Prompt(written, torch.zeros(0), now_s, meter.quarter_s, meter.bar_s, None, 0)
+    steering = Steering(control, tokenizer, [prompt] * rows, device, higher)
+    steering.now_s += now_s
+    return steering
+
+
 def lead(logits: Tensor, more: Tensor, group: Tensor) -> Tensor:
     """Logits (B, V) with `more` on the ids of a group (1, V), whose probability together stays as it is."""
     inside = torch.where(group, logits, -torch.inf)
@@ -166,28 +196,24 @@ def velocities_of(tokenizer: Tokenizer) -> NDArray[np.int64]:
     return np.where(bins >= 0, bins * VELOCITY_BIN + VELOCITY_BIN // 2, -1)
 
 
-def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordLine | None:
-    """The chords of the music after a prompt; None: any notes."""
+def line_after(prompt: Prompt, control: Control, tokenizer: Tokenizer) -> ChordLine:
+    """The chords of the music after a prompt."""
     heard = tokenizer.decode(prompt.ids if control.chords == SEED else prompt.ids[:0], prompt.quarter_s)
-    return control.line_after(heard, prompt.bar_s, prompt.start_s)
+    return parse_chords(control.chords_after(heard, prompt.bar_s, prompt.start_s) or ANY)
 
 
-Table = list[list[float]]
-
-
-def tabled(lines: Sequence[ChordLine | None]) -> tuple[list[Classes], Table, list[list[int]], Table]:
-    """The chords of all lines, each once (U); when those of each line begin, infinity after the last (B, K); which they
-    are (B, K); and how long each line is (B, 1)."""
-    rows = [[chord.classes for chord in line.chords] if line else [EVERY] for line in lines]
+def tabled(lines: Sequence[ChordLine]) -> tuple[list[Classes], list[list[float]], list[list[int]]]:
+    """The chords of all lines, each once (U); when those of each line begin, infinity after the last (B, K); and which
+    they are (B, K)."""
+    rows = [[chord.classes for chord in line.chords] for line in lines]
     chords, most = list(dict.fromkeys(each for row in rows for each in row)), max(map(len, rows))
-    begins = [[*(line.begins if line else (0.0,)), *[np.inf] * most][:most] for line in lines]
-    which = [[*map(chords.index, row), *[0] * most][:most] for row in rows]
-    return chords, begins, which, [[line.length if line else 1.0] for line in lines]
+    begins = [[*line.begins, *[np.inf] * most][:most] for line in lines]
+    return chords, begins, [[*map(chords.index, row), *[0] * most][:most] for row in rows]
 
 
 def unwelcome(chords: Sequence[Classes], key: Classes | None, pitch: NDArray[np.int64]) -> NDArray[np.float64]:
     """(U, V) 1 for pitches outside each chord, and 1 more for those outside the key."""
-    outside = [np.isin(pitch % 12, list(classes), invert=True) for classes in (*chords, key or EVERY)]
+    outside = [np.isin(pitch % 12, list(classes), invert=True) for classes in (*chords, key or range(12))]
     return np.array(outside[:-1], float) + outside[-1]
 
 

@@ -20,7 +20,8 @@ def played(line, bar_s=2.0, lowest=48, arpeggio=False):
         for n, pitch in enumerate(pitches):
             at_s = k * bar_s + arpeggio * n * bar_s / len(pitches)
             notes.append((at_s, (k + 1) * bar_s, pitch, 80))
-    return Score(*zip(*notes, strict=True))
+    onset_s, offset_s, pitch, velocity = np.array(notes).T
+    return Score(onset_s, offset_s, pitch, velocity)
 
 
 def progression(key):
