@@ -33,7 +33,8 @@ def test_chords_in_seconds_and_in_bars_of_another_length():
 
 def test_key_and_density():
     new = notes((0.0, 62), (0.5, 63), (1.0, 73), (1.5, 74))
-    assert outcome(Control(key="D minor", density=4.0), new, 0.0, 2.0, 2.0) == ((), "75% in D minor, 2.0 notes a second")
+    both = Control(key="D minor", density=4.0)
+    assert outcome(both, new, 0.0, 2.0, 2.0) == ((), "75% in D minor, 2.0 notes a second")
     assert outcome(Control(loudness=80), new, 0.0, 2.0, 2.0) == outcome(Control(), new, 0.0, 2.0, 2.0) == ((), "")
 
 
