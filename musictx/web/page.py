@@ -11,7 +11,7 @@ import gradio as gr
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
-from musictx.music.harmony import LETTERS, MODES, pitch_name
+from musictx.music.harmony import pitch_name
 from musictx.web import session, stage
 from musictx.web.arcs import Point
 from musictx.web.components import Closed, come_far, slider, status_line
@@ -31,7 +31,11 @@ FINISHED = "This piece is finished: new music replaces its ending, from {:.1f} s
 ALL_HEADS = "mean of all heads"
 MOST_GUIDANCE = 4.0
 CHORDS = "chords for Continue and Fill"
-KEYS = [("any", ""), *(f"{letter} {mode}" for mode in MODES for letter in LETTERS)]
+TONICS = {
+    "major": "C Db D Eb E F F# G Ab A Bb B",
+    "minor": "C C# D Eb E F F# G G# A Bb B",
+}  # as keys are mostly written
+KEYS = [("any", ""), *(f"{tonic} {mode}" for mode, tonics in TONICS.items() for tonic in tonics.split())]
 RATES = [("any", 0), *((str(rate), rate) for rate in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30))]
 PITCHES = [(pitch_name(pitch), pitch) for pitch in range(21, 109)]  # of a piano
 REGION_S = 0.1  # the step of arrow keys
@@ -49,7 +53,7 @@ class Page:
             self.session = gr.State(Session(), time_to_live=FORGET_S)
             gr.HTML(f"<h1>musictx <small>{html.escape(title)}</small></h1>", js_on_load=None)
             with gr.Row():
-                with gr.Column(scale=0, min_width=350):
+                with gr.Column(scale=0, min_width=350, elem_id="controls"):
                     self._controls()
                 with gr.Column(scale=1, min_width=500):
                     self._results()
