@@ -4,13 +4,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from musictx.generate.control import Control
-from musictx.music.harmony import Classes
 from musictx.music.score import Score
 
-CLOSE_S = 1e-6  # times are sums of floats
+CLOSE = 1e-6  # of a bar or a second: times are sums of floats
+MOST_SPANS = 2000  # more are not seen in a picture
 
 
 class ChordSpan(NamedTuple):
@@ -27,25 +26,24 @@ def outcome(
 ) -> tuple[tuple[ChordSpan, ...], str]:
     """The chords from `from_s` to `to_s`, where a bar of the seed lasts `bar_s`, and words as in `92% in chords, 97% in
     D minor, 5.8 notes a second`: shares of the new notes."""
-    spans, said, inside = list[ChordSpan](), list[str](), np.zeros(len(new), bool)
-    if (line := control.line) is not None and from_s < to_s:
-        unit_s = control.unit_s(bar_s)
-        rounds = range(int(np.ceil((to_s - from_s) / (line.length * unit_s))))
-        starts = [(from_s + (k * line.length + at) * unit_s, n) for k in rounds for n, at in enumerate(line.begins)]
-        starts = [(at, n) for at, n in starts if at < to_s - CLOSE_S]
-        for (at, n), (end_s, _) in pairwise([*starts, (to_s, 0)]):
-            here = slice(*np.searchsorted(new.onset_s, [at - CLOSE_S, end_s - CLOSE_S]))
-            inside[here] = of_classes(new.pitch[here], line.chords[n].classes)
-            share = float(inside[here].mean()) if len(inside[here]) else None
-            spans.append(ChordSpan(str(line.chords[n]), at, end_s, share))
+    spans, said = list[ChordSpan](), list[str]()
+    if (line := control.line) is not None:
+        unit_s, count = control.unit_s(bar_s), len(line.chords)
+        at = (new.onset_s - from_s) / unit_s + CLOSE  # (N,)
+        chord = np.searchsorted(line.begins, at % line.length, side="right") - 1
+        table = np.array([[each in asked.classes for each in range(12)] for asked in line.chords])  # (K, 12)
+        inside, span = table[chord, new.pitch % 12], at // line.length * count + chord
         said += [f"{inside.mean():.0%} in chords"] if len(new) else []
+        rounds = int(np.ceil((to_s - from_s) / (line.length * unit_s)))
+        if rounds * count <= MOST_SPANS:
+            starts = [from_s + (k * line.length + begin) * unit_s for k in range(rounds) for begin in line.begins]
+            starts = [start for start in starts if start < to_s - CLOSE]
+            for k, (start, end) in enumerate(pairwise([*starts, to_s])):
+                here = inside[span == k]
+                share = float(here.mean()) if len(here) else None
+                spans.append(ChordSpan(str(line.chords[k % count]), start, end, share))
     if control.classes is not None and len(new):
-        said += [f"{of_classes(new.pitch, control.classes).mean():.0%} in {control.key}"]
+        said += [f"{np.isin(new.pitch % 12, list(control.classes)).mean():.0%} in {control.key}"]
     if control.density is not None and from_s < to_s:
         said += [f"{len(new) / (to_s - from_s):.1f} notes a second"]
     return tuple(spans), ", ".join(said)
-
-
-def of_classes(pitch: NDArray[np.integer], classes: Classes) -> NDArray[np.bool_]:
-    """(N,) which pitches belong to these pitch classes."""
-    return np.isin(pitch % 12, list(classes))

@@ -172,17 +172,17 @@ def plot_chords(
     low, high = axes.get_ylim()
     top = high + height * (high - low)
     axes.set_ylim(low, top)
-    for name, from_s, to_s, share in chords:
-        from_s, to_s = max(from_s, span_s[0]), min(to_s, span_s[1])
-        if from_s >= to_s:
-            continue
-        axes.fill_between([from_s, to_s], high, top, color=CHORD_COLOUR, alpha=0.05 + 0.4 * (share or 0), lw=0)
-        axes.vlines(from_s, low, top, color=CHORD_COLOUR, alpha=0.5, lw=0.8)
+    seen = [(name, max(begin, span_s[0]), min(end, span_s[1]), share) for name, begin, end, share in chords]
+    seen = [chord for chord in seen if chord[1] < chord[2]]
+    faces = [(*to_rgb(CHORD_COLOUR), 0.05 + 0.4 * (share or 0)) for *_, share in seen]
+    axes.broken_barh([(begin, end - begin) for _, begin, end, _ in seen], (high, top - high), facecolors=faces, lw=0)
+    axes.vlines([begin for _, begin, _, _ in seen], low, top, color=CHORD_COLOUR, alpha=0.5, lw=0.8)
+    for name, from_s, to_s, share in seen:
         letters = (to_s - from_s) / (span_s[1] - span_s[0]) * (width_in - 0.5) / LETTER_IN
-        words = (name if share is None else f"{name} {share:.0%}", name, "")
-        said = next(each for each in words if len(each) < letters or not each)
+        words = (name if share is None else f"{name} {share:.0%}", name)
         style: dict[str, Any] = {"fontsize": 8.5, "color": INK, "va": "center", "parse_math": False}
-        axes.annotate(said, (from_s, (high + top) / 2), (4, 0), textcoords="offset points", **style)
+        for said in [each for each in words if len(each) < letters][:1]:
+            axes.annotate(said, (from_s, (high + top) / 2), (4, 0), textcoords="offset points", **style)
 
 
 def boxes(score: Score, width_s: float) -> NDArray[Any]:

@@ -31,10 +31,7 @@ FINISHED = "This piece is finished: new music replaces its ending, from {:.1f} s
 ALL_HEADS = "mean of all heads"
 MOST_GUIDANCE = 4.0
 CHORDS = "chords for Continue and Fill"
-TONICS = {
-    "major": "C Db D Eb E F F# G Ab A Bb B",
-    "minor": "C C# D Eb E F F# G G# A Bb B",
-}  # as keys are mostly written
+TONICS = {"major": "C Db D Eb E F F# G Ab A Bb B", "minor": "C C# D Eb E F F# G G# A Bb B"}
 KEYS = [("any", ""), *(f"{tonic} {mode}" for mode, tonics in TONICS.items() for tonic in tonics.split())]
 RATES = [("any", 0), *((str(rate), rate) for rate in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30))]
 PITCHES = [(pitch_name(pitch), pitch) for pitch in range(21, 109)]  # of a piano

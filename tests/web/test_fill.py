@@ -79,8 +79,8 @@ def test_chords_are_asked_of_a_region(studio):
     begun = studio.example(Session(), HYMN)
     after, _ = studio.fill(begun, Region(1.2, 4.8), WISH._replace(chords="0 G, 1.2 D"), quiet)
     for take in now(after).takes:
-        spans = [("G", 1.2), ("D", 2.4), ("G", 3.6)]
-        assert [(name, pytest.approx(from_s)) for name, from_s, _, _ in take.chords] == spans
+        assert [chord.name for chord in take.chords] == ["G", "D", "G"]
+        assert [chord.from_s for chord in take.chords] == pytest.approx([1.2, 2.4, 3.6])
         assert take.chords[-1].to_s == pytest.approx(4.8)
     with pytest.raises(UserError, match="^chords=H7: "):
         studio.fill(begun, Region(1.2, 4.8), WISH._replace(chords="H7"), quiet)
