@@ -240,7 +240,8 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
         new = f"new music from {music.new_from_s:.2f} s on"
         if music.is_new is not None:
             new = f"{music.is_new.sum()} of them new"
-        print(f"{path}: {len(music.score)} notes, {new}{rank}")
+        became = f" ({music.became})" if music.became else ""
+        print(f"{path}: {len(music.score)} notes, {new}{became}{rank}")
         if origin:
             print(f"{path}: {origin}")
     for path, music in zip(files.wav, pieces, strict=False):
@@ -249,7 +250,8 @@ def write(source: Path, files: Targets, pieces: list[Music], config: GenerateCon
         from musictx.viz.piano_roll import piano_roll  # takes 0.4 s, so only those who draw wait for it
 
         names = [path.stem for path in files.midi]
-        piano_roll([(n, m.score, m.new) for n, m in zip(names, pieces, strict=False)], files.png)
+        panels = [(n, m.score, m.new) for n, m in zip(names, pieces, strict=False)]
+        piano_roll(panels, files.png, chords=[m.chords for m in pieces])
         shown = "the seed and its continuations" if pieces[0].is_new is None else "what is kept and what is new"
         print(f"{files.png}: {shown}, as piano rolls")
 

@@ -14,6 +14,7 @@ from musictx.generate.engine import BatchRow, Drawn, begin_stream
 from musictx.generate.filters import nan_error
 from musictx.generate.gap import Gap, fill, gap_prompt, most_tokens, music_of, split_drawn
 from musictx.generate.guidance import NothingToHold, bare_prompt
+from musictx.generate.outcome import ChordSpan, outcome
 from musictx.generate.primer import Primer
 from musictx.generate.prompt import Prompt, make_prompt
 from musictx.generate.requests import MOST_TOKENS, UNSAID, Continue, Own
@@ -37,6 +38,8 @@ class Continuation:
     unheard: int = 0  # how many of the primer's oldest tokens lie further back than the model looks
     is_new: NDArray[np.bool_] | None = None  # (N,) the notes that fill a gap; None: those from `new_from_s` on are new
     new_to_s: float = np.inf  # when a fill ends
+    chords: tuple[ChordSpan, ...] = ()  # that were asked for
+    became: str = ""  # of all that was asked for, in words
 
     @property
     def complete(self) -> bool:
@@ -164,6 +167,13 @@ class Drawing:
         self.batch = None
 
     def _finish(self, take: Take, i: int, k: int) -> Continuation:
+        made = self._music(take, i, k)
+        to_s = min(made.new_to_s, made.score.duration_s)
+        asked, bar_s = self.request.control, self.prompts[i].bar_s
+        chords, became = outcome(asked, made.new_notes, made.new_from_s, to_s, bar_s)
+        return replace(made, chords=chords, became=became)
+
+    def _music(self, take: Take, i: int, k: int) -> Continuation:
         gap, prompt = self.primers[i], self.prompts[i]
         if not isinstance(gap, Gap):
             return _continued(take, prompt, k, self.tokenizer, self.request)

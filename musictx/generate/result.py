@@ -54,4 +54,4 @@ class Music(Continuation):
 
         if suffix not in FORMATS:
             raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS))}")
-        write_as(self.score, path, self.name, self.new)
+        write_as(self.score, path, self.name, self.new, chords=self.chords)

@@ -1,7 +1,8 @@
 """Keys and chords in letters, as musicians write them: `F# minor`, `Bbmaj7`, `C | Am F | G7`."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from musictx.errors import ConfigError
 from musictx.music.curve import MOST_S, NUMBER, in_seconds
@@ -45,6 +46,11 @@ def pitch_class(letter: str, accidentals: str = "") -> int:
     return (NATURALS[letter] + sum(ACCIDENTALS[each] for each in accidentals)) % 12
 
 
+def pitch_name(pitch: int) -> str:
+    """A pitch as pianists write it: C4 is 60, the middle C."""
+    return f"{LETTERS[pitch % 12]}{pitch // 12 - 1}"
+
+
 def key_classes(name: str) -> Classes:
     """The notes of a key: `D minor`, `Dm`, `F# major` or `Bb`. Raises ConfigError."""
     words = re.fullmatch(r"([A-G])([#b]?) *(\w*)", name.strip())
@@ -59,9 +65,10 @@ class Chord:
 
     root: int
     quality: str = ""
+    written: str = field(default="", compare=False)  # as a person writes it: G#dim is Abdim too
 
     def __str__(self) -> str:
-        return LETTERS[self.root] + self.quality
+        return self.written or LETTERS[self.root] + self.quality
 
     @property
     def classes(self) -> Classes:
@@ -78,7 +85,7 @@ def parse_chord(name: str) -> Chord:
         raise ConfigError("chords", got=name, why="this chord is not known", allowed=CHORDS)
     if slash:
         raise ConfigError("chords", got=name, why="the bass of a chord is not steered", allowed=plain)
-    return Chord(pitch_class(words[1], words[2]), words[3])
+    return Chord(pitch_class(words[1], words[2]), words[3], plain)
 
 
 @dataclass(frozen=True)

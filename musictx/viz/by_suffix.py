@@ -1,5 +1,6 @@
 """Writes a score as a picture, a film or sound; the suffix of the file's name says which."""
 
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from musictx.music.score import Score
 from musictx.viz import animate, figure, sound
 from musictx.viz.animate import film
-from musictx.viz.piano_roll import New, piano_roll
+from musictx.viz.piano_roll import Chord, New, piano_roll
 from musictx.viz.sound import write_wav
 
 FORMATS = (*figure.FORMATS, *animate.FORMATS, *sound.FORMATS)
@@ -24,6 +25,7 @@ def write_as(
     bars_s: NDArray[Any] | None = None,
     row_s: float | None = None,
     soundfont: Path | None = None,
+    chords: Sequence[Chord] = (),
 ) -> None:
     """Writes the score, whole or not at all. `new` is as in `Panel`; the others are as in `piano_roll` and
     `write_wav`. Raises UserError for another suffix."""
@@ -34,4 +36,4 @@ def write_as(
     elif suffix in animate.FORMATS:
         film(title, score, new, path, bars_s)
     else:
-        piano_roll([(title, score, new)], path, bars_s=bars_s, row_s=row_s)
+        piano_roll([(title, score, new)], path, bars_s=bars_s, row_s=row_s, chords=[chords])

@@ -17,6 +17,7 @@ from musictx.music.score import Filled, Score
 from musictx.viz.figure import FAINT, INK, new_figure, save_figure
 
 SEED_COLOUR, NEW_COLOUR = "#0072B2", "#E69F00"  # distinct for colour-blind eyes too (Okabe and Ito 2008)
+CHORD_COLOUR = "#009E73"
 BLACK_KEYS = {1, 3, 6, 8, 10}
 WIDTH_IN, KEY_IN, LEAST_IN = 12.0, 0.034, 1.9  # a row's width, a semitone's height in it, its least height
 ROW_S = 60.0  # longer music continues in a row below
@@ -24,26 +25,39 @@ MOST_ROWS = 40
 STRIKE = 0.0022  # of a row's width: the darker beginning of a note
 STRIKE_SHADE = 0.62  # of its brightness
 PALEST = 0.15  # share of its colour that the softest note has
+STRIP_IN, LETTER_IN = 0.24, 0.083  # the height of a strip of chords, the width of a letter in it
 
 # from which second on notes are new, what fills a gap, or which notes (N,) are the voices of a melody
 New = float | Filled | NDArray[np.bool_]
 Panel = tuple[str, Score, New]  # title, score, its new part
+Chord = tuple[str, float, float, float | None]  # name, from and to in seconds, share of its notes that belong to it
 
 
 def piano_roll(
-    panels: Sequence[Panel], path: Path, *, bars_s: NDArray[Any] | None = None, row_s: float | None = None
+    panels: Sequence[Panel],
+    path: Path,
+    *,
+    bars_s: NDArray[Any] | None = None,
+    row_s: float | None = None,
+    chords: Sequence[Sequence[Chord]] = (),
 ) -> None:
     """Writes a PNG, SVG or PDF, whole or not at all: the panels below each other, with one time axis and one range of
     pitch.
 
     With `bars_s`, seconds at which bars begin, as `Meter.bars_s` gives them, time is counted in bars. Music longer than
-    `row_s` (None: about a minute) continues in further rows. Raises UserError for another suffix, ValueError without
-    panels.
+    `row_s` (None: about a minute) continues in further rows. `chords` of each panel come above its notes. Raises
+    UserError for another suffix, ValueError without panels.
     """
-    save_figure(plot_rolls(panels, bars_s, row_s), path)
+    save_figure(plot_rolls(panels, bars_s, row_s, chords), path)
 
 
-def plot_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_s: float | None = None) -> Figure:
+def plot_rolls(
+    panels: Sequence[Panel],
+    bars_s: NDArray[Any] | None = None,
+    row_s: float | None = None,
+    chords: Sequence[Sequence[Chord]] = (),
+    width_in: float = WIDTH_IN,
+) -> Figure:
     """Plots as `piano_roll` does."""
     if not panels:
         raise ValueError("piano_roll needs at least one panel")
@@ -51,17 +65,20 @@ def plot_rolls(panels: Sequence[Panel], bars_s: NDArray[Any] | None = None, row_
     end_s = max(max(score.duration_s for _, score, _ in panels), 1.0)
     n_rows = int(min(max(np.ceil(end_s / (row_s or ROW_S) - 1e-9), 1), MOST_ROWS))
     width_s = end_s if n_rows == 1 else max(row_s or 0, np.ceil(end_s / n_rows))  # rows begin at whole seconds
-    figure = new_figure(WIDTH_IN, (roll_in(low, high) + 0.5) * len(panels) * n_rows + 0.5)
+    strip_in = STRIP_IN if any(chords) else 0.0
+    figure = new_figure(width_in, (roll_in(low, high) + strip_in + 0.5) * len(panels) * n_rows + 0.5)
     grid = figure.subplots(len(panels) * n_rows, squeeze=False)[:, 0].reshape(len(panels), n_rows)
-    for (title, score, new), rows in zip(panels, grid, strict=True):
+    for (title, score, new), asked, rows in zip(panels, chords or [()] * len(panels), grid, strict=True):
         for k, axes in enumerate(rows):
             plot_keys(axes, low, high, "" if k else title)
             span_s = k * width_s, (k + 1) * width_s
             plot_notes(axes, score, new, span_s)
+            if strip_in:
+                plot_chords(axes, asked, span_s, strip_in / roll_in(low, high), width_in)
             plot_time(axes, span_s, end_s, bars_s, label=axes is grid[-1, -1])
     mixed = [new for _, score, new in panels if 0 < new_notes(score, new).sum() < len(score)]
     if mixed:
-        plot_legend(grid[0, 0], mixed[0])
+        plot_legend(grid[0, 0], mixed[0], any(chords), narrow=width_in < WIDTH_IN)
     return figure
 
 
@@ -70,22 +87,25 @@ def roll_in(low: int, high: int) -> float:
     return max(KEY_IN * (high - low), LEAST_IN)
 
 
-def plot_legend(axes: Axes, new: New) -> None:
-    """Explains the two colours above the upper right corner."""
+def plot_legend(axes: Axes, new: New, chords: bool = False, narrow: bool = False) -> None:
+    """Explains the colours above the upper right corner, or above the title of a narrow picture."""
     if isinstance(new, Filled):
         words = "kept", "new"
     else:
         words = ("seed", "continuation") if isinstance(new, float | int) else ("melody", "voices")
-    axes.legend(
-        handles=[Patch(color=c, label=word) for c, word in zip((SEED_COLOUR, NEW_COLOUR), words, strict=True)],
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
+    entries = dict(zip(words, (SEED_COLOUR, NEW_COLOUR), strict=True))
+    entries |= {"chord asked for, and its share of the notes": CHORD_COLOUR} if chords else {}
+    where: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+    (axes.figure if narrow else axes).legend(
+        handles=[Patch(color=colour, label=word) for word, colour in entries.items()],
+        **({"loc": "outside upper left"} if narrow else where),
         borderaxespad=0.2,
-        ncols=2,
+        ncols=3,
         frameon=False,
         fontsize=9,
         labelcolor=INK,
         handlelength=0.9,
+        columnspacing=1.2,
         handleheight=0.9,
     )
 
@@ -142,6 +162,27 @@ def plot_notes(axes: Axes, score: Score, new: New, span_s: tuple[float, float]) 
     for border_s in borders_s(new):
         if 0 < border_s < score.duration_s:
             axes.axvline(border_s, color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0.8)
+
+
+def plot_chords(
+    axes: Axes, chords: Sequence[Chord], span_s: tuple[float, float], height: float, width_in: float
+) -> None:
+    """Plots a strip above the notes of a row, so high as a share of them: names, and shares where there is room. The
+    more of the notes belong to a chord, the deeper its colour."""
+    low, high = axes.get_ylim()
+    top = high + height * (high - low)
+    axes.set_ylim(low, top)
+    seen = [(name, max(begin, span_s[0]), min(end, span_s[1]), share) for name, begin, end, share in chords]
+    seen = [chord for chord in seen if chord[1] < chord[2]]
+    faces = [(*to_rgb(CHORD_COLOUR), 0.05 + 0.4 * (share or 0)) for *_, share in seen]
+    axes.broken_barh([(begin, end - begin) for _, begin, end, _ in seen], (high, top - high), facecolors=faces, lw=0)
+    axes.vlines([begin for _, begin, _, _ in seen], low, top, color=CHORD_COLOUR, alpha=0.5, lw=0.8)
+    for name, from_s, to_s, share in seen:
+        letters = (to_s - from_s) / (span_s[1] - span_s[0]) * (width_in - 0.5) / LETTER_IN
+        words = (name if share is None else f"{name} {share:.0%}", name)
+        style: dict[str, Any] = {"fontsize": 8.5, "color": INK, "va": "center", "parse_math": False}
+        for said in [each for each in words if len(each) < letters][:1]:
+            axes.annotate(said, (from_s, (high + top) / 2), (4, 0), textcoords="offset points", **style)
 
 
 def boxes(score: Score, width_s: float) -> NDArray[Any]:

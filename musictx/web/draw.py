@@ -12,15 +12,17 @@ import numpy as np
 
 from musictx.config.web import Limits
 from musictx.errors import ConfigError, UserError
+from musictx.generate.control import Control
 from musictx.generate.draw import Continuation, Drawing
 from musictx.generate.gap import Gap, cut_gap
 from musictx.generate.guidance import NothingToHold
 from musictx.generate.primer import Part, Primer, choose_primer
 from musictx.generate.requests import DEFAULT_S, MAX_SEED, TOP_P, UNSAID, Continue, Fill, Length, Own, Sampling
 from musictx.model.protocol import LanguageModel
+from musictx.music.harmony import pitch_name
 from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.gap import knows_gaps
-from musictx.tokenizers.rules import AUTO
+from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web.session import PageMusic, is_number
 
 REPORT_EVERY = 16  # tokens
@@ -64,6 +66,20 @@ class Wish(NamedTuple):
     variations: int = 2
     model: str = ""  # empty: the one that the music began with
     seed_guidance: float | None = None  # 0: none; None: that of the model
+    chords: str | None = None  # these two: empty or None: any
+    key: str | None = None
+    density: float = 0  # notes a second; 0: any
+    lowest: int = Rules.lowest
+    highest: int = Rules.highest
+
+    def led(self) -> dict[str, Any]:
+        """The control and rules of a request. Raises ConfigError for what excludes each other."""
+        chords = (self.chords or "").strip()
+        control = Control(key=self.key or None, chords=chords or None, density=self.density or None)
+        if self.lowest > self.highest:
+            allowed = f"a note below highest={pitch_name(self.highest)}"
+            raise ConfigError("lowest", got=pitch_name(self.lowest), allowed=allowed)
+        return {"control": control, "rules": Rules(lowest=self.lowest, highest=self.highest)}
 
     def sampling(self, ready: Ready) -> Sampling:
         """As a command would ask: a slider at the model's own value means that the person leaves it to the bundle."""
@@ -96,7 +112,8 @@ def draw_takes(music: PageMusic, wish: Wish, ready: Ready, turn: Turn) -> tuple[
     check_wish(wish, turn.limits)
     primer = make_primer(music, wish, on_beat=ready.tokenizer.voices > 0)
     length, variations = Length(wish.length_s), int(wish.variations)
-    request = Continue(wish.sampling(ready), length, random_seed=turn.random_seed, variations=variations)
+    how = {"random_seed": turn.random_seed, "variations": variations, **wish.led()}
+    request = Continue(wish.sampling(ready), length, **how)
     try:
         drawing = Drawing([primer], ready.model, ready.tokenizer, request, own=ready.own)
     except NothingToHold:
@@ -119,7 +136,8 @@ def fill_takes(music: PageMusic, region: Region, wish: Wish, ready: Ready, turn:
     gap = make_gap(music, region, ready.tokenizer)
     check_wish(wish._replace(length_s=gap.seconds), turn.limits)
     unguided = wish._replace(seed_guidance=None)  # a fill has no seed
-    request = Fill(unguided.sampling(ready), random_seed=turn.random_seed, variations=int(wish.variations))
+    how = {"random_seed": turn.random_seed, "variations": int(wish.variations), **wish.led()}
+    request = Fill(unguided.sampling(ready), **how)
     asked = request.drawing(Length(gap.seconds), ready.window)
     return in_time(Drawing([gap], ready.model, ready.tokenizer, asked, own=ready.own), music, gap.seconds, turn)
 

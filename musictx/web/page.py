@@ -11,6 +11,7 @@ import gradio as gr
 
 from musictx.data.source import MIDI_SUFFIXES
 from musictx.errors import UserError
+from musictx.music.harmony import pitch_name
 from musictx.web import session, stage
 from musictx.web.arcs import Point
 from musictx.web.components import Closed, come_far, slider, status_line
@@ -29,6 +30,11 @@ BOTH_SIDES = "A filled part comes from both its sides. Continue this variation t
 FINISHED = "This piece is finished: new music replaces its ending, from {:.1f} s on. Drag the mark to another place."
 ALL_HEADS = "mean of all heads"
 MOST_GUIDANCE = 4.0
+CHORDS = "chords for Continue and Fill"
+TONICS = {"major": "C Db D Eb E F F# G Ab A Bb B", "minor": "C C# D Eb E F F# G G# A Bb B"}
+KEYS = [("any", ""), *(f"{tonic} {mode}" for mode, tonics in TONICS.items() for tonic in tonics.split())]
+RATES = [("any", 0), *((str(rate), rate) for rate in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30))]
+PITCHES = [(pitch_name(pitch), pitch) for pitch in range(21, 109)]  # of a piano
 REGION_S = 0.1  # the step of arrow keys
 PIANO = """<div class="piano"><div class="keys"></div><span class="played" role="status"></span><div class="row">
 <button data-action="take">Take it</button><button data-action="clear">Clear</button>
@@ -44,7 +50,7 @@ class Page:
             self.session = gr.State(Session(), time_to_live=FORGET_S)
             gr.HTML(f"<h1>musictx <small>{html.escape(title)}</small></h1>", js_on_load=None)
             with gr.Row():
-                with gr.Column(scale=0, min_width=350):
+                with gr.Column(scale=0, min_width=350, elem_id="controls"):
                     self._controls()
                 with gr.Column(scale=1, min_width=500):
                     self._results()
@@ -76,6 +82,14 @@ class Page:
             self.temperature = slider("temperature", 0, 2, usual.temperature, 0.05)
             self.top_p = slider("top-p", 0.05, 1, first.top_p, 0.01)
             self.seed_guidance = slider(HOW_CLOSE, 0, MOST_GUIDANCE, first.seed_guidance, 0.25)
+            with gr.Accordion("key, density, register", open=False, elem_id="control"):
+                with gr.Row():
+                    key = gr.Dropdown(KEYS, value="", label="key")
+                    density = gr.Dropdown(RATES, value=usual.density, label="notes a second")
+                with gr.Row():
+                    lowest = gr.Dropdown([("any", usual.lowest), *PITCHES], value=usual.lowest, label="lowest note")
+                    highest = gr.Dropdown([("any", usual.highest), *PITCHES], value=usual.highest, label="highest note")
+                self.led = [key, density, lowest, highest]
             self.variations = self._how_many(usual.variations)
         self.go = gr.Button("Continue", variant="primary", interactive=False)
 
@@ -99,6 +113,9 @@ class Page:
             self.status = gr.HTML(status_line(BEGIN), js_on_load=None, elem_id="status", scale=1)
             self.on = gr.Button("Continue this variation", size="sm", interactive=False, scale=0, min_width=200)
             self.undo = gr.Button("Undo", size="sm", interactive=False, scale=0, min_width=80)
+        self.chords = gr.Textbox(
+            label=CHORDS, placeholder="any, or bars: C | Am F | G7", max_lines=1, visible=False, elem_id="chords"
+        )
         self.stage = gr.HTML(stage.WELCOME, js_on_load=stage.SCRIPT, elem_id="stage")
         with gr.Row(visible=False, elem_id="region") as self.filling:
             hint = {"placeholder": "drag over the roll, or type", "step": REGION_S, "min_width": 120}
@@ -111,10 +128,10 @@ class Page:
 
     def _connect(self) -> None:
         wish = [self.primer, self.length, self.temperature, self.top_p]
-        wish += [self.variations, self.model, self.seed_guidance]
+        wish += [self.variations, self.model, self.seed_guidance, self.chords, *self.led]
         parts = [self.session, self.status, self.stage, self.primer, self.go, self.on, self.undo]
         parts += [self.looking, self.note, self.layer, self.arcs, self.file, self.model, self.seed_guidance, self.top_p]
-        parts += [self.accompany, self.filling, *self.region]
+        parts += [self.accompany, self.filling, *self.region, self.chords]
         quiet = {"show_progress": "minimal", "show_progress_on": self.status, "api_visibility": "private"}
 
         def on(event: Any, action: Callable[..., Updates], *inputs: Any, **how: Any) -> None:
@@ -131,7 +148,8 @@ class Page:
             border.change(None, self.region, js=stage.REGION)
         busy: dict[str, Any] = {"show_progress": "full", "show_progress_on": self.stage}
         busy |= {"concurrency_id": "draw", "concurrency_limit": self.studio.limits.at_once}
-        on(self.go.click, self.go_on, *wish, **busy)
+        for asked in (self.go.click, self.chords.submit):
+            on(asked, self.go_on, *wish, **busy)
         on(self.fill_it.click, self.fill, *self.region, *wish, **busy)
         on(self.accompany.click, self.put_voices, *self.voices_wish, **busy)
         on(self.stage.choose, self.choose)
@@ -215,6 +233,7 @@ class Page:
             self.arcs: "",
             self.looking: gr.update(visible=False),
             self.filling: gr.update(visible=now is not None),
+            self.chords: gr.update(visible=now is not None),
         }
         updates |= {
             part: gr.update(interactive=now is not None) for part in (self.primer, self.go, self.accompany, self.undo)

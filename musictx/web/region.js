@@ -88,3 +88,7 @@ watch("value", () => {
   frame();
   mark(roll()?.from_s ?? null);
 });
+addEventListener("resize", () => { // the picture may be another one
+  frame();
+  mark(mark_s);
+});

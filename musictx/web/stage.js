@@ -1,7 +1,10 @@
 // The rolls: a click chooses a note and moves the player there; a line follows the sound.
 const roll = () => {
   const picture = element.querySelector(".picture");
-  return picture && JSON.parse(picture.dataset.roll);
+  if (!picture) return null;
+  const data = JSON.parse(picture.dataset.roll);
+  if (matchMedia(picture.querySelector("source").media).matches) data.boxes = data.narrow;
+  return data;
 };
 
 function place(part, box, from_s, to_s) {

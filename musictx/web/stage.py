@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import math
 import os
 import pickle
 import shutil
@@ -20,7 +21,7 @@ from musictx.music.ending import ending_s
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 from musictx.viz.figure import save_figure
-from musictx.viz.piano_roll import Panel, plot_rolls
+from musictx.viz.piano_roll import WIDTH_IN, Panel, plot_rolls
 from musictx.viz.sound import write_wav
 from musictx.web.session import Step
 
@@ -30,6 +31,7 @@ PRIMER = """(from_s) => { document.querySelector("#stage .picture")?.dispatchEve
     new CustomEvent("primer", { bubbles: true, detail: from_s })) }"""
 # and about the region in the two fields
 REGION = """(...region) => { document.dispatchEvent(new CustomEvent("region", { detail: region })) }"""
+PHONE, PHONE_IN, PHONE_ROW_S = "(max-width: 600px)", 5.0, 20.0  # there, a narrow picture of short rows can be read
 WELCOME = '<p class="welcome">Drop a MIDI file, pick an example or play a phrase: it appears here.</p>'
 
 
@@ -49,7 +51,8 @@ def stage(step: Step | None, folder: Path) -> str:
 
 def shown(step: Step, place: Path) -> str:
     """The HTML of a step, whose files are written into `place`."""
-    picture, boxes = rolls(step, place)
+    picture, boxes = rolls(step, place / "roll.svg")
+    narrow, narrow_boxes = rolls(step, place / "narrow.svg", PHONE_IN)
     midi, wav = place / f"{step.name}.mid", place / f"{step.name}.wav"
     write_midi(step.score, midi, step.music.meter.signature)
     write_wav(step.score, wav)
@@ -64,9 +67,10 @@ def shown(step: Step, place: Path) -> str:
     )
     whole_s = None if step.takes else step.score.duration_s  # a primer can be chosen from it
     data = {"boxes": boxes, "chosen": step.chosen, "whole_s": whole_s, "from_s": begins_s(step.score)}
+    data["narrow"] = narrow_boxes
     return (
-        f'<div class="picture" data-roll="{html.escape(json.dumps(data))}"><img alt="piano roll" src="{picture}">'
-        '<i class="playhead"></i></div>'
+        f'<div class="picture" data-roll="{html.escape(json.dumps(data))}"><picture><source media="{PHONE}" '
+        f'srcset="{narrow}"><img alt="piano roll" src="{picture}"></picture><i class="playhead"></i></div>'
         f'<div class="player">{choose}<audio controls preload="auto" src="{_address(wav)}"></audio>{links}</div>'
     )
 
@@ -78,14 +82,18 @@ def begins_s(score: Score) -> float:
     return score.duration_s if found is None else found
 
 
-def rolls(step: Step, place: Path) -> tuple[str, list[dict[str, float]]]:
+def rolls(step: Step, path: Path, width_in: float = WIDTH_IN) -> tuple[str, list[dict[str, float]]]:
     """The picture as a data address, and where its panels lie: fractions of its size from the upper left, and the
     seconds and pitches at their edges."""
-    panels: list[Panel] = [(f"variation {k}", take.score, take.new) for k, take in enumerate(step.takes, 1)]
+    wide, takes = width_in == WIDTH_IN, enumerate(step.takes, 1)
+    panels: list[Panel] = [
+        (f"{'variation ' * wide}{k}: {take.became}".rstrip(": "), take.score, take.new) for k, take in takes
+    ]
     panels = panels or [(step.music.name, step.score, np.inf)]
+    end_s = max(score.duration_s for _, score, _ in panels)
+    row_s = end_s / math.ceil(end_s / PHONE_ROW_S) if end_s and not wide else None
     with PEN:
-        figure = plot_rolls(panels)
-        path = place / "roll.svg"
+        figure = plot_rolls(panels, None, row_s, [take.chords for take in step.takes], width_in)
         save_figure(figure, path)
         boxes = _boxes(figure, len(panels))
     return as_data(path), boxes

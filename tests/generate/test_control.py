@@ -297,7 +297,10 @@ def test_a_person_types_chords_as_they_are(world, tmp_path):
     words = ["musictx", "generate", f"bundle={world.bundle}", f"seed_midi={world.seed}", "length_seconds=2"]
     done = ok([*words, "control.chords=C | F#m7 Bb", "control.strength=20", "out=bars"], tmp_path)
     assert "tune 0.mid: a bar of chords lasts 2.00 s" in done.stdout
-    ok([*words, "control.chords=0 F#, 1.5 C#7", "control.key=F# major", "out=seconds", "control.density=5"], tmp_path)
+    assert re.search(r"new music from [\d.]+ s on \(\d+% in chords\)$", done.stdout, re.MULTILINE)
+    wishes = ["control.chords=0 F#, 1.5 C#7", "control.key=F# major", "control.density=5", "png=true"]
+    done = ok([*words, *wishes, "out=seconds"], tmp_path)
+    assert re.search(r" \(\d+% in chords, \d+% in F# major, [\d.]+ notes a second\)$", done.stdout, re.MULTILINE)
     music = musictx.read_midi(tmp_path / "bars" / "tune 0-1.mid")
     new = music.select(music.onset_s >= musictx.read_midi(world.seed).duration_s)
     (twin,) = musictx.load(world.bundle).continue_midi(

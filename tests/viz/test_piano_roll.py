@@ -127,3 +127,26 @@ def test_dollars_in_a_name_are_no_mathematics(tmp_path):
     plot_raised(r"a$x^$", SCORE, np.ones(4), [0], tmp_path / "raised.svg", r"log-odds of $\frac$")
     for name, said in (("roll", r"q$\frac$"), ("raised", r"log-odds of $\frac$")):
         assert said in {e.text for e in ET.parse(tmp_path / f"{name}.svg").iter() if e.tag.endswith("text")}
+
+
+def strip(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+@pytest.mark.parametrize("width_in", [12.0, 5.0])
+def test_chords_are_named_above_their_time_with_their_share_where_there_is_room(width_in):
+    chords = [("C", 1.0, 4.0, 2 / 3), ("F#m7b5", 4.0, 7.0, None), ("G", 7.0, 7.1, 1.0), ("Am", 7.1, 9.0, 0.0)]
+    long = Score([0.0, 1.0], [1.0, 9.0], [60, 64], [80, 80])
+    figure = plot_rolls([("x", long, 1.0)], None, 6.0, [chords], width_in)
+    first, second = figure.axes  # 6 and 3 seconds
+    assert strip(first) == ["C 67%", "F#m7b5"]
+    assert strip(second) == ["F#m7b5", *["G"] * (width_in == 12), "Am 0%"]
+    assert figure.get_size_inches()[0] == width_in
+    assert words(figure) == ["seed", "continuation", "chord asked for, and its share of the notes"]
+    assert first.get_ylim()[1] > plot_rolls([("x", long, 1.0)]).axes[0].get_ylim()[1] + 2
+
+
+def test_a_panel_without_chords_beside_one_with_them():
+    figure = plot_rolls([("x", SCORE, 2.0), ("y", SCORE, 2.0)], chords=[[("C", 2.0, 4.0, 1.0)], []])
+    assert [strip(axes) for axes in figure.axes] == [["C 100%"], []]
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()

@@ -31,6 +31,14 @@ def go_on(page, seconds):
     page.wait_for_selector("[data-take]")
 
 
+def choose(page, label, name):
+    """Out of a list."""
+    field = page.get_by_label(label, exact=True)
+    field.click()
+    field.fill(name)
+    page.get_by_role("option", name=name, exact=True).last.click()
+
+
 def status(page, text):
     page.locator("#status", has_text=text).wait_for()
 

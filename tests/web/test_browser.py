@@ -1,13 +1,15 @@
 """The page in a real browser, with the models inside musictx. `MUSICTX_SHOTS=outputs/shots` writes pictures there."""
 
 import io
+import json
+import re
 import shutil
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import soundfile
-from browsing import SHOTS, accompany, begin, button, go_on, linked, play, shoot, status
+from browsing import SHOTS, accompany, begin, button, choose, go_on, linked, play, shoot, status
 from rolls import roll
 from serving import served
 from wishes import HYMN
@@ -52,8 +54,8 @@ def visit(chromium, address):
         if not request.url.startswith(ours):
             strayed.append(request.url)
 
-    def open_page(height=900, **how):
-        page = chromium.new_context(viewport={"width": 1440, "height": height}, **how).new_page()
+    def open_page(height=900, width=1440, **how):
+        page = chromium.new_context(viewport={"width": width, "height": height}, **how).new_page()
         page.set_default_timeout(20_000)
         page.on("request", requested)
         page.on("pageerror", lambda error: broken.append(str(error)))
@@ -108,6 +110,35 @@ def test_a_file_is_continued_heard_and_taken_home(visit, tmp_path):
     before = page.locator("#arcs img").get_attribute("src")
     page.get_by_label("number input for sources of the note").fill("9")
     page.wait_for_function("before => document.querySelector('#arcs img').src != before", arg=before)
+
+
+def test_chords_key_and_register_are_asked_for_on_a_telephone(visit):
+    page = visit(width=390, height=844)
+    begin(page)
+    chords = page.get_by_label("chords for Continue and Fill")
+    page.get_by_label("number input for new music, seconds").fill("5")
+    for typed, said in (("H7", "chords=H7: this chord is not known: give"), ("G | F#", "is outside key=G major")):
+        chords.fill(typed)
+        button(page, "Continue").click()
+        page.locator(".status.wrong", has_text=said).wait_for()
+        assert chords.input_value() == typed
+        if typed == "H7":
+            page.get_by_text("key, density, register").click()
+            choose(page, "key", "G major")
+    for label, note in (("lowest note", "C3"), ("highest note", "G5")):
+        choose(page, label, note)
+    chords.fill("G | D")
+    shoot(page, "serve-phone-asked")
+    chords.press("Enter")
+    page.wait_for_selector("[data-take]")
+    status(page, "2 variations of Old Hundredth")
+    shown = page.locator(".picture img").evaluate("image => atob(image.currentSrc.split(',')[1])")
+    assert 'viewBox="0 0 360 ' in shown  # five inches: the narrow one
+    assert len(re.findall(r"in chords, \d+% in G major", shown)) == 2
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    seen = json.loads(page.locator(".picture").get_attribute("data-roll"))
+    assert seen["narrow"] != seen["boxes"]
+    shoot(page, "serve-phone")
 
 
 def test_another_variation_is_gone_on_from_and_undone(visit):

@@ -75,6 +75,17 @@ def test_names_do_not_grow_for_ever(studio):
     assert now(session).name == "Old Hundredth" + 23 * "-1"
 
 
+def test_chords_are_asked_of_a_region(studio):
+    begun = studio.example(Session(), HYMN)
+    after, _ = studio.fill(begun, Region(1.2, 4.8), WISH._replace(chords="0 G, 1.2 D"), quiet)
+    for take in now(after).takes:
+        assert [chord.name for chord in take.chords] == ["G", "D", "G"]
+        assert [chord.from_s for chord in take.chords] == pytest.approx([1.2, 2.4, 3.6])
+        assert take.chords[-1].to_s == pytest.approx(4.8)
+    with pytest.raises(UserError, match="^chords=H7: "):
+        studio.fill(begun, Region(1.2, 4.8), WISH._replace(chords="H7"), quiet)
+
+
 @pytest.mark.parametrize(
     ("region", "reason"),
     [

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import time
+from base64 import b64decode
 from html import unescape
 from itertools import count
 from types import SimpleNamespace
@@ -168,11 +169,39 @@ def test_time_runs_out(opened, tmp_path, monkeypatch):
         ({"from_s": float("nan")}, "from_s=nan"),
         ({"from_s": None}, "^from_s=null: "),
         ({"seed_guidance": -1.0}, "^seed_guidance=-1.0: "),
+        ({"chords": "H7"}, "^chords=H7: this chord is not known: give a root"),
+        ({"chords": "C | | G"}, "^chords='C | | G': a bar is empty"),
+        ({"chords": "C | F#", "key": "D minor"}, "^chords=F#: F# is outside key=D minor"),
+        ({"key": "H"}, "^key=H: give a key"),
+        ({"key": ["C"]}, "^key="),
+        ({"density": 0.5}, "^density=0.5: give 1 to 30"),
+        ({"density": 6}, "^density=6.*chorale"),  # its message comes from the encoding
+        ({"lowest": 72, "highest": 48}, "^lowest=C5: give a note below highest=C3$"),
+        ({"chords": "C", "lowest": 61, "highest": 62}, "^chords=C: the rules leave none of its notes"),
     ],
 )
 def test_wishes_beyond_what_is_allowed(studio, change, reason):
     with pytest.raises(UserError, match=reason):
         studio.go_on(studio.example(Session(), HYMN), WISH._replace(**change), quiet)
+
+
+def test_new_music_is_led_and_what_became_of_it_is_seen(studio):
+    wish = WISH._replace(chords=" G | D G ", key="G major", lowest=40, highest=79)
+    session, _ = studio.go_on(studio.example(Session(), HYMN), wish, quiet)
+    for take in now(session).takes:
+        spans = [("G", 2.4, 4.8), ("D", 4.8, 6.0), ("G", 6.0, pytest.approx(6.4))]
+        assert [chord[:3] for chord in take.chords] == spans
+        assert take.became.endswith("% in G major")
+        assert (take.new_notes.pitch.min() >= 40, take.new_notes.pitch.max() <= 79) == (True, True)
+    page = studio.show(session)
+    roll = json.loads(unescape(re.findall(r'data-roll="([^"]+)"', page)[0]))
+    assert [box["panel"] for box in roll["narrow"]] == [0, 1]
+    wide, narrow = (b64decode(svg).decode() for svg in re.findall(r'base64,([^"]+)"', page)[::-1])
+    for svg in (wide, narrow):
+        assert now(session).takes[1].became in svg
+        assert re.search(r">D( \d+%)?<", svg)
+    plain, _ = studio.go_on(studio.example(Session(), HYMN), WISH._replace(chords="  ", key=""), quiet)
+    assert (now(plain).takes[0].chords, now(plain).takes[0].became) == ((), "")
 
 
 def test_without_music_there_is_nothing_to_do(studio):

@@ -1,0 +1,49 @@
+"""What became of a control is counted: chord by chord among the notes that begin there, and over all new notes."""
+
+import pytest
+
+from musictx.generate.control import Control
+from musictx.generate.outcome import outcome
+from musictx.music.score import Score
+
+
+def notes(*pairs):
+    onset_s, pitch = zip(*pairs, strict=True) if pairs else ((), ())
+    return Score(onset_s, [at + 5.0 for at in onset_s], pitch, [80] * len(pitch))
+
+
+def test_a_note_counts_for_the_chord_in_which_it_begins():
+    new = notes((10.0, 60), (10.5, 62), (11.9, 64), (12.0, 65), (13.0, 48), (16.0, 67), (16.9, 64))
+    chords, words = outcome(Control(chords="C | F Gb | G"), new, 10.0, 17.0, 2.0)
+    assert list(chords) == [
+        ("C", 10.0, 12.0, pytest.approx(2 / 3)),
+        ("F", 12.0, 13.0, 1.0),
+        ("Gb", 13.0, 14.0, 0.0),  # as it was written
+        ("G", 14.0, 16.0, None),  # no note begins, those of before ring
+        ("C", 16.0, 17.0, 1.0),  # the line begins again
+    ]
+    assert words == "71% in chords"
+
+
+def test_chords_in_seconds_and_in_bars_of_another_length():
+    new = notes((0.0, 60), (1.0, 69))
+    assert outcome(Control(chords="0 C, 1 Am"), new, 0.0, 2.0, 9.0)[0] == (("C", 0, 1, 1.0), ("Am", 1, 2, 1.0))
+    assert outcome(Control(chords="C | Am", bar_seconds=1.0), new, 0.0, 1.5, 9.0)[0][1] == ("Am", 1.0, 1.5, 1.0)
+
+
+def test_key_and_density():
+    new = notes((0.0, 62), (0.5, 63), (1.0, 73), (1.5, 74))
+    both = Control(key="D minor", density=4.0)
+    assert outcome(both, new, 0.0, 2.0, 2.0) == ((), "75% in D minor, 2.0 notes a second")
+    assert outcome(Control(loudness=80), new, 0.0, 2.0, 2.0) == outcome(Control(), new, 0.0, 2.0, 2.0) == ((), "")
+
+
+def test_chords_too_short_for_a_picture_count_in_words():
+    new = notes((0.0, 60), (1.0, 61))
+    assert outcome(Control(chords="0 C, 0.0001 C"), new, 0.0, 60.0, 2.0) == ((), "50% in chords")
+
+
+def test_silence_has_no_shares():
+    control = Control(key="C", chords="C", density=3.0)
+    assert outcome(control, notes(), 4.0, 6.0, 2.0) == ((("C", 4.0, 6.0, None),), "0.0 notes a second")
+    assert outcome(control, notes(), 4.0, 4.0, 2.0) == ((), "")
