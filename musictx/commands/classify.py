@@ -84,7 +84,7 @@ class Answer(NamedTuple):
 
 def classify(config: ClassifyConfig) -> None:
     device, source, out = check_device(config.device), seed_path(config.midi), Path(config.out)
-    path, picture, parts = (out / f"{source.stem}.{end}" for end in ("json", "png", "mid"))
+    path, picture, parts = (out / f"{source.stem}{end}" for end in (".json", ".png", "-tracks.mid"))
     check_new(config.overwrite, path, picture, parts)
     check_way("out", config.out, out)
     if config.passages < 1:
@@ -94,7 +94,6 @@ def classify(config: ClassifyConfig) -> None:
     tokenizer = embedder.tokenizer
     score = fit_grid(read_tracks(data, source, one_tempo=tokenizer.metrical).merge(config.drums), tokenizer, source)
     print(f"{config.labels}: {probe.about.held_out}")
-    out.mkdir(parents=True, exist_ok=True)
     if length is not None and isinstance(embedder, Labeller):
         figures = part_notes(probe.about.labels, score, label_notes(embedder, score, length), parts)
         write_json(path, config, probe, figures)
@@ -106,6 +105,7 @@ def classify(config: ClassifyConfig) -> None:
         what = f"shorter than the passages of {length_s:g} s that were learned"
         print(f"{source}: {answer.score.duration_s:.1f} s, {what}")
     show(answer)
+    out.mkdir(parents=True, exist_ok=True)
     title = f"{source.stem}: {answer.label} {softmax(answer.mean).max():.2f}"
     what = f"log-odds of {answer.label} that it adds"
     plot_raised(printable(title), answer.score, answer.fall, answer.decided.tolist(), picture, printable(what), PALE)

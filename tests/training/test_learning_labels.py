@@ -98,8 +98,8 @@ def test_labels_of_notes_are_learned_and_become_tracks(songs):
     assert header.objective["labels"] == ["BASS", "TUNE"]
     write_midi(duet(50), folder / "my.mid")
     said = ok(["musictx", "classify", "midi=my.mid", "labels=run", "out=parts"], folder).stdout
-    assert "parts/my.mid: a track for each label" in said
-    tracks = {track.name: track.score for track in read_tracks(read_bytes(folder / "parts/my.mid"), "my").tracks}
+    assert "parts/my-tracks.mid: a track for each label" in said
+    tracks = {track.name: track.score for track in read_tracks(read_bytes(folder / "parts/my-tracks.mid"), "my").tracks}
     assert set(tracks) == {"BASS", "TUNE"}
     assert tracks["BASS"].pitch.max() < 60 < tracks["TUNE"].pitch.min()
     assert {name: len(score) for name, score in tracks.items()} == {"BASS": 30, "TUNE": 30}
