@@ -9,6 +9,8 @@ from musictx.data.store import Split
 from musictx.errors import ConfigError
 from musictx.music.score import Score
 from musictx.objectives import Example, build_objective
+from musictx.objectives.classify import Classify
+from musictx.objectives.classify_notes import ClassifyNotes
 from musictx.tokenizers import build_tokenizer
 from musictx.tokenizers.labels import labels_of, marked, strikes, unmarked, with_labels
 
@@ -107,8 +109,8 @@ def example(objective, *scores):
 
 
 def test_a_model_reads_no_label():
-    for name in ("classify", "classify_notes"):
-        batch = example(build_objective(name, None, TOK), tune())
+    for objective in (Classify(TOK), ClassifyNotes(TOK)):
+        batch = example(objective, tune())
         assert (batch.inputs[0] < FIRST).all()
         assert batch.inputs[0].shape == batch.targets.shape == (1, 60)
         struck = batch.targets[batch.targets != VOCAB.pad]
@@ -116,7 +118,7 @@ def test_a_model_reads_no_label():
 
 
 def test_the_answer_to_a_piece_is_the_mean_of_its_tokens_and_windows():
-    objective = build_objective("classify", None, TOK)
+    objective = Classify(TOK)
     batch = example(objective, tune((1,) * 4, (60, 60, 60, 61)), tune((1,) * 4, (61,) * 4))
     logits, label, row = objective.answers(Pitches(), batch)
     read = int((batch.inputs[0][0] != VOCAB.pad).sum())
@@ -134,7 +136,7 @@ def test_the_answer_to_a_piece_is_the_mean_of_its_tokens_and_windows():
 
 
 def test_the_answer_to_a_note_is_that_of_its_strike():
-    objective = build_objective("classify_notes", None, TOK)
+    objective = ClassifyNotes(TOK)
     batch = example(objective, tune(), tune((2, 2), (62, 65)))
     logits, label, row = objective.answers(Pitches(), batch)
     assert logits.argmax(1).tolist() == [0, 1, 0, 1, 0, 2, 2]
@@ -144,7 +146,7 @@ def test_the_answer_to_a_note_is_that_of_its_strike():
 
 
 def test_a_window_without_notes_has_no_answer():
-    objective = build_objective("classify", None, TOK)
+    objective = Classify(TOK)
     empty = torch.full((1, 20), VOCAB.pad)
     logits, label = objective.of_piece(Pitches(), Example((empty,), empty))
     assert (logits.shape, label.shape) == ((0, 3), (0,))
